@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "lib/culet/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "culet"
+  spec.version = Culet::VERSION
+  spec.summary = "See why a Ruby process is big, fix it in one line, prove the gain"
+  spec.description = "A memory allocator made for multi-threaded, forking Ruby servers (preloaded, plain C), " \
+                     "and the tools that show what it saves against glibc, jemalloc, tcmalloc and mimalloc."
+  spec.authors = ["The culet authors"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = { "rubygems_mfa_required" => "true" }
+
+  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "allocator/{Makefile,src/*}",
+                   "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]
+                .reject { |path| path.end_with?(".o", ".so", "Makefile.mk", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
+  spec.bindir = "exe"
+  spec.executables = ["culet"]
+  spec.extensions = ["ext/Rakefile"]
+
+  # Loaded by the command line alone, never by a process that carries culet.
+  spec.add_dependency "ruby-progressbar", "~> 1.13"
+  spec.add_dependency "terminal-table", ">= 3.0", "< 5"
+  spec.add_dependency "vega", ">= 0.4", "< 1"
+
+  spec.add_development_dependency "minitest", "~> 5.15"
+  spec.add_development_dependency "rake", "~> 13.0"
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require_relative "command"
+require_relative "../allocators"
+
+module Culet
+  module CLI
+    # `culet lib`: the allocator's absolute path, alone on stdout.
+    class Lib < Command
+      def banner = "culet lib"
+
+      def examples
+        ["LD_PRELOAD=$(culet lib) ruby app.rb"]
+      end
+
+      def execute(_words, _command)
+        path = Allocators.culet_library
+        deliver(options[:json] ? JSON.generate(path: path) : path)
+        EXIT_OK
+      end
+    end
+  end
+end
+
+require "json"
