@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "setting"
+
+module Culet
+  module Allocators
+    # What culet knows about one allocator.
+    #
+    # name: as on the command line; patterns: its library's file names, best
+    # first; packages: Debian packages that bring it, newest first; settings:
+    # its closed list, or nil where any key goes (`open_variable` then says
+    # which); variables: pattern of the environment variables it reads.
+    Definition = Struct.new(:name, :patterns, :packages, :settings, :open_about, :variables, keyword_init: true) do
+      # @param file [String] a path or file name
+      # @return [Boolean] whether it is this allocator's library, in any variant (debug, profiling)
+      def library?(file) = File.basename(file).match?(family)
+
+      # @return [Setting, nil] the setting of that name; made up on the spot where any key goes
+      def setting(key)
+        return settings[key] if settings
+
+        Setting.new(key: key, values: WORD) if key.match?(/\A[a-z][a-z0-9_.]*\z/)
+      end
+
+      private
+
+      def family = /\Alib#{name}[a-z_-]*[\w.-]*\.so(\.|\z)/
+    end
+
+    # @param list [Array<Setting>]
+    # @return [Hash{String => Setting}] by key
+    def self.by_key(*list) = list.to_h { |setting| [setting.key, setting] }.freeze
+    private_class_method :by_key
+
+    # Variables: "Memory Allocation Tunables" and mallopt(3) of glibc; "TUNING" in
+    # jemalloc(3); gperftools' docs/tcmalloc.html; mimalloc's "Environment Options".
+    CATALOGUE = [
+      Definition.new(
+        name: "glibc", patterns: [], packages: [], variables: /\A(MALLOC_\w+_|MALLOC_ARENA_(MAX|TEST)|GLIBC_TUNABLES)\z/,
+        settings: by_key(
+          Setting.new(key: "arena_max", variable: "MALLOC_ARENA_MAX", values: INTEGER, tunable: "glibc.malloc.arena_max",
+                      about: "how many arenas the threads share (default 8 x cores)"),
+          Setting.new(key: "arena_test", variable: "MALLOC_ARENA_TEST", values: INTEGER,
+                      tunable: "glibc.malloc.arena_test", about: "arenas made before the limit is computed"),
+          Setting.new(key: "trim_threshold", variable: "MALLOC_TRIM_THRESHOLD_", values: INTEGER,
+                      tunable: "glibc.malloc.trim_threshold", about: "free bytes at the heap's top that are given back"),
+          Setting.new(key: "mmap_threshold", variable: "MALLOC_MMAP_THRESHOLD_", values: INTEGER,
+                      tunable: "glibc.malloc.mmap_threshold", about: "bytes from which a block gets its own mapping"),
+          Setting.new(key: "mmap_max", variable: "MALLOC_MMAP_MAX_", values: INTEGER, tunable: "glibc.malloc.mmap_max",
+                      about: "how many blocks may have their own mapping"),
+          Setting.new(key: "top_pad", variable: "MALLOC_TOP_PAD_", values: INTEGER, tunable: "glibc.malloc.top_pad",
+                      about: "bytes asked for in advance when the heap grows"),
+          Setting.new(key: "tcache_count", values: INTEGER, tunable: "glibc.malloc.tcache_count",
+                      about: "blocks per size in a thread's cache (default 7)"),
+          Setting.new(key: "hugetlb", values: %w[0 1 2], tunable: "glibc.malloc.hugetlb",
+                      about: "0 none, 1 transparent huge pages, 2 huge pages by mmap (glibc 2.35 and later)")
+        )
+      ),
+      Definition.new(
+        name: "jemalloc", patterns: [/\Alibjemalloc\.so(?:\.([\d.]+))?\z/], packages: %w[libjemalloc2],
+        variables: /\A_?(JE_)?MALLOC_CONF\z/,
+        open_about: "any key of MALLOC_CONF, e.g. narenas=2, dirty_decay_ms=1000, background_thread=true"
+      ),
+      Definition.new(
+        name: "tcmalloc",
+        # The minimal library is the allocator alone; the full one brings a profiler and an unwinder.
+        patterns: [/\Alibtcmalloc_minimal\.so(?:\.([\d.]+))?\z/, /\Alibtcmalloc\.so(?:\.([\d.]+))?\z/],
+        packages: %w[libtcmalloc-minimal4t64 libtcmalloc-minimal4], variables: /\ATCMALLOC_\w+\z/,
+        settings: by_key(
+          Setting.new(key: "release_rate", variable: "TCMALLOC_RELEASE_RATE", values: NUMBER,
+                      about: "how eagerly free pages are given back, 0 to 10 (default 1)"),
+          Setting.new(key: "max_total_thread_cache_bytes", variable: "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
+                      values: INTEGER, about: "bytes all thread caches together may hold"),
+          Setting.new(key: "aggressive_decommit", variable: "TCMALLOC_AGGRESSIVE_DECOMMIT", values: SWITCH,
+                      about: "1 gives every free page back at once"),
+          Setting.new(key: "heap_limit_mb", variable: "TCMALLOC_HEAP_LIMIT_MB", values: INTEGER,
+                      about: "MiB above which allocation fails")
+        )
+      ),
+      Definition.new(
+        name: "mimalloc", patterns: [/\Alibmimalloc\.so(?:\.([\d.]+))?\z/],
+        packages: %w[libmimalloc3 libmimalloc2.0], variables: /\AMIMALLOC_\w+\z/,
+        open_about: "any option of mimalloc, e.g. purge_delay=0 becomes MIMALLOC_PURGE_DELAY=0"
+      ),
+      Definition.new(
+        name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!INHERITED)\w+\z/,
+        settings: by_key(
+          Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
+                      about: "which programs started from Ruby use it too (default ruby)")
+        )
+      )
+    ].freeze
+  end
+end
