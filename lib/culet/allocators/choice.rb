@@ -148,7 +148,7 @@ module Culet
       end
 
       def file_version
-        File.basename(File.realpath(library))[/\.so\.([\d.]+)\z/, 1] if available? && library
+        File.basename(File.realpath(library))[/\.so\.(\d+\.[\d.]+)\z/, 1] if available? && library
       end
     end
   end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Culet
+  module Processes
+    # Memory figures of a process, from /proc (see proc(5)).
+    module Memory
+      PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
+
+      module_function
+
+      # Resident bytes. Reads statm, the cheapest source: a few kernel counters, no walk of the page tables.
+      # The kernel batches these counters per thread, so they may lag by some dozen pages.
+      #
+      # @param pid [Integer]
+      # @return [Integer, nil] nil when the process has ended
+      def rss_bytes(pid)
+        _size, resident, = File.read("/proc/#{pid}/statm").split(" ", 3)
+        resident && (resident.to_i * PAGE_BYTES)
+      rescue *GONE_OR_FORBIDDEN
+        nil
+      end
+
+      # The highest resident figure so far, in bytes, as the kernel counts it (VmHWM).
+      #
+      # @param pid [Integer]
+      # @return [Integer, nil] nil when the process has ended, also while it is a zombie
+      def peak_rss_bytes(pid) = status_bytes(pid, "VmHWM")
+
+      # Proportional set size: shared pages count by the share of each process. The kernel walks the page tables
+      # under the lock that the process's own mmap calls need, so this disturbs a large process: ask seldom.
+      #
+      # @param pid [Integer]
+      # @return [Integer, nil] nil when the process has ended or may not be read
+      def pss_bytes(pid) = rollup(pid)["pss_bytes"]
+
+      # All figures of smaps_rollup; it costs what `pss_bytes` costs.
+      #
+      # @param pid [Integer]
+      # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes";
+      #   empty when the process has ended or may not be read
+      def rollup(pid)
+        File.read("/proc/#{pid}/smaps_rollup").each_line.with_object({}) do |line, figures|
+          name, kilobytes = line.match(/\A(\w+):\s+(\d+) kB/)&.captures
+          figures["#{snake(name)}_bytes"] = kilobytes.to_i * 1024 if name
+        end
+      rescue *GONE_OR_FORBIDDEN
+        {}
+      end
+
+      def status_bytes(pid, field)
+        kilobytes = File.read("/proc/#{pid}/status")[/^#{field}:\s+(\d+) kB/, 1]
+        kilobytes && (kilobytes.to_i * 1024)
+      rescue *GONE_OR_FORBIDDEN
+        nil
+      end
+      private_class_method :status_bytes
+
+      def snake(name) = name.gsub(/([a-z])([A-Z])/, '\1_\2').downcase
+      private_class_method :snake
+    end
+  end
+end
