@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# Boots: requires some hundred files of real libraries (RubyGems' and Bundler's
+# commands, RDoc, IRB, REXML, OpenSSL, Net::HTTP and what they need), all of which
+# come with Ruby, then ends. What is allocated is mostly compiled code, method
+# tables and symbols, and it stays.
+#
+# The published case: the boot of a Rails application, of which compiled code makes
+# up half of the memory; here without anything to install.
+#
+# CULET_SCALE below 1 takes that share of the files.
+
+require "rbconfig"
+
+SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
+TREES = %w[bundler/cli csv did_you_mean digest erb irb json net open-uri openssl optparse prism psych racc
+           rdoc reline resolv rexml ripper rubygems/commands rubygems/package rubygems/request_set
+           rubygems/resolver rubygems/security syntax_suggest uri].freeze
+# Files that do something when required, or stand for what is not there.
+SKIPPED = %r{/cmd/|/ext/|/windows|/ws-for-case|/lc/|did_you_mean/(experimental|verbose|formatters)|
+             rdoc/generator/|/commands/(mirror|rdoc)|/templates/|_test|/test|bundled_gems}x
+
+library = RbConfig::CONFIG.fetch("rubylibdir")
+$LOAD_PATH.concat(Gem::Specification.stubs.select { |stub| %w[csv rexml racc rdoc].include?(stub.name) }
+                                    .flat_map(&:full_require_paths))
+files = TREES.flat_map { |tree| Dir[File.join(library, "{#{tree}.rb,#{tree}/**/*.rb}")] }.uniq.sort
+             .grep_v(SKIPPED)
+files = files.first((files.size * SCALE.clamp(0, 1)).ceil)
+
+require "bundler"
+require "bundler/cli"
+loaded = files.count { |file| require file.delete_prefix("#{library}/").delete_suffix(".rb") }
+abort("boot: no library was loaded from #{library}") if loaded.zero?

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+# Short-lived small objects without end: binary trees are built and dropped, words
+# are cut out of lines and counted. Little memory is held; what an allocation costs
+# in time is what shows.
+#
+# The published case: the binary-trees program of the Computer Language Benchmarks
+# Game, which allocator and collector authors use, with the parsing of log lines
+# that Ruby programs spend their days on.
+#
+# CULET_SCALE multiplies the number of rounds.
+
+SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
+ROUNDS = (60 * SCALE).ceil
+DEPTH = 13
+LINES = 4_000
+
+def tree(depth) = depth.zero? ? [nil, nil] : [tree(depth - 1), tree(depth - 1)]
+
+def size(node) = node[0] ? 1 + size(node[0]) + size(node[1]) : 1
+
+def words(round)
+  counts = Hash.new(0)
+  LINES.times do |line|
+    text = "2024-05-#{line % 28} GET /posts/#{line * round}/comments?page=#{line % 9} 200 in #{line}ms by worker-#{line % 5}"
+    text.split(%r{[ /?=]}).each { |word| counts[word] += 1 }
+  end
+  counts.size
+end
+
+nodes = 0
+ROUNDS.times do |round|
+  nodes += size(tree(DEPTH))
+  abort("cpu: the words of round #{round} are gone") if words(round).zero?
+end
+abort("cpu: #{nodes} nodes") unless nodes == ROUNDS * ((2**(DEPTH + 1)) - 1)
