@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Culet
+  module Compare
+    module Report
+      # How numbers are written, the same in every form of the report.
+      module Figures
+        module_function
+
+        # @param value [Numeric, nil] already in the unit it is shown in
+        # @return [String] three significant digits below 1,000, whole numbers with
+        #   thousands separators above; "" for nil
+        def number(value)
+          return "" if value.nil?
+
+          size = value.abs
+          return "0" if size.zero?
+          return grouped(value.round) if size >= 99.95
+
+          format("%.#{size >= 9.995 ? 1 : 2}f", value)
+        end
+
+        # @param value [Numeric] a whole number
+        # @return [String] with thousands separators, e.g. "12,345"
+        def grouped(value)
+          value.to_i.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
+        end
+
+        # @param median [Numeric]
+        # @param low [Numeric, nil] lower bound of the interval
+        # @param high [Numeric, nil] upper bound
+        # @return [String] "401 (395–410)", or "401" without an interval
+        def interval(median, low = nil, high = nil)
+          return number(median) unless low && high
+
+          "#{number(median)} (#{number(low)}–#{number(high)})"
+        end
+
+        # @param ratio [Hash, nil] "median", "low" and "high", the last two may be missing
+        # @return [String] "0.48 (0.46–0.51)"; with more decimals where two would round
+        #   a bound that is not 1 to it, which would contradict the verdict
+        def ratio(ratio)
+          return "" unless ratio && ratio["median"]
+
+          low, high = ratio.values_at("low", "high")
+          digits = ratio_digits([ratio["median"], low, high].compact)
+          text = decimal(ratio["median"], digits)
+          low && high ? "#{text} (#{decimal(low, digits)}–#{decimal(high, digits)})" : text
+        end
+
+        def ratio_digits(values)
+          return 0 if values.max >= 99.5
+
+          least = values.min < 0.0995 ? 3 : 2
+          (least..4).find { |digits| values.none? { |value| value != 1 && value.round(digits) == 1 } } || 4
+        end
+
+        def decimal(value, digits)
+          digits.zero? ? grouped(value.round) : format("%.#{digits}f", value)
+        end
+
+        # @param bytes [Integer, nil]
+        # @return [String] "16.8 GB", decimal units; "" for nil
+        def bytes(bytes)
+          return "" if bytes.nil?
+
+          unit, size = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find { |_, one| bytes.abs >= one }
+          unit ? "#{number(bytes / size)} #{unit}" : "#{grouped(bytes)} bytes"
+        end
+
+        # @param names [Array<String>]
+        # @return [String] "a", "a and b", "a, b and c"
+        def list(names)
+          return names.first.to_s if names.size < 2
+
+          "#{names[0..-2].join(", ")} and #{names.last}"
+        end
+
+        # @param count [Integer]
+        # @param noun [String] singular; the plural adds an s
+        # @return [String] "1 run", "5 runs"
+        def counted(count, noun) = "#{grouped(count)} #{noun}#{"s" unless count == 1}"
+      end
+    end
+  end
+end

@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require_relative "model"
+
+module Culet
+  module Compare
+    module Report
+      # The result in words, computed from the document: it says so when culet
+      # loses and when nothing is shown.
+      class Findings
+        PEAK = METRIC.fetch("peak_rss_bytes")
+        CPU = METRIC.fetch("cpu_seconds")
+        RATE = METRIC.fetch("requests_per_second")
+
+        # @param model [Model]
+        def initialize(model)
+          @model = model
+        end
+
+        # @return [Array<String>] the first paragraph's sentences
+        def lead
+          return ["No contender completed a run, so there is nothing to compare."] if measured.empty?
+
+          [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
+        end
+
+        # @param workload [Model::Workload]
+        # @return [Array<String>] what this workload shows
+        def workload(workload)
+          return ["No contender completed a run on #{workload.name}."] if workload.contenders.empty?
+
+          one = subject && workload.contender(subject)
+          return [subject_missing(workload), lowest(workload)].compact unless one
+
+          [peak(workload, one), lowest(workload, one), *others(workload, one)].compact
+        end
+
+        # @param comparison [Hash, nil]
+        # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown by 5 runs", "not compared"
+        def verdict(comparison)
+          return "not compared" unless comparison
+          return "no difference shown by #{Figures.counted(comparison["runs"].to_i, "run")}" unless difference?(comparison)
+
+          "#{comparison["verdict"]}: #{Figures.ratio(comparison["ratio"])}"
+        end
+
+        # @return [Boolean] whether the document's verdict is a difference
+        def difference?(comparison) = %w[smaller larger].include?(comparison && comparison["verdict"])
+
+        # @return [Symbol] :good, :bad or :neutral, of the contender against the baseline
+        def judgement(comparison, metric)
+          return :neutral unless difference?(comparison)
+
+          comparison["verdict"] == metric.better ? :good : :bad
+        end
+
+        # @return [String, nil] where the figures come from
+        def runs_sentence
+          counts = measured.flat_map { |workload| workload.run_counts.minmax }.minmax
+          return "One run each: a single run has no interval and shows no difference." if counts == [1, 1]
+
+          "Medians of #{counts.uniq.join(" to ")} runs each; a difference is claimed only where the paired runs show one."
+        end
+
+        # @return [String, nil]
+        def interruption
+          return if @model.complete?
+
+          "The comparison was interrupted: what follows is what had been completed by then."
+        end
+
+        private
+
+        attr_reader :model
+
+        def subject = model.subject
+
+        def measured = model.workloads.select { |workload| workload.contenders.any? }
+
+        # Against the baseline: where the subject's peak is lower, higher, undecided.
+        def subject_lead
+          return ["#{subject} is the baseline here; see each workload for how the others compare with it."] if subject == model.baseline
+
+          groups = measured.group_by { |workload| standing(workload) }
+          clauses = [clause(groups["smaller"], "lower on"), clause(groups["larger"], "higher on")].compact
+          sentences = []
+          sentences << "Against #{model.baseline}, peak resident memory under #{subject} is #{clauses.join(" and ")}." if clauses.any?
+          sentences << undecided(groups["no difference shown"]) if groups["no difference shown"]
+          sentences << "#{subject} has no result to compare on #{names(groups[nil])}." if groups[nil]
+          sentences
+        end
+
+        def standing(workload)
+          comparison = workload.contender(subject)&.comparison(PEAK)
+          return unless comparison
+
+          difference?(comparison) ? comparison["verdict"] : "no difference shown"
+        end
+
+        def clause(workloads, words)
+          return unless workloads
+
+          "#{words} " + Figures.list(workloads.map do |workload|
+            "#{workload.name} (#{point(workload.contender(subject).comparison(PEAK))} times)"
+          end)
+        end
+
+        def undecided(workloads)
+          "On #{names(workloads)} the runs show no difference between the peaks of #{subject} and #{model.baseline}."
+        end
+
+        def lowest_lead
+          measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.name}: #{text[0].downcase}#{text[1..]}" } }
+        end
+
+        def names(workloads) = Figures.list(workloads.map(&:name))
+
+        def point(comparison)
+          ratio = comparison["ratio"]
+          Figures.ratio({ "median" => ratio["median"], "low" => nil, "high" => nil })
+        end
+
+        def peak(workload, one)
+          return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
+
+          start = "On #{workload.name}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
+          comparison = one.comparison(PEAK)
+          base = comparison && workload.contender(comparison["baseline"])
+          return "#{start}." unless base
+          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Figures.counted(comparison["runs"].to_i, "run")} " \
+                 "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
+
+          "#{start}, #{Figures.ratio(comparison["ratio"])} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
+        end
+
+        def lowest(workload, one = nil)
+          best = workload.best(PEAK)
+          return if best.empty?
+
+          names = Figures.list(best.map(&:allocator))
+          return "No contender's median peak is lower." if one && best.include?(one)
+
+          "The lowest median peak is that of #{names}, #{amount(workload, PEAK, best.first)}."
+        end
+
+        def others(workload, one)
+          [CPU, RATE].filter_map do |metric|
+            comparison = one.comparison(metric)
+            next unless comparison
+            next "No difference in #{metric.title} is shown." unless difference?(comparison)
+
+            "It #{metric.kind == :rate ? "serves" : "takes"} #{Figures.ratio(comparison["ratio"])} times the #{metric.title} of #{comparison["baseline"]}."
+          end
+        end
+
+        def subject_missing(workload)
+          return unless subject
+
+          excluded = workload.exclusions.find { |entry| entry["allocator"] == subject }
+          excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.name}."
+        end
+
+        def amount(workload, metric, contender)
+          symbol, size = workload.unit(metric)
+          "#{Figures.number(contender.median(metric) / size)} #{symbol}"
+        end
+      end
+    end
+  end
+end

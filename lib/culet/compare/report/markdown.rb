@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require_relative "environment_value"
+require_relative "findings"
+
+module Culet
+  module Compare
+    module Report
+      # The comparison as GitHub Markdown, to paste into an issue or a document.
+      class Markdown
+        # @param document [Hash] the result document of a comparison
+        def initialize(document)
+          @model = Model.new(document)
+          @findings = Findings.new(@model)
+        end
+
+        # @return [String]
+        def to_s
+          ["# Allocators compared", escape(findings.lead.join(" ")), *model.workloads.map { |workload| section(workload) },
+           exclusions, reproduction, environment, allocators, meaning].compact.join("\n\n") << "\n"
+        end
+
+        private
+
+        attr_reader :model, :findings
+
+        def section(workload)
+          parts = ["## #{escape(workload.name)}", escape(findings.workload(workload).join(" "))]
+          parts << figures(workload) if workload.contenders.any?
+          parts << ratios(workload) if workload.baseline && workload.contenders.any?
+          parts.join("\n\n")
+        end
+
+        def figures(workload)
+          units = workload.metrics.to_h { |metric| [metric, workload.unit(metric)] }
+          headings = ["allocator", "runs", *units.map { |metric, (symbol, _)| metric.kind == :rate ? metric.title : "#{metric.title}, #{symbol}" }]
+          rows = workload.contenders.map do |contender|
+            [contender.allocator, contender.runs.size.to_s, *units.map { |metric, (_, size)| figure(workload, contender, metric, size) }]
+          end
+          table(headings, rows, figures: headings.size - 1)
+        end
+
+        def figure(workload, contender, metric, size)
+          median = contender.median(metric)
+          return "–" unless median
+
+          text = Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size })
+          workload.best(metric).include?(contender) ? Bold.new(text) : text
+        end
+
+        Bold = Struct.new(:text)
+
+        def ratios(workload)
+          metrics = workload.metrics.select { |metric| workload.contenders.any? { |contender| contender.comparison(metric) } }
+          rows = workload.contenders.reject { |contender| contender.allocator == workload.baseline }.map do |contender|
+            [contender.allocator, *metrics.map { |metric| ratio(contender.comparison(metric)) }]
+          end
+          "Ratios to #{escape(workload.baseline)}, paired run by run:\n\n#{table(["allocator", *metrics.map(&:title)], rows)}"
+        end
+
+        def ratio(comparison)
+          return findings.verdict(comparison) if comparison.nil? || findings.difference?(comparison)
+
+          [Figures.ratio(comparison["ratio"]), findings.verdict(comparison)].reject(&:empty?).join(": ")
+        end
+
+        def exclusions
+          return if model.exclusions.empty?
+
+          rows = model.exclusions.map do |entry|
+            [entry["workload"] || "all", entry["allocator"].to_s, entry["run"] ? entry["run"].to_s : "all", model.exclusion_sentence(entry)]
+          end
+          "## Left out\n\n#{table(%w[workload allocator run reason], rows)}"
+        end
+
+        def reproduction
+          command = model.environment["command"]
+          return unless command
+
+          fence = "`" * [3, command.scan(/`+/).map(&:length).max.to_i + 1].max
+          "## Reproduce\n\n#{fence}sh\n#{command}\n#{fence}"
+        end
+
+        def environment
+          return if model.environment.empty?
+
+          rows = model.environment.reject { |key, _| key == "command" }.map { |key, value| [key.sub(/_bytes\z/, "").tr("_", " "), EnvironmentValue.text(key, value)] }
+          "## Environment\n\n#{table(%w[what value], rows)}"
+        end
+
+        def allocators
+          return if model.allocator_details.empty?
+
+          rows = model.allocator_details.map do |entry|
+            settings = (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }
+            [entry["name"].to_s, entry["version"].to_s, entry["library"].to_s, settings.join(", ")]
+          end
+          "## Allocators\n\n#{table(["allocator", "version", "library", "environment"], rows)}"
+        end
+
+        def meaning
+          "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. RSS is that of the whole process tree, sampled " \
+            "while it ran; pages shared by processes count in each, PSS shares them out. MB = 1,000,000 bytes. " \
+            "The best median is bold, whether or not the difference is shown to be one."
+        end
+
+        def table(headings, rows, figures: 0)
+          lines = [headings.map { |text| escape(text) }, headings.each_index.map { |index| index < headings.size - figures ? "---" : "---:" },
+                   *rows.map { |row| row.map { |cell| cell.is_a?(Bold) ? "**#{escape(cell.text)}**" : escape(cell) } }]
+          lines.map { |cells| "| #{cells.join(" | ")} |" }.join("\n")
+        end
+
+        # Names are shown as they are, never as markup: a workload may be any command.
+        def escape(text)
+          text.to_s.gsub(/[\\`*_{}\[\]<>|#~]/) { |char| { "<" => "&lt;", ">" => "&gt;" }.fetch(char) { "\\#{char}" } }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Culet
+  module Compare
+    module Report
+      # One measured quantity: its key in the document, its name in words, and
+      # the unit it is shown in.
+      #
+      # `better` is the verdict that is good news for this quantity: "smaller"
+      # for memory and times, "larger" for a rate.
+      Metric = Struct.new(:key, :title, :short, :kind, :better, :server, keyword_init: true) do
+        # @param values [Array<Numeric>] the values to be shown side by side, in bytes or seconds
+        # @return [Array(String, Float)] the unit's symbol and how much of the base unit it is;
+        #   decimal units, the smallest that keeps the greatest value below 100,000
+        def unit(values)
+          greatest = values.compact.map(&:abs).max || 0
+          case kind
+          when :bytes then [["MB", 1e6], ["GB", 1e9], ["TB", 1e12]].find { |_, size| greatest < size * 1e5 } || ["PB", 1e15]
+          when :latency then greatest < 1 ? ["ms", 1e-3] : ["s", 1.0]
+          when :time then ["s", 1.0]
+          else ["/s", 1.0]
+          end
+        end
+      end
+
+      METRICS = [
+        Metric.new(key: "peak_rss_bytes", title: "peak RSS", short: "peak RSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "mean_rss_bytes", title: "mean RSS", short: "mean RSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "peak_pss_bytes", title: "peak PSS", short: "peak PSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "mean_pss_bytes", title: "mean PSS", short: "mean PSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
+        Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
+        Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate, better: "larger", server: true),
+        Metric.new(key: "p50_seconds", title: "median latency (p50)", short: "p50", kind: :latency, better: "smaller", server: true),
+        Metric.new(key: "p99_seconds", title: "99th percentile latency (p99)", short: "p99", kind: :latency, better: "smaller", server: true)
+      ].each(&:freeze).freeze
+
+      METRIC = METRICS.to_h { |metric| [metric.key, metric] }.freeze
+    end
+  end
+end
