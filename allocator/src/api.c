@@ -1,0 +1,327 @@
+/* api.c - libc's allocation functions over the heap: the fast paths, and the standards' fine print. */
+#define _GNU_SOURCE
+#include "culet.h"
+
+#include "cache.h"
+#include "heap.h"
+#include "large.h"
+#include "libc.h"
+#include "misuse.h"
+#include "os.h"
+#include "pagemap.h"
+#include "slab.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define API(name) CULET_NAME(name)
+
+/* Nothing larger is an object (C11 6.5.6p9); glibc draws the same line. */
+#define BYTES_MAX ((size_t)PTRDIFF_MAX)
+
+static void *out_of_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+static bool dormant(void)
+{
+    return culet_heap_state() == CULET_DORMANT;
+}
+
+/* ---- getting ---- */
+
+/* A block for an awake heap. `zeroed` (may be NULL) is told whether it already reads as zeros. */
+static void *get(size_t bytes, size_t alignment, bool *zeroed)
+{
+    bool unused;
+    unsigned klass = 0;
+    void *block;
+
+    if (alignment <= CULET_ALIGNMENT)
+        klass = bytes <= CULET_SMALL_MAX ? culet_size_class(bytes) : 0;
+    else
+        klass = culet_size_class_aligned(bytes, alignment);
+    if (klass) {
+        block = culet_cache_get(klass);
+    } else if (bytes <= BYTES_MAX) {
+        block = culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
+    } else {
+        block = NULL;
+    }
+    return block ? block : out_of_memory();
+}
+
+static __attribute__((noinline)) void *malloc_slow(size_t bytes)
+{
+    return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
+}
+
+void *API(malloc)(size_t bytes)
+{
+    if (CULET_LIKELY(bytes <= CULET_TINY_MAX)) {
+        unsigned klass = culet_size_class(bytes);
+        struct culet_claim *claim = &culet_cache->claim[klass];
+        uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
+        if (CULET_LIKELY(claimed)) {
+            atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
+            return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
+        }
+    }
+    return malloc_slow(bytes);
+}
+
+void *API(calloc)(size_t count, size_t bytes)
+{
+    size_t total;
+    bool zeroed = false;
+
+    if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
+        return out_of_memory();
+    if (CULET_UNLIKELY(dormant()))
+        return culet_libc_calloc(count, bytes);
+
+    void *block = get(total, CULET_ALIGNMENT, &zeroed);
+    if (block && !zeroed)
+        memset(block, 0, total);
+    return block;
+}
+
+/* ---- giving back ---- */
+
+static __attribute__((noinline)) void free_other(const char *function, void *block, struct culet_owner *owner)
+{
+    if (!owner && dormant())
+        culet_libc_free(block);
+    else if (!owner || owner->kind == CULET_SLAB || !culet_large_put(owner, (uintptr_t)block))
+        culet_misuse(function, (uintptr_t)block);
+}
+
+static inline void free_block(const char *function, void *block)
+{
+    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+
+    if (CULET_UNLIKELY(!owner || atomic_load_explicit(&owner->kind, memory_order_relaxed) != CULET_SLAB)) {
+        free_other(function, block, owner);
+        return;
+    }
+    struct culet_slab *slab = (struct culet_slab *)owner;
+    unsigned klass = atomic_load_explicit(&owner->klass, memory_order_relaxed);
+    struct culet_spot spot = culet_slab_spot(slab, (uintptr_t)block);
+    if (CULET_UNLIKELY(!spot.exact))
+        culet_misuse(function, (uintptr_t)block);
+
+    uint64_t full = culet_slab_full(slab, spot.unit);
+    if (CULET_UNLIKELY(atomic_load_explicit(&slab->claimed[spot.unit], memory_order_relaxed) & spot.bit))
+        culet_misuse(function, (uintptr_t)block);
+    uint64_t live = atomic_fetch_and_explicit(&slab->live[spot.unit], ~spot.bit, memory_order_acq_rel);
+    if (CULET_UNLIKELY(!(live & spot.bit)))
+        culet_misuse(function, (uintptr_t)block);
+    if (live == full || live == spot.bit)
+        culet_bin_note(klass, slab, spot.unit);
+}
+
+void API(free)(void *block)
+{
+    if (CULET_LIKELY(block != NULL))
+        free_block("free", block);
+}
+
+/* ---- asking and resizing ---- */
+
+/* Usable bytes of a live block; anything else is a misuse. */
+static size_t usable(const char *function, void *block, struct culet_owner *owner)
+{
+    if (CULET_LIKELY(owner && owner->kind == CULET_SLAB)) {
+        struct culet_slab *slab = (struct culet_slab *)owner;
+        struct culet_spot spot = culet_slab_spot(slab, (uintptr_t)block);
+        if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(slab, spot)))
+            culet_misuse(function, (uintptr_t)block);
+        return slab->size;
+    }
+    if (!owner || owner->start != (uintptr_t)block)
+        culet_misuse(function, (uintptr_t)block);
+    return culet_large_bytes(owner);
+}
+
+size_t API(malloc_usable_size)(void *block)
+{
+    if (!block)
+        return 0;
+    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    if (CULET_UNLIKELY(!owner) && dormant())
+        return culet_libc_malloc_usable_size(block);
+    return usable("malloc_usable_size", block, owner);
+}
+
+/* A block stays where it is while it is at least three quarters full, or nearly so for small ones. */
+static bool stays(size_t bytes, size_t held)
+{
+    return bytes <= held && held - bytes <= held / 4 + CULET_ALIGNMENT;
+}
+
+static void *move(void *block, size_t held, size_t bytes)
+{
+    void *moved = get(bytes, CULET_ALIGNMENT, NULL);
+
+    if (!moved) {
+        /* A smaller home was a wish, not a need. */
+        return bytes <= held ? block : NULL;
+    }
+    memcpy(moved, block, bytes < held ? bytes : held);
+    free_block("realloc", block);
+    return moved;
+}
+
+void *API(realloc)(void *block, size_t bytes)
+{
+    if (!block)
+        return API(malloc)(bytes);
+
+    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    if (CULET_UNLIKELY(!owner) && dormant())
+        return culet_libc_realloc(block, bytes);
+
+    size_t held = usable("realloc", block, owner);
+    if (bytes == 0) {
+        free_block("realloc", block);
+        return NULL;
+    }
+    if (stays(bytes, held) && owner->kind == CULET_SLAB)
+        return block;
+    if (CULET_UNLIKELY(bytes > BYTES_MAX))
+        return out_of_memory();
+    if (owner->kind != CULET_SLAB) {
+        void *resized = culet_large_resize(owner, bytes);
+        if (resized)
+            return resized;
+    }
+    return move(block, held, bytes);
+}
+
+void *API(reallocarray)(void *block, size_t count, size_t bytes)
+{
+    size_t total;
+
+    if (__builtin_mul_overflow(count, bytes, &total))
+        return out_of_memory();
+    return API(realloc)(block, total);
+}
+
+/* ---- aligned ---- */
+
+static bool power_of_two(size_t n)
+{
+    return n && !(n & (n - 1));
+}
+
+/* Aligned memory for an alignment that is a power of two. */
+static void *aligned(size_t alignment, size_t bytes)
+{
+    return dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL);
+}
+
+/* As in glibc an alignment that is not a power of two is rounded up to one. */
+void *API(memalign)(size_t alignment, size_t bytes)
+{
+    size_t power = CULET_ALIGNMENT;
+
+    if (alignment > SIZE_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    while (power < alignment)
+        power *= 2;
+    return aligned(power, bytes);
+}
+
+int API(posix_memalign)(void **block, size_t alignment, size_t bytes)
+{
+    int saved = errno;
+
+    if (!power_of_two(alignment) || alignment % sizeof(void *))
+        return EINVAL;
+    void *got = aligned(alignment, bytes);
+    errno = saved;
+    if (!got)
+        return ENOMEM;
+    *block = got;
+    return 0;
+}
+
+void *API(aligned_alloc)(size_t alignment, size_t bytes)
+{
+    if (!power_of_two(alignment)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return aligned(alignment, bytes);
+}
+
+void *API(valloc)(size_t bytes)
+{
+    return aligned(culet_os_page(), bytes);
+}
+
+void *API(pvalloc)(size_t bytes)
+{
+    size_t page = culet_os_page();
+
+    if (bytes > BYTES_MAX - page)
+        return out_of_memory();
+    return aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page);
+}
+
+/* ---- C23 ---- */
+
+/* Checks what the caller says of the block: it was asked for with that many bytes. */
+static void check_size(const char *function, void *block, size_t bytes)
+{
+    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    if (!owner && dormant())
+        return;
+
+    size_t held = usable(function, block, owner);
+    if (bytes > held)
+        culet_misuse_size(function, (uintptr_t)block, bytes, held);
+}
+
+void API(free_sized)(void *block, size_t bytes)
+{
+    if (!block)
+        return;
+    check_size("free_sized", block, bytes);
+    free_block("free_sized", block);
+}
+
+void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
+{
+    (void)alignment;
+    if (!block)
+        return;
+    check_size("free_aligned_sized", block, bytes);
+    free_block("free_aligned_sized", block);
+}
+
+/* ---- ours ---- */
+
+const char *culet_version(void)
+{
+    return CULET_VERSION;
+}
+
+int culet_active(void)
+{
+    return !dormant();
+}
+
+#ifndef CULET_PREFIXED
+#include "program.h"
+
+__attribute__((constructor)) static void loaded(void)
+{
+    dormant(); /* sets the heap up, were this the first call */
+    culet_program_mark();
+}
+#endif

@@ -1,0 +1,290 @@
+#include "bin.h"
+
+#include "lock.h"
+#include "pages.h"
+#include "size_class.h"
+#include "slab.h"
+
+_Atomic uint64_t culet_nothing;
+
+static struct culet_bin bins[CULET_CLASSES];
+
+/* ---- the list of slabs that have a free block [bin lock] ---- */
+
+static void enlist(struct culet_bin *bin, struct culet_slab *slab)
+{
+    slab->prev = NULL;
+    slab->next = bin->first;
+    if (bin->first)
+        bin->first->prev = slab;
+    bin->first = slab;
+    slab->listed = true;
+}
+
+static void unlist(struct culet_bin *bin, struct culet_slab *slab)
+{
+    if (slab->prev)
+        slab->prev->next = slab->next;
+    else
+        bin->first = slab->next;
+    if (slab->next)
+        slab->next->prev = slab->prev;
+    slab->listed = false;
+}
+
+/* Whether nothing of the slab is used or held by anybody. */
+static bool idle(const struct culet_slab *slab)
+{
+    return !slab->claims && slab->empty == (uint16_t)((2u << slab->last) - 1);
+}
+
+static void destroy(struct culet_bin *bin, struct culet_slab *slab)
+{
+    unlist(bin, slab);
+    bin->slabs--;
+    culet_slab_destroy(slab);
+}
+
+/* One idle slab is kept where the bin has no other with a free block: the next request needs it. */
+static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
+{
+    if (idle(slab) && (bin->first != slab || slab->next))
+        destroy(bin, slab);
+}
+
+/* Brings a unit's bits in the slab's masks up to its live word. */
+static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
+{
+    uint64_t live = atomic_load_explicit(&slab->live[unit], memory_order_acquire);
+    uint16_t bit = (uint16_t)(1u << unit);
+
+    if (live == culet_slab_full(slab, unit))
+        slab->available &= (uint16_t)~bit;
+    else
+        slab->available |= bit;
+    if (live == 0)
+        slab->empty |= bit;
+    else
+        slab->empty &= (uint16_t)~bit;
+    if (slab->available && !slab->listed)
+        enlist(bin, slab);
+    else if (!slab->available && slab->listed)
+        unlist(bin, slab);
+}
+
+static void reconcile_slab(struct culet_slab *slab, void *data)
+{
+    struct culet_bin *bin = data;
+
+    if (&bins[slab->owner.klass] == bin)
+        for (unsigned u = 0; u <= slab->last; u++)
+            update(bin, slab, u);
+}
+
+/* A slab with a unit that is free to claim (or, for `any`, with any free block), made when there is none. */
+static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool any)
+{
+    for (;;) {
+        for (struct culet_slab *slab = bin->first; slab; slab = slab->next)
+            if (any ? slab->available : slab->available & ~slab->claims)
+                return slab;
+        if (!bin->reconcile)
+            break;
+        bin->reconcile = false;
+        culet_lock(&culet_pages_lock);
+        culet_slab_each(reconcile_slab, bin);
+        culet_unlock(&culet_pages_lock);
+    }
+
+    struct culet_slab *slab = culet_slab_create(klass);
+    if (slab) {
+        enlist(bin, slab);
+        bin->slabs++;
+    }
+    return slab;
+}
+
+/* Takes `wanted` of the free bits of a unit; returns those it got. */
+static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted)
+{
+    uint64_t before = atomic_fetch_or_explicit(&slab->live[unit], wanted, memory_order_acq_rel);
+
+    slab->dirty |= culet_slab_granules(slab, unit);
+    update(bin, slab, unit);
+    return wanted & ~before;
+}
+
+static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
+{
+    return (void *)(slab->owner.start + (((size_t)unit << slab->unit_shift) + bit) * slab->size);
+}
+
+/* ---- claims ---- */
+
+static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned klass)
+{
+    struct culet_claim *claim = &cache->claim[klass];
+    struct culet_slab *slab = cache->slab[klass];
+
+    if (!slab)
+        return;
+    unsigned unit = (unsigned)(claim->word - slab->claimed);
+    uint64_t rest = atomic_load_explicit(claim->word, memory_order_relaxed);
+    atomic_store_explicit(claim->word, 0, memory_order_relaxed);
+    claim->word = &culet_nothing;
+    cache->slab[klass] = NULL;
+    slab->claims &= (uint16_t) ~(1u << unit);
+    if (rest)
+        atomic_fetch_and_explicit(&slab->live[unit], ~rest, memory_order_acq_rel);
+    update(bin, slab, unit);
+    if (slab->listed)
+        destroy_if_idle(bin, slab);
+}
+
+void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
+{
+    struct culet_bin *bin = &bins[klass];
+    void *block = NULL;
+
+    culet_lock(&bin->lock);
+    release(bin, cache, klass);
+    struct culet_slab *slab = find_slab(bin, klass, false);
+    if (slab) {
+        unsigned unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
+        uint64_t got = take_bits(bin, slab, unit, culet_slab_full(slab, unit));
+        slab->claims |= (uint16_t)(1u << unit);
+        cache->slab[klass] = slab;
+        cache->claim[klass].word = &slab->claimed[unit];
+        cache->claim[klass].base = (uintptr_t)block_of(slab, unit, 0);
+        block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
+        atomic_store_explicit(&slab->claimed[unit], got & (got - 1), memory_order_relaxed);
+    }
+    culet_unlock(&bin->lock);
+    return block;
+}
+
+void culet_bin_return(struct culet_cache *cache, unsigned klass)
+{
+    struct culet_bin *bin = &bins[klass];
+
+    if (!cache->slab[klass])
+        return;
+    culet_lock(&bin->lock);
+    release(bin, cache, klass);
+    culet_unlock(&bin->lock);
+}
+
+void *culet_bin_take(unsigned klass)
+{
+    struct culet_bin *bin = &bins[klass];
+    void *block = NULL;
+
+    culet_lock(&bin->lock);
+    struct culet_slab *slab = find_slab(bin, klass, true);
+    if (slab) {
+        unsigned unit = (unsigned)__builtin_ctz(slab->available);
+        uint64_t live = atomic_load_explicit(&slab->live[unit], memory_order_relaxed);
+        uint64_t free = culet_slab_full(slab, unit) & ~live;
+        take_bits(bin, slab, unit, free & -free);
+        block = block_of(slab, unit, (unsigned)__builtin_ctzll(free));
+    }
+    culet_unlock(&bin->lock);
+    return block;
+}
+
+void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit)
+{
+    struct culet_bin *bin = &bins[klass];
+
+    culet_lock(&bin->lock);
+    /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
+    if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
+        update(bin, slab, unit);
+        if (slab->listed)
+            destroy_if_idle(bin, slab);
+    }
+    culet_unlock(&bin->lock);
+}
+
+/* ---- the whole bin ---- */
+
+size_t culet_bin_trim(unsigned klass)
+{
+    struct culet_bin *bin = &bins[klass];
+    size_t returned = 0;
+
+    culet_lock(&bin->lock);
+    for (struct culet_slab *slab = bin->first, *next; slab; slab = next) {
+        next = slab->next;
+        if (idle(slab))
+            destroy(bin, slab);
+        else
+            returned += culet_slab_purge(slab);
+    }
+    culet_unlock(&bin->lock);
+    return returned;
+}
+
+static void count_slab(struct culet_slab *slab, void *data)
+{
+    struct culet_bin_figures *figures = (struct culet_bin_figures *)data + slab->owner.klass;
+
+    figures->slabs++;
+    figures->blocks += slab->count;
+    figures->live += culet_slab_live(slab);
+    for (unsigned u = 0; u <= slab->last; u++)
+        figures->claimed +=
+            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->claimed[u], memory_order_relaxed));
+}
+
+void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
+{
+    culet_lock(&culet_pages_lock);
+    culet_slab_each(count_slab, figures);
+    culet_unlock(&culet_pages_lock);
+}
+
+void culet_bin_lock_all(void)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        culet_lock(&bins[klass].lock);
+}
+
+void culet_bin_unlock_all(void)
+{
+    for (unsigned klass = CULET_CLASSES; --klass > 0;)
+        culet_unlock(&bins[klass].lock);
+}
+
+void culet_bin_reset_all(void)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        culet_lock_reset(&bins[klass].lock);
+        bins[klass].reconcile = bins[klass].slabs != 0;
+    }
+}
+
+static void check_slab(struct culet_slab *slab, void *data)
+{
+    (void)data;
+    for (unsigned u = 0; u <= slab->last; u++) {
+        uint64_t live = slab->live[u], claimed = slab->claimed[u];
+        if (claimed & ~live || live & ~culet_slab_full(slab, u))
+            __builtin_trap();
+        if ((slab->available >> u & 1) != (live != culet_slab_full(slab, u)) || (slab->empty >> u & 1) != (live == 0))
+            __builtin_trap();
+        if (claimed && !(slab->claims >> u & 1))
+            __builtin_trap();
+    }
+    if (slab->listed != (slab->available != 0))
+        __builtin_trap();
+}
+
+void culet_bin_check(void)
+{
+    culet_bin_lock_all();
+    culet_lock(&culet_pages_lock);
+    culet_slab_each(check_slab, NULL);
+    culet_unlock(&culet_pages_lock);
+    culet_bin_unlock_all();
+}

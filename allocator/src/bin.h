@@ -1,0 +1,45 @@
+/* bin.h - the slabs of one size class, shared by all threads: claims, frees, trims. */
+#ifndef CULET_BIN_H
+#define CULET_BIN_H
+
+#include "types.h"
+
+/* A word without a block, which claims point to that hold nothing. */
+extern _Atomic uint64_t culet_nothing;
+
+struct culet_bin_figures {
+    size_t slabs;
+    size_t blocks; /* in all of its slabs */
+    size_t live;
+    size_t claimed;
+};
+
+/* Claims a unit for the cache and returns a block of it; NULL when out of memory. */
+void *culet_bin_claim(struct culet_cache *cache, unsigned klass);
+
+/* Takes one block, for a thread that has no cache; NULL when out of memory. */
+void *culet_bin_take(unsigned klass);
+
+/* Takes note that a free changed what a unit offers: it was full, or has no live block left. */
+void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit);
+
+/* Gives back what a cache holds of a class. */
+void culet_bin_return(struct culet_cache *cache, unsigned klass);
+
+/* Gives free slabs back to the page heap and free pages of the others to the kernel.
+ * Returns the bytes of the latter. */
+size_t culet_bin_trim(unsigned klass);
+
+/* Fills one entry per class. Takes no bin's lock: figures of a moving heap are near, not exact. */
+void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
+
+/* Around fork: all bins' locks; in the child they are free again and frees that dead threads had not noted
+ * are looked for when first needed. */
+void culet_bin_lock_all(void);
+void culet_bin_unlock_all(void);
+void culet_bin_reset_all(void);
+
+/* Aborts unless the invariants hold for every bin. Only while no other thread frees. */
+void culet_bin_check(void);
+
+#endif

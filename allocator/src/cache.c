@@ -1,0 +1,127 @@
+#include "cache.h"
+
+#include "lock.h"
+#include "meta.h"
+
+#include <pthread.h>
+
+struct culet_lock culet_registry_lock;
+static struct culet_cache *registry; /* [registry lock] all threads' caches */
+static size_t threads;               /* [registry lock] */
+static pthread_key_t key;
+static bool key_made;
+
+/* The cache that holds nothing, of threads that have not allocated yet... */
+static struct culet_cache none = {.claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+/* ... and of those that are ending, or could not get one: they take block by block. */
+static struct culet_cache ended = {.claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+
+_Thread_local struct culet_cache *culet_cache = &none;
+
+static void give_up(struct culet_cache *cache)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        culet_bin_return(cache, klass);
+}
+
+static void forget(struct culet_cache *cache)
+{
+    if (cache->prev)
+        cache->prev->next = cache->next;
+    else
+        registry = cache->next;
+    if (cache->next)
+        cache->next->prev = cache->prev;
+    threads--;
+}
+
+/* A thread ends. Destructors of other keys may still allocate after this. */
+static void thread_ends(void *data)
+{
+    struct culet_cache *cache = data;
+
+    culet_cache = &ended;
+    give_up(cache);
+    culet_lock(&culet_registry_lock);
+    forget(cache);
+    culet_unlock(&culet_registry_lock);
+    culet_meta_put(CULET_META_CACHE, cache);
+}
+
+void culet_cache_setup(void)
+{
+    key_made = pthread_key_create(&key, thread_ends) == 0;
+}
+
+static struct culet_cache *create(void)
+{
+    struct culet_cache *cache = culet_meta_get(CULET_META_CACHE);
+
+    if (!cache)
+        return NULL;
+    for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
+        cache->claim[klass].word = &culet_nothing;
+        cache->slab[klass] = NULL;
+    }
+    culet_lock(&culet_registry_lock);
+    cache->prev = NULL;
+    cache->next = registry;
+    if (registry)
+        registry->prev = cache;
+    registry = cache;
+    threads++;
+    culet_unlock(&culet_registry_lock);
+    return cache;
+}
+
+/* The thread's first request. Without a key nobody would give back what an ended thread holds, so then
+ * there are no caches. The cache is in place before pthread_setspecific, which may allocate. */
+static void begin_thread(void)
+{
+    struct culet_cache *cache;
+
+    culet_cache = &ended;
+    if (!key_made || !(cache = create()))
+        return;
+    culet_cache = cache;
+    if (pthread_setspecific(key, cache) != 0)
+        thread_ends(cache);
+}
+
+void *culet_cache_refill(unsigned klass)
+{
+    if (CULET_UNLIKELY(culet_cache == &none))
+        begin_thread();
+    /* Where a unit has one or two blocks a claim would only keep them from others. */
+    if (culet_cache == &ended || culet_classes[klass].unit_shift < 2)
+        return culet_bin_take(klass);
+    return culet_bin_claim(culet_cache, klass);
+}
+
+void culet_cache_flush(void)
+{
+    if (culet_cache != &none && culet_cache != &ended)
+        give_up(culet_cache);
+}
+
+size_t culet_cache_count(void)
+{
+    culet_lock(&culet_registry_lock);
+    size_t count = threads;
+    culet_unlock(&culet_registry_lock);
+    return count;
+}
+
+void culet_cache_adopt(void)
+{
+    struct culet_cache *next;
+
+    for (struct culet_cache *cache = registry; cache; cache = next) {
+        next = cache->next;
+        if (cache == culet_cache)
+            continue;
+        give_up(cache);
+        forget(cache);
+        culet_meta_put(CULET_META_CACHE, cache);
+    }
+}

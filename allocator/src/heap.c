@@ -1,0 +1,105 @@
+#include "heap.h"
+
+#include "cache.h"
+#include "lock.h"
+#include "meta.h"
+#include "program.h"
+#include "size_class.h"
+
+#include <pthread.h>
+#include <string.h>
+
+_Atomic uint8_t culet_heap_state_now;
+static struct culet_lock setup_lock;
+
+/* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
+
+static void before_fork(void)
+{
+    culet_lock(&culet_registry_lock);
+    culet_bin_lock_all();
+    culet_lock(&culet_pages_lock);
+    culet_lock(&culet_meta_lock);
+    culet_lock_fork_begin();
+}
+
+static void after_fork_in_parent(void)
+{
+    culet_lock_fork_end();
+    culet_unlock(&culet_meta_lock);
+    culet_unlock(&culet_pages_lock);
+    culet_bin_unlock_all();
+    culet_unlock(&culet_registry_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    culet_lock_fork_end();
+    culet_lock_reset(&culet_meta_lock);
+    culet_lock_reset(&culet_pages_lock);
+    culet_bin_reset_all();
+    culet_lock_reset(&culet_registry_lock);
+    culet_cache_adopt();
+}
+
+enum culet_state culet_heap_setup(void)
+{
+    culet_lock(&setup_lock);
+    enum culet_state state = atomic_load_explicit(&culet_heap_state_now, memory_order_relaxed);
+    bool first = state == CULET_NEW;
+    if (first) {
+        culet_size_class_setup();
+        culet_cache_setup();
+#ifdef CULET_PREFIXED
+        state = CULET_AWAKE;
+#else
+        state = culet_program_dormant() ? CULET_DORMANT : CULET_AWAKE;
+#endif
+        atomic_store_explicit(&culet_heap_state_now, state, memory_order_release);
+    }
+    culet_unlock(&setup_lock);
+    /* Registering may allocate; the heap can serve that now. As early as this, so that other libraries'
+     * handlers mostly run outside of ours. */
+    if (first && state == CULET_AWAKE)
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    return state;
+}
+
+size_t culet_heap_trim(size_t keep_bytes)
+{
+    size_t returned = 0;
+
+    culet_cache_flush();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        returned += culet_bin_trim(klass);
+    culet_lock(&culet_pages_lock);
+    returned += culet_pages_purge(keep_bytes >> CULET_GRANULE_SHIFT);
+    culet_unlock(&culet_pages_lock);
+    return returned;
+}
+
+void culet_heap_figures(struct culet_figures *figures)
+{
+    memset(figures, 0, sizeof *figures);
+    culet_bin_figures(figures->bins);
+    figures->large = culet_large_figures();
+    culet_lock(&culet_pages_lock);
+    figures->pages = culet_pages_figures();
+    culet_unlock(&culet_pages_lock);
+    figures->meta_bytes = culet_meta_bytes();
+    figures->threads = culet_cache_count();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        figures->used_bytes += figures->bins[klass].live * culet_classes[klass].size;
+        figures->cached_bytes += figures->bins[klass].claimed * culet_classes[klass].size;
+    }
+    figures->used_bytes += figures->large.run_bytes + figures->large.huge_bytes;
+    figures->mapped_bytes = figures->pages.segments * CULET_SEGMENT_BYTES + figures->large.huge_bytes;
+}
+
+void culet_heap_check(void)
+{
+    culet_bin_check();
+    culet_lock(&culet_pages_lock);
+    culet_pages_check();
+    culet_unlock(&culet_pages_lock);
+}

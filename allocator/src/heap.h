@@ -1,0 +1,41 @@
+/* heap.h - the heap as a whole: its beginning, forks, trims, figures. */
+#ifndef CULET_HEAP_H
+#define CULET_HEAP_H
+
+#include "bin.h"
+#include "large.h"
+#include "pages.h"
+#include "types.h"
+
+enum culet_state { CULET_NEW, CULET_AWAKE, CULET_DORMANT };
+
+extern _Atomic uint8_t culet_heap_state_now;
+
+/* Sets the heap up; once, at the first request. Returns the state that follows. */
+enum culet_state culet_heap_setup(void);
+
+static inline enum culet_state culet_heap_state(void)
+{
+    uint8_t state = atomic_load_explicit(&culet_heap_state_now, memory_order_acquire);
+    return CULET_LIKELY(state != CULET_NEW) ? state : culet_heap_setup();
+}
+
+/* Returns every wholly free page but `keep_bytes` of them. Returns bytes given back. */
+size_t culet_heap_trim(size_t keep_bytes);
+
+struct culet_figures {
+    struct culet_bin_figures bins[CULET_CLASSES];
+    struct culet_pages_figures pages;
+    struct culet_large_figures large;
+    size_t meta_bytes;
+    size_t threads;
+    size_t used_bytes;   /* in the program's hands, whole blocks */
+    size_t cached_bytes; /* claimed by threads */
+    size_t mapped_bytes; /* segments and huge blocks */
+};
+void culet_heap_figures(struct culet_figures *figures);
+
+/* Aborts unless every invariant of types.h holds. Only while no other thread allocates or frees. */
+void culet_heap_check(void);
+
+#endif

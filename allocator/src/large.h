@@ -1,0 +1,33 @@
+/* large.h - blocks of their own: runs of granules, and above CULET_RUN_MAX mappings of the kernel's. */
+#ifndef CULET_LARGE_H
+#define CULET_LARGE_H
+
+#include "types.h"
+
+struct culet_large_figures {
+    size_t runs, run_bytes;
+    size_t huge, huge_bytes;
+};
+
+/* A block of `bytes` (above CULET_SMALL_MAX, or aligned beyond what slabs can), its start a multiple of
+ * `alignment`. Stores whether all of it reads as zero. NULL when out of memory. */
+void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed);
+
+/* Frees the block at `start`; false when no such block is (any more) there. */
+bool culet_large_put(struct culet_owner *owner, uintptr_t start);
+
+/* Resizes in place or by moving pages; NULL when that is not possible, and nothing has changed. */
+void *culet_large_resize(struct culet_owner *owner, size_t bytes);
+
+/* Usable bytes of the block. */
+static inline size_t culet_large_bytes(const struct culet_owner *owner)
+{
+    return ((const struct culet_large *)owner)->bytes;
+}
+
+/* The huge block that holds an address, or NULL. */
+struct culet_large *culet_large_holding(uintptr_t address);
+
+struct culet_large_figures culet_large_figures(void);
+
+#endif

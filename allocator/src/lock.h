@@ -1,0 +1,45 @@
+/* lock.h - a futex lock that needs no set-up and can be held across fork.
+ *
+ * Algorithm: the three-state mutex of U. Drepper, "Futexes are tricky", 2011, mutex3.
+ *
+ * Around a fork the forking thread holds every lock. Another library's fork handler may run while it does
+ * and may allocate: to that thread all locks are then open (culet_lock_forking). */
+#ifndef CULET_LOCK_H
+#define CULET_LOCK_H
+
+#include "types.h"
+
+void culet_lock_wait(struct culet_lock *lock);
+void culet_lock_wake(struct culet_lock *lock);
+
+static inline void culet_lock(struct culet_lock *lock)
+{
+    uint32_t free = 0;
+
+    if (CULET_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
+                                                                memory_order_relaxed)))
+        culet_lock_wait(lock);
+}
+
+bool culet_lock_forking(void);
+extern _Atomic bool culet_lock_held_for_fork;
+
+static inline void culet_unlock(struct culet_lock *lock)
+{
+    if (CULET_UNLIKELY(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire)) && culet_lock_forking())
+        return;
+    if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2))
+        culet_lock_wake(lock);
+}
+
+/* Before the forking thread gives the locks back (in the parent), or makes them anew (in the child). */
+void culet_lock_fork_begin(void);
+void culet_lock_fork_end(void);
+
+/* In a forked child: the lock is free again, whoever waited for it. */
+static inline void culet_lock_reset(struct culet_lock *lock)
+{
+    atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,220 @@
+#define _GNU_SOURCE
+#include "misuse.h"
+
+#include "large.h"
+#include "os.h"
+#include "pagemap.h"
+#include "size_class.h"
+#include "slab.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The line is put together here without stdio, which may allocate. */
+struct line {
+    char text[512];
+    size_t length;
+};
+
+static void add(struct line *line, const char *text)
+{
+    while (*text && line->length < sizeof line->text - 1)
+        line->text[line->length++] = *text++;
+}
+
+static void add_number(struct line *line, uintptr_t n, unsigned base)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+
+    digits[--at] = 0;
+    do
+        digits[--at] = "0123456789abcdef"[n % base];
+    while (n /= base);
+    add(line, digits + at);
+}
+
+static void add_pointer(struct line *line, uintptr_t p)
+{
+    add(line, "0x");
+    add_number(line, p, 16);
+}
+
+_Noreturn static void die(struct line *line)
+{
+    line->text[line->length++] = '\n';
+    culet_os_say(line->text, line->length);
+    abort();
+}
+
+/* "the 48-byte block 0x7f... (size class 48)" or "the 8192-byte block 0x7f... (large)" */
+static void add_block(struct line *line, uintptr_t start, size_t bytes, unsigned klass)
+{
+    add(line, "the ");
+    add_number(line, bytes, 10);
+    add(line, "-byte block ");
+    add_pointer(line, start);
+    if (klass) {
+        add(line, " (size class ");
+        add_number(line, culet_classes[klass].size, 10);
+        add(line, ")");
+    } else {
+        add(line, " (large)");
+    }
+}
+
+static void begin(struct line *line, const char *what, uintptr_t p)
+{
+    add(line, "culet: ");
+    add(line, what);
+    add(line, " of ");
+    add_pointer(line, p);
+    add(line, ": ");
+}
+
+/* The pointer lies in a block, live or freed, that starts at `start`. */
+static void say_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
+                      unsigned klass, bool live)
+{
+    if (p == start) {
+        if (strcmp(function, "free") == 0)
+            begin(line, "double free", p);
+        else
+            begin(line, function, p);
+        add_block(line, start, bytes, klass);
+        add(line, " is already free");
+        return;
+    }
+    begin(line, function, p);
+    if (p % CULET_ALIGNMENT)
+        add(line, "misaligned, ");
+    add(line, "it points ");
+    add_number(line, p - start, 10);
+    add(line, p - start == 1 ? " byte into " : " bytes into ");
+    add_block(line, start, bytes, klass);
+    add(line, live ? ", not at its start" : ", which is free");
+}
+
+static void say_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
+{
+    uintptr_t offset = p - slab->owner.start, index = offset / slab->size;
+
+    if (index >= slab->count) {
+        begin(line, function, p);
+        add(line, "it points behind the last block of a slab (size class ");
+        add_number(line, slab->size, 10);
+        add(line, ")");
+        return;
+    }
+    uintptr_t start = slab->owner.start + index * slab->size;
+    say_block(line, function, p, start, slab->size, slab->owner.klass,
+              culet_slab_is_live(slab, culet_slab_spot(slab, start)));
+}
+
+static void say_grave(struct line *line, const char *function, uintptr_t p, struct culet_grave grave)
+{
+    size_t bytes = grave.granules * CULET_GRANULE;
+    uintptr_t start = grave.start;
+
+    if (grave.klass) {
+        bytes = culet_classes[grave.klass].size;
+        start += (p - start) / bytes * bytes;
+    }
+    say_block(line, function, p, start, bytes, grave.klass, false);
+}
+
+/* Reads one line of /proc/self/maps at a time, without stdio; the process is lost already. */
+static bool next_line(int fd, char *buffer, size_t size, size_t *held)
+{
+    char *end = memchr(buffer, '\n', *held);
+
+    if (end) {
+        *held -= (size_t)(end + 1 - buffer);
+        memmove(buffer, end + 1, *held);
+    }
+    while (!memchr(buffer, '\n', *held)) {
+        ssize_t got = *held < size ? read(fd, buffer + *held, size - *held) : 0;
+        if (got <= 0)
+            return false;
+        *held += (size_t)got;
+    }
+    return true;
+}
+
+static uintptr_t read_hex(const char **at)
+{
+    uintptr_t value = 0;
+
+    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); (*at)++)
+        value = value * 16 + (uintptr_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
+    return value;
+}
+
+/* Says what mapping a foreign pointer lies in. */
+static void say_mapping(struct line *line, uintptr_t p)
+{
+    char buffer[4096];
+    size_t held = 0;
+    uintptr_t here = (uintptr_t)buffer;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+    while (fd >= 0 && next_line(fd, buffer, sizeof buffer, &held)) {
+        const char *at = buffer, *end = memchr(buffer, '\n', held);
+        uintptr_t from = read_hex(&at), to = (at++, read_hex(&at));
+        if (p < from || p >= to)
+            continue;
+        const char *path = memchr(at, '/', (size_t)(end - at));
+        if (!path)
+            path = memchr(at, '[', (size_t)(end - at));
+        if (here >= from && here < to) {
+            add(line, "; it lies on this thread's stack");
+        } else if (path) {
+            add(line, "; it lies in ");
+            for (; path < end && line->length < sizeof line->text - 1; path++)
+                line->text[line->length++] = *path;
+        } else {
+            add(line, "; it lies in a mapping of somebody else's");
+        }
+        close(fd);
+        return;
+    }
+    add(line, "; nothing is mapped there");
+}
+
+_Noreturn void culet_misuse(const char *function, uintptr_t p)
+{
+    struct line line = {.length = 0};
+    struct culet_owner *owner = culet_pagemap_owner(p);
+    struct culet_grave grave = culet_pagemap_grave(p);
+    struct culet_large *huge;
+
+    if (owner && owner->kind == CULET_SLAB) {
+        say_slab(&line, function, p, (struct culet_slab *)owner);
+    } else if (owner) {
+        say_block(&line, function, p, owner->start, culet_large_bytes(owner), 0, true);
+    } else if ((huge = culet_large_holding(p))) {
+        say_block(&line, function, p, huge->owner.start, huge->bytes, 0, true);
+    } else if (grave.present) {
+        say_grave(&line, function, p, grave);
+    } else {
+        begin(&line, function, p);
+        add(&line, "not a block of culet's");
+        say_mapping(&line, p);
+    }
+    die(&line);
+}
+
+_Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable)
+{
+    struct line line = {.length = 0};
+
+    begin(&line, function, p);
+    add(&line, "called with a size of ");
+    add_number(&line, given, 10);
+    add(&line, " for a block of ");
+    add_number(&line, usable, 10);
+    die(&line);
+}

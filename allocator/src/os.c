@@ -1,0 +1,132 @@
+#define _GNU_SOURCE
+#include "os.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef CULET_TEST
+bool (*culet_os_refuse)(void);
+#define REFUSED() (culet_os_refuse && culet_os_refuse())
+#else
+#define REFUSED() false
+#endif
+
+size_t culet_os_page(void)
+{
+    static _Atomic size_t page;
+    size_t known = atomic_load_explicit(&page, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(!known)) {
+        known = getauxval(AT_PAGESZ);
+        atomic_store_explicit(&page, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+void *culet_os_map(size_t bytes)
+{
+    int saved = errno;
+    void *start = REFUSED() ? MAP_FAILED
+                            : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    errno = saved;
+    return start == MAP_FAILED ? NULL : start;
+}
+
+void *culet_os_map_aligned(size_t bytes, size_t alignment)
+{
+    size_t page = culet_os_page();
+
+    if (alignment <= page)
+        return culet_os_map(bytes);
+    if (bytes > SIZE_MAX - alignment)
+        return NULL;
+
+    size_t slack = alignment - page;
+    uintptr_t start = (uintptr_t)culet_os_map(bytes + slack);
+    if (!start)
+        return NULL;
+
+    uintptr_t aligned = (start + slack) & ~(alignment - 1);
+    size_t before = aligned - start, after = slack - before;
+    if (before)
+        culet_os_unmap((void *)start, before);
+    if (after)
+        culet_os_unmap((void *)(aligned + bytes), after);
+    return (void *)aligned;
+}
+
+bool culet_os_unmap(void *start, size_t bytes)
+{
+    int saved = errno;
+    bool done = munmap(start, bytes) == 0;
+
+    if (!done)
+        madvise(start, bytes, MADV_DONTNEED);
+    errno = saved;
+    return done;
+}
+
+size_t culet_os_purge(uintptr_t start, size_t bytes)
+{
+    size_t page = culet_os_page();
+    uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
+    int saved = errno;
+
+    if (from >= to)
+        return 0;
+    bool done = madvise((void *)from, to - from, MADV_DONTNEED) == 0;
+    errno = saved;
+    return done ? to - from : 0;
+}
+
+bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes)
+{
+    int saved = errno;
+    bool done = !(new_bytes > old_bytes && REFUSED()) && mremap(start, old_bytes, new_bytes, 0) != MAP_FAILED;
+
+    errno = saved;
+    return done;
+}
+
+bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes)
+{
+    int saved = errno;
+    bool done = !REFUSED() &&
+                mremap(start, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
+
+    errno = saved;
+    return done;
+}
+
+void culet_os_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    errno = saved;
+}
+
+void culet_os_wake(_Atomic uint32_t *word)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+void culet_os_say(const char *text, size_t bytes)
+{
+    int saved = errno;
+
+    while (bytes) {
+        ssize_t done = write(STDERR_FILENO, text, bytes);
+        if (done < 0 && errno != EINTR)
+            break;
+        if (done > 0)
+            text += done, bytes -= (size_t)done;
+    }
+    errno = saved;
+}

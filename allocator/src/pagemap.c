@@ -1,0 +1,87 @@
+#include "pagemap.h"
+
+#include "os.h"
+
+_Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
+
+#define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
+
+/* A gravestone: bit 0 set, 8 bits of class, then 24 bits of distance from the start and 24 of length, in
+ * granules. A huge block has one gravestone, at its start. */
+#define GRAVE_CLASS_SHIFT 1
+#define GRAVE_DISTANCE_SHIFT 16
+#define GRAVE_LENGTH_SHIFT 40
+#define GRAVE_MAX ((UINT64_C(1) << 24) - 1)
+
+static culet_entry *entry_at(uintptr_t address)
+{
+    culet_entry *leaf = atomic_load_explicit(&culet_pagemap_root[address >> (CULET_GRANULE_SHIFT + CULET_LEAF_SHIFT)],
+                                             memory_order_acquire);
+    return &leaf[(address >> CULET_GRANULE_SHIFT) & (LEAF_ENTRIES - 1)];
+}
+
+static void put(uintptr_t address, uintptr_t value)
+{
+    atomic_store_explicit(entry_at(address), value, memory_order_release);
+}
+
+bool culet_pagemap_prepare(uintptr_t start, size_t granules)
+{
+    size_t shift = CULET_GRANULE_SHIFT + CULET_LEAF_SHIFT;
+    uintptr_t end = start + granules * CULET_GRANULE - 1;
+
+    for (size_t i = start >> shift; i <= end >> shift; i++) {
+        if (i >= CULET_ROOT_ENTRIES)
+            return false;
+        if (atomic_load_explicit(&culet_pagemap_root[i], memory_order_relaxed))
+            continue;
+        culet_entry *leaf = culet_os_map(LEAF_ENTRIES * sizeof *leaf);
+        if (!leaf)
+            return false;
+        atomic_store_explicit(&culet_pagemap_root[i], leaf, memory_order_release);
+    }
+    return true;
+}
+
+void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner)
+{
+    for (size_t i = 0; i < granules; i++)
+        put(start + i * CULET_GRANULE, (uintptr_t)owner);
+}
+
+static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)
+{
+    if (length > GRAVE_MAX)
+        length = GRAVE_MAX;
+    return 1 | (uintptr_t)klass << GRAVE_CLASS_SHIFT | distance << GRAVE_DISTANCE_SHIFT | length << GRAVE_LENGTH_SHIFT;
+}
+
+void culet_pagemap_bury(uintptr_t start, size_t granules, unsigned klass)
+{
+    for (size_t i = 0; i < granules; i++)
+        put(start + i * CULET_GRANULE, gravestone(klass, i, granules));
+}
+
+void culet_pagemap_bury_huge(uintptr_t start, size_t granules)
+{
+    put(start, gravestone(0, 0, granules));
+}
+
+void culet_pagemap_clear(uintptr_t start, size_t granules)
+{
+    for (size_t i = 0; i < granules; i++)
+        put(start + i * CULET_GRANULE, 0);
+}
+
+struct culet_grave culet_pagemap_grave(uintptr_t address)
+{
+    uintptr_t entry = culet_pagemap_entry(address);
+    struct culet_grave grave = {.present = (entry & 1) != 0};
+
+    if (grave.present) {
+        grave.klass = (entry >> GRAVE_CLASS_SHIFT) & 0xff;
+        grave.start = (address & ~(CULET_GRANULE - 1)) - ((entry >> GRAVE_DISTANCE_SHIFT) & GRAVE_MAX) * CULET_GRANULE;
+        grave.granules = (entry >> GRAVE_LENGTH_SHIFT) & GRAVE_MAX;
+    }
+    return grave;
+}

@@ -1,0 +1,66 @@
+/* pagemap.h - from an address to what owns it, exactly, for any pointer at all.
+ *
+ * Two levels over the user's half of the address space, one entry per granule. An entry is
+ *     0                  never ours
+ *     a descriptor       (even) of the slab, run or huge block that owns the granule
+ *     a gravestone       (odd) of what was freed here last: so that a second free can be named
+ * Readers take no lock. Entries are written under the pages lock. */
+#ifndef CULET_PAGEMAP_H
+#define CULET_PAGEMAP_H
+
+#include "types.h"
+
+#define CULET_LEAF_SHIFT 16 /* granules per leaf: 256 MiB */
+#define CULET_ADDRESS_BITS 48
+#define CULET_ROOT_ENTRIES ((size_t)1 << (CULET_ADDRESS_BITS - CULET_GRANULE_SHIFT - CULET_LEAF_SHIFT))
+
+typedef _Atomic uintptr_t culet_entry;
+extern _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
+
+/* What a gravestone tells. */
+struct culet_grave {
+    bool present;
+    unsigned klass;  /* of the slab that was here, or 0 for a block of its own */
+    uintptr_t start; /* of the first block */
+    size_t granules;
+};
+
+/* The raw entry for an address. */
+static inline uintptr_t culet_pagemap_entry(uintptr_t address)
+{
+    size_t root = address >> (CULET_GRANULE_SHIFT + CULET_LEAF_SHIFT);
+    if (CULET_UNLIKELY(root >= CULET_ROOT_ENTRIES))
+        return 0;
+
+    culet_entry *leaf = atomic_load_explicit(&culet_pagemap_root[root], memory_order_acquire);
+    if (CULET_UNLIKELY(!leaf))
+        return 0;
+    size_t index = (address >> CULET_GRANULE_SHIFT) & (((size_t)1 << CULET_LEAF_SHIFT) - 1);
+    return atomic_load_explicit(&leaf[index], memory_order_acquire);
+}
+
+/* The owner of the granule at `address`, or NULL. */
+static inline struct culet_owner *culet_pagemap_owner(uintptr_t address)
+{
+    uintptr_t entry = culet_pagemap_entry(address);
+    return CULET_UNLIKELY(entry & 1) ? NULL : (struct culet_owner *)entry;
+}
+
+/* Makes sure that entries for the range exist. False when the kernel refuses the memory for them. */
+bool culet_pagemap_prepare(uintptr_t start, size_t granules);
+
+/* Enters an owner for every granule of a prepared range. */
+void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner);
+
+/* Puts a gravestone on a range: what was freed there. klass 0 for a block of its own. */
+void culet_pagemap_bury(uintptr_t start, size_t granules, unsigned klass);
+
+/* The same for a huge block, of which only the first granule has an entry. */
+void culet_pagemap_bury_huge(uintptr_t start, size_t granules);
+
+/* Forgets a range, when its address space goes back to the kernel. */
+void culet_pagemap_clear(uintptr_t start, size_t granules);
+
+struct culet_grave culet_pagemap_grave(uintptr_t address);
+
+#endif

@@ -1,0 +1,301 @@
+#include "pages.h"
+
+#include "meta.h"
+#include "os.h"
+#include "pagemap.h"
+
+#include <string.h>
+
+/* Free memory that may stay resident: a mebibyte, and a thirty-second of what is used. */
+#define KEEP_LEAST ((size_t)256)
+#define KEEP_SHARE 32
+
+struct culet_lock culet_pages_lock;
+
+/* [pages lock] `longest[i]` is the longest free run of segment i, 0 where there is no segment. */
+static struct culet_segment *segments[CULET_SEGMENTS];
+static uint16_t longest[CULET_SEGMENTS];
+static uint32_t ceiling; /* no segment at or above this index */
+static struct culet_pages_figures figures;
+
+#define WORDS (CULET_SEGMENT_GRANULES / 64)
+
+/* The first granule at or behind `from` whose bit in `map` equals `value`; CULET_SEGMENT_GRANULES if none. */
+static size_t find(const uint64_t *map, size_t from, bool value)
+{
+    if (from >= CULET_SEGMENT_GRANULES)
+        return CULET_SEGMENT_GRANULES;
+
+    size_t word = from / 64;
+    uint64_t flip = value ? 0 : ~UINT64_C(0), bits = (map[word] ^ flip) & (~UINT64_C(0) << (from % 64));
+    while (!bits) {
+        if (++word == WORDS)
+            return CULET_SEGMENT_GRANULES;
+        bits = map[word] ^ flip;
+    }
+    return word * 64 + (size_t)__builtin_ctzll(bits);
+}
+
+static void fill(uint64_t *map, size_t from, size_t count, bool value)
+{
+    while (count) {
+        size_t bit = from % 64, here = 64 - bit < count ? 64 - bit : count;
+        uint64_t mask = (here == 64 ? ~UINT64_C(0) : ((UINT64_C(1) << here) - 1)) << bit;
+        if (value)
+            map[from / 64] |= mask;
+        else
+            map[from / 64] &= ~mask;
+        from += here;
+        count -= here;
+    }
+}
+
+static size_t count_bits(const uint64_t *map, size_t from, size_t count)
+{
+    size_t bits = 0;
+
+    for (size_t i = find(map, from, true); i < from + count; i = find(map, i + 1, true))
+        bits++;
+    return bits;
+}
+
+static void measure(uint32_t index)
+{
+    const struct culet_segment *s = segments[index];
+    size_t best = 0;
+
+    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
+        size_t to = find(s->used, from, true);
+        if (to - from > best)
+            best = to - from;
+        from = find(s->used, to, false);
+    }
+    longest[index] = (uint16_t)best;
+}
+
+static bool add_segment(uint32_t *index)
+{
+    uint32_t i = 0;
+    while (i < ceiling && segments[i])
+        i++;
+    if (i == CULET_SEGMENTS)
+        return false;
+
+    struct culet_segment *s = culet_meta_get(CULET_META_SEGMENT);
+    if (!s)
+        return false;
+    memset(s, 0, sizeof *s);
+    s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
+    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_GRANULES)) {
+        if (s->base)
+            culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
+        culet_meta_put(CULET_META_SEGMENT, s);
+        return false;
+    }
+    s->free = CULET_SEGMENT_GRANULES;
+    segments[i] = s;
+    longest[i] = CULET_SEGMENT_GRANULES;
+    if (i == ceiling)
+        ceiling++;
+    figures.segments++;
+    figures.free += CULET_SEGMENT_GRANULES;
+    *index = i;
+    return true;
+}
+
+static void drop_segment(uint32_t index)
+{
+    struct culet_segment *s = segments[index];
+    size_t dirty = count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
+
+    culet_pagemap_clear(s->base, CULET_SEGMENT_GRANULES);
+    culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
+    figures.segments--;
+    figures.free -= CULET_SEGMENT_GRANULES;
+    figures.dirty -= dirty;
+    figures.purged_bytes += dirty * CULET_GRANULE;
+    culet_meta_put(CULET_META_SEGMENT, s);
+    segments[index] = NULL;
+    longest[index] = 0;
+    while (ceiling && !segments[ceiling - 1])
+        ceiling--;
+}
+
+/* The lowest fitting run in a segment; CULET_SEGMENT_GRANULES if none. */
+static size_t fit(const struct culet_segment *s, size_t granules, size_t alignment)
+{
+    size_t from = find(s->used, 0, false);
+
+    while (from < CULET_SEGMENT_GRANULES) {
+        uintptr_t address = s->base + from * CULET_GRANULE;
+        size_t start = from + ((((address + alignment - 1) & ~(alignment - 1)) - address) >> CULET_GRANULE_SHIFT);
+        size_t to = find(s->used, from, true);
+        if (start + granules <= to)
+            return start;
+        from = find(s->used, to, false);
+    }
+    return CULET_SEGMENT_GRANULES;
+}
+
+static void take(uint32_t index, size_t from, size_t granules)
+{
+    struct culet_segment *s = segments[index];
+    size_t dirty = count_bits(s->dirty, from, granules);
+
+    fill(s->used, from, granules, true);
+    if (dirty)
+        fill(s->dirty, from, granules, false);
+    s->free -= (uint32_t)granules;
+    figures.free -= granules;
+    figures.used += granules;
+    figures.dirty -= dirty;
+    measure(index);
+}
+
+uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed)
+{
+    size_t from = CULET_SEGMENT_GRANULES;
+    uint32_t i;
+
+    for (i = 0; i < ceiling; i++)
+        if (longest[i] >= granules && (from = fit(segments[i], granules, alignment)) < CULET_SEGMENT_GRANULES)
+            break;
+    if (from == CULET_SEGMENT_GRANULES) {
+        if (!add_segment(&i))
+            return 0;
+        from = fit(segments[i], granules, alignment);
+        if (from == CULET_SEGMENT_GRANULES)
+            return 0;
+    }
+
+    struct culet_segment *s = segments[i];
+    *zeroed = find(s->dirty, from, true) >= from + granules;
+    take(i, from, granules);
+    *segment = i;
+    return s->base + from * CULET_GRANULE;
+}
+
+static size_t keep(void)
+{
+    return KEEP_LEAST + figures.used / KEEP_SHARE;
+}
+
+static bool has_spare(uint32_t except)
+{
+    for (uint32_t i = 0; i < ceiling; i++)
+        if (i != except && segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
+            return true;
+    return false;
+}
+
+void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty)
+{
+    struct culet_segment *s = segments[segment];
+    size_t from = (start - s->base) >> CULET_GRANULE_SHIFT;
+
+    fill(s->used, from, granules, false);
+    for (size_t i = 0; i < granules; i++)
+        if (i >= 64 || dirty >> i & 1) {
+            fill(s->dirty, from + i, 1, true);
+            figures.dirty++;
+        }
+    s->free += (uint32_t)granules;
+    figures.free += granules;
+    figures.used -= granules;
+    measure(segment);
+    if (s->free == CULET_SEGMENT_GRANULES && has_spare(segment))
+        drop_segment(segment);
+    if (figures.dirty > keep())
+        culet_pages_purge(keep() / 2);
+}
+
+bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more)
+{
+    struct culet_segment *s = segments[segment];
+    size_t end = ((start - s->base) >> CULET_GRANULE_SHIFT) + granules;
+
+    if (end + more > CULET_SEGMENT_GRANULES || find(s->used, end, true) < end + more)
+        return false;
+    take(segment, end, more);
+    return true;
+}
+
+/* Returns the dirty granules of [from, to), a free run, as far as whole kernel pages of it are free. */
+static size_t purge_run(struct culet_segment *s, size_t from, size_t to)
+{
+    size_t returned = 0;
+
+    for (size_t i = find(s->dirty, from, true); i < to; i = find(s->dirty, i, true)) {
+        size_t per_page = culet_os_page() >> CULET_GRANULE_SHIFT;
+        size_t end = find(s->dirty, i, false);
+        if (end > to)
+            end = to;
+        /* Whole kernel pages: outwards as far as the run is free, else inwards. */
+        size_t first = i / per_page * per_page, last = (end + per_page - 1) / per_page * per_page;
+        if (first < from)
+            first += per_page;
+        if (last > to)
+            last -= per_page;
+        if (first < last && culet_os_purge(s->base + first * CULET_GRANULE, (last - first) * CULET_GRANULE)) {
+            size_t dirty = count_bits(s->dirty, first, last - first);
+            fill(s->dirty, first, last - first, false);
+            figures.dirty -= dirty;
+            returned += dirty * CULET_GRANULE;
+        }
+        i = last > end ? last : end;
+    }
+    return returned;
+}
+
+size_t culet_pages_purge(size_t target)
+{
+    size_t returned = 0;
+
+    /* From the top: what lies low is used again first. */
+    for (uint32_t i = ceiling; i-- > 0 && figures.dirty > target;) {
+        struct culet_segment *s = segments[i];
+        if (!s)
+            continue;
+        for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
+            size_t to = find(s->used, from, true);
+            returned += purge_run(s, from, to);
+            from = find(s->used, to, false);
+        }
+    }
+    figures.purged_bytes += returned;
+    return returned;
+}
+
+struct culet_pages_figures culet_pages_figures(void)
+{
+    return figures;
+}
+
+uintptr_t culet_pages_segment(uint32_t index)
+{
+    if (index >= ceiling)
+        return CULET_PAGES_END;
+    return segments[index] ? segments[index]->base : 0;
+}
+
+void culet_pages_check(void)
+{
+    size_t used = 0, dirty = 0, count = 0;
+
+    for (uint32_t i = 0; i < ceiling; i++) {
+        const struct culet_segment *s = segments[i];
+        if (!s)
+            continue;
+        count++;
+        used += count_bits(s->used, 0, CULET_SEGMENT_GRANULES);
+        dirty += count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
+        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_GRANULES) != CULET_SEGMENT_GRANULES)
+            __builtin_trap();
+        for (size_t w = 0; w < WORDS; w++)
+            if (s->used[w] & s->dirty[w])
+                __builtin_trap();
+    }
+    if (used != figures.used || dirty != figures.dirty || count != figures.segments ||
+        used + figures.free != count * CULET_SEGMENT_GRANULES)
+        __builtin_trap();
+}

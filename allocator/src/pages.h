@@ -1,0 +1,45 @@
+/* pages.h - the page heap: runs of granules out of segments, lowest address first, and what it keeps.
+ *
+ * Freed granules stay resident ("dirty") until there are more of them than culet_pages_keep() allows, or
+ * until a trim: then they go back to the kernel. A segment without a used granule is unmapped unless it is
+ * the only spare one. */
+#ifndef CULET_PAGES_H
+#define CULET_PAGES_H
+
+#include "types.h"
+
+extern struct culet_lock culet_pages_lock;
+
+struct culet_pages_figures {
+    size_t segments;
+    size_t used;  /* granules */
+    size_t free;  /* granules, resident or not */
+    size_t dirty; /* of the free ones, those that may be resident */
+    size_t purged_bytes; /* given back since the start */
+};
+
+/* All of these expect the pages lock to be held.
+ *
+ * culet_pages_get: a run of `granules`, its start a multiple of `alignment` (a power of two, at least a
+ * granule). Stores the segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
+uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed);
+
+/* Frees a run. `dirty`: those of its first 64 granules that may be resident; later ones are taken to be. */
+void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty);
+
+/* Lengthens a run in place; false when the granules behind it are not free. */
+bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more);
+
+/* Returns dirty granules to the kernel until at most `keep` are left. Returns bytes given back. */
+size_t culet_pages_purge(size_t keep);
+
+struct culet_pages_figures culet_pages_figures(void);
+
+/* The start of segment `index`; 0 where there is none, CULET_PAGES_END behind the last. */
+#define CULET_PAGES_END UINTPTR_MAX
+uintptr_t culet_pages_segment(uint32_t index);
+
+/* Aborts unless the page heap's invariants hold. */
+void culet_pages_check(void);
+
+#endif

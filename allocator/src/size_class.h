@@ -1,0 +1,30 @@
+/* size_class.h - request size to size class, and the shape of each class's slabs.
+ *
+ * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then eight classes per doubling
+ * (at most 1/9 = 11.1 % of a block wasted). */
+#ifndef CULET_SIZE_CLASS_H
+#define CULET_SIZE_CLASS_H
+
+#include "types.h"
+
+extern struct culet_class culet_classes[CULET_CLASSES];
+
+/* Fills culet_classes; once, before any other use. */
+void culet_size_class_setup(void);
+
+/* The class for `bytes`, which must be at most CULET_SMALL_MAX; 0 bytes get the smallest block. */
+static inline unsigned culet_size_class(size_t bytes)
+{
+    if (CULET_LIKELY(bytes <= CULET_TINY_MAX))
+        return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT) + (bytes == 0);
+
+    unsigned doubling = 63 - (unsigned)__builtin_clzl(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
+    unsigned eighth = (unsigned)((bytes - 1) >> (doubling - 3)) & 7;
+    return CULET_TINY_CLASSES + 1 + (doubling - 10) * 8 + eighth;
+}
+
+/* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
+ * granule; 0 when there is none. */
+unsigned culet_size_class_aligned(size_t bytes, size_t alignment);
+
+#endif

@@ -1,0 +1,152 @@
+#include "slab.h"
+
+#include "lock.h"
+#include "meta.h"
+#include "os.h"
+#include "pagemap.h"
+#include "pages.h"
+#include "size_class.h"
+
+struct culet_slab *culet_slab_create(unsigned klass)
+{
+    const struct culet_class *c = &culet_classes[klass];
+    struct culet_slab *slab = culet_meta_get(CULET_META_SLAB);
+    bool zeroed;
+
+    if (!slab)
+        return NULL;
+    culet_lock(&culet_pages_lock);
+    uintptr_t start = culet_pages_get(c->granules, CULET_GRANULE, &slab->segment, &zeroed);
+    if (start) {
+        slab->owner.start = start;
+        atomic_store_explicit(&slab->owner.kind, CULET_SLAB, memory_order_relaxed);
+        atomic_store_explicit(&slab->owner.klass, (uint8_t)klass, memory_order_relaxed);
+        slab->size = c->size;
+        slab->reciprocal = c->reciprocal;
+        slab->count = c->count;
+        slab->unit_shift = c->unit_shift;
+        slab->last = c->last;
+        slab->full = c->full;
+        slab->last_full = c->last_full;
+        slab->available = slab->empty = (uint16_t)((2u << c->last) - 1);
+        slab->claims = 0;
+        /* What the page heap had kept resident is the slab's now. */
+        slab->dirty = zeroed ? 0 : (uint16_t)((2u << (c->granules - 1)) - 1);
+        slab->listed = false;
+        for (unsigned u = 0; u < CULET_UNITS; u++) {
+            atomic_store_explicit(&slab->live[u], 0, memory_order_relaxed);
+            atomic_store_explicit(&slab->claimed[u], 0, memory_order_relaxed);
+        }
+        culet_pagemap_set(start, c->granules, &slab->owner);
+    }
+    culet_unlock(&culet_pages_lock);
+    if (!start) {
+        culet_meta_put(CULET_META_SLAB, slab);
+        return NULL;
+    }
+    return slab;
+}
+
+void culet_slab_destroy(struct culet_slab *slab)
+{
+    unsigned klass = atomic_load_explicit(&slab->owner.klass, memory_order_relaxed);
+    size_t granules = culet_classes[klass].granules;
+
+    culet_lock(&culet_pages_lock);
+    culet_pagemap_bury(slab->owner.start, granules, klass);
+    culet_pages_put(slab->segment, slab->owner.start, granules, slab->dirty);
+    culet_unlock(&culet_pages_lock);
+    /* A late culet_bin_note must not take the descriptor for a slab of its class. */
+    atomic_store_explicit(&slab->owner.klass, 0, memory_order_relaxed);
+    culet_meta_put(CULET_META_SLAB, slab);
+}
+
+uint16_t culet_slab_granules(const struct culet_slab *slab, unsigned unit)
+{
+    size_t unit_bytes = (size_t)slab->size << slab->unit_shift;
+    size_t end = (unit + 1) * unit_bytes, most = (size_t)slab->count * slab->size;
+    size_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT, last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
+
+    return (uint16_t)((2u << last) - (1u << first));
+}
+
+/* Whether no block from index `from` to `to` is live or claimed. */
+static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i <= to;) {
+        unsigned unit = i >> slab->unit_shift, bit = i & ((1u << slab->unit_shift) - 1);
+        unsigned end = (unit + 1) << slab->unit_shift;
+        unsigned count = (to + 1 < end ? to + 1 : end) - i;
+        uint64_t mask = (count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << bit;
+        if (atomic_load_explicit(&slab->live[unit], memory_order_acquire) & mask)
+            return false;
+        i += count;
+    }
+    return true;
+}
+
+static bool granules_free(struct culet_slab *slab, size_t first, size_t last)
+{
+    unsigned from = (unsigned)((first << CULET_GRANULE_SHIFT) / slab->size);
+    unsigned to = (unsigned)((((last + 1) << CULET_GRANULE_SHIFT) - 1) / slab->size);
+
+    if (to >= slab->count)
+        to = slab->count - 1u;
+    return from > to || blocks_free(slab, from, to);
+}
+
+size_t culet_slab_purge(struct culet_slab *slab)
+{
+    unsigned klass = atomic_load_explicit(&slab->owner.klass, memory_order_relaxed);
+    size_t granules = culet_classes[klass].granules, page = culet_os_page(), returned = 0;
+    size_t per_page = page >> CULET_GRANULE_SHIFT;
+    /* A kernel page larger than a granule may begin before the slab. */
+    size_t skew = ((page - slab->owner.start % page) % page) >> CULET_GRANULE_SHIFT;
+
+    for (size_t i = skew; i + per_page <= granules;) {
+        size_t end = i;
+        while (end + per_page <= granules && slab->dirty >> end & ((1u << per_page) - 1) &&
+               granules_free(slab, end, end + per_page - 1))
+            end += per_page;
+        if (end > i) {
+            size_t bytes = culet_os_purge(slab->owner.start + i * CULET_GRANULE, (end - i) * CULET_GRANULE);
+            returned += bytes;
+            if (bytes)
+                slab->dirty &= (uint16_t) ~((1u << end) - (1u << i));
+        }
+        i = end + per_page;
+    }
+    return returned;
+}
+
+unsigned culet_slab_live(struct culet_slab *slab)
+{
+    unsigned live = 0;
+
+    for (unsigned u = 0; u <= slab->last; u++) {
+        uint64_t claimed = atomic_load_explicit(&slab->claimed[u], memory_order_relaxed);
+        live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->live[u], memory_order_relaxed) & ~claimed);
+    }
+    return live;
+}
+
+void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data)
+{
+    for (uint32_t i = 0; i < CULET_SEGMENTS; i++) {
+        uintptr_t base = culet_pages_segment(i);
+        if (base == CULET_PAGES_END)
+            return;
+        for (size_t g = 0; base && g < CULET_SEGMENT_GRANULES;) {
+            struct culet_owner *owner = culet_pagemap_owner(base + g * CULET_GRANULE);
+            if (!owner) {
+                g++;
+            } else if (owner->kind == CULET_SLAB) {
+                struct culet_slab *slab = (struct culet_slab *)owner;
+                g += culet_classes[owner->klass].granules;
+                visit(slab, data);
+            } else {
+                g += ((struct culet_large *)owner)->bytes >> CULET_GRANULE_SHIFT;
+            }
+        }
+    }
+}

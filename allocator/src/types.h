@@ -1,0 +1,155 @@
+/* types.h - the map of culet's design: every structure, who owns it, which lock guards it.
+ *
+ *   address --> pagemap --> owner --> slab: block index --> unit, bit
+ *                                 --> run, huge: the whole block
+ *
+ * Memory comes from the kernel in segments. A segment is divided into granules of 4 KiB; the page heap
+ * hands out runs of granules. A slab is such a run cut into blocks of one size class. What is known of a
+ * block (live, free, claimed) stands in bitmaps of the slab's descriptor, away from the block: neither a
+ * free nor a purge ever writes into a block, so a forked child shares what it only frees.
+ *
+ * One heap serves all threads. A slab's blocks are grouped into units of up to 64 blocks (about 4 KiB).
+ * A thread that needs blocks of a class claims all free blocks of one unit at once, under the bin's lock,
+ * and then hands them out one by one from the unit's `claimed` word, which nobody else writes. A free,
+ * by whichever thread, is one atomic AND on the unit's `live` word: no cache to fill or flush, and the
+ * block is there for everybody at once.
+ *
+ * Block states, by its bit in (live, claimed):
+ *     free    (0, 0)   anyone may claim it
+ *     claimed (1, 1)   belongs to one thread's cache, not handed out
+ *     live    (1, 0)   in the program's hands
+ * A free of anything but a live block is a misuse and is caught there and then.
+ *
+ * Invariants (checked by culet_heap_check in debug builds, with the locks named):
+ *     claimed[u] & ~live[u] == 0
+ *     bit u of available == (live[u] != full mask of u)        bin lock, no free in flight
+ *     bit u of empty     == (live[u] == 0)                     bin lock, no free in flight
+ *     slab in bin's list <=> available != 0                    bin lock, no free in flight
+ *     used granules of a segment == granules of its slabs and runs
+ *     dirty & used == 0 in a segment                           pages lock
+ *
+ * Locks, in the order in which they may be taken:
+ *     registry -> bin (one per size class) -> pages -> meta
+ */
+#ifndef CULET_TYPES_H
+#define CULET_TYPES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CULET_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CULET_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* The page heap's unit of 4 KiB, whatever the kernel's page size (which is only asked when memory is
+ * given back). */
+#define CULET_GRANULE_SHIFT 12
+#define CULET_GRANULE ((size_t)1 << CULET_GRANULE_SHIFT)
+
+#define CULET_ALIGNMENT 16
+#define CULET_TINY_MAX 1024      /* classes in steps of 16 bytes up to here, */
+#define CULET_SMALL_MAX 32768    /* then eight per doubling up to here; */
+#define CULET_RUN_MAX (1u << 20) /* runs of granules up to here; above, the kernel serves directly */
+
+/* Class 0 is not used; 1..64 are the multiples of 16; then five doublings of eight. */
+#define CULET_TINY_CLASSES (CULET_TINY_MAX / CULET_ALIGNMENT)
+#define CULET_CLASSES (1 + CULET_TINY_CLASSES + 8 * 5)
+
+#define CULET_UNITS 16          /* units per slab at the most */
+#define CULET_SLAB_GRANULES 16  /* granules per slab at the most */
+
+#define CULET_SEGMENT_GRANULES 1024 /* 4 MiB */
+#define CULET_SEGMENT_BYTES (CULET_SEGMENT_GRANULES * CULET_GRANULE)
+#define CULET_SEGMENTS (1u << 18) /* 1 TiB of slabs and runs */
+
+/* A futex: 0 free, 1 held, 2 held and waited for. */
+struct culet_lock {
+    _Atomic uint32_t state;
+};
+
+/* The shape of a size class; constant once the heap is set up. */
+struct culet_class {
+    uint32_t size;       /* bytes per block */
+    uint32_t reciprocal; /* ceil(2^32 / size): offset * reciprocal >> 32 == offset / size below 64 KiB */
+    uint16_t count;      /* blocks per slab */
+    uint8_t unit_shift;  /* log2 of the blocks per unit */
+    uint8_t last;        /* index of the last unit, which may be shorter than the others */
+    uint8_t granules;    /* per slab */
+    uint64_t full;       /* mask of a whole unit */
+    uint64_t last_full;  /* mask of the last unit */
+};
+
+enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
+
+/* What the pagemap leads to. Descriptors are type-stable: their memory is reused for descriptors of the
+ * same kind only, so a late reader finds an old one or a new one, never something else. */
+struct culet_owner {
+    uintptr_t start; /* address of the first block */
+    _Atomic uint8_t kind;
+    _Atomic uint8_t klass; /* size class of a slab */
+};
+
+/* A slab. The first cache line is read by every free. */
+struct culet_slab {
+    struct culet_owner owner;
+    uint32_t size; /* the shape, copied from the class */
+    uint32_t reciprocal;
+    uint16_t count;
+    uint8_t unit_shift;
+    uint8_t last;
+    uint16_t available; /* units with a free block         [bin lock] */
+    uint16_t empty;     /* units without any live block    [bin lock] */
+    uint64_t full;
+    uint64_t last_full;
+    uint32_t segment;
+    uint16_t claims; /* units with a claim that may not be used up      [bin lock] */
+    uint16_t dirty;  /* granules that may be resident                   [bin lock] */
+    _Alignas(64) struct culet_slab *next; /* the bin's list             [bin lock] */
+    struct culet_slab *prev;
+    bool listed;
+    _Alignas(64) _Atomic uint64_t live[CULET_UNITS];
+    _Atomic uint64_t claimed[CULET_UNITS]; /* written by the claiming thread alone */
+};
+
+/* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
+struct culet_large {
+    struct culet_owner owner;
+    uint32_t segment; /* of a run */
+    size_t bytes;     /* usable: a multiple of the granule, or of the kernel's page */
+    struct culet_large *next; /* huge blocks are listed, so that an interior pointer can be named */
+    struct culet_large *prev;
+};
+
+/* Four MiB from the kernel. [pages lock] */
+struct culet_segment {
+    uintptr_t base;
+    uint32_t free; /* granules */
+    uint64_t used[CULET_SEGMENT_GRANULES / 64];
+    uint64_t dirty[CULET_SEGMENT_GRANULES / 64]; /* free, and maybe resident */
+};
+
+/* A size class's slabs that have a free block; slabs without one are known to the pagemap only.
+ * The lock also guards the bin-locked members of all slabs of the class. */
+struct culet_bin {
+    _Alignas(64) struct culet_lock lock;
+    struct culet_slab *first;
+    uint32_t slabs;     /* all slabs of this class */
+    bool reconcile;     /* after a fork: frees of threads that are gone may not have been noted */
+};
+
+/* One thread's hold on one unit. `word` is the unit's claimed word, or &culet_nothing. */
+struct culet_claim {
+    _Atomic uint64_t *word;
+    uintptr_t base; /* address of the unit's first block */
+};
+
+/* A thread's cache: at most one claimed unit per class. Owned by its thread; the list by the registry. */
+struct culet_cache {
+    struct culet_claim claim[CULET_CLASSES];
+    struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
+    struct culet_cache *next;               /* [registry lock] */
+    struct culet_cache *prev;
+};
+
+#endif
