@@ -13,12 +13,16 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
-  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "allocator/{Makefile,src/*}",
+  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "allocator/{Makefile,src/**/*,include/**/*}",
                    "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]
-                .reject { |path| path.end_with?(".o", ".so", "Makefile.mk", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
+                .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["culet"]
   spec.extensions = ["ext/Rakefile"]
+
+  # Runs ext/Rakefile when the gem is installed. Bundler offers a gem's build only the gems that it depends on, and
+  # some distributions' Ruby has no rake of its own. Never loaded afterwards.
+  spec.add_dependency "rake", ">= 12.3", "< 14"
 
   # Loaded by the command line alone, never by a process that carries culet.
   spec.add_dependency "ruby-progressbar", "~> 1.13"
@@ -26,5 +30,4 @@ Gem::Specification.new do |spec|
   spec.add_dependency "vega", ">= 0.4", "< 1"
 
   spec.add_development_dependency "minitest", "~> 5.15"
-  spec.add_development_dependency "rake", "~> 13.0"
 end

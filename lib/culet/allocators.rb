@@ -33,7 +33,7 @@ module Culet
     # @return [String] absolute path of libculet.so
     # @raise [Culet::Error] when it is not built; the message says why and what to do
     def culet_library
-      Native.find("libculet.so") || raise(Error, Native.missing_reason)
+      Native.find("libculet.so") || raise(Error, Native.missing_reason("libculet.so"))
     end
 
     # @param path [String] a library's path or file name

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# Builds the native extension into lib/culet of this checkout.
+#
+#   ruby ext/checkout.rb SCRATCH STAMP
+#
+# Building empties SCRATCH, so that the stamp in it is always that of the Ruby
+# which the file was built for.
+require_relative "native_build"
+
+scratch, stamp = ARGV
+begin
+  FileUtils.rm_rf(scratch)
+  NativeBuild.new(destination: File.expand_path("../lib/culet", __dir__), scratch: scratch, out: $stderr).extension
+  FileUtils.touch(File.join(scratch, stamp))
+rescue NativeBuild::Failed => e
+  abort "culet: #{e.message}"
+end

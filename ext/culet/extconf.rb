@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "mkmf"
+
+append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
+# The maintainers' builds stop at any warning; a user's newer compiler must not.
+append_cflags("-Werror") if ENV["CULET_STRICT"]
+
+# dladdr is in libdl before glibc 2.34, in libc since.
+have_library("dl", "dladdr") unless have_func("dladdr", "dlfcn.h", "-D_GNU_SOURCE")
+have_func("rb_ext_ractor_safe", "ruby.h")
+have_header("malloc.h")
+have_struct_member("struct mallinfo", "uordblks", "malloc.h")
+
+create_makefile("culet/culet")

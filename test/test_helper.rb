@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+$VERBOSE = true
+require_relative "../bin/gems" if File.exist?(File.expand_path("../bin/gems.rb", __dir__))
+require "minitest/autorun"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# What the tests share. Everything a test starts is waited for or ended by it.
+module TestHelper
+  ROOT = File.expand_path("..", __dir__)
+
+  # Longer than any test's program may take; past it the program is ended and the test fails.
+  PATIENCE_SECONDS = 120
+
+  # Runs the command line of this checkout in a process of its own, with Ruby's warnings on.
+  #
+  # @return [Array(String, String, Process::Status)] stdout, stderr, status
+  def run_culet(*argv, env: {}, stdin: "", chdir: ROOT)
+    run_program(*culet_command, *argv, env: env, stdin: stdin, chdir: chdir)
+  end
+
+  # @return [Array<String>] the words that start the command line
+  def culet_command
+    [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-r#{ROOT}/bin/gems.rb", "#{ROOT}/exe/culet"]
+  end
+
+  # Runs a program in a process group of its own and ends the group when it takes too long.
+  #
+  # @return [Array(String, String, Process::Status)] stdout, stderr, status
+  def run_program(*command, env: {}, stdin: "", chdir: ROOT, patience: PATIENCE_SECONDS)
+    Open3.popen3(env, *command.map(&:to_s), chdir: chdir, pgroup: true) do |input, output, error, process|
+      readers = [output, error].map { |io| Thread.new { io.read } }
+      write_and_close(input, stdin)
+      unless process.join(patience)
+        Process.kill(:KILL, -process.pid)
+        flunk "#{command.join(" ")} did not end within #{patience} s"
+      end
+      [*readers.map(&:value), process.value]
+    end
+  end
+
+  # Starts a program, yields its pid once it has printed a line, and ends it.
+  def with_program(*command, env: {})
+    reader, writer = IO.pipe
+    pid = spawn(env, *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true)
+    writer.close
+    assert reader.wait_readable(PATIENCE_SECONDS), "#{command.first} printed nothing"
+    reader.gets
+    yield pid
+  ensure
+    if pid
+      end_group(pid)
+      Process.wait(pid)
+    end
+    [reader, writer].compact.each { |io| io.close unless io.closed? }
+  end
+
+  # A Ruby program that says that it is up and then waits to be ended.
+  WAITING = "puts :up; $stdout.flush; sleep"
+
+  # @return [Boolean] whether bin/test --all runs: the slow tests too
+  def all_tests? = ENV.key?("CULET_TEST_ALL")
+
+  # A variable set by whoever runs the tests must not decide their outcome.
+  NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR]
+            .to_h { |name| [name, nil] }.freeze
+
+  private
+
+  def write_and_close(io, text)
+    io.write(text)
+  rescue Errno::EPIPE
+    nil # the program ended without reading
+  ensure
+    io.close
+  end
+
+  def end_group(pid)
+    Process.kill(:KILL, -pid)
+  rescue Errno::ESRCH
+    nil # it has ended by itself
+  end
+end
+
+module Minitest
+  class Test
+    include TestHelper
+  end
+end
