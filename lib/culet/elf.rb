@@ -97,6 +97,10 @@ module Culet
     # @return [Boolean]
     def defines?(name) = !symbol(name).nil?
 
+    # @param symbol [Elf::Symbol] of a variable whose first value is in the file
+    # @return [String] the text at its address, up to the first zero byte
+    def text_at(symbol) = (File.binread(path, 256, offset_of(symbol.value)) || "").unpack1("Z*")
+
     private
 
     # Only the layout of the machines culet supports (64-bit, little-endian) is read further than the header.

@@ -42,6 +42,9 @@ module Culet
         end
       end
 
+      # @return [Hash{String => Setting}, nil] the settings it has; nil where any key goes
+      def known_settings = @definition.settings
+
       # @return [String, nil] the Debian package that brings the library
       def package = @definition.packages.last
 
@@ -63,6 +66,8 @@ module Culet
       def environment(base = ENV, isolated: false)
         merged = isolated ? Allocators.tuning_variables(base).to_h { |key| [key, nil] } : {}
         merged["LD_PRELOAD"] = Preload.new(base["LD_PRELOAD"]).with(library)
+        # The mark of a program that a Ruby under culet started; what we start is started anew.
+        merged["CULET_INHERITED"] = nil if base["CULET_INHERITED"]
         apply_settings(merged, isolated ? {} : base)
         if isolated && base["GLIBC_TUNABLES"] && !merged["GLIBC_TUNABLES"]
           merged["GLIBC_TUNABLES"] = without_malloc_tunables(base["GLIBC_TUNABLES"])

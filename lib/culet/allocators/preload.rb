@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+
 module Culet
   module Allocators
     # The words of LD_PRELOAD. The loader takes spaces and colons as separators (ld.so(8)).
@@ -15,7 +17,13 @@ module Culet
       # @param library [String, nil] an allocator that comes first; nil for none
       # @return [String, nil] the new LD_PRELOAD: no other allocator of the catalogue, the user's own libraries kept;
       #   nil when nothing is left
+      # @raise [Culet::Error] when the library's path cannot be written in LD_PRELOAD
       def with(library)
+        if library&.match?(/[\s:]/)
+          raise Error, "#{library} cannot be preloaded, because the loader takes spaces and colons in LD_PRELOAD as " \
+                       "separators; put it where the path has none"
+        end
+
         kept = libraries.reject { |path| Allocators.of_library(path) }
         words = [*library, *kept]
         words.empty? ? nil : words.join(":")

@@ -26,6 +26,7 @@ module Culet
       # @return [Integer] exit status
       def call(argv)
         own, command = split(argv)
+        @help_asked = own.intersect?(%w[-h --help])
         words = parser.permute(own)
         return help if options[:help]
 
@@ -61,6 +62,9 @@ module Culet
         out.puts(parser.help, "", "Examples:", *examples.map { |line| "  #{line}" })
         EXIT_OK
       end
+
+      # Whether the text of --help will be shown: parts of it that are dear to make are made only then.
+      def help_asked? = @help_asked
 
       def color?
         options.fetch(:color) { out.tty? && !ENV.key?("NO_COLOR") }

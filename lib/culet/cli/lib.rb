@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "command"
 require_relative "../allocators"
 
@@ -13,7 +14,9 @@ module Culet
         ["LD_PRELOAD=$(culet lib) ruby app.rb"]
       end
 
-      def execute(_words, _command)
+      def execute(words, command)
+        raise UsageError, "`culet lib` takes no arguments; it prints the path of libculet.so" if command || !words.empty?
+
         path = Allocators.culet_library
         deliver(options[:json] ? JSON.generate(path: path) : path)
         EXIT_OK
@@ -21,5 +24,3 @@ module Culet
     end
   end
 end
-
-require "json"

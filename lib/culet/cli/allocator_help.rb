@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../allocators"
+
+module Culet
+  module CLI
+    # The part of `run --help` and `env --help` that lists what can be chosen.
+    module AllocatorHelp
+      CHILDREN = <<~TEXT
+        culet reads from the environment:
+          CULET_CHILDREN=ruby  (default) once a Ruby process runs on culet, the Ruby programs it starts do too; others,
+                               such as browsers or git, load the library dormant: all goes to glibc's malloc
+          CULET_CHILDREN=all   every program started from it runs on culet
+          CULET_CHILDREN=none  the library takes itself out of LD_PRELOAD once it is loaded: no child gets it
+        A program that is started directly, like CMD here, always uses the allocator. CULET_INHERITED is culet's own
+        mark on such children; leave it alone.
+      TEXT
+
+      module_function
+
+      # @param parser [OptionParser]
+      def add(parser)
+        parser.separator("")
+        parser.separator("Allocators, and their settings as NAME:KEY=VALUE[,KEY=VALUE...]:")
+        Allocators.definitions.each { |definition| describe(parser, definition) }
+        parser.separator("")
+        CHILDREN.each_line { |line| parser.separator(line.chomp) }
+        parser.separator("")
+      end
+
+      def describe(parser, definition)
+        choice = Allocators.parse(definition.name)
+        parser.separator("  #{definition.name.ljust(10)}#{presence(choice)}")
+        parser.separator("    #{definition.open_about}") if definition.open_about
+        (definition.settings || {}).each_value do |setting|
+          parser.separator("    #{setting.key.ljust(28)} #{setting.about}")
+        end
+      end
+      private_class_method :describe
+
+      def presence(choice)
+        choice.library || "the C library's own malloc"
+      rescue Error => e
+        e.message
+      end
+      private_class_method :presence
+    end
+  end
+end

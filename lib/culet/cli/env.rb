@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "json"
+require "shellwords"
+require_relative "command"
+require_relative "allocator_help"
+
+module Culet
+  module CLI
+    # `culet env`: what `culet run` would set, for shells, Dockerfiles and process managers.
+    class Env < Command
+      def banner = "culet env [--allocator NAME[:SETTING]] [--dockerfile]"
+
+      def examples
+        ['eval "$(culet env)" && exec bundle exec puma', "culet env --allocator jemalloc:narenas=2",
+         "culet env --dockerfile >> Dockerfile", "culet env --json"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet env` takes no command; `culet run -- COMMAND` runs one" if command || !words.empty?
+
+        deliver(text(Allocators.parse(options.fetch(:allocator, "culet"))))
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
+        parser.on("--dockerfile", "as ENV lines of a Dockerfile") { options[:dockerfile] = true }
+        AllocatorHelp.add(parser) if help_asked?
+      end
+
+      def text(choice)
+        # What is not set need not be unset.
+        changes = choice.environment.select { |key, value| value || ENV.key?(key) }
+        return JSON.generate(changes) if options[:json]
+
+        lines = options[:dockerfile] ? docker_lines(changes) : shell_lines(changes)
+        lines.empty? ? "# #{choice.spec} needs nothing set\n" : lines.join("\n")
+      end
+
+      def shell_lines(changes)
+        changes.map { |key, value| value ? "export #{key}=#{Shellwords.escape(value)}" : "unset #{key}" }
+      end
+
+      # In a Dockerfile's double quotes, backslash, quote and dollar are special. A variable cannot be unset there.
+      def docker_lines(changes)
+        changes.compact.map { |key, value| %(ENV #{key}="#{value.gsub(/["\\$]/) { |c| "\\#{c}" }}") }
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require_relative "../elf"
+require_relative "../errors"
+require_relative "../allocators/locator"
+
+module Culet
+  module CLI
+    # A command's first word as the file that would run, and what about that file keeps a preload from working.
+    class Program
+      attr_reader :path
+
+      # @param word [String] a path, or a name to look for on PATH
+      # @return [Program]
+      # @raise [Culet::Error] when there is no such program, or it may not be run
+      def self.find(word, search: ENV["PATH"].to_s)
+        candidates = if word.include?("/") then [word]
+                     else search.split(":", -1).map { |directory| File.join(directory.empty? ? "." : directory, word) }
+                     end
+        present = candidates.select { |path| File.exist?(path) }
+        path = present.find { |file| File.file?(file) && File.executable?(file) }
+        return new(path) if path
+
+        raise Error, "cannot run #{word}: #{refusal(present.first)}"
+      end
+
+      def self.refusal(path)
+        return "no such program" unless path
+
+        File.directory?(path) ? "it is a directory" : "it is not executable; `chmod +x #{path}` makes it so"
+      end
+      private_class_method :refusal
+
+      # @param path [String] an executable file
+      def initialize(path)
+        @path = path
+      end
+
+      # @return [Array<String>] one sentence for each reason why the program will not use a preloaded allocator
+      def obstacles
+        file = binary
+        return ["#{file} cannot be read, so whether an allocator can be preloaded into it is unknown."] unless file_readable?(file)
+        return [] unless Elf.file?(file)
+
+        elf = Elf.new(file)
+        [foreign(elf), static(elf), privileged(file)].compact
+      end
+
+      # @param error [SystemCallError] from exec
+      # @return [String] what is wrong, as a part of a sentence
+      def failure(error)
+        case error
+        when Errno::ENOENT then "#{interpreter || "the loader it asks for"} is not there"
+        when Errno::ENOEXEC then "it is neither a program nor a script with a #! line"
+        else error.message.sub(/ - .*/, "").downcase
+        end
+      end
+
+      private
+
+      def file_readable?(file) = File.readable?(file) || !File.exist?(file)
+
+      # What is loaded for a script is its interpreter.
+      def binary = interpreter || path
+
+      def interpreter
+        return unless File.readable?(path)
+
+        File.binread(path, 256).to_s[/\A#![ \t]*([^ \t\n]+)/n, 1]
+      end
+
+      def foreign(elf)
+        own = Allocators::Locator.own
+        return if elf.same_kind?(own)
+
+        "#{elf.path} is a #{elf.bits}-bit program for another kind of processor than this Ruby; the allocator cannot be " \
+          "preloaded into it, so it runs on its own."
+      end
+
+      def static(elf)
+        return unless elf.same_kind?(Allocators::Locator.own) && elf.static?
+
+        "#{elf.path} is statically linked; nothing can be preloaded into it, so it runs on its own allocator."
+      end
+
+      # ld.so(8), "secure-execution mode".
+      def privileged(file)
+        stat = File.stat(file)
+        return unless (stat.setuid? && stat.uid != ::Process.uid) || (stat.setgid? && stat.gid != ::Process.gid)
+
+        "#{file} changes its user or group when it starts (set-user-ID), so the loader ignores the preload and it runs " \
+          "on its own allocator."
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "command"
+require_relative "allocator_help"
+require_relative "program"
+
+module Culet
+  module CLI
+    # `culet run`: replaces itself with the user's command, under an allocator.
+    class Run < Command
+      def banner = "culet run [--allocator NAME[:SETTING]] -- COMMAND [ARGUMENT ...]"
+
+      def examples
+        ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
+         "culet run --allocator glibc:arena_max=2 -- bin/rails server"]
+      end
+
+      # @return [Integer] never, where the command can be started: this process becomes it
+      def execute(words, command)
+        check_usage(words, command)
+        choice = Allocators.parse(options.fetch(:allocator, "culet"))
+        environment = choice.environment
+        program = Program.find(command.first)
+        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") } if environment["LD_PRELOAD"]
+        become(program, command, environment)
+      end
+
+      private
+
+      def define(parser)
+        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
+        AllocatorHelp.add(parser) if help_asked?
+      end
+
+      def check_usage(words, command)
+        if options[:json] || options[:out]
+          raise UsageError, "`culet run` writes no report of its own; `culet env --json` prints what it sets"
+        end
+        unless words.empty?
+          raise UsageError, "#{words.first.inspect} comes before the --; write `culet run [OPTIONS] -- COMMAND ...`"
+        end
+        raise UsageError, "which command? Write `culet run [OPTIONS] -- COMMAND ...`" if command.nil? || command.empty?
+      end
+
+      # The same process goes on as the command, so that whoever waits for or signals it reaches the command.
+      # Descriptors that the caller handed down stay open, as with any exec.
+      def become(program, command, environment)
+        [out, err].each(&:flush)
+        exec(environment, [program.path, command.first], *command.drop(1), close_others: false)
+      rescue SystemCallError => e
+        raise Error, "cannot run #{command.first}: #{program.failure(e)}"
+      end
+    end
+  end
+end
