@@ -72,29 +72,12 @@ static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit
         unlist(bin, slab);
 }
 
-static void reconcile_slab(struct culet_slab *slab, void *data)
-{
-    struct culet_bin *bin = data;
-
-    if (&bins[slab->owner.klass] == bin)
-        for (unsigned u = 0; u <= slab->last; u++)
-            update(bin, slab, u);
-}
-
 /* A slab with a unit that is free to claim (or, for `any`, with any free block), made when there is none. */
 static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool any)
 {
-    for (;;) {
-        for (struct culet_slab *slab = bin->first; slab; slab = slab->next)
-            if (any ? slab->available : slab->available & ~slab->claims)
-                return slab;
-        if (!bin->reconcile)
-            break;
-        bin->reconcile = false;
-        culet_lock(&culet_pages_lock);
-        culet_slab_each(reconcile_slab, bin);
-        culet_unlock(&culet_pages_lock);
-    }
+    for (struct culet_slab *slab = bin->first; slab; slab = slab->next)
+        if (any ? slab->available : slab->available & ~slab->claims)
+            return slab;
 
     struct culet_slab *slab = culet_slab_create(klass);
     if (slab) {
@@ -258,10 +241,22 @@ void culet_bin_unlock_all(void)
 
 void culet_bin_reset_all(void)
 {
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_lock_reset(&bins[klass].lock);
-        bins[klass].reconcile = bins[klass].slabs != 0;
-    }
+}
+
+static void reconcile(struct culet_slab *slab, void *data)
+{
+    (void)data;
+    for (unsigned u = 0; u <= slab->last; u++)
+        update(&bins[slab->owner.klass], slab, u);
+}
+
+void culet_bin_reconcile(void)
+{
+    culet_lock(&culet_pages_lock);
+    culet_slab_each(reconcile, NULL);
+    culet_unlock(&culet_pages_lock);
 }
 
 static void check_slab(struct culet_slab *slab, void *data)

@@ -33,11 +33,13 @@ size_t culet_bin_trim(unsigned klass);
 /* Fills one entry per class. Takes no bin's lock: figures of a moving heap are near, not exact. */
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
 
-/* Around fork: all bins' locks; in the child they are free again and frees that dead threads had not noted
- * are looked for when first needed. */
+/* Around fork: all bins' locks. In the child they are free again, whoever held them. */
 void culet_bin_lock_all(void);
 void culet_bin_unlock_all(void);
 void culet_bin_reset_all(void);
+
+/* In a forked child: takes note of frees that other threads were in the middle of. */
+void culet_bin_reconcile(void);
 
 /* Aborts unless the invariants hold for every bin. Only while no other thread frees. */
 void culet_bin_check(void);

@@ -17,6 +17,7 @@ static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint32_t ceiling; /* no segment at or above this index */
 static struct culet_pages_figures figures;
+static size_t refused; /* dirty granules that the kernel would not take back (locked memory) */
 
 #define WORDS (CULET_SEGMENT_GRANULES / 64)
 
@@ -205,7 +206,7 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
     measure(segment);
     if (s->free == CULET_SEGMENT_GRANULES && has_spare(segment))
         drop_segment(segment);
-    if (figures.dirty > keep())
+    if (figures.dirty > keep() && figures.dirty > 2 * refused)
         culet_pages_purge(keep() / 2);
 }
 
@@ -263,6 +264,7 @@ size_t culet_pages_purge(size_t target)
         }
     }
     figures.purged_bytes += returned;
+    refused = figures.dirty > target ? figures.dirty : 0;
     return returned;
 }
 

@@ -134,8 +134,7 @@ struct culet_segment {
 struct culet_bin {
     _Alignas(64) struct culet_lock lock;
     struct culet_slab *first;
-    uint32_t slabs;     /* all slabs of this class */
-    bool reconcile;     /* after a fork: frees of threads that are gone may not have been noted */
+    uint32_t slabs; /* all slabs of this class */
 };
 
 /* One thread's hold on one unit. `word` is the unit's claimed word, or &culet_nothing. */
