@@ -37,21 +37,24 @@ module Culet
         end
 
         # @param ratio [Hash, nil] "median", "low" and "high", the last two may be missing
-        # @return [String] "0.48 (0.46–0.51)"; with more decimals where two would round
-        #   a bound that is not 1 to it, which would contradict the verdict
-        def ratio(ratio)
+        # @param apart [Boolean] whether the ratio is to be seen to differ from 1
+        # @return [String] "0.48 (0.46–0.51)"; if `apart`, with more decimals where two
+        #   would round a figure that is not 1 to it and so contradict the verdict
+        def ratio(ratio, apart: false)
           return "" unless ratio && ratio["median"]
 
           low, high = ratio.values_at("low", "high")
-          digits = ratio_digits([ratio["median"], low, high].compact)
+          digits = ratio_digits([ratio["median"], low, high].compact, apart)
           text = decimal(ratio["median"], digits)
           low && high ? "#{text} (#{decimal(low, digits)}–#{decimal(high, digits)})" : text
         end
 
-        def ratio_digits(values)
+        def ratio_digits(values, apart)
           return 0 if values.max >= 99.5
 
           least = values.min < 0.0995 ? 3 : 2
+          return least unless apart
+
           (least..4).find { |digits| values.none? { |value| value != 1 && value.round(digits) == 1 } } || 4
         end
 

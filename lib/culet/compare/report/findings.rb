@@ -41,8 +41,16 @@ module Culet
           return "not compared" unless comparison
           return "no difference shown by #{Figures.counted(comparison["runs"].to_i, "run")}" unless difference?(comparison)
 
-          "#{comparison["verdict"]}: #{Figures.ratio(comparison["ratio"])}"
+          "#{comparison["verdict"]}: #{ratio(comparison)}"
         end
+
+        # @param comparison [Hash]
+        # @return [String] "0.48 (0.46–0.51)"
+        def ratio(comparison) = Figures.ratio(comparison["ratio"], apart: difference?(comparison))
+
+        # @param comparison [Hash]
+        # @return [String] "0.48", rounded as in `ratio`
+        def point(comparison) = ratio(comparison).sub(/ .*/, "")
 
         # @return [Boolean] whether the document's verdict is a difference
         def difference?(comparison) = %w[smaller larger].include?(comparison && comparison["verdict"])
@@ -115,11 +123,6 @@ module Culet
 
         def names(workloads) = Figures.list(workloads.map(&:name))
 
-        def point(comparison)
-          ratio = comparison["ratio"]
-          Figures.ratio({ "median" => ratio["median"], "low" => nil, "high" => nil })
-        end
-
         def peak(workload, one)
           return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
 
@@ -130,7 +133,7 @@ module Culet
           return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Figures.counted(comparison["runs"].to_i, "run")} " \
                  "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
 
-          "#{start}, #{Figures.ratio(comparison["ratio"])} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
+          "#{start}, #{ratio(comparison)} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
         end
 
         def lowest(workload, one = nil)
@@ -149,7 +152,7 @@ module Culet
             next unless comparison
             next "No difference in #{metric.title} is shown." unless difference?(comparison)
 
-            "It #{metric.kind == :rate ? "serves" : "takes"} #{Figures.ratio(comparison["ratio"])} times the #{metric.title} of #{comparison["baseline"]}."
+            "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times the #{metric.title} of #{comparison["baseline"]}."
           end
         end
 

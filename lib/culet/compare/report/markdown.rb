@@ -61,7 +61,7 @@ module Culet
         def ratio(comparison)
           return findings.verdict(comparison) if comparison.nil? || findings.difference?(comparison)
 
-          [Figures.ratio(comparison["ratio"]), findings.verdict(comparison)].reject(&:empty?).join(": ")
+          [findings.ratio(comparison), findings.verdict(comparison)].reject(&:empty?).join(": ")
         end
 
         def exclusions

@@ -35,9 +35,6 @@ module Culet
             [low, high] if low && high && runs.size > 1
           end
 
-          # @return [Array<Numeric>] the single runs' values
-          def values(metric) = runs.filter_map { |run| run[metric.key] }
-
           # @return [Hash, nil] the document's comparison with the baseline
           def comparison(metric) = @comparisons[metric.key]
 

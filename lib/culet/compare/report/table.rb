@@ -161,7 +161,7 @@ module Culet
         def ratio_column(contenders, metric)
           cells = contenders.map do |contender|
             comparison = contender.comparison(metric)
-            findings.difference?(comparison) ? Figures.ratio(comparison["ratio"]).sub(/ .*/, "") : "-"
+            findings.difference?(comparison) ? findings.point(comparison) : "-"
           end
           Column.new(heading: "#{metric.short}#{"/s" if metric.kind == :rate}", cells: cells, short: cells, keep: KEEP.fetch(metric.key), best: [])
         end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require "erb"
+require "json"
+require_relative "chart_data"
+require_relative "environment_value"
+
+module Culet
+  module Compare
+    module Report
+      # The comparison as one HTML file that opens without a network: styles,
+      # scripts, charts' data and the whole result document are inside it, and
+      # its content security policy forbids to load anything else.
+      class Html
+        PARTS = File.expand_path("html", __dir__)
+
+        # Vega draws, Vega-Lite describes; both come from the vega gem.
+        LIBRARIES = %w[vega.js vega-lite.js].freeze
+
+        # @param document [Hash] the result document of a comparison
+        def initialize(document)
+          @original = document
+          @model = Model.new(document)
+          @findings = Findings.new(@model)
+          @palette = Palette.new(@model)
+          @charts = ChartData.new(@model, palette: @palette, findings: @findings)
+        end
+
+        # @return [String] the page
+        # @raise [Culet::Error] when the vega gem is not installed
+        def to_s
+          ERB.new(part("page.html.erb"), trim_mode: "-").result(binding)
+        end
+
+        private
+
+        attr_reader :model, :findings, :palette, :charts
+
+        def h(text) = ERB::Util.html_escape(text)
+
+        def part(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
+
+        def libraries = LIBRARIES.map { |name| script(File.read(File.join(vega, name), encoding: Encoding::UTF_8)) }
+
+        def vega
+          (Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")).full_gem_path.then { |path| File.join(path, "vendor/assets/javascripts") }
+        rescue Gem::MissingSpecError
+          raise Error, "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
+        end
+
+        # Inside a script element only what looks like its end, or like the start
+        # of a comment, has a meaning to the HTML parser; in JavaScript both occur
+        # in strings and patterns alone, where a backslash changes nothing.
+        def script(source) = source.gsub(%r{</(?=script)}i, '<\/').gsub("<!--", '<\!--')
+
+        # JSON that can stand in a script element: what HTML or older JavaScript
+        # would read as its own is written as an escape.
+        def json(value)
+          JSON.generate(value).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+        end
+
+        # The document as it was handed in; cleaned where JSON cannot hold it.
+        def document_json
+          json(@original)
+        rescue JSON::GeneratorError, EncodingError
+          json(model.document)
+        end
+
+        def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
+
+        def title = "Allocators compared#{" on #{Figures.list(model.workloads.map(&:name))}" if model.workloads.size.between?(1, 3)}"
+
+        def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
+
+        def swatch(allocator)
+          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" stroke="var(--c-#{palette.colour(allocator).name})"#{' stroke-dasharray="5 3"' if palette.dashed?(allocator)}/></svg>)
+        end
+
+        def allocator_class(allocator) = model.family(allocator) == "culet" ? "own" : ""
+
+        def heading(workload, metric)
+          metric.kind == :rate ? metric.title : "#{metric.title}, #{workload.unit(metric).first}"
+        end
+
+        def figure(workload, contender, metric)
+          size = workload.unit(metric).last
+          median = contender.median(metric)
+          median ? Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size }) : "–"
+        end
+
+        # A class for the verdict's colour and its lines of words; a mark says the
+        # same without colour.
+        def verdict(workload, contender, metric)
+          return ["neutral", ["baseline"]] if contender.allocator == workload.baseline
+
+          comparison = contender.comparison(metric)
+          return ["neutral", ["not compared"]] unless comparison
+          return ["neutral", ["no difference shown", findings.ratio(comparison)]] unless findings.difference?(comparison)
+
+          judgement = findings.judgement(comparison, metric)
+          [judgement.to_s, ["#{judgement == :good ? "✓" : "✗"} #{findings.verdict(comparison)}"]]
+        end
+
+        # The verdict of the overview: without the interval.
+        def brief_verdict(workload, contender, metric)
+          judgement, lines = verdict(workload, contender, metric)
+          [judgement, lines.join(", ").sub(/ \([^)]*\)\z/, "")]
+        end
+
+        def best?(workload, contender, metric) = workload.best(metric).include?(contender)
+
+        # Columns of the raw table: what any run has, samples aside.
+        def raw_keys(workload)
+          order = ["run", "order", *METRICS.map(&:key)]
+          found = workload.contenders.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
+          (order & found) + (found - order).sort
+        end
+
+        def raw(value)
+          case value
+          when nil then "–"
+          when Integer then Figures.grouped(value)
+          else value.to_s
+          end
+        end
+
+        # How far apart two samples were, in milliseconds: the median over all runs.
+        def sampling_milliseconds
+          distances = model.workloads.flat_map(&:contenders).flat_map(&:runs).flat_map do |run|
+            Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact.each_cons(2).map { |one, other| other - one }
+          end
+          return if distances.empty?
+
+          Figures.number(distances.sort[distances.size / 2] * 1000)
+        end
+
+        def environment
+          model.environment.reject { |key, _| key == "command" }.map do |key, value|
+            [key.sub(/_bytes\z/, "").tr("_", " "), EnvironmentValue.text(key, value)]
+          end
+        end
+
+        def settings(entry)
+          (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
+        end
+      end
+    end
+  end
+end
