@@ -1,0 +1,41 @@
+# Unit tests, stress, model, failures: the sources built beside libc's allocator (CULET_PREFIXED), in variants.
+
+VARIANTS := release debug asan tsan
+VARIANT_release := -O2 -g
+VARIANT_debug := -O1 -g -DCULET_DEBUG
+VARIANT_asan := -O1 -g -DCULET_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+VARIANT_tsan := -O1 -g -DCULET_DEBUG -fsanitize=thread
+
+UNIT_CFLAGS := -std=gnu11 -pthread -fvisibility=hidden -Isrc -Itest -DCULET_PREFIXED -DCULET_TEST \
+               -DCULET_VERSION='"$(VERSION)"' $(WARNINGS)
+UNIT_HEADERS := $(HEADERS) $(wildcard test/*.h)
+
+# Older ThreadSanitizers cannot map their shadow under some kernels' address randomisation.
+STILL := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+ENVIRONMENT_asan := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 $(STILL)
+
+define UNIT_VARIANT
+$(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
+	@mkdir -p $$(@D)
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
+
+$(TEST_BUILD)/$(1)/libculet.a: $(SOURCES:src/%.c=$(TEST_BUILD)/$(1)/src/%.o)
+	@rm -f $$@
+	$$(AR) rcs $$@ $$^
+
+$(TEST_BUILD)/$(1)/%: test/unit/%.c $(TEST_BUILD)/$(1)/libculet.a $$(UNIT_HEADERS) test/unit.mk
+	@mkdir -p $$(@D)
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
+endef
+$(foreach variant,$(VARIANTS),$(eval $(call UNIT_VARIANT,$(variant))))
+
+# $(call UNIT_TEST,list,program,variant[,arguments,suffix]): a run of a program of test/unit in a variant.
+define UNIT_TEST
+$(1) += $(2)-$(3)$(5)
+DEPS_$(2)-$(3)$(5) := $(TEST_BUILD)/$(3)/$(2)
+RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
+endef
+
+UNITS := $(filter-out stress model failure,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+$(foreach unit,$(UNITS),$(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))

@@ -1,0 +1,97 @@
+/* Size classes: every size fits its class, no smaller class would do, waste is bounded, shapes hold together. */
+#include "check.h"
+#include "size_class.h"
+#include "slab.h"
+
+static double waste(size_t bytes)
+{
+    size_t size = culet_classes[culet_size_class(bytes)].size;
+
+    return (double)(size - bytes) / (double)size;
+}
+
+TEST(every_size_gets_the_smallest_class_it_fits)
+{
+    culet_size_class_setup();
+    for (size_t bytes = 0; bytes <= CULET_SMALL_MAX; bytes++) {
+        unsigned klass = culet_size_class(bytes);
+        CHECK(klass >= 1 && klass < CULET_CLASSES, "%zu bytes: class %u", bytes, klass);
+        CHECK(culet_classes[klass].size >= bytes, "%zu bytes: %u-byte blocks", bytes, culet_classes[klass].size);
+        if (klass > 1)
+            CHECK(culet_classes[klass - 1].size < bytes, "%zu bytes would fit %u", bytes, culet_classes[klass - 1].size);
+    }
+    CHECK_EQUAL(culet_size_class(CULET_SMALL_MAX), CULET_CLASSES - 1);
+    CHECK_EQUAL(culet_classes[CULET_CLASSES - 1].size, CULET_SMALL_MAX);
+}
+
+TEST(sizes_grow_and_are_multiples_of_the_alignment)
+{
+    culet_size_class_setup();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        CHECK(culet_classes[klass].size % CULET_ALIGNMENT == 0, "class %u", klass);
+        CHECK(klass == 1 || culet_classes[klass].size > culet_classes[klass - 1].size, "class %u", klass);
+    }
+}
+
+TEST(waste_is_bounded)
+{
+    double sum = 0;
+
+    culet_size_class_setup();
+    for (size_t bytes = 17; bytes <= 1024; bytes++)
+        sum += waste(bytes);
+    CHECK(sum / (1024 - 16) <= 0.03, "mean waste over 17 to 1,024 bytes is %.4f", sum / (1024 - 16));
+    for (size_t bytes = 128; bytes <= CULET_SMALL_MAX; bytes++)
+        CHECK(waste(bytes) <= 0.125, "%zu bytes waste %.4f of their block", bytes, waste(bytes));
+}
+
+TEST(shapes_fit_the_descriptor)
+{
+    culet_size_class_setup();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_class *c = &culet_classes[klass];
+        size_t bytes = c->granules * CULET_GRANULE;
+        CHECK(c->granules >= 1 && c->granules <= CULET_SLAB_GRANULES, "class %u: %u granules", klass, c->granules);
+        CHECK(c->count >= 1 && (size_t)c->count * c->size <= bytes, "class %u: %u blocks", klass, c->count);
+        CHECK(c->last < CULET_UNITS, "class %u: %u units", klass, c->last + 1u);
+        CHECK(c->unit_shift <= 6, "class %u", klass);
+        CHECK_EQUAL(c->last, (c->count - 1u) >> c->unit_shift);
+        CHECK_EQUAL(__builtin_popcountll(c->full), 1 << c->unit_shift);
+        CHECK_EQUAL(__builtin_popcountll(c->last_full), c->count - ((unsigned)c->last << c->unit_shift));
+        CHECK((c->last_full & (c->last_full + 1)) == 0 && (c->last_full & ~c->full) == 0, "class %u", klass);
+        /* A unit is about a granule: what a thread may claim at once is bounded. */
+        CHECK(c->unit_shift == 0 || (c->size << c->unit_shift) <= CULET_GRANULE, "class %u: large units", klass);
+        CHECK(bytes - (size_t)c->count * c->size <= bytes / 8, "class %u: %zu of %zu bytes behind the last block",
+              klass, bytes - (size_t)c->count * c->size, bytes);
+    }
+}
+
+TEST(reciprocals_are_exact_for_every_offset)
+{
+    culet_size_class_setup();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_class *c = &culet_classes[klass];
+        for (uint64_t offset = 0; offset < c->granules * CULET_GRANULE; offset++)
+            if ((offset * c->reciprocal >> 32) != offset / c->size)
+                CHECK(false, "size %u, offset %lu", c->size, (unsigned long)offset);
+        CHECK(c->granules * CULET_GRANULE <= 65536, "class %u", klass);
+    }
+}
+
+TEST(aligned_classes_are_aligned_and_the_smallest)
+{
+    culet_size_class_setup();
+    for (size_t alignment = CULET_ALIGNMENT; alignment <= 2 * CULET_GRANULE; alignment *= 2)
+        for (size_t bytes = 0; bytes <= CULET_SMALL_MAX + 1; bytes++) {
+            unsigned expected = 0, klass = culet_size_class_aligned(bytes, alignment);
+            if (bytes <= CULET_SMALL_MAX && alignment <= CULET_GRANULE)
+                for (expected = culet_size_class(bytes ? bytes : 1); culet_classes[expected].size % alignment;)
+                    if (++expected == CULET_CLASSES) {
+                        expected = 0;
+                        break;
+                    }
+            CHECK(klass == expected, "%zu bytes at %zu: class %u, expected %u", bytes, alignment, klass, expected);
+        }
+}
+
+CHECK_MAIN
