@@ -72,21 +72,27 @@ module Culet
       rescue Errno::ENOENT, Errno::ESRCH
         raise Error, "there is no process #{pid}"
       rescue Errno::EACCES, Errno::EPERM
-        raise Error, "process #{pid} belongs to #{owner}; look at it as that user or as root"
+        raise Error, forbidden
       end
 
-      def owner
+      def forbidden
         uid = File.stat("/proc/#{pid}").uid
-        name = uid_name(uid)
-        uid == ::Process.euid ? "#{name} but may not be read by others (it changed its user or is not dumpable)" : "the user #{name}"
+        if ::Process.euid.zero?
+          "process #{pid} may not be read here, not even by root: the container lacks CAP_SYS_PTRACE, or the process " \
+            "belongs to another one"
+        elsif uid == ::Process.euid
+          "process #{pid} changed its user or shut itself off (it is not dumpable); look at it as root"
+        else
+          "process #{pid} belongs to #{uid_name(uid)}; look at it as that user or as root"
+        end
       rescue Errno::ENOENT
-        "another user"
+        "there is no process #{pid}"
       end
 
       def uid_name(uid)
         Etc.getpwuid(uid).name
       rescue ArgumentError
-        "with number #{uid}"
+        "the user with number #{uid}"
       end
     end
   end

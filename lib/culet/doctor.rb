@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "doctor/finding"
+require_relative "doctor/target"
+require_relative "doctor/allocator_check"
+require_relative "doctor/preload_check"
+require_relative "doctor/version_check"
+require_relative "doctor/arena_check"
+require_relative "doctor/kernel_check"
+require_relative "doctor/container_check"
+
+module Culet
+  # Looks at a running process from outside and says which allocator really
+  # serves it and what else decides how much memory it takes. Each check is a
+  # class with one method, `findings`.
+  class Doctor
+    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, KernelCheck, ContainerCheck].freeze
+
+    # @param pid [Integer, String]
+    # @raise [Culet::Error] when there is no such process or it may not be read
+    def initialize(pid)
+      @target = Target.new(Processes::Live.find(pid))
+    end
+
+    # @return [Target] the process
+    attr_reader :target
+
+    # @return [Array<Finding>] in the order of CHECKS
+    # @raise [Culet::Error] when the process ends meanwhile or may not be read
+    def findings
+      @findings ||= CHECKS.flat_map { |check| check.new(target).findings }
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Culet
+  class Doctor
+    # In which file of a process the loader finds `malloc`.
+    #
+    # The order is ld.so's: the executable, /etc/ld.so.preload and LD_PRELOAD,
+    # then the libraries these need, breadth first. What was opened later with
+    # dlopen does not count, however much it defines.
+    class SearchOrder
+      # @param target [Target]
+      def initialize(target)
+        @target = target
+      end
+
+      # @return [String, nil] path of the mapped file whose malloc all callers get
+      def serving
+        @serving ||= order.find { |path| defines_malloc?(path) } || defining.find { |path| libc?(path) }
+      end
+
+      # @return [Array<String>] paths of all mapped files that define malloc
+      def defining = @defining ||= files.select { |path| defines_malloc?(path) }
+
+      # @return [Array<String>] the words of LD_PRELOAD and of /etc/ld.so.preload, as they were when it started
+      def preloads
+        @preloads ||= begin
+          system = @target.live.file("/etc/ld.so.preload")
+          words = File.readable?(system) ? File.read(system).gsub(/#.*/, "").split(/[\s:]+/) : []
+          (@target.environment["LD_PRELOAD"].to_s.split(/[\s:]+/) + words).reject(&:empty?)
+        end
+      end
+
+      # @param name [String] a soname or path as the loader gets it
+      # @return [String, nil] the path it is mapped under
+      def mapped(name)
+        base = File.basename(name)
+        files.find { |path| path.delete_suffix(" (deleted)") == name } ||
+          files.find { |path| File.basename(path.delete_suffix(" (deleted)")) == base } ||
+          files.find { |path| @target.elf(path)&.soname == base } ||
+          (files.find { |path| path == File.realpath(@target.live.file(name)) } if name.include?("/") && File.exist?(@target.live.file(name)))
+      end
+
+      # @return [Array<String>] paths in the loader's order, the executable first
+      def order
+        @order ||= begin
+          found = [*files.find { |path| path.delete_suffix(" (deleted)") == @target.executable }]
+          found.concat(preloads.filter_map { |name| mapped(name) })
+          found.concat(preloaded_unseen) unless @target.environment_known?
+          append_needed(found.uniq)
+        end
+      end
+
+      private
+
+      # The list grows while it is walked: breadth first.
+      def append_needed(found)
+        found.each do |path|
+          (@target.elf(path)&.needed || []).each do |name|
+            library = mapped(name)
+            found << library if library && !found.include?(library)
+          end
+        end
+      end
+
+      # With the environment overwritten, what was preloaded shows by its place: the loader maps preloaded libraries
+      # first, and the kernel hands out addresses downwards, so they lie above libc. One opened later lies below.
+      def preloaded_unseen
+        libc = files.find { |path| libc?(path) }
+        return [] unless libc
+
+        above = files.select { |path| first_address(path) > first_address(libc) }
+        above.select { |path| Allocators.of_library(path) && defines_malloc?(path) }
+             .sort_by { |path| -first_address(path) }
+      end
+
+      def files = @files ||= @target.mappings.select(&:file?).map(&:path).uniq.select { |path| @target.elf(path) }
+
+      def first_address(path) = @target.mappings.find { |mapping| mapping.path == path }.first
+
+      def defines_malloc?(path) = @target.elf(path)&.defines?("malloc")
+
+      def libc?(path) = File.basename(path).match?(/\Alibc(\.so|-\d|\.musl)/)
+    end
+  end
+end
