@@ -1,0 +1,11 @@
+/* expect: culet: free of {q}: it points 16 bytes into the 112-byte block {p} (size class 112), which is free */
+#include "misuse.h"
+
+int main(void)
+{
+    char *p = malloc(100);
+    name("p", p);
+    name("q", p + 16);
+    free(p);
+    free(p + 16);
+}

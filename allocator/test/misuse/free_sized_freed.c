@@ -1,0 +1,12 @@
+/* expect: culet: free_sized of {p}: the 112-byte block {p} (size class 112) is already free */
+#include "misuse.h"
+
+int main(void)
+{
+    void (*free_sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+    need(free_sized != NULL, "free_sized");
+    void *p = malloc(100);
+    name("p", p);
+    free_sized(p, 100);
+    free_sized(p, 100);
+}

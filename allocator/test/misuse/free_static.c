@@ -1,0 +1,10 @@
+/* expect: culet: free of {q}: not a block of culet's; it lies in {program} */
+#include "misuse.h"
+
+static long data[64] = {1};
+
+int main(void)
+{
+    name("q", data);
+    free(data);
+}

@@ -1,0 +1,10 @@
+/* expect: culet: realloc of {q}: not a block of culet's; it lies in {program} */
+#include "misuse.h"
+
+static long data[64] = {1};
+
+int main(void)
+{
+    name("q", data);
+    need(realloc(data, 1000) != NULL, "unreachable");
+}
