@@ -1,0 +1,208 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require "shellwords"
+require_relative "command"
+require_relative "../compare"
+require_relative "../compare/interruption"
+require_relative "../compare/progress"
+
+module Culet
+  module CLI
+    # `culet compare`: allocators against each other on Ruby workloads.
+    class Compare < Command
+      WHOLE = /\A[1-9]\d*\z/
+      private_constant :WHOLE
+
+      def banner = "culet compare [WORKLOAD...] [options] [-- COMMAND ...]"
+
+      def examples
+        ["culet compare                                    #{engine::Workload::DEFAULT.join(", ")}",
+         "culet compare threads --html threads.html        one workload, with a report to look at",
+         "culet compare all --runs 10 --json --out all.json",
+         "culet compare --allocators glibc,jemalloc:narenas=2,culet -- ruby job.rb",
+         "culet compare --url http://127.0.0.1:3000/ -- bin/rails server"]
+      end
+
+      def execute(words, command)
+        return list if options[:list]
+
+        check_destinations
+        workloads = workloads(words, command)
+        plan = plan(workloads)
+        interruption = engine::Interruption.new
+        document = interruption.watch { measure(plan, interruption) }
+        report(document, interruption)
+      end
+
+      private
+
+      def engine = Culet::Compare
+
+      def define(parser)
+        define_what(parser)
+        define_how(parser)
+        parser.separator("")
+        parser.on("--html FILE", "write a self-contained HTML report with curves and all numbers") { |v| options[:html] = v }
+        parser.on("--markdown FILE", "write the tables as Markdown") { |v| options[:markdown] = v }
+      end
+
+      def define_what(parser)
+        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all.")
+        parser.separator("Without one, and without a command: #{engine::Workload::DEFAULT.join(", ")}.")
+        parser.separator("")
+        parser.on("--list", "describe the workloads") { options[:list] = true }
+        parser.on("--allocators A,B", "the contenders, NAME[:KEY=VALUE] each",
+                  "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
+        parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
+        parser.on("--url URL", "the command is a server: load this address of this machine") { |v| options[:url] = engine::LoadTarget.parse(v) }
+      end
+
+      def define_how(parser)
+        number(parser, "--runs N", :runs, "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than " \
+                                          "#{engine::Statistics::LEAST_RUNS} never show a difference)")
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0) }
+        seconds(parser, "--timeout SECONDS", :timeout, "longest time for one run (default #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
+        number(parser, "--duration SECONDS", :duration, "how long a server is loaded (default #{engine::Plan::DEFAULT_DURATION_SECONDS})")
+        number(parser, "--connections N", :connections, "connections of the load (default #{engine::Plan::DEFAULT_CONNECTIONS})")
+        seconds(parser, "--scale FACTOR", :scale, "amount of work of the built-in workloads (default 1)")
+        parser.on("--ruby PATH", "the Ruby that runs the built-in workloads (default: this one)") { |v| options[:ruby] = v }
+      end
+
+      def number(parser, flag, key, text)
+        parser.on(flag, text) { |v| options[key] = whole(flag[/\S+/], v, least: 1) }
+      end
+
+      def seconds(parser, flag, key, text)
+        parser.on(flag, text) do |v|
+          options[key] = Float(v, exception: false)
+          raise UsageError, "#{flag[/\S+/]} takes a number above 0, not #{v.inspect}" unless options[key]&.positive? && options[key].finite?
+        end
+      end
+
+      def whole(flag, text, least:)
+        value = Integer(text, 10, exception: false)
+        return value if value && value >= least
+
+        raise UsageError, "#{flag} takes a whole number from #{least} on, not #{text.inspect}"
+      end
+
+      def list
+        rows = engine::Workload::BUILT_IN.map { |name, (about, server, _)| { name: name, about: about, server: server } }
+        return deliver(JSON.generate(workloads: rows)) && EXIT_OK if options[:json]
+
+        deliver(rows.map { |row| format("%-10<name>s %<about>s", **row.slice(:name, :about)) }.join("\n"))
+        EXIT_OK
+      end
+
+      def ruby = options.fetch(:ruby, RbConfig.ruby)
+
+      def workloads(words, command)
+        return command_workload(words, command) if command
+        raise UsageError, "--url loads a command of yours, which goes after --" if options[:url]
+
+        names = words.empty? ? engine::Workload::DEFAULT : words
+        names = engine::Workload.names if names.include?("all")
+        names.uniq.map { |name| engine::Workload.built_in(name, scale: options.fetch(:scale, 1.0), ruby: ruby) }
+      end
+
+      def command_workload(words, command)
+        raise UsageError, "name workloads or give a command after --, not both" unless words.empty?
+        raise UsageError, "there is no command after --" if command.empty?
+
+        [engine::Workload.command(command, url: options[:url])]
+      end
+
+      def plan(workloads)
+        choices = (options[:allocators] || engine::Plan::DEFAULT_ALLOCATORS).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
+        raise UsageError, "--allocators names no allocator; e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+
+        seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
+        given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
+                  connections: options[:connections], scale: options[:scale] }.compact
+        engine::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,
+                         command_line: command_line(seed), **given)
+      end
+
+      def baseline(choices)
+        return choices.first.spec unless options[:baseline]
+
+        wanted = Allocators.parse(options[:baseline]).spec
+        return wanted if choices.any? { |choice| choice.spec == wanted }
+
+        raise UsageError, "the baseline #{wanted} is none of the contenders #{choices.map(&:spec).join(", ")}; add it to --allocators"
+      end
+
+      # The command line as given, with the seed that was drawn.
+      def command_line(seed)
+        words = given_words.dup
+        words.insert(words.index("--") || -1, "--seed", seed.to_s) unless options.key?(:seed)
+        "culet compare #{Shellwords.join(words)}"
+      end
+
+      # Keeps the words, which the record of the comparison shows.
+      def split(argv)
+        @given_words = argv.dup
+        super
+      end
+
+      attr_reader :given_words
+
+      # Before hours of measuring, not after.
+      def check_destinations
+        options.values_at(:html, :markdown, :out).compact.each do |path|
+          directory = File.dirname(path)
+          raise Error, "#{path} is a directory; name a file" if File.directory?(path)
+          raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
+          raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
+        end
+      end
+
+      def measure(plan, interruption)
+        progress = engine::Progress.new(out: err, total: plan.turns.size)
+        engine::Engine.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
+      end
+
+      def report(document, interruption)
+        deliver(options[:json] ? JSON.generate(document) : text(document))
+        write(:html, "html", :Html, document)
+        write(:markdown, "markdown", :Markdown, document)
+        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
+
+        EXIT_OK
+      end
+
+      def text(document)
+        width = terminal_width
+        table = presentation("table", :Table).new(document, color: color?, width: width).to_s
+        plot = presentation("terminal_plot", :TerminalPlot)
+        return table unless !options[:out] && plot.supported?(io: out, env: ENV)
+
+        [table, plot.new(document, width: width, color: color?).to_s].join("\n")
+      end
+
+      def terminal_width
+        return 100 unless out.tty? && !options[:out]
+
+        require "io/console"
+        columns = out.winsize.last
+        columns.positive? ? columns : 80
+      end
+
+      def write(option, file, constant, document)
+        path = options[option] or return
+
+        AtomicFile.write(path, presentation(file, constant).new(document).to_s)
+        err.puts("culet: wrote #{path}")
+      end
+
+      # The reports, and the gems they need, are loaded when one is asked for.
+      def presentation(file, constant)
+        require_relative "../compare/report/#{file}"
+        engine::Report.const_get(constant)
+      end
+    end
+  end
+end

@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "shellwords"
+require "tempfile"
+require_relative "../errors"
+require_relative "descendants"
+require_relative "exclusion"
+
+module Culet
+  module Compare
+    # A process that is measured: started in a process group of its own, without
+    # input, its output thrown away and its error output kept for the reason of a
+    # failure.
+    class Child
+      LAST_BYTES = 4_096
+      private_constant :LAST_BYTES
+
+      attr_reader :pid, :descendants
+
+      # @param command [Array<String>]
+      # @param environment [Hash{String => String}] the whole environment
+      # @param directory [String] where it runs
+      # @raise [Culet::Error] when there is no such program
+      def initialize(command:, environment:, directory: Dir.pwd)
+        @errors = Tempfile.create("culet-errors")
+        File.unlink(@errors.path)
+        @cpu_before = children_cpu
+        @started_at = now
+        start(command, environment, directory)
+      end
+
+      # Waits for the end of the first process.
+      #
+      # @param seconds [Numeric] at most so long
+      # @return [Process::Status, nil] nil when it still runs
+      def wait(seconds)
+        @waiter.join(seconds)&.value
+      end
+
+      # @return [Process::Status, nil] nil while it runs
+      def status = @waiter.alive? ? nil : @waiter.value
+
+      # @return [Float] seconds since the start
+      def age_seconds = now - @started_at
+
+      # From now on only the CPU time of processes collected later counts as this child's. For the case that
+      # another child of this process, such as a load generator, was collected meanwhile.
+      def restart_cpu_account = @cpu_before = children_cpu
+
+      # @return [Float] wall seconds from start to end; only when it has ended
+      def wall_seconds = @ended_at - @started_at
+
+      # @return [Float] CPU seconds of the process and all it has waited for; only when it has ended
+      def cpu_seconds = @cpu_after - @cpu_before
+
+      # Asks the process to end, waits, then kills it and all that came from it.
+      #
+      # @param grace_seconds [Numeric] how long it may take to end by itself
+      # @return [Float] CPU seconds of processes that only the kill ended
+      def stop(grace_seconds: 0)
+        return 0.0 if @errors.closed?
+
+        if grace_seconds.positive? && !status
+          descendants.signal_group("TERM")
+          wait(grace_seconds)
+        end
+        seconds = descendants.kill
+        @waiter.join
+        @last_error = read_last_error
+        seconds
+      ensure
+        @errors.close unless @errors.closed?
+      end
+
+      # @return [String, nil] the last line of its error output that is not empty, at most 200 characters
+      def last_error = @errors.closed? ? @last_error : read_last_error
+
+      # @return [String, nil] how it ended when that is a failure: "exited with status 3", "was killed by SIGSEGV"
+      def failure(allowed: [])
+        return if status.success? || allowed.include?(status.termsig) || allowed.include?(status.exitstatus)
+        return "was killed by SIG#{Signal.signame(status.termsig) || status.termsig}" if status.signaled?
+
+        "exited with status #{status.exitstatus}"
+      end
+
+      private
+
+      def start(command, environment, directory)
+        mark = SecureRandom.hex(16)
+        @pid = Process.spawn(environment.merge(Descendants::MARK => mark), [command.first, command.first], *command.drop(1),
+                             unsetenv_others: true, pgroup: true, chdir: directory,
+                             in: File::NULL, out: File::NULL, err: @errors)
+        @descendants = Descendants.new(root: @pid, mark: mark)
+        @waiter = Thread.new { collect }
+        @waiter.report_on_exception = false
+      rescue SystemCallError => e
+        @errors.close
+        raise Error, "cannot run #{command.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "")}"
+      end
+
+      def collect
+        _, status = Process.wait2(@pid)
+        @ended_at = now
+        @cpu_after = children_cpu
+        status
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # getrusage(RUSAGE_CHILDREN): what was collected so far, with all that those had collected.
+      def children_cpu = Process.times.then { |times| times.cutime + times.cstime }
+
+      # By pread, which leaves the position alone that the child shares.
+      def read_last_error
+        size = @errors.size
+        return if size.zero?
+
+        text = @errors.pread([size, LAST_BYTES].min, [size - LAST_BYTES, 0].max)
+        text.force_encoding(Encoding::UTF_8).scrub("?").lines.map(&:strip).reject(&:empty?).last&.slice(0, 200)
+      end
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "open3"
+require_relative "exclusion"
+
+module Culet
+  module Compare
+    # HTTP load by wrk: so many connections, each sending its next request when
+    # the last one is answered (a closed loop, so that a server that stalls is not
+    # charged with the requests that were not sent meanwhile).
+    class Load
+      SCRIPT = File.expand_path("load_report.lua", __dir__)
+      # Above this share of failed requests the rate says nothing about the server's work.
+      TOLERATED_ERRORS = 0.001
+      FIELDS = %i[requests duration p50 p99 connect read write status timeout].freeze
+      private_constant :SCRIPT, :TOLERATED_ERRORS, :FIELDS
+
+      # requests: how many were answered; the rest in seconds or per second
+      Figures = Struct.new(:requests, :requests_per_second, :p50_seconds, :p99_seconds, keyword_init: true)
+
+      # @return [String, nil] e.g. "wrk 4.1.0"; nil when it is not installed
+      def self.version
+        text, = Open3.capture2e("wrk", "-v")
+        text[/\Awrk\s+\S*?(\d+(?:\.\d+)+)/, 1]&.then { |number| "wrk #{number}" } || "wrk"
+      rescue Errno::ENOENT
+        nil
+      end
+
+      # @param target [LoadTarget]
+      # @param seconds [Integer] how long
+      # @param connections [Integer] how many at once
+      def initialize(target:, seconds:, connections:)
+        @target = target
+        @seconds = seconds
+        @connections = connections
+      end
+
+      # Runs the load; the block is called several times a second and may raise to end it.
+      #
+      # @return [Figures]
+      # @raise [Exclusion] when wrk fails, or too many requests do
+      def run(&block)
+        reader, writer = IO.pipe
+        pid = Process.spawn("wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT, @target.to_s,
+                            pgroup: true, in: File::NULL, out: writer, err: writer)
+        writer.close
+        figures(*finish(pid, reader, &block))
+      rescue Errno::ENOENT
+        raise Exclusion.new("there is no load generator", remedy: "install the Debian package wrk, e.g. `apt-get install wrk`")
+      ensure
+        [reader, writer].compact.each { |io| io.close unless io.closed? }
+      end
+
+      private
+
+      def finish(pid, reader)
+        output = Thread.new { reader.read }
+        waiter = Process.detach(pid)
+        yield until waiter.join(0.05)
+        [waiter.value, output.value]
+      ensure
+        if waiter&.alive?
+          Process.kill("KILL", -pid)
+          waiter.join
+        end
+      end
+
+      def figures(status, output)
+        numbers = output[/^culet ([\d ]+)$/, 1]&.split&.map(&:to_i)
+        unless status.success? && numbers&.size == FIELDS.size
+          raise Exclusion, "the load generator failed: #{output.strip.lines.last.to_s.strip}"
+        end
+
+        found = FIELDS.zip(numbers).to_h
+        check(found)
+        Figures.new(requests: found[:requests], requests_per_second: found[:requests] / (found[:duration] / 1e6),
+                    p50_seconds: found[:p50] / 1e6, p99_seconds: found[:p99] / 1e6)
+      end
+
+      def check(found)
+        raise Exclusion, "not one request was answered" if found[:requests].zero?
+
+        failed = found.slice(:connect, :read, :write, :status, :timeout)
+        return if failed.values.sum <= found[:requests] * TOLERATED_ERRORS
+
+        kinds = failed.reject { |_, count| count.zero? }.map { |kind, count| "#{count} #{KINDS.fetch(kind)}" }
+        raise Exclusion, "of #{found[:requests]} requests too many failed: #{kinds.join(", ")}"
+      end
+
+      KINDS = { connect: "could not connect", read: "broke while reading", write: "broke while writing",
+                status: "were answered by an error status", timeout: "took more than two seconds" }.freeze
+      private_constant :KINDS
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Culet
+  module Compare
+    # What is under way and how long it will take: a bar on a terminal, one plain
+    # line per run elsewhere.
+    class Progress
+      # @param out [IO] where chatter goes
+      # @param total [Integer] runs in all
+      def initialize(out:, total:)
+        @out = out
+        @total = total
+        @done = 0
+        @bar = bar if out.tty? && total.positive?
+      end
+
+      # @param turn [Plan::Turn] that starts now
+      def start(turn)
+        @bar&.title = "#{turn.workload.name} #{turn.choice.spec}"
+        @bar&.refresh
+      end
+
+      # @param turn [Plan::Turn] that is complete
+      # @param figures [Hash] of Trial
+      def done(turn, figures)
+        advance
+        @out.puts(line(turn, figures)) unless @bar
+      end
+
+      # @param workload [String]
+      # @param allocator [String]
+      # @param run [Integer, nil]
+      # @param exclusion [Exclusion]
+      def excluded(workload, allocator, run, exclusion)
+        say("#{workload}, #{allocator}#{", run #{run}" if run}: left out: #{exclusion.message}")
+      end
+
+      # A run that is not made.
+      def skip = advance
+
+      # One line that stays.
+      def puts(text) = say(text.delete_prefix("culet: "))
+
+      # Ends the bar.
+      def finish
+        @bar&.stop unless @bar&.finished?
+      end
+
+      private
+
+      def say(text) = (@bar || @out).then { |place| @bar ? place.log("culet: #{text}") : place.puts("culet: #{text}") }
+
+      def advance
+        @done += 1
+        @bar&.progress = [@done, @total].min
+      end
+
+      def line(turn, figures)
+        format("culet: [%<done>d/%<total>d] %<workload>s, %<allocator>s, run %<run>d: peak %<peak>.1f MB, %<wall>.1f s",
+               done: @done, total: @total, workload: turn.workload.name, allocator: turn.choice.spec, run: turn.run,
+               peak: figures["peak_rss_bytes"] / 1e6, wall: figures["wall_seconds"])
+      end
+
+      def bar
+        require "ruby-progressbar"
+        ::ProgressBar.create(total: @total, output: @out, format: "%t  |%B| %c/%C %e", projector: { type: "smoothed", strength: 0.2 })
+      rescue LoadError
+        raise Error, "the progress bar needs the ruby-progressbar gem; install it with `gem install ruby-progressbar`"
+      end
+    end
+  end
+end

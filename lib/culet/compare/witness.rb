@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../allocators"
+require_relative "../elf"
+require_relative "../processes"
+
+module Culet
+  module Compare
+    # Sees to it that a contender really ran on its allocator: looks which
+    # allocators' libraries a process has mapped. The environment proves nothing;
+    # a preload is silently ignored by static and setuid programs, and by programs
+    # that take it out of the environment of their children.
+    class Witness
+      # Stands for a malloc inside the executable, which comes first in the loader's search order.
+      OWN = :own
+      private_constant :OWN
+
+      # @param choice [Allocators::Choice]
+      def initialize(choice)
+        @expected = choice.name
+        @looks = Hash.new(0)
+        @mapped = {}
+      end
+
+      # Looks at each process at the first, second, fourth, eighth ... call: often at the start, when libraries
+      # are loaded, hardly ever later.
+      #
+      # @param pids [Array<Integer>]
+      def look(pids)
+        pids.each do |pid|
+          count = @looks[pid] += 1
+          note(pid) if (count & (count - 1)).zero?
+        end
+      end
+
+      # @param pid [Integer, nil] the process that the figures are mostly about
+      # @return [String, nil] why its run does not count; nil when it ran on the expected allocator
+      def objection(pid)
+        names = @mapped[pid]
+        return "it ended before anyone could see which allocator it runs on" unless names
+        return "its executable brings a malloc of its own, which no preload replaces" if names.include?(OWN)
+        return if @expected == "glibc" ? names.empty? : names.include?(@expected)
+        return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"
+
+        "#{@expected} was not loaded into it although LD_PRELOAD names it"
+      end
+
+      # @param program [String] path of an executable
+      # @return [String, nil] why no preload can work in it
+      def self.obstacle(program)
+        elf = Elf.new(program)
+        return "#{program} is statically linked, so that LD_PRELOAD has no effect on it" if elf.static?
+        return "#{program} is of another kind than this machine's libraries (32-bit?)" unless elf.same_kind?(Elf.new("/proc/self/exe"))
+
+        "#{program} is setuid or setgid, so that LD_PRELOAD has no effect on it" if setid?(program)
+      rescue Elf::Invalid, SystemCallError
+        nil # a script, say: its interpreter is what counts, and what runs is looked at
+      end
+
+      def self.setid?(program) = File.stat(program).then { |stat| stat.setuid? || stat.setgid? }
+      private_class_method :setid?
+
+      private
+
+      def note(pid)
+        paths = File.read("/proc/#{pid}/maps").scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
+        return if paths.none? { |path| path.match?(%r{/(?:libc[.-]|ld-)}) }
+
+        @mapped[pid] = @mapped[pid].to_a | paths.filter_map { |path| Allocators.of_library(path) } | own_malloc(pid)
+      rescue Elf::Invalid, *Processes::GONE_OR_FORBIDDEN
+        nil # it has ended; what was seen before stands
+      end
+
+      def own_malloc(pid)
+        program = File.readlink("/proc/#{pid}/exe")
+        @own_malloc ||= {}
+        @own_malloc[program] ||= Elf.new("/proc/#{pid}/exe").defines?("malloc") ? [OWN] : []
+      end
+    end
+  end
+end
