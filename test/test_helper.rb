@@ -4,6 +4,7 @@ $VERBOSE = true
 require_relative "../bin/gems" if File.exist?(File.expand_path("../bin/gems.rb", __dir__))
 require "minitest/autorun"
 require "fileutils"
+require "io/wait"
 require "open3"
 require "rbconfig"
 require "tmpdir"
@@ -42,10 +43,12 @@ module TestHelper
     end
   end
 
-  # Starts a program, yields its pid once it has printed a line, and ends it.
-  def with_program(*command, env: {})
+  # Starts a program, yields its pid once it has printed a line, and ends it with all that it started in its group.
+  #
+  # @param err [IO, String] where its standard error goes
+  def with_program(*command, env: {}, err: $stderr)
     reader, writer = IO.pipe
-    pid = spawn(env, *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true)
+    pid = spawn(env, *command.map(&:to_s), in: File::NULL, out: writer, err: err, pgroup: true)
     writer.close
     assert reader.wait_readable(PATIENCE_SECONDS), "#{command.first} printed nothing"
     reader.gets

@@ -99,19 +99,23 @@ module Culet
 
     # @param symbol [Elf::Symbol] of a variable whose first value is in the file
     # @return [String] the text at its address, up to the first zero byte
-    def text_at(symbol) = (File.binread(path, 256, offset_of(symbol.value)) || "").unpack1("Z*")
+    # @raise [Invalid] when the address is in no part of the file
+    def text_at(symbol) = text(offset_of(symbol.value))
 
     private
 
     # Only the layout of the machines culet supports (64-bit, little-endian) is read further than the header.
     def readable? = @readable
 
+    # Sizes and offsets come from the file and may be anything: they are checked before memory is taken for them.
     def read(offset, bytes)
-      data = File.binread(path, bytes, offset)
+      data = File.binread(path, bytes, offset) if offset + bytes <= size
       return data if data && data.bytesize == bytes
 
       raise Invalid, "#{path} ends too early for an ELF file"
     end
+
+    def size = @size ||= File.size(path)
 
     def program_headers
       @program_headers ||= begin
@@ -149,9 +153,13 @@ module Culet
     end
 
     def string(index)
-      base = offset_of(entry(DT_STRTAB)) + index
-      (File.binread(path, 512, base) || "").unpack1("Z*")
+      raise Invalid, "#{path} has no string table" unless entry(DT_STRTAB)
+
+      text(offset_of(entry(DT_STRTAB)) + index)
     end
+
+    # Names longer than any that is looked for may be cut off.
+    def text(offset) = read(offset, [512, [size - offset, 0].max].min).unpack1("Z*")
 
     def words(address, count) = read(offset_of(address), count * 4).unpack("L<*")
 

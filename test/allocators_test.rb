@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/allocators"
+require "culet/version"
+
+class AllocatorsTest < Minitest::Test
+  include Culet
+
+  def test_every_name_parses_to_itself
+    Allocators.names.each { |name| assert_equal name, Allocators.parse(name).spec }
+  end
+
+  def test_settings_are_kept_in_order
+    choice = Allocators.parse("jemalloc:narenas=2,dirty_decay_ms=0")
+    assert_equal "jemalloc:narenas=2,dirty_decay_ms=0", choice.spec
+    assert_equal({ "narenas" => "2", "dirty_decay_ms" => "0" }, choice.settings)
+  end
+
+  {
+    "snmalloc" => /no allocator "snmalloc".*glibc, jemalloc, tcmalloc, mimalloc, culet/,
+    "" => /no allocator ""/,
+    "glibc:" => /KEY=VALUE/,
+    "glibc:arena_max" => /KEY=VALUE.*glibc:arena_max=2/,
+    "glibc:arenas=2" => /no setting "arenas"; it has arena_max/,
+    "glibc:arena_max=two" => /takes a whole number, not "two"/,
+    "glibc:arena_max=" => /takes a whole number/,
+    "glibc:arena_max=1,arena_max=2" => /twice/,
+    "jemalloc:narenas=2," => /KEY=VALUE/,
+    "jemalloc:=2" => /KEY=VALUE/,
+    "jemalloc:narenas=2 -- x" => /takes a word or a number/,
+    "tcmalloc:release_rate=fast" => /takes a number/,
+    "mimalloc:Purge=1" => /no setting "Purge"/,
+    "culet:children=some" => /takes ruby, all, none/
+  }.each do |spec, message|
+    define_method(:"test_#{spec.inspect}_is_refused") do
+      error = assert_raises(UsageError) { Allocators.parse(spec) }
+      assert_match message, error.message
+    end
+  end
+
+  def test_libraries_of_the_installed_allocators_define_malloc_for_this_machine
+    (Allocators.names - ["glibc"]).each do |name|
+      path = Allocators.parse(name).library
+      assert path.start_with?("/"), path
+      elf = Elf.new(path)
+      assert elf.same_kind?(Elf.new("/proc/self/exe")), path
+      assert elf.defines?("malloc"), path
+      assert_equal name, Allocators.of_library(path)
+      assert_equal name, Allocators.of_library(File.realpath(path))
+    end
+  end
+
+  def test_glibc_needs_no_library
+    choice = Allocators.parse("glibc")
+    assert_nil choice.library
+    assert_nil choice.package
+    assert_predicate choice, :available?
+    assert_equal({ "LD_PRELOAD" => nil }, choice.environment({}))
+  end
+
+  def test_a_missing_library_names_its_package
+    nowhere = Class.new { def find(_patterns) = nil }.new
+    definition = Allocators.definitions.find { |known| known.name == "mimalloc" }
+    choice = Allocators::Choice.new(definition: definition, settings: {}, locator: nowhere)
+    refute_predicate choice, :available?
+    error = assert_raises(Error) { choice.environment({}) }
+    assert_match(/mimalloc is not installed: install the Debian package libmimalloc2.0/, error.message)
+  end
+
+  def test_the_users_own_preload_is_kept_and_other_allocators_are_left_out
+    base = { "LD_PRELOAD" => "/usr/lib/libjemalloc.so.2 /opt/libtrace.so:libtcmalloc.so.4" }
+    library = Allocators.parse("mimalloc").library
+    assert_equal "#{library}:/opt/libtrace.so", Allocators.parse("mimalloc").environment(base)["LD_PRELOAD"]
+    assert_equal "/opt/libtrace.so", Allocators.parse("glibc").environment(base)["LD_PRELOAD"]
+  end
+
+  def test_glibc_settings_win_over_the_users_tunables
+    base = { "GLIBC_TUNABLES" => "glibc.malloc.arena_max=9:glibc.rtld.nns=3" }
+    changes = Allocators.parse("glibc:arena_max=2,tcache_count=0").environment(base)
+    assert_equal "2", changes["MALLOC_ARENA_MAX"]
+    assert_equal "glibc.rtld.nns=3:glibc.malloc.tcache_count=0", changes["GLIBC_TUNABLES"]
+  end
+
+  def test_settings_of_the_others_become_their_variables
+    assert_equal "stats_print:true,narenas:2",
+                 Allocators.parse("jemalloc:narenas=2").environment({ "MALLOC_CONF" => "stats_print:true" })["MALLOC_CONF"]
+    assert_equal "10", Allocators.parse("tcmalloc:release_rate=10").environment({})["TCMALLOC_RELEASE_RATE"]
+    assert_equal "0", Allocators.parse("mimalloc:purge_delay=0").environment({})["MIMALLOC_PURGE_DELAY"]
+    assert_equal "all", Allocators.parse("culet:children=all").environment({})["CULET_CHILDREN"]
+  end
+
+  def test_the_mark_of_an_inherited_preload_is_not_handed_on
+    assert_nil Allocators.parse("culet").environment({ "CULET_INHERITED" => "1" }).fetch("CULET_INHERITED")
+  end
+
+  def test_isolated_contenders_have_no_settings_but_their_own
+    base = { "MALLOC_ARENA_MAX" => "1", "MALLOC_CONF" => "narenas:1", "MIMALLOC_PURGE_DELAY" => "1", "HOME" => "/root",
+             "GLIBC_TUNABLES" => "glibc.malloc.tcache_count=0:glibc.rtld.nns=3" }
+    changes = Allocators.parse("jemalloc:narenas=4").environment(base, isolated: true)
+    assert_equal "narenas:4", changes["MALLOC_CONF"]
+    assert_equal "glibc.rtld.nns=3", changes["GLIBC_TUNABLES"]
+    %w[MALLOC_ARENA_MAX MIMALLOC_PURGE_DELAY].each { |key| assert_nil changes.fetch(key) }
+    refute changes.key?("HOME")
+  end
+
+  def test_versions_are_those_that_the_libraries_tell
+    (Allocators.names - ["glibc"]).each do |name|
+      assert_match(/\A\d+\.\d+/, Allocators.parse(name).version, name)
+    end
+    assert_equal Culet::VERSION, Allocators.parse("culet").version
+    assert_match(/\A2\.\d+\z/, Allocators.parse("glibc").version)
+  end
+
+  def test_a_library_in_ld_library_path_comes_first
+    Dir.mktmpdir do |directory|
+      FileUtils.cp(Allocators.parse("jemalloc").library, File.join(directory, "libjemalloc.so.1"))
+      locator = Allocators::Locator.new(environment: { "LD_LIBRARY_PATH" => directory })
+      assert_equal File.join(directory, "libjemalloc.so.1"), locator.find([/\Alibjemalloc\.so(?:\.([\d.]+))?\z/])
+    end
+  end
+
+  def test_a_library_for_another_machine_and_a_text_file_are_passed_over
+    Dir.mktmpdir do |directory|
+      foreign = File.binread(Allocators.parse("jemalloc").library)
+      foreign[18, 2] = [243].pack("S<") # EM_RISCV
+      File.binwrite(File.join(directory, "libjemalloc.so.9"), foreign)
+      File.write(File.join(directory, "libjemalloc.so.8"), "INPUT(libjemalloc.so.2)")
+      locator = Allocators::Locator.new(environment: { "LD_LIBRARY_PATH" => directory })
+      assert_equal Allocators.parse("jemalloc").library, locator.find([/\Alibjemalloc\.so(?:\.([\d.]+))?\z/])
+    end
+  end
+
+  def test_a_path_that_ld_preload_cannot_hold_is_refused
+    error = assert_raises(Error) { Allocators::Preload.new(nil).with("/opt/my libs/libculet.so") }
+    assert_match(/spaces and colons/, error.message)
+  end
+end

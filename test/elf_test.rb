@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/elf"
+
+class ElfTest < Minitest::Test
+  include Culet
+
+  def libc = File.read("/proc/self/maps")[%r{ (/\S*/libc\.so\.6|/\S*/libc-2\.\d+\.so)$}, 1]
+
+  def test_libc_defines_what_it_exports_and_nothing_else
+    elf = Elf.new(libc)
+    assert elf.defines?("malloc")
+    assert_operator elf.symbol("malloc").size, :>, 0
+    refute elf.defines?("culet_version")
+    assert_equal "libc.so.6", elf.soname
+    refute_predicate elf, :static?
+  end
+
+  def test_a_program_that_only_uses_malloc_does_not_define_it
+    refute Elf.new("/proc/self/exe").defines?("malloc")
+    assert_includes Elf.new("/proc/self/exe").needed, "libc.so.6"
+  end
+
+  # The loader knows two hash tables; both are read.
+  def test_symbols_are_found_through_either_hash_table
+    Dir.mktmpdir do |directory|
+      source = File.join(directory, "three.c")
+      File.write(source, "int alpha(void){return 1;} int beta(void){return 2;} const char gamma_text[] = \"text\";\n")
+      %w[gnu sysv].each do |style|
+        library = File.join(directory, "lib#{style}.so")
+        _, error, status = run_program("cc", "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=#{style}", "-Wl,-soname,lib#{style}.so.7",
+                                       "-o", library, source)
+        assert_predicate status, :success?, error
+        elf = Elf.new(library)
+        %w[alpha beta gamma_text].each { |name| assert elf.defines?(name), "#{style} #{name}" }
+        %w[delta malloc alph].each { |name| refute elf.defines?(name), "#{style} #{name}" }
+        assert_equal "text", elf.text_at(elf.symbol("gamma_text"))
+        assert_equal "lib#{style}.so.7", elf.soname
+      end
+    end
+  end
+
+  def test_a_static_program_is_recognised
+    Dir.mktmpdir do |directory|
+      program = static_program(directory)
+      assert_predicate Elf.new(program), :static?
+      assert_nil Elf.new(program).interpreter
+    end
+  end
+
+  def test_what_is_no_elf_file_is_refused
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "x")
+      ["", "\x7fELF", "#!/bin/sh\n", "\x7fELF#{"\xff" * 100}"].each do |content|
+        File.binwrite(path, content)
+        assert_raises(Elf::Invalid, content.inspect) { Elf.new(path).symbol("malloc") }
+      end
+    end
+  end
+
+  # Wherever a file is cut off, the answer is an answer or Elf::Invalid.
+  def test_damaged_files_never_raise_anything_else
+    whole = File.binread(Dir["#{RbConfig::CONFIG["rubyarchdir"]}/**/etc.so"].first)
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "x")
+      random = Random.new(1)
+      200.times do |i|
+        damaged = whole.dup
+        i.even? ? damaged = damaged[0, random.rand(damaged.size)] : 20.times { damaged.setbyte(random.rand(1024), random.rand(256)) }
+        File.binwrite(path, damaged)
+        begin
+          Elf.new(path).defines?("malloc")
+        rescue Elf::Invalid
+          next
+        end
+      end
+    end
+  end
+
+  private
+
+  def static_program(directory)
+    source = File.join(directory, "static.c")
+    program = File.join(directory, "static")
+    File.write(source, "#include <stdio.h>\nint main(void) { puts(\"static\"); return 0; }\n")
+    _, error, status = run_program("cc", "-static", "-o", program, source)
+    assert_predicate status, :success?, error
+    program
+  end
+end

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+
+class LibTest < Minitest::Test
+  def test_the_path_stands_alone_and_can_be_preloaded
+    out, err, status = run_culet("lib")
+    assert_predicate status, :success?
+    assert_empty err
+    assert_match(%r{\A/\S+/libculet\.so\n\z}, out)
+    maps, = run_program("cat", "/proc/self/maps", env: NEUTRAL.merge("LD_PRELOAD" => out.chomp))
+    assert_includes maps, out.chomp
+  end
+
+  def test_json
+    out, = run_culet("lib", "--json")
+    assert_equal run_culet("lib").first.chomp, JSON.parse(out)["path"]
+  end
+
+  def test_arguments_are_wrong_usage
+    _, err, status = run_culet("lib", "x")
+    assert_equal 2, status.exitstatus
+    assert_match(/takes no arguments/, err)
+  end
+end

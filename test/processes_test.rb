@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/processes"
+
+class ProcessesTest < Minitest::Test
+  include Culet
+
+  def test_memory_of_a_process_is_what_the_kernel_says
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      rss = Processes::Memory.rss_bytes(pid)
+      rollup = Processes::Memory.rollup(pid)
+      assert_in_delta rollup["rss_bytes"], rss, 2 << 20
+      assert_equal rollup["pss_bytes"], Processes::Memory.pss_bytes(pid)
+      assert_operator rollup["pss_bytes"], :<=, rollup["rss_bytes"]
+      assert_operator Processes::Memory.peak_rss_bytes(pid), :>=, rollup["private_dirty_bytes"]
+    end
+  end
+
+  def test_memory_taken_shows
+    with_program(RbConfig.ruby, "-e", "x = 'x' * (64 << 20); #{WAITING}") do |pid|
+      assert_operator Processes::Memory.rss_bytes(pid), :>, 64 << 20
+      assert_operator Processes::Memory.pss_bytes(pid), :>, 64 << 20
+    end
+  end
+
+  def test_a_process_that_has_ended_has_no_figures
+    pid = spawn("true")
+    Process.wait(pid)
+    assert_nil Processes::Memory.rss_bytes(pid)
+    assert_nil Processes::Memory.pss_bytes(pid)
+    assert_nil Processes::Memory.peak_rss_bytes(pid)
+    assert_nil Processes::Cpu.seconds(pid)
+    assert_nil Processes::Cpu.start_ticks(pid)
+    assert_empty Processes::Tree.new(pid).pids
+  end
+
+  def test_cpu_seconds_count_the_process_and_the_children_it_waited_for
+    script = "pid = fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID); " \
+             "nil until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - t > 0.3 }; Process.wait(pid); #{WAITING}"
+    with_program(RbConfig.ruby, "-e", script) do |pid|
+      assert_operator Processes::Cpu.seconds(pid), :>=, 0.3
+    end
+  end
+
+  def test_a_command_with_parentheses_in_its_name_is_read_right
+    Dir.mktmpdir do |directory|
+      program = File.join(directory, "a) R (b 1 2")
+      FileUtils.cp("/bin/sleep", program)
+      pid = spawn(program, "60")
+      begin
+        assert_equal Process.pid, Processes::Cpu.parent(pid)
+        assert_operator Processes::Cpu.start_ticks(pid), :>, 0
+      ensure
+        Process.kill(:KILL, pid)
+        Process.wait(pid)
+      end
+    end
+  end
+
+  def test_the_tree_has_children_grandchildren_and_those_of_other_threads_and_sessions
+    script = <<~RUBY
+      inner = Thread.new { spawn("sleep", "60") }.value
+      outer = fork { Process.setsid; spawn("sleep", "60"); sleep }
+      sleep 0.01 until system("pgrep", "-P", outer.to_s, out: File::NULL)
+      #{WAITING}
+    RUBY
+    with_program(RbConfig.ruby, "-e", script) do |pid|
+      pids = Processes::Tree.new(pid).pids
+      assert_equal 4, pids.size
+      assert_equal pid, pids.first
+      assert_equal 2, pids.count { |other| Processes::Cpu.parent(other) == pid }
+      pids.drop(1).each { |other| Process.kill(:KILL, other) }
+    end
+  end
+
+  def test_the_tree_without_the_kernels_list_of_children_is_the_same
+    with_program("sh", "-c", "sleep 60 & echo up; wait") do |pid|
+      tree = Processes::Tree.new(pid)
+      expected = tree.pids
+      assert_equal 2, expected.size
+      assert_equal expected, [pid, *tree.send(:by_parent, pid)]
+    end
+  end
+
+  def test_mappings_have_the_executable_and_the_heap
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      live = Processes::Live.find(pid)
+      assert_equal File.realpath(RbConfig.ruby), live.executable
+      assert_equal [RbConfig.ruby, "-e", WAITING], live.command_line
+      mappings = live.mappings
+      code = mappings.find { |mapping| mapping.path == live.executable && mapping.permissions.include?("x") }
+      assert_predicate code, :file?
+      assert_operator code.bytes, :>, 0
+      assert(mappings.any? { |mapping| mapping.path == "[heap]" && !mapping.file? })
+    end
+  end
+
+  def test_paths_with_spaces_are_kept_whole
+    line = "7f0000000000-7f0000001000 r--p 00002000 08:01 42                         /opt/a b/lib.so (deleted)\n"
+    mapping = Processes.parse_maps(line).first
+    assert_equal "/opt/a b/lib.so (deleted)", mapping.path
+    assert_equal [0x7f0000000000, 4096, 0x2000, 42], [mapping.first, mapping.bytes, mapping.offset, mapping.inode]
+    assert_predicate mapping, :deleted?
+  end
+
+  def test_what_is_no_process_is_refused_with_a_sentence
+    assert_match(/"abc" is no process number/, assert_raises(UsageError) { Processes::Live.find("abc") }.message)
+    assert_match(/"-1" is no process number/, assert_raises(UsageError) { Processes::Live.find("-1") }.message)
+    assert_match(/there is no process 999999999/, assert_raises(Error) { Processes::Live.find("999999999") }.message)
+  end
+
+  def test_a_zombie_is_refused_with_a_sentence
+    pid = spawn("true")
+    sleep 0.01 until Processes::Cpu.state(pid) == "Z"
+    assert_match(/has ended/, assert_raises(Error) { Processes::Live.find(pid) }.message)
+  ensure
+    Process.wait(pid)
+  end
+end
