@@ -71,9 +71,12 @@
         values.push({ allocator: series.allocator, run: series.run, median: series.median, at: at, value: series.values[index] });
       });
     });
+    // Fixed, so that the axes stay while curves are hidden.
+    var ends = { at: 0, value: 0 };
+    values.forEach(function (one) { ends.at = Math.max(ends.at, one.at); ends.value = Math.max(ends.value, one.value); });
     var encoding = {
-      x: { field: "at", type: "quantitative", scale: { nice: false }, axis: { title: "seconds", grid: false, tickCount: place.clientWidth < 500 ? 5 : 10 } },
-      y: { field: "value", type: "quantitative", scale: { zero: true }, axis: { title: null, tickCount: 5 } },
+      x: { field: "at", type: "quantitative", scale: { domain: [0, ends.at || 1], nice: false }, axis: { title: "seconds", grid: false, tickCount: place.clientWidth < 500 ? 5 : 10 } },
+      y: { field: "value", type: "quantitative", scale: { domain: [0, ends.value || 1], nice: 5 }, axis: { title: null, tickCount: 5 } },
       color: colour(), strokeDash: dash(), detail: { field: "run" }
     };
     return { data: { values: values }, height: place.clientWidth < 500 ? 240 : 340, layer: [
@@ -82,10 +85,14 @@
     ] };
   }
 
-  function bars(metric) {
-    var greatest = Math.max.apply(null, metric.bars.map(function (bar) { return Math.max(bar.median, bar.high || 0); }));
+  function bars(metric, place) {
+    // The scale ends where the longest bar leaves room for its figure.
+    var room = Math.max(place.clientWidth - 160, 80);
+    var greatest = Math.max.apply(null, metric.bars.map(function (bar) {
+      return Math.max(bar.median, bar.high || 0) * room / Math.max(room - 16 - 8 * bar.text.length, room / 3);
+    }));
     var y = rows(metric.bars);
-    var x = { type: "quantitative", scale: { domain: [0, greatest > 0 ? greatest * 1.2 : 1], nice: false }, axis: { title: null, tickCount: 4, domain: false, ticks: false } };
+    var x = { type: "quantitative", scale: { domain: [0, greatest > 0 ? greatest : 1], nice: false }, axis: { title: null, tickCount: 4, domain: false, ticks: false } };
     var layers = [
       { mark: { type: "bar", cornerRadiusEnd: 2, opacity: 0.9 }, encoding: { y: y, x: field(x, "median"), color: colour(), tooltip: { field: "tip" } } },
       interval({ type: "rule", strokeWidth: 4, stroke: "var(--paper)", opacity: 0.85 }, { y: y, x: field(x, "low"), x2: { field: "high" } }),

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "cgi"
+require "culet/compare/report/html"
+require_relative "report_documents"
+
+# The HTML report opened in a real browser, with no network to be had.
+class ReportBrowserTest < Minitest::Test
+  BROWSER = %w[chromium chromium-browser google-chrome google-chrome-stable].flat_map do |name|
+    ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
+  end.find { |path| File.executable?(path) && !File.realpath(path).include?("/snap") }
+
+  FLAGS = %w[--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
+             --disable-sync --disable-extensions --hide-scrollbars --enable-logging=stderr --v=0 --virtual-time-budget=60000].freeze
+
+  # Runs first in the page: notes whatever goes wrong from the start.
+  WATCH = <<~JAVASCRIPT
+    window.noted = [];
+    addEventListener("error", function (event) { noted.push("error: " + event.message); });
+    addEventListener("unhandledrejection", function (event) { noted.push("rejection: " + event.reason); });
+    addEventListener("securitypolicyviolation", function (event) { noted.push("blocked: " + event.blockedURI); });
+    ["error", "warn"].forEach(function (level) { console[level] = function () { noted.push(level + ": " + Array.from(arguments).join(" ")); }; });
+  JAVASCRIPT
+
+  # Runs last: waits for the charts, then measures what was drawn.
+  MEASURE = <<~JAVASCRIPT
+    (function measure() {
+      if (!document.documentElement.dataset.charts) { return setTimeout(measure, 20); }
+      function all(selector, within) { return Array.from((within || document).querySelectorAll(selector)); }
+      function drawn(kind) {
+        return all("[data-chart=" + kind + "]").map(function (chart) {
+          var frame = chart.getBoundingClientRect();
+          return { lines: all(".mark-line.role-mark path", chart).filter(function (path) { return path.getAttribute("d"); }).length,
+            bars: all(".mark-rect.role-mark.layer_0_marks path", chart).map(function (path) { return path.getBBox().width; }),
+            points: all(".mark-symbol.role-mark path", chart).length,
+            outside: all("svg text", chart).filter(function (text) { var box = text.getBoundingClientRect();
+              return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1); }).map(function (text) { return text.textContent; }) };
+        });
+      }
+      var line = document.querySelector("[data-chart=curves] .mark-line.role-mark path");
+      var found = { state: document.documentElement.dataset.charts, noted: noted, pwned: window.pwned === undefined ? null : "pwned",
+        resources: performance.getEntriesByType("resource").map(function (entry) { return entry.name; }),
+        curves: drawn("curves"), bars: drawn("bars"), ratios: drawn("ratios"),
+        headings: all("h2").map(function (heading) { return heading.textContent; }),
+        background: getComputedStyle(document.body).backgroundColor, stroke: line && getComputedStyle(line).stroke,
+        overflow: document.documentElement.scrollWidth - window.innerWidth, width: window.innerWidth };
+      var button = all("#legend button").find(function (one) { return one.dataset.allocator === "glibc"; });
+      if (button) { button.click(); found.pressed = button.getAttribute("aria-pressed"); }
+      setTimeout(function () {
+        found.toggled = drawn("curves");
+        var text = JSON.stringify(found);
+        if (window.parent !== window) { window.parent.postMessage(text, "*"); return; }
+        var note = document.createElement("pre"); note.id = "found"; note.textContent = text; document.body.appendChild(note);
+      }, 300);
+    }());
+  JAVASCRIPT
+
+  # A phone is narrower than a browser's window can be, but a frame is not.
+  PHONE = <<~HTML
+    <!DOCTYPE html><title>phone</title><iframe src="report.html" width="390" height="844"></iframe>
+    <script>addEventListener("message", function (event) {
+      var note = document.createElement("pre"); note.id = "found"; note.textContent = event.data; document.body.appendChild(note); });</script>
+  HTML
+
+  def setup
+    skip "no browser to open the report with; install one with `apt-get install chromium`" unless BROWSER
+  end
+
+  # Three tests look at the same page; the browser takes seconds to show it once.
+  def self.fixture_opened_by(test) = @fixture_opened ||= test.open(ReportDocuments.fixture)
+
+  # Opens the report and returns what MEASURE found.
+  def open(document, phone: false, dark: false)
+    page = Culet::Compare::Report::Html.new(document).to_s
+    page = page.sub("<style>") { "<script>#{WATCH}</script><style>" }.sub(%r{</body>\s*</html>\s*\z}) { "<script>#{MEASURE}</script></body></html>" }
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/report.html", page)
+      File.write("#{folder}/phone.html", PHONE)
+      out, err, = run_program(BROWSER, *FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=#{folder}/profile", "--window-size=1280,1000",
+                              "--blink-settings=preferredColorScheme=#{dark ? 0 : 1}", "--dump-dom", "file://#{folder}/#{phone ? "phone" : "report"}.html",
+                              env: { "LD_PRELOAD" => nil, "HOME" => folder })
+      found = out[%r{<pre id="found">(.*?)</pre>}m, 1]
+      assert found, "the browser did not get to the end of the page: #{err.lines.last(5).join}"
+      JSON.parse(CGI.unescapeHTML(found))
+    end
+  end
+
+  # What must hold of every page.
+  def assert_sound(found, name = nil)
+    assert_empty found["noted"], name
+    assert_empty found["resources"], name
+    assert_nil found["pwned"], name
+    assert_equal "drawn", found["state"], name
+    assert_empty found.values_at("curves", "bars", "ratios").flatten.flat_map { |chart| chart["outside"] }, "texts cut off: #{name}"
+    assert_operator found["overflow"], :<=, 0, "the page is wider than the window: #{name}"
+  end
+
+  def test_every_chart_is_drawn_and_nothing_is_loaded
+    document = ReportDocuments.fixture
+    found = self.class.fixture_opened_by(self)
+    assert_sound(found)
+    runs = document["results"].group_by { |result| result["workload"] }.values.map { |results| results.sum { |result| result["runs"].size } }
+    assert_equal runs, found["curves"].map { |chart| chart["lines"] }
+    assert_equal [6] * 5 + [6] * 5 + [5] * 7, found["bars"].map { |chart| chart["bars"].size }
+    assert_equal [5] * 5 + [5] * 5 + [4] * 7, found["ratios"].map { |chart| chart["points"] }
+  end
+
+  def test_bars_are_as_long_as_their_figures
+    document = ReportDocuments.fixture
+    medians = document["results"].select { |result| result["workload"] == "threads" }.map { |result| result.dig("summary", "peak_rss_bytes", "median") }
+    bars = self.class.fixture_opened_by(self)["bars"][0]["bars"]
+    bars.zip(medians) { |bar, median| assert_in_delta median.to_f / medians[0], bar / bars[0], 0.02 }
+  end
+
+  def test_the_legend_hides_an_allocator_everywhere
+    found = self.class.fixture_opened_by(self)
+    assert_equal "false", found["pressed"]
+    found["curves"].zip(found["toggled"]) { |before, after| assert_equal before["lines"] - 5, after["lines"] }
+  end
+
+  def test_it_fits_a_phone
+    found = open(ReportDocuments.fixture, phone: true)
+    assert_equal 390, found["width"]
+    assert_sound(found)
+  end
+
+  def test_dark_mode_changes_page_and_charts
+    light = open(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }))
+    dark = open(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }), dark: true)
+    assert_equal ["rgb(253, 253, 252)", "rgb(29, 31, 35)"], light.values_at("background", "stroke")
+    assert_equal ["rgb(21, 23, 27)", "rgb(233, 233, 231)"], dark.values_at("background", "stroke")
+  end
+
+  def test_markup_in_names_stays_text
+    found = open(ReportDocuments.hostile)
+    assert_sound(found)
+    assert_includes found["headings"], ReportDocuments::HOSTILE.sub("\e", " ")
+  end
+
+  def test_documents_that_lack_something_open_too
+    edges = ReportDocuments.edges
+    names = all_tests? ? edges.keys : ["nothing", "single run", "no baseline", "no samples", "huge", "zero", "many allocators"]
+    names.each { |name| assert_sound(open(edges.fetch(name)), name) }
+  end
+end

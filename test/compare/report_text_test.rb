@@ -1,0 +1,167 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pty"
+require "culet/compare/report/table"
+require "culet/compare/report/markdown"
+require "culet/compare/report/terminal_plot"
+require_relative "report_documents"
+
+# The reports for a terminal and for GitHub.
+class ReportTextTest < Minitest::Test
+  include Culet::Compare::Report
+
+  def table(document, **options) = Table.new(document, unicode: true, **options).to_s
+
+  def plain(text) = text.gsub(/\e\[[\d;]*m/, "")
+
+  # Cells of a table's line.
+  def cells(text, start) = text.lines.find { |line| line.start_with?("#{start} ") }.strip.split(/ {2,}/)
+
+  def test_the_table_holds_figures_intervals_and_verdicts
+    text = table(ReportDocuments.fixture, width: 200)
+    assert_equal ["allocator", "peak RSS MB", "mean RSS MB", "peak PSS MB", "CPU s", "wall s", "peak RSS / glibc"], cells(text, "allocator")
+    summary = ReportDocuments.fixture["results"].find { |result| result.values_at("workload", "allocator") == %w[threads culet] }.dig("summary", "peak_rss_bytes")
+    shown = cells(text, "culet")
+    assert_equal format("%d (%d–%d)", *summary.values_at("median", "low", "high").map { |bytes| (bytes / 1e6).round }), shown[1]
+    assert_match(/\Asmaller: 0\.\d\d \(0\.\d\d–0\.\d\d\)\z/, shown.last)
+    assert_equal "baseline", cells(text, "glibc").last
+    assert_includes text, "no difference shown by 5 runs"
+    assert_includes text, "req/s"
+    assert_includes text, "p99 ms"
+  end
+
+  def test_what_the_figures_mean_and_who_was_left_out_is_said
+    text = table(ReportDocuments.fixture, width: 200)
+    assert_includes text, "left out: mimalloc, run 5: the workload ended by SIGSEGV."
+    assert_includes text, "left out: mimalloc: its library libmimalloc.so was not found. Install it with `apt-get install libmimalloc2.0`."
+    assert_includes text, "RSS is that of the whole process tree, sampled while it ran"
+  end
+
+  def test_every_line_fits_the_terminal
+    document = ReportDocuments.fixture
+    [40, 50, 60, 80, 100, 132].each do |width|
+      [false, true].each do |color|
+        longest = plain(table(document, width: width, color: color)).lines.map { |line| line.chomp.length }.max
+        assert_operator longest, :<=, width, "at #{width} columns"
+      end
+    end
+  end
+
+  def test_at_eighty_columns_the_peak_keeps_its_interval_and_the_verdict_its_ratio
+    shown = cells(table(ReportDocuments.fixture, width: 80), "culet")
+    assert_match(/\A\d+ \(\d+–\d+\)\z/, shown[1])
+    assert_match(/\Asmaller: 0\.\d+ \(/, shown.last)
+  end
+
+  def test_colour_marks_the_best_and_only_when_asked_for
+    document = ReportDocuments.small({ "glibc" => 100, "culet" => 50 })
+    refute_includes table(document, color: false), "\e"
+    text = table(document, color: true, width: 120)
+    assert_match(/culet +\e\[1;32m50\.0 \(50\.0–50\.0\)\e\[0m/, text)
+    refute_match(/\e\[1;32m100/, text)
+    assert_equal table(document, color: false, width: 120), plain(text)
+  end
+
+  def test_a_terminal_without_unicode_gets_ascii
+    text = Table.new(ReportDocuments.fixture, color: true, width: 100, unicode: false).to_s
+    assert text.ascii_only?, text[/[^[:ascii:]]/]
+    assert_includes text, "(0.4"
+  end
+
+  def test_one_run_has_no_interval
+    text = table(ReportDocuments.edges["single run"], width: 120)
+    assert_equal ["50.0", "25.0"], cells(text, "culet")[1, 2]
+    assert_includes text, "no difference shown by 1 run"
+    assert_includes text, "a single run has no interval"
+  end
+
+  def test_an_interrupted_comparison_says_so
+    assert_match(/\AThe comparison was interrupted/, table(ReportDocuments.edges["incomplete"]))
+    assert_includes Markdown.new(ReportDocuments.edges["incomplete"]).to_s, "The comparison was interrupted"
+  end
+
+  def test_documents_that_lack_something_are_shown_without_it
+    ReportDocuments.edges.each do |name, document|
+      text = table(document, width: 100)
+      refute_empty text.strip, name
+      refute_match(/NaN|Infinity|\bnil\b/, text, name)
+      refute_includes TerminalPlot.new(document, width: 80).to_s, "\e", name
+      refute_match(/NaN|Infinity|\bnil\b/, Markdown.new(document).to_s, name)
+    end
+    assert_includes table(ReportDocuments.edges["nothing"]), "No contender completed a run"
+    assert_includes table(ReportDocuments.edges["all excluded"]), "left out: culet: it crashed."
+    refute_includes table(ReportDocuments.edges["no pss"], width: 200), "PSS MB"
+    assert_includes table(ReportDocuments.edges["huge"], width: 200), "peak RSS PB"
+    assert_equal "", TerminalPlot.new(ReportDocuments.edges["no samples"]).to_s
+  end
+
+  def test_no_control_sequence_of_a_name_reaches_the_terminal
+    document = ReportDocuments.hostile
+    refute_includes table(document, color: false, width: 100), "\e"
+    refute_includes Markdown.new(document).to_s, "\e"
+    refute_includes TerminalPlot.new(document).to_s, "\e"
+  end
+
+  def test_the_plot_draws_each_curve_and_names_it
+    text = TerminalPlot.new(ReportDocuments.fixture, width: 80, height: 10).to_s
+    panels = text.split(/\n\n/)
+    assert_equal 3, panels.size
+    panels.each { |panel| assert_operator panel.each_char.count { |char| ("\u2801".."\u28FF").cover?(char) }, :>, 60 }
+    assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 80
+    assert_match(/a glibc   b glibc:arena_max=2/, panels[0])
+    assert_match(/838 MB ┤/, panels[0])
+    %w[a b c d e f].each { |letter| assert_match(/[┤│].*#{letter}/, panels[0]) }
+  end
+
+  # A curve that rises to its peak in the middle and falls to half: its highest
+  # dot is in the first row and the middle column, its end in the middle row.
+  def test_the_plot_puts_points_where_they_belong
+    rows = TerminalPlot.new(ReportDocuments.small({ "culet" => 100 }, runs: 1), width: 49, height: 9).to_s.lines.map(&:chomp)
+    plot = rows[1, 9].map { |row| row.split(/[┤│]/, 2).last }
+    assert_in_delta 20, plot[0].index(/[\u2801-\u28FF]/), 2
+    assert_operator plot[4].index("a"), :>=, 38
+    assert_match(/\A[\u2801-\u28FF]/, plot[8])
+    assert_match(/0 +1\.00 s\z/, rows[11])
+  end
+
+  def test_the_plot_is_coloured_like_the_allocators
+    text = TerminalPlot.new(ReportDocuments.fixture, width: 80, color: true).to_s
+    assert_match(/\e\[38;5;166m[a-z] culet\e\[0m/, text)
+    assert_equal TerminalPlot.new(ReportDocuments.fixture, width: 80).to_s.delete(":"), plain(text).delete(":")
+  end
+
+  def test_the_plot_wants_a_terminal_that_shows_braille
+    utf8 = { "TERM" => "xterm-256color", "LANG" => "C.UTF-8" }
+    PTY.open do |terminal, _|
+      assert TerminalPlot.supported?(io: terminal, env: utf8)
+      assert TerminalPlot.supported?(io: terminal, env: utf8.merge("LC_ALL" => "", "LC_CTYPE" => "de_DE.utf8", "LANG" => "C"))
+      refute TerminalPlot.supported?(io: terminal, env: utf8.merge("LC_ALL" => "C"))
+      refute TerminalPlot.supported?(io: terminal, env: utf8.merge("TERM" => "dumb"))
+      refute TerminalPlot.supported?(io: terminal, env: utf8.merge("TERM" => "linux"))
+      refute TerminalPlot.supported?(io: terminal, env: {})
+    end
+    File.open(File::NULL) { |file| refute TerminalPlot.supported?(io: file, env: utf8) }
+  end
+
+  def test_markdown_has_tables_the_command_and_the_environment
+    text = Markdown.new(ReportDocuments.fixture).to_s
+    assert_match(/^\| culet \| 5 \| \d+ \(\d+–\d+\) \|/, text)
+    assert_match(/^\| culet \| smaller: 0\.48 \(/, text)
+    assert_match(/^\| tcmalloc \| 5 \| \*\*\d+ \(/, text)
+    assert_includes text, "```sh\nculet compare threads window rack --runs 5 --seed 42\n```"
+    assert_includes text, "| memory | 16.8 GB |"
+    assert_includes text, "| page size | 4 KiB |"
+    assert_includes text, "| rack | mimalloc | all | its library libmimalloc.so was not found."
+    text.split("\n\n").select { |block| block.start_with?("|") }.each do |block|
+      assert_equal 1, block.lines.map { |line| line.scan(/(?<!\\)\|/).size }.uniq.size, block
+    end
+  end
+
+  def test_markdown_does_not_take_names_for_markup
+    text = Markdown.new(ReportDocuments.hostile).to_s
+    outside = text.gsub(/^(`{3,})sh\n.*?^\1$/m, "")
+    refute_match(/<(script|img)/, outside)
+    refute_match(/(?<!\\)`/, outside)
+  end
+end
