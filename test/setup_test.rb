@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# The scripts of the checkout: bin/setup, bin/culet, bin/test, bin/demo, .ci/run.
+class SetupTest < Minitest::Test
+  SCRIPTS = %w[bin/setup bin/culet bin/test bin/demo .ci/run].freeze
+
+  def test_scripts_are_executable_plain_sh
+    SCRIPTS.each do |script|
+      path = File.join(ROOT, script)
+      assert File.executable?(path), script
+      assert_equal "#!/bin/sh\n", File.open(path, &:gets)
+      _, err, status = run_program("sh", "-n", path)
+      assert_predicate status, :success?, err
+    end
+  end
+
+  def test_setup_says_nothing_when_nothing_is_missing
+    run_program("#{ROOT}/bin/setup", "build", chdir: "/")
+    out, err, status = run_program("#{ROOT}/bin/setup", "build", chdir: "/")
+    assert_predicate status, :success?
+    assert_equal ["", ""], [out, err]
+  end
+
+  def test_setup_refuses_an_unknown_word
+    _, err, status = run_program("#{ROOT}/bin/setup", "everything")
+    assert_equal 2, status.exitstatus
+    assert_match(/usage: bin\/setup/, err)
+  end
+
+  def test_the_command_line_works_from_any_directory
+    Dir.mktmpdir do |directory|
+      out, err, status = run_program("#{ROOT}/bin/culet", "lib", chdir: directory)
+      assert_predicate status, :success?, err
+      assert_equal "#{ROOT}/allocator/build/libculet.so\n", out
+    end
+  end
+
+  def test_the_command_line_leaves_no_trace_of_the_checkout_in_the_commands_environment
+    env = NEUTRAL.merge("KEPT" => "1")
+    before, = run_program("sh", "-c", "env -0 | tr '\\n\\0' ' \\n'", env: env)
+    after, = run_program("#{ROOT}/bin/culet", "run", "--", "sh", "-c", "env -0 | tr '\\n\\0' ' \\n'", env: env)
+    # The shells set the last two themselves.
+    changed = (after.lines(chomp: true) - before.lines(chomp: true)).reject { |line| line.match?(/\A(_|OLDPWD|SHLVL)=/) }
+    assert_equal ["LD_PRELOAD=#{ROOT}/allocator/build/libculet.so"], changed
+  end
+
+  def test_a_missing_package_without_apt_get_is_named
+    with_commands(without: %w[make]) do |path|
+      _, err, status = run_program("#{ROOT}/bin/setup", "demo", env: { "PATH" => path })
+      assert_equal 1, status.exitstatus
+      assert_match(/no apt-get to install them with: make\./, err)
+    end
+  end
+
+  def test_a_missing_package_for_a_user_who_is_not_root_is_named
+    skip "only root can become another user" unless Process.uid.zero?
+
+    with_commands(without: %w[make sudo], with: %w[apt-get]) do |path|
+      copy_for_another_user do |root|
+        script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec('#{root}/bin/setup', 'demo')"
+        _, err, status = run_program(RbConfig.ruby, "-e", script, env: { "PATH" => path }, chdir: "/")
+        assert_equal 1, status.exitstatus
+        assert_match(/these Debian packages are missing: make\. Install them as root, e\.g\. `sudo apt-get install make`/, err)
+      end
+    end
+  end
+
+  def test_a_fresh_checkout_builds_what_is_missing_first
+    in_fresh_checkout do |root|
+      refute File.exist?("#{root}/allocator/build/libculet.so")
+      out, err, status = run_program("#{root}/bin/culet", "run", "--", RbConfig.ruby, "-I#{root}/lib", "-rculet", "-e",
+                                     "print Culet.allocator.values_at(:name, :library)", env: NEUTRAL)
+      assert_predicate status, :success?, err
+      assert_equal ["culet", "#{root}/allocator/build/libculet.so"].inspect, out
+      assert_match(/building the allocator/, err)
+      assert_match(/building the native extension/, err)
+
+      _, err, = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+      assert_empty err, "the second time nothing is missing"
+
+      assert_changed_source_is_built_again(root)
+      assert_a_source_that_does_not_compile_is_said(root)
+    end
+  end
+
+  def test_the_test_script_refuses_what_it_does_not_know
+    _, err, status = run_program("#{ROOT}/bin/test", "--everything")
+    assert_equal 2, status.exitstatus
+    assert_match(/usage: bin\/test/, err)
+    _, err, status = run_program("#{ROOT}/bin/test", "test/no_such_test.rb")
+    assert_equal [1, "culet test: there is no file test/no_such_test.rb.\n"], [status.exitstatus, err]
+  end
+
+  def test_the_test_runner_fails_when_a_test_fails_and_counts_all_files
+    Dir.mktmpdir do |directory|
+      { "good" => "assert true", "bad" => "assert_equal 1, 2" }.each do |name, body|
+        File.write(File.join(directory, "#{name}_test.rb"),
+                   "require \"test_helper\"\nclass #{name.capitalize}Test < Minitest::Test\n  def test_it = #{body}\nend\n")
+      end
+      runner = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "#{ROOT}/test/run_all.rb", directory]
+      out, _, status = run_program(*runner, "good_test.rb", "bad_test.rb")
+      refute_predicate status, :success?
+      assert_match(/^2 runs, 2 assertions, 1 failures, 0 errors, 0 skips$/, out)
+      out, _, status = run_program(*runner, "good_test.rb")
+      assert_predicate status, :success?
+      assert_match(/^1 runs, 1 assertions, 0 failures/, out)
+    end
+  end
+
+  private
+
+  # A PATH with all commands that are here but those.
+  def with_commands(without:, with: [])
+    Dir.mktmpdir do |directory|
+      File.chmod(0o755, directory)
+      ENV["PATH"].split(":").reverse_each do |source|
+        Dir[File.join(source, "*")].each do |program|
+          name = File.basename(program)
+          next if without.include?(name) || (name == "apt-get" && !with.include?(name))
+
+          target = File.join(directory, name)
+          FileUtils.rm_f(target)
+          File.symlink(program, target)
+        end
+      end
+      yield directory
+    end
+  end
+
+  # The tracked and the new files, not what was built.
+  def copy_checkout(root)
+    list, = run_program("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    list.split("\0").each do |path|
+      next unless File.file?(File.join(ROOT, path))
+
+      FileUtils.mkdir_p(File.dirname(File.join(root, path)))
+      FileUtils.cp(File.join(ROOT, path), File.join(root, path), preserve: true)
+    end
+  end
+
+  def in_fresh_checkout
+    Dir.mktmpdir("culet-fresh") do |directory|
+      root = File.join(File.realpath(directory), "culet")
+      copy_checkout(root)
+      # The gems are what a network is needed for; they are taken from here.
+      FileUtils.cp_r(File.join(ROOT, ".gems"), root)
+      FileUtils.cp(File.join(ROOT, "Gemfile.lock"), root)
+      yield root
+    end
+  end
+
+  def copy_for_another_user
+    Dir.mktmpdir("culet-other") do |directory|
+      root = File.join(directory, "culet")
+      FileUtils.mkdir_p(root)
+      FileUtils.cp_r(File.join(ROOT, "bin"), root)
+      FileUtils.chown_R(65_534, 65_534, directory)
+      yield root
+    end
+  end
+
+  def assert_changed_source_is_built_again(root)
+    { "allocator/src/api.c" => /building the allocator/, "ext/culet/culet.c" => /building the native extension/ }.each do |source, message|
+      # A second ahead: the file system's clock may be coarse.
+      FileUtils.touch(File.join(root, source), mtime: Time.now + 1)
+      _, err, status = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+      assert_predicate status, :success?
+      assert_match message, err
+    end
+  end
+
+  def assert_a_source_that_does_not_compile_is_said(root)
+    File.write(File.join(root, "ext/culet/culet.c"), "this is not C\n")
+    FileUtils.touch(File.join(root, "ext/culet/culet.c"), mtime: Time.now + 2)
+    out, err, status = run_program("#{root}/bin/culet", "lib", env: NEUTRAL)
+    assert_equal [1, ""], [status.exitstatus, out]
+    assert_match(/^culet setup: building the native extension failed, see the lines above\.$/, err)
+  end
+end
