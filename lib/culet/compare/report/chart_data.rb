@@ -113,7 +113,8 @@ module Culet
           return { "allocator" => contender.allocator, "text" => "baseline" } if contender.allocator == workload.baseline
           return unless comparison && comparison.dig("ratio", "median")
 
-          { "allocator" => contender.allocator, **comparison["ratio"].slice("median", "low", "high"), "shown" => findings.difference?(comparison),
+          figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
+          { "allocator" => contender.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
             "text" => findings.point(comparison), "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
         end
       end

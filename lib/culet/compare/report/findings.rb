@@ -45,8 +45,11 @@ module Culet
         end
 
         # @param comparison [Hash]
-        # @return [String] "0.48 (0.46–0.51)"
-        def ratio(comparison) = Figures.ratio(comparison["ratio"], apart: difference?(comparison))
+        # @return [String] "0.48 (0.46–0.51)"; without an interval where one run gives none
+        def ratio(comparison)
+          ratio = comparison["runs"].to_i > 1 ? comparison["ratio"] : comparison["ratio"]&.slice("median")
+          Figures.ratio(ratio, apart: difference?(comparison))
+        end
 
         # @param comparison [Hash]
         # @return [String] "0.48", rounded as in `ratio`

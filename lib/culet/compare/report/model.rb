@@ -75,12 +75,12 @@ module Culet
           def unit(metric) = metric.unit(contenders.flat_map { |contender| [contender.median(metric), *contender.bounds(metric)] })
 
           # @return [Array<Contender>] those with the best median; several when equal, none
-          #   when fewer than two can be compared
+          #   when none differs from another
           def best(metric)
             rated = contenders.select { |contender| contender.median(metric) }
-            return [] if rated.size < 2
-
             medians = rated.map { |contender| contender.median(metric) }
+            return [] if medians.uniq.size < 2
+
             best = metric.better == "larger" ? medians.max : medians.min
             rated.select { |contender| contender.median(metric) == best }
           end
