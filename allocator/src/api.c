@@ -90,35 +90,46 @@ void *API(calloc)(size_t count, size_t bytes)
 
 /* ---- giving back ---- */
 
-static __attribute__((noinline)) void free_other(const char *function, void *block, struct culet_owner *owner)
+static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry)
 {
+    struct culet_owner *owner = culet_entry_owner(entry);
+
     if (!owner && dormant())
         culet_libc_free(block);
-    else if (!owner || owner->kind == CULET_SLAB || !culet_large_put(owner, (uintptr_t)block))
+    else if (!owner || !culet_large_put(owner, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
 }
 
 static inline void free_block(const char *function, void *block)
 {
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
-
-    if (CULET_UNLIKELY(!owner || atomic_load_explicit(&owner->kind, memory_order_relaxed) != CULET_SLAB)) {
-        free_other(function, block, owner);
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
+    unsigned klass = culet_entry_class(entry);
+    if (CULET_UNLIKELY(!klass)) {
+        free_other(function, block, entry);
         return;
     }
-    struct culet_slab *slab = (struct culet_slab *)owner;
-    unsigned klass = atomic_load_explicit(&owner->klass, memory_order_relaxed);
-    struct culet_spot spot = culet_slab_spot(slab, (uintptr_t)block);
+
+    const struct culet_class *c = &culet_classes[klass];
+    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
     if (CULET_UNLIKELY(!spot.exact))
         culet_misuse(function, (uintptr_t)block);
 
-    uint64_t full = culet_slab_full(slab, spot.unit);
-    if (CULET_UNLIKELY(atomic_load_explicit(&slab->claimed[spot.unit], memory_order_relaxed) & spot.bit))
+    struct culet_slab *slab = (struct culet_slab *)culet_entry_owner(entry);
+    struct culet_unit *unit = &slab->unit[spot.unit];
+    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
+    if (CULET_UNLIKELY(claimed & spot.bit))
         culet_misuse(function, (uintptr_t)block);
-    uint64_t live = atomic_fetch_and_explicit(&slab->live[spot.unit], ~spot.bit, memory_order_acq_rel);
+
+    if (culet_cache->claim[klass].word == &unit->claimed) {
+        if (CULET_UNLIKELY(!(atomic_load_explicit(&unit->live, memory_order_relaxed) & spot.bit)))
+            culet_misuse(function, (uintptr_t)block);
+        atomic_store_explicit(&unit->claimed, claimed | spot.bit, memory_order_relaxed);
+        return;
+    }
+    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~spot.bit, memory_order_acq_rel);
     if (CULET_UNLIKELY(!(live & spot.bit)))
         culet_misuse(function, (uintptr_t)block);
-    if (live == full || live == spot.bit)
+    if (live == culet_class_full(c, spot.unit) || live == spot.bit)
         culet_bin_note(klass, slab, spot.unit);
 }
 
@@ -130,15 +141,18 @@ void API(free)(void *block)
 
 /* ---- asking and resizing ---- */
 
-/* Usable bytes of a live block; anything else is a misuse. */
-static size_t usable(const char *function, void *block, struct culet_owner *owner)
+/* Usable bytes of a live block; anything else is a misuse. `entry` is the pagemap's. */
+static size_t usable(const char *function, void *block, uintptr_t entry)
 {
-    if (CULET_LIKELY(owner && owner->kind == CULET_SLAB)) {
-        struct culet_slab *slab = (struct culet_slab *)owner;
-        struct culet_spot spot = culet_slab_spot(slab, (uintptr_t)block);
-        if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(slab, spot)))
+    unsigned klass = culet_entry_class(entry);
+    struct culet_owner *owner = culet_entry_owner(entry);
+
+    if (CULET_LIKELY(klass)) {
+        const struct culet_class *c = &culet_classes[klass];
+        struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
+        if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live((struct culet_slab *)owner, spot)))
             culet_misuse(function, (uintptr_t)block);
-        return slab->size;
+        return c->size;
     }
     if (!owner || owner->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
@@ -149,10 +163,10 @@ size_t API(malloc_usable_size)(void *block)
 {
     if (!block)
         return 0;
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
-    if (CULET_UNLIKELY(!owner) && dormant())
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
+    if (CULET_UNLIKELY(!culet_entry_owner(entry)) && dormant())
         return culet_libc_malloc_usable_size(block);
-    return usable("malloc_usable_size", block, owner);
+    return usable("malloc_usable_size", block, entry);
 }
 
 /* A block stays where it is while it is at least three quarters full, or nearly so for small ones. */
@@ -179,20 +193,22 @@ void *API(realloc)(void *block, size_t bytes)
     if (!block)
         return API(malloc)(bytes);
 
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
+    struct culet_owner *owner = culet_entry_owner(entry);
     if (CULET_UNLIKELY(!owner) && dormant())
         return culet_libc_realloc(block, bytes);
 
-    size_t held = usable("realloc", block, owner);
+    size_t held = usable("realloc", block, entry);
     if (bytes == 0) {
         free_block("realloc", block);
         return NULL;
     }
-    if (stays(bytes, held) && owner->kind == CULET_SLAB)
+    bool large = !culet_entry_class(entry);
+    if (stays(bytes, held) && !large)
         return block;
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
-    if (owner->kind != CULET_SLAB) {
+    if (large) {
         void *resized = culet_large_resize(owner, bytes);
         if (resized)
             return resized;
@@ -278,11 +294,11 @@ void *API(pvalloc)(size_t bytes)
 /* Checks what the caller says of the block: it was asked for with that many bytes. */
 static void check_size(const char *function, void *block, size_t bytes)
 {
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
-    if (!owner && dormant())
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
+    if (!culet_entry_owner(entry) && dormant())
         return;
 
-    size_t held = usable(function, block, owner);
+    size_t held = usable(function, block, entry);
     if (bytes > held)
         culet_misuse_size(function, (uintptr_t)block, bytes, held);
 }

@@ -35,7 +35,7 @@ static void unlist(struct culet_bin *bin, struct culet_slab *slab)
 /* Whether nothing of the slab is used or held by anybody. */
 static bool idle(const struct culet_slab *slab)
 {
-    return !slab->claims && slab->empty == (uint16_t)((2u << slab->last) - 1);
+    return !slab->claims && slab->empty == (uint16_t)((2u << culet_slab_class(slab)->last) - 1);
 }
 
 static void destroy(struct culet_bin *bin, struct culet_slab *slab)
@@ -55,10 +55,10 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 /* Brings a unit's bits in the slab's masks up to its live word. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
-    uint64_t live = atomic_load_explicit(&slab->live[unit], memory_order_acquire);
+    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire);
     uint16_t bit = (uint16_t)(1u << unit);
 
-    if (live == culet_slab_full(slab, unit))
+    if (live == culet_class_full(culet_slab_class(slab), unit))
         slab->available &= (uint16_t)~bit;
     else
         slab->available |= bit;
@@ -90,7 +90,7 @@ static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool 
 /* Takes `wanted` of the free bits of a unit; returns those it got. */
 static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted)
 {
-    uint64_t before = atomic_fetch_or_explicit(&slab->live[unit], wanted, memory_order_acq_rel);
+    uint64_t before = atomic_fetch_or_explicit(&slab->unit[unit].live, wanted, memory_order_acq_rel);
 
     slab->dirty |= culet_slab_granules(slab, unit);
     update(bin, slab, unit);
@@ -99,10 +99,16 @@ static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsign
 
 static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
 {
-    return (void *)(slab->owner.start + (((size_t)unit << slab->unit_shift) + bit) * slab->size);
+    const struct culet_class *c = culet_slab_class(slab);
+    return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
 /* ---- claims ---- */
+
+static unsigned unit_of(const struct culet_claim *claim, const struct culet_slab *slab)
+{
+    return (unsigned)(((uintptr_t)claim->word - (uintptr_t)slab->unit) / sizeof slab->unit[0]);
+}
 
 static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned klass)
 {
@@ -111,14 +117,14 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
 
     if (!slab)
         return;
-    unsigned unit = (unsigned)(claim->word - slab->claimed);
+    unsigned unit = unit_of(claim, slab);
     uint64_t rest = atomic_load_explicit(claim->word, memory_order_relaxed);
     atomic_store_explicit(claim->word, 0, memory_order_relaxed);
     claim->word = &culet_nothing;
     cache->slab[klass] = NULL;
     slab->claims &= (uint16_t) ~(1u << unit);
     if (rest)
-        atomic_fetch_and_explicit(&slab->live[unit], ~rest, memory_order_acq_rel);
+        atomic_fetch_and_explicit(&slab->unit[unit].live, ~rest, memory_order_acq_rel);
     update(bin, slab, unit);
     if (slab->listed)
         destroy_if_idle(bin, slab);
@@ -134,13 +140,13 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     struct culet_slab *slab = find_slab(bin, klass, false);
     if (slab) {
         unsigned unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
-        uint64_t got = take_bits(bin, slab, unit, culet_slab_full(slab, unit));
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit));
         slab->claims |= (uint16_t)(1u << unit);
         cache->slab[klass] = slab;
-        cache->claim[klass].word = &slab->claimed[unit];
+        cache->claim[klass].word = &slab->unit[unit].claimed;
         cache->claim[klass].base = (uintptr_t)block_of(slab, unit, 0);
         block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
-        atomic_store_explicit(&slab->claimed[unit], got & (got - 1), memory_order_relaxed);
+        atomic_store_explicit(&slab->unit[unit].claimed, got & (got - 1), memory_order_relaxed);
     }
     culet_unlock(&bin->lock);
     return block;
@@ -166,8 +172,8 @@ void *culet_bin_take(unsigned klass)
     struct culet_slab *slab = find_slab(bin, klass, true);
     if (slab) {
         unsigned unit = (unsigned)__builtin_ctz(slab->available);
-        uint64_t live = atomic_load_explicit(&slab->live[unit], memory_order_relaxed);
-        uint64_t free = culet_slab_full(slab, unit) & ~live;
+        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
+        uint64_t free = culet_class_full(culet_slab_class(slab), unit) & ~live;
         take_bits(bin, slab, unit, free & -free);
         block = block_of(slab, unit, (unsigned)__builtin_ctzll(free));
     }
@@ -213,11 +219,11 @@ static void count_slab(struct culet_slab *slab, void *data)
     struct culet_bin_figures *figures = (struct culet_bin_figures *)data + slab->owner.klass;
 
     figures->slabs++;
-    figures->blocks += slab->count;
+    figures->blocks += culet_slab_class(slab)->count;
     figures->live += culet_slab_live(slab);
-    for (unsigned u = 0; u <= slab->last; u++)
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
         figures->claimed +=
-            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->claimed[u], memory_order_relaxed));
+            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
 }
 
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
@@ -248,7 +254,7 @@ void culet_bin_reset_all(void)
 static void reconcile(struct culet_slab *slab, void *data)
 {
     (void)data;
-    for (unsigned u = 0; u <= slab->last; u++)
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
         update(&bins[slab->owner.klass], slab, u);
 }
 
@@ -262,11 +268,12 @@ void culet_bin_reconcile(void)
 static void check_slab(struct culet_slab *slab, void *data)
 {
     (void)data;
-    for (unsigned u = 0; u <= slab->last; u++) {
-        uint64_t live = slab->live[u], claimed = slab->claimed[u];
-        if (claimed & ~live || live & ~culet_slab_full(slab, u))
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
+        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
+        uint64_t full = culet_class_full(culet_slab_class(slab), u);
+        if (claimed & ~live || live & ~full)
             __builtin_trap();
-        if ((slab->available >> u & 1) != (live != culet_slab_full(slab, u)) || (slab->empty >> u & 1) != (live == 0))
+        if ((slab->available >> u & 1) != (live != full) || (slab->empty >> u & 1) != (live == 0))
             __builtin_trap();
         if (claimed && !(slab->claims >> u & 1))
             __builtin_trap();

@@ -36,7 +36,7 @@ static bool get_run(struct culet_large *block, size_t bytes, size_t alignment, b
     uintptr_t start = culet_pages_get(granules(bytes), alignment, &block->segment, zeroed);
     if (start) {
         describe(block, CULET_RUN, start, bytes);
-        culet_pagemap_set(start, granules(bytes), &block->owner);
+        culet_pagemap_set(start, granules(bytes), &block->owner, 0);
         figures.runs++;
         figures.run_bytes += bytes;
     }
@@ -66,7 +66,7 @@ static bool resize_run(struct culet_large *run, size_t bytes)
     } else if (bytes > old) {
         done = culet_pages_extend(run->segment, run->owner.start, granules(old), granules(bytes - old));
         if (done)
-            culet_pagemap_set(run->owner.start + old, granules(bytes - old), &run->owner);
+            culet_pagemap_set(run->owner.start + old, granules(bytes - old), &run->owner, 0);
     }
     if (done) {
         figures.run_bytes += bytes - old;
@@ -112,7 +112,7 @@ static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment)
     bool prepared = culet_pagemap_prepare(start, 1);
     if (prepared) {
         describe(block, CULET_HUGE, start, bytes);
-        culet_pagemap_set(start, 1, &block->owner);
+        culet_pagemap_set(start, 1, &block->owner, 0);
         enlist(block);
     }
     culet_unlock(&culet_pages_lock);
@@ -134,7 +134,7 @@ static bool move_huge(struct culet_large *block, size_t bytes)
         return false;
     }
     culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
-    culet_pagemap_set((uintptr_t)target, 1, &block->owner);
+    culet_pagemap_set((uintptr_t)target, 1, &block->owner, 0);
     block->owner.start = (uintptr_t)target;
     return true;
 }

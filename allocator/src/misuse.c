@@ -100,18 +100,18 @@ static void say_block(struct line *line, const char *function, uintptr_t p, uint
 
 static void say_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
 {
-    uintptr_t offset = p - slab->owner.start, index = offset / slab->size;
+    const struct culet_class *c = culet_slab_class(slab);
+    uint32_t index = (uint32_t)(p - slab->owner.start) / c->size;
 
-    if (index >= slab->count) {
+    if (index >= c->count) {
         begin(line, function, p);
         add(line, "it points behind the last block of a slab (size class ");
-        add_number(line, slab->size, 10);
+        add_number(line, c->size, 10);
         add(line, ")");
         return;
     }
-    uintptr_t start = slab->owner.start + index * slab->size;
-    say_block(line, function, p, start, slab->size, slab->owner.klass,
-              culet_slab_is_live(slab, culet_slab_spot(slab, start)));
+    say_block(line, function, p, slab->owner.start + index * c->size, c->size, slab->owner.klass,
+              culet_slab_is_live(slab, culet_slab_spot(c, index * c->size)));
 }
 
 static void say_grave(struct line *line, const char *function, uintptr_t p, struct culet_grave grave)

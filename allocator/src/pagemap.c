@@ -43,10 +43,12 @@ bool culet_pagemap_prepare(uintptr_t start, size_t granules)
     return true;
 }
 
-void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner)
+void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner, unsigned klass)
 {
+    uintptr_t entry = (uintptr_t)owner | (uintptr_t)klass << CULET_ENTRY_CLASS_SHIFT;
+
     for (size_t i = 0; i < granules; i++)
-        put(start + i * CULET_GRANULE, (uintptr_t)owner);
+        put(start + i * CULET_GRANULE, entry | (klass ? i << CULET_ENTRY_PLACE_SHIFT : 0));
 }
 
 static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)

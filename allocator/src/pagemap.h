@@ -2,7 +2,9 @@
  *
  * Two levels over the user's half of the address space, one entry per granule. An entry is
  *     0                  never ours
- *     a descriptor       (even) of the slab, run or huge block that owns the granule
+ *     an owner           (even) the descriptor of the slab, run or huge block that owns the granule; for a
+ *                        slab also its class and the granule's place in it, so that a free need not look
+ *                        at the descriptor for them: descriptors have addresses of 48 bits
  *     a gravestone       (odd) of what was freed here last: so that a second free can be named
  * Readers take no lock. Entries are written under the pages lock. */
 #ifndef CULET_PAGEMAP_H
@@ -39,18 +41,38 @@ static inline uintptr_t culet_pagemap_entry(uintptr_t address)
     return atomic_load_explicit(&leaf[index], memory_order_acquire);
 }
 
+#define CULET_ENTRY_CLASS_SHIFT 56
+#define CULET_ENTRY_PLACE_SHIFT 52
+
+/* The class of the slab that an entry leads to; 0 if it leads to none. */
+static inline unsigned culet_entry_class(uintptr_t entry)
+{
+    return CULET_UNLIKELY(entry & 1) ? 0 : (unsigned)(entry >> CULET_ENTRY_CLASS_SHIFT);
+}
+
+static inline struct culet_owner *culet_entry_owner(uintptr_t entry)
+{
+    return CULET_UNLIKELY(entry & 1) ? NULL : (struct culet_owner *)(entry & ((UINT64_C(1) << CULET_ADDRESS_BITS) - 1));
+}
+
+/* How far into its slab the address lies. */
+static inline uint32_t culet_entry_offset(uintptr_t entry, uintptr_t address)
+{
+    uint32_t place = (uint32_t)(entry >> CULET_ENTRY_PLACE_SHIFT) & 15;
+    return place << CULET_GRANULE_SHIFT | (uint32_t)(address & (CULET_GRANULE - 1));
+}
+
 /* The owner of the granule at `address`, or NULL. */
 static inline struct culet_owner *culet_pagemap_owner(uintptr_t address)
 {
-    uintptr_t entry = culet_pagemap_entry(address);
-    return CULET_UNLIKELY(entry & 1) ? NULL : (struct culet_owner *)entry;
+    return culet_entry_owner(culet_pagemap_entry(address));
 }
 
 /* Makes sure that entries for the range exist. False when the kernel refuses the memory for them. */
 bool culet_pagemap_prepare(uintptr_t start, size_t granules);
 
-/* Enters an owner for every granule of a prepared range. */
-void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner);
+/* Enters an owner for every granule of a prepared range. klass: of a slab, 0 for other blocks. */
+void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner, unsigned klass);
 
 /* Puts a gravestone on a range: what was freed there. klass 0 for a block of its own. */
 void culet_pagemap_bury(uintptr_t start, size_t granules, unsigned klass);

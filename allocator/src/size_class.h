@@ -23,6 +23,12 @@ static inline unsigned culet_size_class(size_t bytes)
     return CULET_TINY_CLASSES + 1 + (doubling - 10) * 8 + eighth;
 }
 
+/* The live word of a full unit. */
+static inline uint64_t culet_class_full(const struct culet_class *c, unsigned unit)
+{
+    return unit == c->last ? c->last_full : c->full;
+}
+
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
  * granule; 0 when there is none. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);

@@ -21,23 +21,16 @@ struct culet_slab *culet_slab_create(unsigned klass)
         slab->owner.start = start;
         atomic_store_explicit(&slab->owner.kind, CULET_SLAB, memory_order_relaxed);
         atomic_store_explicit(&slab->owner.klass, (uint8_t)klass, memory_order_relaxed);
-        slab->size = c->size;
-        slab->reciprocal = c->reciprocal;
-        slab->count = c->count;
-        slab->unit_shift = c->unit_shift;
-        slab->last = c->last;
-        slab->full = c->full;
-        slab->last_full = c->last_full;
         slab->available = slab->empty = (uint16_t)((2u << c->last) - 1);
         slab->claims = 0;
         /* What the page heap had kept resident is the slab's now. */
         slab->dirty = zeroed ? 0 : (uint16_t)((2u << (c->granules - 1)) - 1);
         slab->listed = false;
         for (unsigned u = 0; u < CULET_UNITS; u++) {
-            atomic_store_explicit(&slab->live[u], 0, memory_order_relaxed);
-            atomic_store_explicit(&slab->claimed[u], 0, memory_order_relaxed);
+            atomic_store_explicit(&slab->unit[u].live, 0, memory_order_relaxed);
+            atomic_store_explicit(&slab->unit[u].claimed, 0, memory_order_relaxed);
         }
-        culet_pagemap_set(start, c->granules, &slab->owner);
+        culet_pagemap_set(start, c->granules, &slab->owner, klass);
     }
     culet_unlock(&culet_pages_lock);
     if (!start) {
@@ -63,8 +56,9 @@ void culet_slab_destroy(struct culet_slab *slab)
 
 uint16_t culet_slab_granules(const struct culet_slab *slab, unsigned unit)
 {
-    size_t unit_bytes = (size_t)slab->size << slab->unit_shift;
-    size_t end = (unit + 1) * unit_bytes, most = (size_t)slab->count * slab->size;
+    const struct culet_class *c = culet_slab_class(slab);
+    size_t unit_bytes = (size_t)c->size << c->unit_shift;
+    size_t end = (unit + 1) * unit_bytes, most = (size_t)c->count * c->size;
     size_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT, last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
 
     return (uint16_t)((2u << last) - (1u << first));
@@ -73,12 +67,14 @@ uint16_t culet_slab_granules(const struct culet_slab *slab, unsigned unit)
 /* Whether no block from index `from` to `to` is live or claimed. */
 static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
 {
+    unsigned shift = culet_slab_class(slab)->unit_shift;
+
     for (unsigned i = from; i <= to;) {
-        unsigned unit = i >> slab->unit_shift, bit = i & ((1u << slab->unit_shift) - 1);
-        unsigned end = (unit + 1) << slab->unit_shift;
+        unsigned unit = i >> shift, bit = i & ((1u << shift) - 1);
+        unsigned end = (unit + 1) << shift;
         unsigned count = (to + 1 < end ? to + 1 : end) - i;
         uint64_t mask = (count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << bit;
-        if (atomic_load_explicit(&slab->live[unit], memory_order_acquire) & mask)
+        if (atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire) & mask)
             return false;
         i += count;
     }
@@ -87,18 +83,18 @@ static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
 
 static bool granules_free(struct culet_slab *slab, size_t first, size_t last)
 {
-    unsigned from = (unsigned)((first << CULET_GRANULE_SHIFT) / slab->size);
-    unsigned to = (unsigned)((((last + 1) << CULET_GRANULE_SHIFT) - 1) / slab->size);
+    const struct culet_class *c = culet_slab_class(slab);
+    unsigned from = (unsigned)((first << CULET_GRANULE_SHIFT) / c->size);
+    unsigned to = (unsigned)((((last + 1) << CULET_GRANULE_SHIFT) - 1) / c->size);
 
-    if (to >= slab->count)
-        to = slab->count - 1u;
+    if (to >= c->count)
+        to = c->count - 1u;
     return from > to || blocks_free(slab, from, to);
 }
 
 size_t culet_slab_purge(struct culet_slab *slab)
 {
-    unsigned klass = atomic_load_explicit(&slab->owner.klass, memory_order_relaxed);
-    size_t granules = culet_classes[klass].granules, page = culet_os_page(), returned = 0;
+    size_t granules = culet_slab_class(slab)->granules, page = culet_os_page(), returned = 0;
     size_t per_page = page >> CULET_GRANULE_SHIFT;
     /* A kernel page larger than a granule may begin before the slab. */
     size_t skew = ((page - slab->owner.start % page) % page) >> CULET_GRANULE_SHIFT;
@@ -123,9 +119,9 @@ unsigned culet_slab_live(struct culet_slab *slab)
 {
     unsigned live = 0;
 
-    for (unsigned u = 0; u <= slab->last; u++) {
-        uint64_t claimed = atomic_load_explicit(&slab->claimed[u], memory_order_relaxed);
-        live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->live[u], memory_order_relaxed) & ~claimed);
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
+        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
+        live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed);
     }
     return live;
 }

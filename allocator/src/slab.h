@@ -2,6 +2,7 @@
 #ifndef CULET_SLAB_H
 #define CULET_SLAB_H
 
+#include "size_class.h"
 #include "types.h"
 
 /* Where a pointer lies in a slab. */
@@ -11,30 +12,31 @@ struct culet_spot {
     bool exact;   /* it is the start of a block */
 };
 
-/* The spot of a pointer that lies in one of the slab's granules. */
-static inline struct culet_spot culet_slab_spot(const struct culet_slab *slab, uintptr_t p)
+/* The spot of the byte at `offset` in a slab of that class. */
+static inline struct culet_spot culet_slab_spot(const struct culet_class *c, uint32_t offset)
 {
-    uint32_t offset = (uint32_t)(p - slab->owner.start);
-    uint32_t index = (uint32_t)((uint64_t)offset * slab->reciprocal >> 32);
+    uint32_t index = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
     struct culet_spot spot = {
-        .unit = index >> slab->unit_shift,
-        .bit = UINT64_C(1) << (index & ((1u << slab->unit_shift) - 1)),
-        .exact = index * slab->size == offset && index < slab->count,
+        .unit = index >> c->unit_shift,
+        .bit = UINT64_C(1) << (index & ((1u << c->unit_shift) - 1)),
+        .exact = index * c->size == offset && index < c->count,
     };
     return spot;
-}
-
-static inline uint64_t culet_slab_full(const struct culet_slab *slab, unsigned unit)
-{
-    return unit == slab->last ? slab->last_full : slab->full;
 }
 
 /* Whether the block is in the program's hands. */
 static inline bool culet_slab_is_live(struct culet_slab *slab, struct culet_spot spot)
 {
-    uint64_t live = atomic_load_explicit(&slab->live[spot.unit], memory_order_relaxed);
-    uint64_t claimed = atomic_load_explicit(&slab->claimed[spot.unit], memory_order_relaxed);
+    struct culet_unit *unit = &slab->unit[spot.unit];
+    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
+    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
     return (live & ~claimed & spot.bit) != 0;
+}
+
+/* The shape of a slab. */
+static inline const struct culet_class *culet_slab_class(const struct culet_slab *slab)
+{
+    return &culet_classes[atomic_load_explicit(&slab->owner.klass, memory_order_relaxed)];
 }
 
 /* A new slab of that class, all blocks free; NULL when out of memory. [bin lock] */

@@ -12,7 +12,8 @@
  * A thread that needs blocks of a class claims all free blocks of one unit at once, under the bin's lock,
  * and then hands them out one by one from the unit's `claimed` word, which nobody else writes. A free,
  * by whichever thread, is one atomic AND on the unit's `live` word: no cache to fill or flush, and the
- * block is there for everybody at once.
+ * block is there for everybody at once. A block of the very unit that the freeing thread is handing out
+ * goes back into its `claimed` word instead, which needs no atomic.
  *
  * Block states, by its bit in (live, claimed):
  *     free    (0, 0)   anyone may claim it
@@ -21,9 +22,9 @@
  * A free of anything but a live block is a misuse and is caught there and then.
  *
  * Invariants (checked by culet_heap_check in debug builds, with the locks named):
- *     claimed[u] & ~live[u] == 0
- *     bit u of available == (live[u] != full mask of u)        bin lock, no free in flight
- *     bit u of empty     == (live[u] == 0)                     bin lock, no free in flight
+ *     claimed & ~live == 0 in each unit
+ *     bit u of available == (live of u != full mask of u)      bin lock, no free in flight
+ *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
  *     slab in bin's list <=> available != 0                    bin lock, no free in flight
  *     used granules of a segment == granules of its slabs and runs
  *     dirty & used == 0 in a segment                           pages lock
@@ -72,12 +73,12 @@ struct culet_lock {
 struct culet_class {
     uint32_t size;       /* bytes per block */
     uint32_t reciprocal; /* ceil(2^32 / size): offset * reciprocal >> 32 == offset / size below 64 KiB */
+    uint64_t full;       /* mask of a whole unit */
+    uint64_t last_full;  /* mask of the last unit */
     uint16_t count;      /* blocks per slab */
     uint8_t unit_shift;  /* log2 of the blocks per unit */
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
-    uint64_t full;       /* mask of a whole unit */
-    uint64_t last_full;  /* mask of the last unit */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
@@ -90,26 +91,24 @@ struct culet_owner {
     _Atomic uint8_t klass; /* size class of a slab */
 };
 
-/* A slab. The first cache line is read by every free. */
+/* A unit's blocks, bit by bit. Side by side, because a free looks at both. */
+struct culet_unit {
+    _Atomic uint64_t live;
+    _Atomic uint64_t claimed; /* written by the claiming thread alone */
+};
+
+/* A slab. Its class gives its shape. A free touches the pagemap's entry and the unit, nothing else. */
 struct culet_slab {
     struct culet_owner owner;
-    uint32_t size; /* the shape, copied from the class */
-    uint32_t reciprocal;
-    uint16_t count;
-    uint8_t unit_shift;
-    uint8_t last;
-    uint16_t available; /* units with a free block         [bin lock] */
-    uint16_t empty;     /* units without any live block    [bin lock] */
-    uint64_t full;
-    uint64_t last_full;
     uint32_t segment;
-    uint16_t claims; /* units with a claim that may not be used up      [bin lock] */
-    uint16_t dirty;  /* granules that may be resident                   [bin lock] */
-    _Alignas(64) struct culet_slab *next; /* the bin's list             [bin lock] */
-    struct culet_slab *prev;
+    uint16_t available; /* units with a free block                   [bin lock, as all below] */
+    uint16_t empty;     /* units without any live block */
+    uint16_t claims;    /* units with a claim that may not be used up */
+    uint16_t dirty;     /* granules that may be resident */
     bool listed;
-    _Alignas(64) _Atomic uint64_t live[CULET_UNITS];
-    _Atomic uint64_t claimed[CULET_UNITS]; /* written by the claiming thread alone */
+    struct culet_slab *next; /* the bin's list */
+    struct culet_slab *prev;
+    _Alignas(64) struct culet_unit unit[CULET_UNITS];
 };
 
 /* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
