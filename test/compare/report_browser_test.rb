@@ -102,8 +102,8 @@ class ReportBrowserTest < Minitest::Test
     assert_sound(found)
     runs = document["results"].group_by { |result| result["workload"] }.values.map { |results| results.sum { |result| result["runs"].size } }
     assert_equal runs, found["curves"].map { |chart| chart["lines"] }
-    assert_equal [6] * 5 + [6] * 5 + [5] * 7, found["bars"].map { |chart| chart["bars"].size }
-    assert_equal [5] * 5 + [5] * 5 + [4] * 7, found["ratios"].map { |chart| chart["points"] }
+    assert_equal [6] * 5 + [5] * 5 + [5] * 8, found["bars"].map { |chart| chart["bars"].size }
+    assert_equal [5] * 5 + [4] * 5 + [4] * 6, found["ratios"].map { |chart| chart["points"] }
   end
 
   def test_bars_are_as_long_as_their_figures

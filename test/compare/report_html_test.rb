@@ -29,7 +29,7 @@ class ReportHtmlTest < Minitest::Test
 
   def test_the_first_paragraph_and_the_tables_hold_the_result
     text = markup(ReportDocuments.fixture)
-    assert_includes text, "Against glibc, peak resident memory under culet is lower on threads (0.48 times) and window (0.39 times)."
+    assert_includes text, "Against glibc, peak resident memory under culet is lower on threads (0.48 times) and window (0.38 times)."
     assert_match(%r{<small class="good">✓ smaller: 0\.48 \(}, text)
     assert_match(%r{<small class="bad">✗ larger: 1\.1\d}, text)
     assert_includes text, %(<small class="neutral">no difference shown</small>)

@@ -19,21 +19,21 @@ class ReportTextTest < Minitest::Test
   def cells(text, start) = text.lines.find { |line| line.start_with?("#{start} ") }.strip.split(/ {2,}/)
 
   def test_the_table_holds_figures_intervals_and_verdicts
-    text = table(ReportDocuments.fixture, width: 200)
-    assert_equal ["allocator", "peak RSS MB", "mean RSS MB", "peak PSS MB", "CPU s", "wall s", "peak RSS / glibc"], cells(text, "allocator")
+    text = table(ReportDocuments.fixture, width: 240)
+    assert_equal ["allocator", "peak RSS MB", "mean RSS MB", "peak PSS MB", "mean PSS MB", "CPU s", "wall s", "peak RSS / glibc"], cells(text, "allocator")
     summary = ReportDocuments.fixture["results"].find { |result| result.values_at("workload", "allocator") == %w[threads culet] }.dig("summary", "peak_rss_bytes")
     shown = cells(text, "culet")
     assert_equal format("%d (%d–%d)", *summary.values_at("median", "low", "high").map { |bytes| (bytes / 1e6).round }), shown[1]
     assert_match(/\Asmaller: 0\.\d\d \(0\.\d\d–0\.\d\d\)\z/, shown.last)
     assert_equal "baseline", cells(text, "glibc").last
-    assert_includes text, "no difference shown by 5 runs"
+    assert_match(/no difference shown by 5 runs: 1\.01$/, text)
     assert_includes text, "req/s"
     assert_includes text, "p99 ms"
   end
 
   def test_what_the_figures_mean_and_who_was_left_out_is_said
     text = table(ReportDocuments.fixture, width: 200)
-    assert_includes text, "left out: mimalloc, run 5: the workload ended by SIGSEGV."
+    assert_includes text, "left out: glibc:arena_max=2, run 3: the workload ended by SIGSEGV."
     assert_includes text, "left out: mimalloc: its library libmimalloc.so was not found. Install it with `apt-get install libmimalloc2.0`."
     assert_includes text, "RSS is that of the whole process tree, sampled while it ran"
   end
@@ -74,6 +74,15 @@ class ReportTextTest < Minitest::Test
     assert_equal ["50.0", "25.0"], cells(text, "culet")[1, 2]
     assert_includes text, "no difference shown by 1 run"
     assert_includes text, "a single run has no interval"
+  end
+
+  def test_ratios_of_which_none_is_shown_are_one_sentence
+    document = ReportDocuments.fixture
+    document["comparisons"].each { |comparison| comparison["verdict"] = "no difference shown" }
+    text = table(document, width: 120)
+    assert_includes text, "No difference to glibc shown in mean RSS, peak PSS, mean PSS, CPU time and wall time."
+    refute_includes text, "ratio to glibc"
+    assert_includes table(ReportDocuments.fixture, width: 120), "ratio to glibc"
   end
 
   def test_an_interrupted_comparison_says_so
@@ -152,6 +161,8 @@ class ReportTextTest < Minitest::Test
     assert_includes text, "```sh\nculet compare threads window rack --runs 5 --seed 42\n```"
     assert_includes text, "| memory | 16.8 GB |"
     assert_includes text, "| page size | 4 KiB |"
+    assert_includes text, "| timeout | 300.0 s |"
+    assert_includes text, "| ruby variables | none |"
     assert_includes text, "| rack | mimalloc | all | its library libmimalloc.so was not found."
     text.split("\n\n").select { |block| block.start_with?("|") }.each do |block|
       assert_equal 1, block.lines.map { |line| line.scan(/(?<!\\)\|/).size }.uniq.size, block

@@ -40,6 +40,7 @@ class ReportWordsTest < Minitest::Test
     assert_equal "MB", peak.unit([840e6]).first
     assert_equal "GB", peak.unit([840e6, 400e9]).first
     assert_equal "PB", peak.unit([9e19]).first
+    assert_equal "µs", METRIC.fetch("cpu_per_request_seconds").unit([0.0001]).first
     assert_equal "ms", METRIC.fetch("p99_seconds").unit([0.009]).first
     assert_equal "s", METRIC.fetch("p99_seconds").unit([0.009, 2.5]).first
   end
@@ -84,6 +85,7 @@ class ReportWordsTest < Minitest::Test
     assert_equal lead(edges["nothing"]), lead(edges["no keys"])
     assert_equal lead(edges["nothing"]), lead(edges["all excluded"])
     assert_includes lead(edges["single run"]), "One run each"
+    assert_includes lead(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, runs: 3)), "Medians of 3 runs each: too few to show a difference, which takes at least 4."
     assert_includes lead(edges["incomplete"]), "interrupted"
     assert_includes lead(edges["no culet"]), "On threads: the lowest median peak is that of jemalloc, 70.0 MB."
     assert_includes lead(edges["culet as baseline"]), "culet is the baseline"

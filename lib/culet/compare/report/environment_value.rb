@@ -14,13 +14,20 @@ module Culet
         # @return [String]
         def text(key, value)
           case value
-          when nil then "none"
-          when Integer then key.end_with?("_bytes") ? size(key, value) : value.to_s
+          when nil, {}, [] then "none"
+          when Numeric then key.end_with?("_seconds") ? "#{value} s" : integer(key, value)
           when Array then value.map { |one| text(key, one) }.join(", ")
           when Hash then value.map { |name, one| "#{name}=#{text(name, one)}" }.join(", ")
           else value.to_s
           end
         end
+
+        # The key in words, without the unit that its value carries.
+        #
+        # @return [String]
+        def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")
+
+        def integer(key, value) = key.end_with?("_bytes") ? size(key, value) : value.to_s
 
         def size(key, value)
           key.start_with?("page_") ? "#{value / 1024} KiB" : Figures.bytes(value)

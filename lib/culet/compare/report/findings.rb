@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../statistics"
 require_relative "model"
 
 module Culet
@@ -10,6 +11,7 @@ module Culet
       class Findings
         PEAK = METRIC.fetch("peak_rss_bytes")
         CPU = METRIC.fetch("cpu_seconds")
+        COST = METRIC.fetch("cpu_per_request_seconds")
         RATE = METRIC.fetch("requests_per_second")
 
         # @param model [Model]
@@ -70,7 +72,10 @@ module Culet
           counts = measured.flat_map { |workload| workload.run_counts.minmax }.minmax
           return "One run each: a single run has no interval and shows no difference." if counts == [1, 1]
 
-          "Medians of #{counts.uniq.join(" to ")} runs each; a difference is claimed only where the paired runs show one."
+          medians = "Medians of #{counts.uniq.join(" to ")} runs each"
+          return "#{medians}: too few to show a difference, which takes at least #{Statistics::LEAST_RUNS}." if counts.last < Statistics::LEAST_RUNS
+
+          "#{medians}; a difference is claimed only where the runs show one."
         end
 
         # @return [String, nil]
@@ -150,7 +155,7 @@ module Culet
         end
 
         def others(workload, one)
-          [CPU, RATE].filter_map do |metric|
+          [CPU, COST, RATE].filter_map do |metric|
             comparison = one.comparison(metric)
             next unless comparison
             next "No difference in #{metric.title} is shown." unless difference?(comparison)

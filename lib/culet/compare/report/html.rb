@@ -136,7 +136,7 @@ module Culet
 
         def environment
           model.environment.reject { |key, _| key == "command" }.map do |key, value|
-            [key.sub(/_bytes\z/, "").tr("_", " "), EnvironmentValue.text(key, value)]
+            [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
           end
         end
 

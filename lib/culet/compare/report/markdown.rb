@@ -84,7 +84,7 @@ module Culet
         def environment
           return if model.environment.empty?
 
-          rows = model.environment.reject { |key, _| key == "command" }.map { |key, value| [key.sub(/_bytes\z/, "").tr("_", " "), EnvironmentValue.text(key, value)] }
+          rows = model.environment.reject { |key, _| key == "command" }.map { |key, value| [EnvironmentValue.name(key), EnvironmentValue.text(key, value)] }
           "## Environment\n\n#{table(%w[what value], rows)}"
         end
 

@@ -16,7 +16,7 @@ module Culet
           greatest = values.compact.map(&:abs).max || 0
           case kind
           when :bytes then [["MB", 1e6], ["GB", 1e9], ["TB", 1e12]].find { |_, size| greatest < size * 1e5 } || ["PB", 1e15]
-          when :latency then greatest < 1 ? ["ms", 1e-3] : ["s", 1.0]
+          when :latency then [["µs", 1e-6, 1e-3], ["ms", 1e-3, 1.0]].find { |_, _, below| greatest < below }&.first(2) || ["s", 1.0]
           when :time then ["s", 1.0]
           else ["/s", 1.0]
           end
@@ -31,6 +31,7 @@ module Culet
         Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
         Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
         Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate, better: "larger", server: true),
+        Metric.new(key: "cpu_per_request_seconds", title: "CPU time per request", short: "CPU/req", kind: :latency, better: "smaller", server: true),
         Metric.new(key: "p50_seconds", title: "median latency (p50)", short: "p50", kind: :latency, better: "smaller", server: true),
         Metric.new(key: "p99_seconds", title: "99th percentile latency (p99)", short: "p99", kind: :latency, better: "smaller", server: true)
       ].each(&:freeze).freeze

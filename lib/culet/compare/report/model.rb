@@ -129,13 +129,14 @@ module Culet
         # @return [Boolean] false when the comparison was interrupted
         def complete? = document["complete"] != false
 
-        # @return [Array<String>] "threads: jemalloc, run 3: it crashed. Install it." parts per exclusion
+        # @param entry [Hash] of `exclusions`
+        # @return [String] the reason and, where there is one, the remedy
         def exclusion_sentence(entry)
           reason = sentence(entry["reason"] || "no reason was recorded")
           [reason, entry["remedy"] && sentence(entry["remedy"])].compact.join(" ")
         end
 
-        # The name without its setting: "jemalloc" of "jemalloc:narenas=2".
+        # @return [String] the name without its setting: "jemalloc" of "jemalloc:narenas=2"
         def family(name) = name.to_s[/\A[^:]*/]
 
         private

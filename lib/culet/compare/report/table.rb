@@ -15,7 +15,7 @@ module Culet
 
         # How long each figure is kept when columns must go; the greater, the longer.
         KEEP = { "peak_rss_bytes" => 9, "mean_rss_bytes" => 6, "peak_pss_bytes" => 4, "mean_pss_bytes" => 1, "cpu_seconds" => 7,
-                 "wall_seconds" => 3, "requests_per_second" => 8, "p50_seconds" => 2, "p99_seconds" => 5 }.freeze
+                 "wall_seconds" => 3, "requests_per_second" => 8, "cpu_per_request_seconds" => 7.5, "p50_seconds" => 2, "p99_seconds" => 5 }.freeze
 
         BOLD_GREEN = "\e[1;32m"
         BOLD = "\e[1m"
@@ -41,7 +41,7 @@ module Culet
           parts.unshift(wrap(findings.interruption)) unless model.complete?
           parts.unshift(wrap(findings.lead.first)) if model.workloads.none? { |workload| workload.contenders.any? }
           text = "#{parts.join("\n\n")}\n"
-          unicode ? text : text.tr("–…·", "-.-")
+          unicode ? text : text.tr("–…µ", "-.u")
         end
 
         private
@@ -98,7 +98,7 @@ module Culet
             workload.contenders.map { |contender| figure(contender, metric, size, form) }
           end
           heading = metric.kind == :rate ? "#{metric.short}#{symbol}" : "#{metric.short} #{symbol}"
-          Column.new(heading: heading, cells: long, short: short, keep: KEEP.fetch(metric.key),
+          Column.new(heading: heading, cells: long, short: short, short_heading: heading.sub("peak RSS", "peak"), keep: KEEP.fetch(metric.key),
                      best: workload.best(metric).map { |contender| workload.contenders.index(contender) })
         end
 
@@ -112,14 +112,16 @@ module Culet
 
         def verdict_column(workload)
           long = workload.contenders.map { |contender| peak_verdict(workload, contender) }
-          short = long.map { |text| text.sub(/ \([^)]*\)\z/, "").sub(/no difference shown .*/, "none shown") }
+          short = long.map { |text| text.sub(/ \([^)]*\)\z/, "").sub(/no difference shown by .*:/, "none shown:") }
           Column.new(heading: "peak RSS / #{workload.baseline}", cells: long, short: short, short_heading: "/ #{workload.baseline}", left: true, best: [])
         end
 
         def peak_verdict(workload, contender)
           return "baseline" if contender.allocator == workload.baseline
 
-          findings.verdict(contender.comparison(Findings::PEAK))
+          comparison = contender.comparison(Findings::PEAK)
+          words = findings.verdict(comparison)
+          comparison && !findings.difference?(comparison) ? "#{words}: #{findings.point(comparison)}" : words
         end
 
         def render(columns)
@@ -153,6 +155,10 @@ module Culet
           metrics = workload.metrics - [Findings::PEAK]
           compared = workload.contenders.select { |contender| metrics.any? { |metric| contender.comparison(metric) } }
           return [] if compared.empty?
+
+          metrics = metrics.select { |metric| compared.any? { |contender| contender.comparison(metric) } }
+          undecided = metrics.none? { |metric| compared.any? { |contender| findings.difference?(contender.comparison(metric)) } }
+          return ["", wrap("No difference to #{workload.baseline} shown in #{Figures.list(metrics.map(&:title))}.")] if undecided
 
           columns = metrics.map { |metric| ratio_column(compared, metric) }
           ["", fitted([names_column(compared, "ratio to #{workload.baseline}"), *columns])]
