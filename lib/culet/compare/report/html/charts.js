@@ -80,7 +80,7 @@
       color: colour(), strokeDash: dash(), detail: { field: "run" }
     };
     return { data: { values: values }, height: place.clientWidth < 500 ? 240 : 340, layer: [
-      { transform: [{ filter: "!datum.median" }], mark: { type: "line", strokeWidth: 1, opacity: 0.3 }, encoding: encoding },
+      { transform: [{ filter: "!datum.median" }], mark: { type: "line", strokeWidth: 1, opacity: 0.4 }, encoding: encoding },
       { transform: [{ filter: "datum.median" }], mark: { type: "line", strokeWidth: 2.4, strokeJoin: "round" }, encoding: encoding }
     ] };
   }
