@@ -103,6 +103,26 @@ static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit
     return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
+/* What holds of a slab whatever other threads free meanwhile. [bin lock] */
+static void check_masks(struct culet_slab *slab)
+{
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
+        uint64_t claimed = slab->unit[u].claimed, live = slab->unit[u].live;
+        if (claimed & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
+            __builtin_trap();
+        if (claimed && !(slab->claims >> u & 1))
+            __builtin_trap();
+    }
+    if (slab->listed != (slab->available != 0) || slab->available >> culet_slab_class(slab)->last >> 1)
+        __builtin_trap();
+}
+
+#ifdef CULET_DEBUG
+#define DEBUG_CHECK(slab) check_masks(slab)
+#else
+#define DEBUG_CHECK(slab) ((void)0)
+#endif
+
 /* ---- claims ---- */
 
 static unsigned unit_of(const struct culet_claim *claim, const struct culet_slab *slab)
@@ -147,6 +167,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
         cache->claim[klass].base = (uintptr_t)block_of(slab, unit, 0);
         block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
         atomic_store_explicit(&slab->unit[unit].claimed, got & (got - 1), memory_order_relaxed);
+        DEBUG_CHECK(slab);
     }
     culet_unlock(&bin->lock);
     return block;
@@ -176,6 +197,7 @@ void *culet_bin_take(unsigned klass)
         uint64_t free = culet_class_full(culet_slab_class(slab), unit) & ~live;
         take_bits(bin, slab, unit, free & -free);
         block = block_of(slab, unit, (unsigned)__builtin_ctzll(free));
+        DEBUG_CHECK(slab);
     }
     culet_unlock(&bin->lock);
     return block;
@@ -189,6 +211,7 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit)
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
     if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
         update(bin, slab, unit);
+        DEBUG_CHECK(slab);
         if (slab->listed)
             destroy_if_idle(bin, slab);
     }
@@ -265,21 +288,16 @@ void culet_bin_reconcile(void)
     culet_unlock(&culet_pages_lock);
 }
 
+/* With no free in flight, the rest of the invariants. */
 static void check_slab(struct culet_slab *slab, void *data)
 {
     (void)data;
+    check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
-        uint64_t full = culet_class_full(culet_slab_class(slab), u);
-        if (claimed & ~live || live & ~full)
-            __builtin_trap();
+        uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
         if ((slab->available >> u & 1) != (live != full) || (slab->empty >> u & 1) != (live == 0))
             __builtin_trap();
-        if (claimed && !(slab->claims >> u & 1))
-            __builtin_trap();
     }
-    if (slab->listed != (slab->available != 0))
-        __builtin_trap();
 }
 
 void culet_bin_check(void)

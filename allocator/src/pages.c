@@ -122,6 +122,34 @@ static void drop_segment(uint32_t index)
         ceiling--;
 }
 
+void culet_pages_check(void)
+{
+    size_t used = 0, dirty = 0, count = 0;
+
+    for (uint32_t i = 0; i < ceiling; i++) {
+        const struct culet_segment *s = segments[i];
+        if (!s)
+            continue;
+        count++;
+        used += count_bits(s->used, 0, CULET_SEGMENT_GRANULES);
+        dirty += count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
+        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_GRANULES) != CULET_SEGMENT_GRANULES)
+            __builtin_trap();
+        for (size_t w = 0; w < WORDS; w++)
+            if (s->used[w] & s->dirty[w])
+                __builtin_trap();
+    }
+    if (used != figures.used || dirty != figures.dirty || count != figures.segments ||
+        used + figures.free != count * CULET_SEGMENT_GRANULES)
+        __builtin_trap();
+}
+
+#ifdef CULET_DEBUG
+#define DEBUG_CHECK() culet_pages_check()
+#else
+#define DEBUG_CHECK() ((void)0)
+#endif
+
 /* The lowest fitting run in a segment; CULET_SEGMENT_GRANULES if none. */
 static size_t fit(const struct culet_segment *s, size_t granules, size_t alignment)
 {
@@ -172,6 +200,7 @@ uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, 
     struct culet_segment *s = segments[i];
     *zeroed = find(s->dirty, from, true) >= from + granules;
     take(i, from, granules);
+    DEBUG_CHECK();
     *segment = i;
     return s->base + from * CULET_GRANULE;
 }
@@ -208,6 +237,7 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
         drop_segment(segment);
     if (figures.dirty > keep() && figures.dirty > 2 * refused)
         culet_pages_purge(keep() / 2);
+    DEBUG_CHECK();
 }
 
 bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more)
@@ -278,26 +308,4 @@ uintptr_t culet_pages_segment(uint32_t index)
     if (index >= ceiling)
         return CULET_PAGES_END;
     return segments[index] ? segments[index]->base : 0;
-}
-
-void culet_pages_check(void)
-{
-    size_t used = 0, dirty = 0, count = 0;
-
-    for (uint32_t i = 0; i < ceiling; i++) {
-        const struct culet_segment *s = segments[i];
-        if (!s)
-            continue;
-        count++;
-        used += count_bits(s->used, 0, CULET_SEGMENT_GRANULES);
-        dirty += count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
-        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_GRANULES) != CULET_SEGMENT_GRANULES)
-            __builtin_trap();
-        for (size_t w = 0; w < WORDS; w++)
-            if (s->used[w] & s->dirty[w])
-                __builtin_trap();
-    }
-    if (used != figures.used || dirty != figures.dirty || count != figures.segments ||
-        used + figures.free != count * CULET_SEGMENT_GRANULES)
-        __builtin_trap();
 }
