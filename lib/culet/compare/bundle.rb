@@ -15,7 +15,7 @@ module Culet
     # The directory's name has the digest of the Gemfile and of the Ruby in it, so
     # that a change of either installs anew.
     class Bundle
-      INSTALL_SECONDS = 900
+      INSTALL_SECONDS = 1_800
       private_constant :INSTALL_SECONDS
 
       # @param name [String] of the workload

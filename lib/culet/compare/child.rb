@@ -1,21 +1,16 @@
 # frozen_string_literal: true
 
 require "securerandom"
-require "shellwords"
-require "tempfile"
 require_relative "../errors"
 require_relative "descendants"
-require_relative "exclusion"
+require_relative "error_output"
 
 module Culet
   module Compare
     # A process that is measured: started in a process group of its own, without
     # input, its output thrown away and its error output kept for the reason of a
-    # failure.
+    # failure (ErrorOutput).
     class Child
-      LAST_BYTES = 4_096
-      private_constant :LAST_BYTES
-
       attr_reader :pid, :descendants
 
       # @param command [Array<String>]
@@ -23,8 +18,7 @@ module Culet
       # @param directory [String] where it runs
       # @raise [Culet::Error] when there is no such program
       def initialize(command:, environment:, directory: Dir.pwd)
-        @errors = Tempfile.create("culet-errors")
-        File.unlink(@errors.path)
+        @errors = ErrorOutput.new
         @cpu_before = children_cpu
         @started_at = now
         start(command, environment, directory)
@@ -67,14 +61,13 @@ module Culet
         end
         seconds = descendants.kill
         @waiter.join
-        @last_error = read_last_error
         seconds
       ensure
-        @errors.close unless @errors.closed?
+        @errors.close
       end
 
-      # @return [String, nil] the last line of its error output that is not empty, at most 200 characters
-      def last_error = @errors.closed? ? @last_error : read_last_error
+      # @return [String, nil] the line of its error output that tells most about a failure
+      def last_words = @errors.last_words
 
       # @return [String, nil] how it ended when that is a failure: "exited with status 3", "was killed by SIGSEGV"
       def failure(allowed: [])
@@ -90,7 +83,7 @@ module Culet
         mark = SecureRandom.hex(16)
         @pid = Process.spawn(environment.merge(Descendants::MARK => mark), [command.first, command.first], *command.drop(1),
                              unsetenv_others: true, pgroup: true, chdir: directory,
-                             in: File::NULL, out: File::NULL, err: @errors)
+                             in: File::NULL, out: File::NULL, err: @errors.file)
         @descendants = Descendants.new(root: @pid, mark: mark)
         @waiter = Thread.new { collect }
         @waiter.report_on_exception = false
@@ -110,15 +103,6 @@ module Culet
 
       # getrusage(RUSAGE_CHILDREN): what was collected so far, with all that those had collected.
       def children_cpu = Process.times.then { |times| times.cutime + times.cstime }
-
-      # By pread, which leaves the position alone that the child shares.
-      def read_last_error
-        size = @errors.size
-        return if size.zero?
-
-        text = @errors.pread([size, LAST_BYTES].min, [size - LAST_BYTES, 0].max)
-        text.force_encoding(Encoding::UTF_8).scrub("?").lines.map(&:strip).reject(&:empty?).last&.slice(0, 200)
-      end
     end
   end
 end

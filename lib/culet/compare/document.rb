@@ -52,7 +52,7 @@ module Culet
       # @return [Hash]
       def to_h(complete:, environment:)
         { "culet" => VERSION, "complete" => complete, "environment" => environment, "allocators" => allocators,
-          "results" => results, "comparisons" => comparisons, "excluded" => @excluded.values }
+          "results" => results, "comparisons" => comparisons, "excluded" => excluded }
       end
 
       private
@@ -65,6 +65,10 @@ module Culet
           { "name" => choice.spec, "version" => (choice.version if there), "library" => (choice.library if there),
             "environment" => there ? choice.environment({}, isolated: true).compact : {} }
         end
+      end
+
+      def excluded
+        @plan.workloads.product(@plan.choices).filter_map { |workload, choice| @excluded[[workload.name, choice.spec]] }
       end
 
       # In the order of the plan, not of the shuffle.

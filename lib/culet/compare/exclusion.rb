@@ -12,7 +12,7 @@ module Culet
       # @param reason [String] one sentence without its full stop
       # @param remedy [String, nil]
       def initialize(reason, remedy: nil)
-        @remedy = remedy
+        @remedy = remedy&.sub(/\A[a-z]/, &:upcase)
         super(reason)
       end
     end

@@ -48,7 +48,9 @@ module Culet
         target = @workload.target(port) if @workload.server?
         refuse_taken(target) if target
         environment = @workload.environment(@choice, port: port, directory: directory)
-        @child = Child.new(command: @workload.command, environment: environment)
+        # A built-in server runs in its scratch directory, so that it does not take a configuration of the user's.
+        @child = Child.new(command: @workload.command, environment: environment,
+                           directory: @workload.built_in? && directory ? directory : Dir.pwd)
         watched { target ? serve(target) : await_end }
       end
 
@@ -121,11 +123,21 @@ module Culet
         raise Exclusion, "it #{failure}#{last_words}" if failure
       end
 
-      def last_words = @child.last_error ? ": #{@child.last_error}" : ""
+      def last_words = @child.last_words&.then { |words| ": #{words}" }
 
       def check_witness(witness, series)
         objection = witness.objection(series.largest_process)
-        raise Exclusion, objection if objection
+        return unless objection
+
+        raise Exclusion, Witness.obstacle(program) || objection
+      end
+
+      # As the shell would find it.
+      def program
+        name = @workload.command.first
+        return name if name.include?("/")
+
+        ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) } || name
       end
 
       def figures(series, load, rest)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "shellwords"
+require "rbconfig"
 require_relative "../errors"
 require_relative "bundle"
 
@@ -53,11 +53,14 @@ module Culet
         # @param url [LoadTarget, nil] where the command serves HTTP
         # @return [Workload]
         def command(command, url: nil)
-          name = command.map { |word| word.match?(/[\s'"\\]/) ? Shellwords.escape(word) : word }.join(" ")
+          name = command.map { |word| quoted(word) }.join(" ")
           new(name: name, about: "your command", command: command, url: url)
         end
 
         private
+
+        # Quotes as one would by hand, not a backslash before every character.
+        def quoted(word) = word.match?(%r{\A[\w./:=@%+,~-]+\z}) ? word : "'#{word.gsub("'", %q('\\\\''))}'"
 
         # A built-in program must not get the gems that this command line was started with.
         def unbundled = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
@@ -84,6 +87,9 @@ module Culet
 
       # @return [Boolean]
       def server? = @server || !@url.nil?
+
+      # @return [Boolean] whether it is one of the project's own
+      def built_in? = BUILT_IN.key?(name)
 
       # @return [Boolean] whether gems are still to be installed
       def unprepared? = !(@bundle.nil? || @bundle.installed?)
