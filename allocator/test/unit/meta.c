@@ -55,12 +55,11 @@ TEST(what_late_readers_see_stays)
     slab->owner.start = 0x1000;
     slab->owner.kind = CULET_SLAB;
     slab->owner.klass = 3;
-    slab->size = 48;
-    slab->live[0] = 7;
-    slab->claimed[15] = 9;
+    slab->unit[0].live = 7;
+    slab->unit[15].claimed = 9;
     culet_meta_put(CULET_META_SLAB, slab);
     CHECK(slab->owner.start == 0x1000 && slab->owner.kind == CULET_SLAB && slab->owner.klass == 3 &&
-              slab->size == 48 && slab->live[0] == 7 && slab->claimed[15] == 9,
+              slab->unit[0].live == 7 && slab->unit[15].claimed == 9,
           "a spare slab's descriptor was written to");
 
     large->owner.start = 0x2000;

@@ -39,13 +39,13 @@ TEST(a_range_has_its_owner_everywhere_and_its_neighbours_have_none)
     CHECK(culet_pagemap_prepare(start, granules), "not prepared");
     for (size_t offset = 0; offset < granules * CULET_GRANULE; offset++)
         CHECK(!culet_pagemap_entry(start + offset), "prepared, not set");
-    culet_pagemap_set(start, granules, &owner);
+    culet_pagemap_set(start, granules, &owner, 0);
     for (size_t offset = 0; offset < granules * CULET_GRANULE; offset++)
         CHECK(culet_pagemap_owner(start + offset) == &owner, "offset %zu", offset);
     check_nothing(start - 1);
     check_nothing(start + granules * CULET_GRANULE);
 
-    culet_pagemap_set(start + CULET_GRANULE, 1, &other);
+    culet_pagemap_set(start + CULET_GRANULE, 1, &other, 0);
     CHECK(culet_pagemap_owner(start) == &owner, "the granule before changed");
     CHECK(culet_pagemap_owner(start + CULET_GRANULE) == &other, "not changed");
     CHECK(culet_pagemap_owner(start + 2 * CULET_GRANULE) == &owner, "the granule behind changed");
@@ -55,13 +55,34 @@ TEST(a_range_has_its_owner_everywhere_and_its_neighbours_have_none)
         check_nothing(start + offset);
 }
 
+TEST(a_slabs_entries_carry_its_class_and_the_place)
+{
+    for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
+        uintptr_t start = 11 * LEAF_BYTES - 5 * CULET_GRANULE;
+        CHECK(culet_pagemap_prepare(start, CULET_SLAB_GRANULES), "not prepared");
+        culet_pagemap_set(start, CULET_SLAB_GRANULES, &owner, klass);
+        for (size_t offset = 0; offset < CULET_SLAB_GRANULES * CULET_GRANULE; offset++) {
+            uintptr_t entry = culet_pagemap_entry(start + offset);
+            CHECK(culet_entry_class(entry) == klass, "class %u became %u", klass, culet_entry_class(entry));
+            CHECK(culet_entry_owner(entry) == &owner, "class %u: another owner", klass);
+            if (klass)
+                CHECK(culet_entry_offset(entry, start + offset) == offset, "offset %zu", offset);
+        }
+        culet_pagemap_bury(start, CULET_SLAB_GRANULES, klass);
+        for (size_t offset = 0; offset < CULET_SLAB_GRANULES * CULET_GRANULE; offset += 16) {
+            uintptr_t entry = culet_pagemap_entry(start + offset);
+            CHECK(culet_entry_class(entry) == 0 && !culet_entry_owner(entry), "a gravestone leads somewhere");
+        }
+    }
+}
+
 TEST(gravestones_tell_start_length_and_class)
 {
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++)
         for (size_t granules = 1; granules <= 300; granules += 13) {
             uintptr_t start = 9 * LEAF_BYTES - (granules / 2) * CULET_GRANULE;
             CHECK(culet_pagemap_prepare(start, granules), "not prepared");
-            culet_pagemap_set(start, granules, &owner);
+            culet_pagemap_set(start, granules, &owner, 0);
             culet_pagemap_bury(start, granules, klass);
             for (size_t offset = 0; offset < granules * CULET_GRANULE; offset += 509) {
                 struct culet_grave grave = culet_pagemap_grave(start + offset);
@@ -114,7 +135,7 @@ TEST(refused_memory_leaves_the_map_as_it_was)
     CHECK(culet_pagemap_prepare(start, 2), "not prepared with memory");
     culet_os_refuse = resident_refuse_all;
     CHECK(culet_pagemap_prepare(start, 2), "what is prepared needs no memory");
-    culet_pagemap_set(start, 2, &owner);
+    culet_pagemap_set(start, 2, &owner, 0);
     CHECK(culet_pagemap_owner(start + CULET_GRANULE) == &owner, "not set");
 }
 

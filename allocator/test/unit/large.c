@@ -1,0 +1,310 @@
+/* Runs and huge blocks: sizes, alignment, zeros, resizing in place and by moving pages, freeing once. */
+#include "large.h"
+#include "check.h"
+#include "culet.h"
+#include "heap.h"
+#include "pagemap.h"
+#include "resident.h"
+
+#include <errno.h>
+
+static void check_pattern(const unsigned char *block, size_t bytes, unsigned char seed)
+{
+    for (size_t i = 0; i < bytes; i += 61)
+        CHECK(block[i] == (unsigned char)(seed + i), "byte %zu of %zu is %u", i, bytes, block[i]);
+    CHECK(block[bytes - 1] == (unsigned char)(seed + bytes - 1), "the last byte of %zu", bytes);
+}
+
+static void write_pattern(unsigned char *block, size_t bytes, unsigned char seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        block[i] = (unsigned char)(seed + i);
+}
+
+static void check_zero(const unsigned char *block, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (block[i])
+            CHECK(false, "byte %zu of %zu is %u, not 0", i, bytes, block[i]);
+}
+
+static struct culet_owner *owner_of(void *block)
+{
+    return culet_pagemap_owner((uintptr_t)block);
+}
+
+static void *get(size_t bytes, size_t alignment, bool *zeroed)
+{
+    unsigned char *block = culet_large_get(bytes, alignment, zeroed);
+
+    CHECK(block, "no memory for %zu bytes at %zu", bytes, alignment);
+    CHECK((uintptr_t)block % alignment == 0, "%p is not aligned to %zu", (void *)block, alignment);
+    CHECK(culet_large_bytes(owner_of(block)) >= bytes, "%zu usable of %zu", culet_large_bytes(owner_of(block)), bytes);
+    if (*zeroed)
+        check_zero(block, culet_large_bytes(owner_of(block)));
+    return block;
+}
+
+static unsigned mappings(void)
+{
+    char text[4096];
+    unsigned lines = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    CHECK(maps, "no /proc/self/maps");
+    while (fgets(text, sizeof text, maps))
+        lines++;
+    fclose(maps);
+    return lines;
+}
+
+/* Bytes of address space, from /proc/self/statm. */
+static size_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+
+    CHECK(statm && fscanf(statm, "%lu", &pages) == 1, "no /proc/self/statm");
+    fclose(statm);
+    return pages * culet_os_page();
+}
+
+TEST(sizes_at_every_border)
+{
+    static const size_t borders[] = {CULET_SMALL_MAX, 65536, CULET_RUN_MAX, 2 << 20, CULET_SEGMENT_BYTES, 64 << 20};
+    bool zeroed;
+
+    culet_free(culet_malloc(1));
+    for (unsigned b = 0; b < sizeof borders / sizeof *borders; b++)
+        for (size_t bytes = borders[b] - 1; bytes <= borders[b] + 1; bytes++) {
+            unsigned char *block = get(bytes, CULET_ALIGNMENT, &zeroed);
+            struct culet_owner *owner = owner_of(block);
+            CHECK_EQUAL(owner->kind, bytes <= CULET_RUN_MAX ? CULET_RUN : CULET_HUGE);
+            CHECK(culet_large_bytes(owner) - bytes < (owner->kind == CULET_RUN ? CULET_GRANULE : culet_os_page()),
+                  "%zu bytes for %zu", culet_large_bytes(owner), bytes);
+            memset(block, 0xaa, culet_large_bytes(owner));
+            CHECK(culet_large_put(owner, (uintptr_t)block), "not freed");
+            culet_heap_check();
+        }
+    CHECK_EQUAL(culet_large_figures().runs + culet_large_figures().huge, 0);
+    CHECK_EQUAL(culet_large_figures().run_bytes + culet_large_figures().huge_bytes, 0);
+}
+
+TEST(alignments_up_to_a_gibibyte)
+{
+    static const size_t sizes[] = {1, 4096, 33000, 300000, CULET_RUN_MAX, 5 << 20};
+    bool zeroed;
+
+    for (size_t alignment = CULET_ALIGNMENT; alignment <= (size_t)1 << 30; alignment *= 2)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            unsigned char *block[3];
+            for (unsigned i = 0; i < 3; i++) {
+                block[i] = get(sizes[s], alignment, &zeroed);
+                write_pattern(block[i], sizes[s], (unsigned char)i);
+            }
+            for (unsigned i = 0; i < 3; i++) {
+                check_pattern(block[i], sizes[s], (unsigned char)i);
+                CHECK(culet_large_put(owner_of(block[i]), (uintptr_t)block[i]), "not freed");
+            }
+        }
+    culet_heap_check();
+}
+
+TEST(aligned_huge_blocks_leave_no_address_space_behind)
+{
+    size_t before;
+    unsigned lines;
+
+    culet_free(culet_memalign(1 << 24, 3 << 20));
+    before = address_space();
+    lines = mappings();
+    for (unsigned i = 0; i < 200; i++)
+        culet_free(culet_memalign((size_t)1 << (21 + i % 5), (3 << 20) + i * 4096));
+    CHECK(address_space() <= before + (1 << 20), "the address space grew by %zu bytes", address_space() - before);
+    CHECK(mappings() <= lines + 2, "%u mappings became %u", lines, mappings());
+}
+
+TEST(a_run_is_resized_in_place)
+{
+    unsigned char *block = culet_malloc(40000);
+    void *barrier;
+
+    write_pattern(block, 40000, 1);
+    CHECK(culet_realloc(block, 400000) == block, "nothing is behind it: it grows where it is");
+    check_pattern(block, 40000, 1);
+    CHECK(culet_malloc_usable_size(block) >= 400000 && culet_malloc_usable_size(block) < 400000 + CULET_GRANULE,
+          "%zu usable", culet_malloc_usable_size(block));
+    write_pattern(block, 400000, 2);
+    CHECK(culet_realloc(block, 50000) == block, "it shrinks where it is");
+    check_pattern(block, 50000, 2);
+    culet_heap_check();
+    barrier = culet_malloc(33000);
+    CHECK((uintptr_t)barrier > (uintptr_t)block && (uintptr_t)barrier < (uintptr_t)block + 400000,
+          "what was cut off is used again");
+    unsigned char *moved = culet_realloc(block, 500000);
+    CHECK(moved && moved != block, "it must move: something lies behind it");
+    check_pattern(moved, 50000, 2);
+    culet_free(moved);
+    culet_free(barrier);
+    CHECK_EQUAL(culet_large_figures().runs, 0);
+    culet_heap_check();
+}
+
+TEST(a_huge_block_grows_by_moving_pages)
+{
+    size_t bytes = 2 << 20;
+    unsigned char *block = culet_malloc(bytes);
+
+    write_pattern(block, bytes, 3);
+    for (unsigned i = 0; i < 6; i++) {
+        void *wall = culet_malloc(bytes); /* so that it cannot always grow where it is */
+        unsigned char *grown = culet_realloc(block, bytes * 2);
+        CHECK(grown, "no memory");
+        check_pattern(grown, bytes, 3);
+        check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is the kernel's zeros */
+        CHECK(culet_malloc_usable_size(grown) >= bytes * 2, "%zu usable", culet_malloc_usable_size(grown));
+        culet_free(wall);
+        block = grown;
+        bytes *= 2;
+        write_pattern(block, bytes, 3);
+        culet_heap_check();
+    }
+    while (bytes > CULET_RUN_MAX * 2) {
+        bytes /= 2;
+        block = culet_realloc(block, bytes);
+        CHECK(block, "no memory");
+        check_pattern(block, bytes, 3);
+        CHECK_EQUAL(culet_large_figures().huge_bytes, bytes);
+    }
+    culet_free(block);
+    CHECK_EQUAL(culet_large_figures().huge, 0);
+}
+
+TEST(growing_a_huge_block_needs_no_second_copy)
+{
+    size_t bytes = 64 << 20;
+    unsigned char *block = culet_malloc(bytes);
+    FILE *status;
+    unsigned long peak = 0, peak_after = 0;
+    char line[256];
+
+    memset(block, 1, bytes);
+    for (unsigned round = 0; round < 2; round++) {
+        status = fopen("/proc/self/status", "r");
+        CHECK(status, "no /proc/self/status");
+        while (fgets(line, sizeof line, status))
+            sscanf(line, "VmHWM: %lu", round ? &peak_after : &peak);
+        fclose(status);
+        if (!round)
+            CHECK((block = culet_realloc(block, bytes * 2)), "no memory");
+    }
+    CHECK(peak > 0 && peak_after < peak + 8192, "the peak grew from %lu KiB to %lu KiB", peak, peak_after);
+    culet_free(block);
+}
+
+TEST(sizes_cross_all_borders_by_realloc)
+{
+    static const size_t sizes[] = {10, 1000, 32768, 32769, 200000, 1 << 20, (1 << 20) + 1, 9 << 20,
+                                   (1 << 20) + 1, 1 << 20, 40000, 32768, 900, 1};
+    unsigned char *block = culet_malloc(1);
+    size_t held = 1;
+
+    write_pattern(block, 1, 9);
+    for (unsigned round = 0; round < 20; round++)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            block = culet_realloc(block, sizes[s]);
+            CHECK(block, "no memory");
+            check_pattern(block, held < sizes[s] ? held : sizes[s], 9);
+            held = sizes[s];
+            write_pattern(block, held, 9);
+            CHECK(culet_malloc_usable_size(block) >= held, "too small");
+        }
+    culet_free(block);
+    culet_heap_check();
+}
+
+TEST(a_block_is_freed_once)
+{
+    static const size_t sizes[] = {40000, 5 << 20};
+    bool zeroed;
+
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned char *block = get(sizes[i], CULET_ALIGNMENT, &zeroed);
+        struct culet_owner *owner = owner_of(block);
+        CHECK(!culet_large_put(owner, (uintptr_t)block + CULET_GRANULE), "freed by an interior pointer");
+        CHECK(!culet_large_put(owner, (uintptr_t)block + 16), "freed by an interior pointer");
+        CHECK(culet_large_put(owner, (uintptr_t)block), "not freed");
+        CHECK(!culet_large_put(owner, (uintptr_t)block), "freed twice");
+        CHECK(owner_of(block) == NULL && culet_pagemap_grave((uintptr_t)block).present, "no gravestone");
+        CHECK_EQUAL(culet_pagemap_grave((uintptr_t)block).granules, (sizes[i] + 4095) / 4096);
+    }
+}
+
+TEST(a_huge_block_is_found_by_any_address_in_it)
+{
+    bool zeroed;
+    unsigned char *block[5];
+
+    for (unsigned i = 0; i < 5; i++)
+        block[i] = get((2 + i) << 20, CULET_ALIGNMENT, &zeroed);
+    for (unsigned i = 0; i < 5; i++) {
+        size_t bytes = culet_large_bytes(owner_of(block[i]));
+        for (size_t offset = 0; offset < bytes; offset += 9973)
+            CHECK(culet_large_holding((uintptr_t)block[i] + offset) == (struct culet_large *)owner_of(block[i]),
+                  "offset %zu", offset);
+        CHECK(culet_large_holding((uintptr_t)block[i] + bytes - 1) != NULL, "the last byte");
+        CHECK(culet_large_holding((uintptr_t)block[i] + bytes) != (struct culet_large *)owner_of(block[i]), "behind");
+    }
+    CHECK(!culet_large_holding((uintptr_t)&zeroed), "the stack is nobody's");
+}
+
+TEST(zeroed_memory_is_zero_when_it_is_used_again)
+{
+    uint64_t seed = 5;
+
+    for (unsigned i = 0; i < 400; i++) {
+        size_t bytes = CULET_SMALL_MAX + 1 + check_random(&seed) % (CULET_RUN_MAX * 5 / 4);
+        unsigned char *block = i % 2 ? culet_calloc(1, bytes) : culet_malloc(bytes);
+        CHECK(block, "no memory");
+        if (i % 2)
+            check_zero(block, bytes);
+        memset(block, 0xff, bytes);
+        culet_free(block);
+        if (i % 37 == 0)
+            culet_malloc_trim(0);
+    }
+}
+
+/* The k-th refusal while a huge block grows, for every k: it stays whole, wherever it stays. */
+static unsigned refuse_in;
+
+static bool refuse_one(void)
+{
+    return refuse_in && --refuse_in == 0;
+}
+
+TEST(a_refused_growth_leaves_the_block_whole)
+{
+    static const size_t from[] = {40000, 900000, 3 << 20}, to[] = {900000, 3 << 20, 300 << 20};
+
+    for (unsigned s = 0; s < 3; s++)
+        for (unsigned k = 1; k <= 12; k++) {
+            unsigned char *block = culet_malloc(from[s]);
+            CHECK(block, "no memory");
+            write_pattern(block, from[s], 4);
+            refuse_in = k;
+            culet_os_refuse = refuse_one;
+            errno = 0;
+            unsigned char *grown = culet_realloc(block, to[s]);
+            culet_os_refuse = NULL;
+            if (!grown)
+                CHECK_EQUAL(errno, ENOMEM);
+            check_pattern(grown ? grown : block, from[s], 4);
+            CHECK(culet_malloc_usable_size(grown ? grown : block) >= (grown ? to[s] : from[s]), "too small");
+            culet_free(grown ? grown : block);
+            culet_heap_check();
+        }
+    CHECK_EQUAL(culet_large_figures().huge + culet_large_figures().runs, 0);
+}
+
+CHECK_MAIN

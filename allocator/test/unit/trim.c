@@ -1,0 +1,187 @@
+/* Trims: every wholly free page goes back, live blocks keep their contents, and the answer tells the truth. */
+#include "check.h"
+#include "culet.h"
+#include "heap.h"
+#include "pagemap.h"
+#include "resident.h"
+#include "size_class.h"
+
+#define BLOCKS 40000
+
+static unsigned char *block[BLOCKS];
+static size_t bytes_of[BLOCKS];
+
+static unsigned char pattern(size_t i)
+{
+    return (unsigned char)(i % 255 + 1);
+}
+
+static void fill(uint64_t *seed, size_t largest)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        bytes_of[i] = 1 + check_random(seed) % (i % 500 == 0 ? largest : 600);
+        block[i] = culet_malloc(bytes_of[i]);
+        CHECK(block[i], "no memory");
+        memset(block[i], pattern(i), bytes_of[i]);
+    }
+}
+
+static void release(size_t i)
+{
+    culet_free(block[i]);
+    block[i] = NULL;
+}
+
+static void check_contents(void)
+{
+    for (size_t i = 0; i < BLOCKS; i++)
+        for (size_t at = 0; block[i] && at < bytes_of[i]; at++)
+            if (block[i][at] != pattern(i))
+                CHECK(false, "byte %zu of a block of %zu was changed", at, bytes_of[i]);
+}
+
+/* Kernel pages of the segments: resident ones that no block in use touches. The map of used pages is made
+ * from this test's own list of blocks, not from the allocator's books. */
+static size_t idle_resident(void)
+{
+    size_t page = culet_os_page(), idle = 0;
+
+    for (uint32_t index = 0;; index++) {
+        uintptr_t base = culet_pages_segment(index);
+        if (base == CULET_PAGES_END)
+            return idle;
+        if (!base)
+            continue;
+        static bool used[CULET_SEGMENT_GRANULES];
+        memset(used, 0, sizeof used);
+        for (size_t i = 0; i < BLOCKS; i++) {
+            uintptr_t start = (uintptr_t)block[i];
+            if (!start || start < base || start >= base + CULET_SEGMENT_BYTES)
+                continue;
+            size_t usable = culet_malloc_usable_size(block[i]);
+            for (uintptr_t p = start & ~(page - 1); p < start + usable; p += page)
+                if (p >= base)
+                    used[(p - base) / CULET_GRANULE] = true;
+        }
+        for (size_t at = 0; at + page <= CULET_SEGMENT_BYTES; at += page)
+            if (!used[at / CULET_GRANULE])
+                idle += resident_bytes(base + at, page);
+    }
+}
+
+static void trim_and_look(void)
+{
+    size_t before = idle_resident();
+    int told = culet_malloc_trim(0);
+    size_t after = idle_resident();
+
+    CHECK(told == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim said %d", before, after, told);
+    CHECK_EQUAL(after, 0);
+    CHECK_EQUAL(culet_malloc_trim(0), 0);
+    check_contents();
+    culet_heap_check();
+}
+
+TEST(every_wholly_free_page_is_returned)
+{
+    uint64_t seed = 1;
+
+    for (unsigned keep_one_in = 2; keep_one_in <= 2000; keep_one_in *= 10) {
+        fill(&seed, 2 * CULET_RUN_MAX);
+        for (size_t i = 0; i < BLOCKS; i++)
+            if (check_random(&seed) % keep_one_in)
+                release(i);
+        if (culet_os_page() == CULET_GRANULE)
+            trim_and_look();
+        for (size_t i = 0; i < BLOCKS; i++)
+            if (block[i])
+                release(i);
+        if (culet_os_page() == CULET_GRANULE)
+            trim_and_look();
+    }
+}
+
+TEST(returned_pages_serve_again)
+{
+    uint64_t seed = 2;
+
+    for (unsigned round = 0; round < 4; round++) {
+        fill(&seed, CULET_RUN_MAX);
+        check_contents();
+        for (size_t i = 0; i < BLOCKS; i++)
+            if (i % 3)
+                release(i);
+        CHECK_EQUAL(culet_malloc_trim(0), 1);
+        for (size_t i = 0; i < BLOCKS; i++)
+            if (!block[i]) {
+                bytes_of[i] = 1 + check_random(&seed) % 600;
+                block[i] = culet_calloc(1, bytes_of[i]);
+                CHECK(block[i], "no memory");
+                for (size_t at = 0; at < bytes_of[i]; at++)
+                    CHECK(!block[i][at], "calloc's byte %zu is %u", at, block[i][at]);
+                memset(block[i], pattern(i), bytes_of[i]);
+            }
+        check_contents();
+        for (size_t i = 0; i < BLOCKS; i++)
+            release(i);
+    }
+    culet_heap_check();
+}
+
+/* malloc_trim says 1 when it gave memory back, by whichever way it went: pages that the page heap returned
+ * on the way of a slab's end count too. */
+TEST(the_answer_is_true_for_any_number_of_idle_slabs)
+{
+    culet_free(culet_malloc(1));
+    for (unsigned last = 1; last < CULET_CLASSES; last++) {
+        for (unsigned klass = 1; klass <= last; klass++) {
+            size_t count = culet_classes[klass].count + 1u;
+            for (size_t i = 0; i < count; i++) {
+                bytes_of[i] = culet_classes[klass].size;
+                block[i] = culet_malloc(bytes_of[i]);
+                CHECK(block[i], "no memory");
+                memset(block[i], 1, bytes_of[i]);
+            }
+            for (size_t i = 0; i < count; i++)
+                release(i);
+        }
+        size_t before = idle_resident();
+        int told = culet_malloc_trim(0);
+        size_t after = idle_resident();
+        if (culet_os_page() == CULET_GRANULE)
+            CHECK_EQUAL(after, 0);
+        CHECK(told || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim said %d",
+              before, after, last, told);
+    }
+}
+
+TEST(a_pad_is_kept)
+{
+    unsigned char *run[16];
+
+    for (unsigned i = 0; i < 16; i++) {
+        run[i] = culet_malloc(100000);
+        memset(run[i], 1, 100000);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        culet_free(run[i]);
+    size_t before = idle_resident();
+    CHECK_EQUAL(culet_malloc_trim((size_t)1 << 40), 0);
+    struct culet_figures figures;
+    culet_heap_figures(&figures);
+    CHECK(figures.pages.dirty > 0 && before > 0, "all of it is the pad");
+    CHECK_EQUAL(culet_malloc_trim(0), 1);
+    culet_heap_figures(&figures);
+    CHECK(figures.pages.dirty < culet_os_page() / CULET_GRANULE * 2, "%zu granules stay", figures.pages.dirty);
+}
+
+TEST(a_trim_of_nothing_says_so)
+{
+    CHECK_EQUAL(culet_malloc_trim(0), 0);
+    culet_free(culet_malloc(10));
+    culet_malloc_trim(0);
+    CHECK_EQUAL(culet_malloc_trim(0), 0);
+    CHECK_EQUAL(culet_malloc_trim(SIZE_MAX), 0);
+}
+
+CHECK_MAIN
