@@ -47,3 +47,46 @@ DEPS_api-glibc := $(TEST_BUILD)/programs/api
 RUN_api-glibc := $(TEST_BUILD)/programs/api
 DEPS_cxx-glibc := $(TEST_BUILD)/programs/cxx
 RUN_cxx-glibc := $(TEST_BUILD)/programs/cxx
+
+$(eval $(call PROGRAM,TESTS,fork))
+LONG_TESTS += fork-long
+DEPS_fork-long := $(DEPS_fork)
+RUN_fork-long := env FORKS=20000 $(RUN_fork) fork_with_live_threads
+
+# Shared libraries that the programs load.
+$(TEST_BUILD)/programs/%.so: test/programs/%.c test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
+
+HANDLERS := $(abspath $(TEST_BUILD))/programs/handlers.so
+TESTS += fork_handlers fork_handlers-glibc
+DEPS_fork_handlers := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS) $(BUILD)/libculet.so
+RUN_fork_handlers := env EXPECT_CULET=1 HANDLERS=$(HANDLERS) "LD_PRELOAD=$(PRELOAD) $(HANDLERS)" $(TEST_BUILD)/programs/fork_handlers
+DEPS_fork_handlers-glibc := $(TEST_BUILD)/programs/fork_handlers $(HANDLERS)
+RUN_fork_handlers-glibc := env HANDLERS=$(HANDLERS) LD_PRELOAD=$(HANDLERS) $(TEST_BUILD)/programs/fork_handlers
+$(TEST_BUILD)/programs/fork_handlers: test/programs/handlers.c
+
+# Variants of one library: in TLS models and sizes, of which the last do not fit into what libc reserves.
+TLS_DYNAMIC := tls100 tls5000 tls70000 tls300000
+TLS_STATIC := tls64-static tls400-static tls1500-static tls2000-static
+TLS_LIBRARIES := $(patsubst %,$(abspath $(TEST_BUILD))/programs/tls/%.so,$(TLS_DYNAMIC) $(TLS_STATIC))
+$(TEST_BUILD)/programs/tls/%-static.so: test/programs/tls.c test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -ftls-model=initial-exec -DTLS_BYTES=$(*:tls%=%) -o $@ $<
+$(TEST_BUILD)/programs/tls/%.so: test/programs/tls.c test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -DTLS_BYTES=$(*:tls%=%) -o $@ $<
+
+empty :=
+space := $(empty) $(empty)
+TLS_PATHS := TLS_LIBRARIES=$(subst $(space),:,$(TLS_LIBRARIES))
+
+$(eval $(call PROGRAM,TESTS,conditions))
+DEPS_conditions += $(TLS_LIBRARIES)
+RUN_conditions := env $(TLS_PATHS) $(RUN_conditions)
+
+# With as little room for static thread-local storage as libc lets one have.
+TESTS += conditions-tls-poor
+DEPS_conditions-tls-poor := $(DEPS_conditions)
+RUN_conditions-tls-poor := env GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0 $(RUN_conditions) \
+	libraries_with_thread_local_storage threads_that_load_libraries

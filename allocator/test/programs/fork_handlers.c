@@ -1,0 +1,132 @@
+/* fork_handlers.c - fork with other libraries' handlers that allocate, registered before and after culet's.
+ * Runs with handlers.c's library preloaded behind culet; the same code is linked in here, where its constructor
+ * runs last. */
+#define CHECK_SECONDS 60
+#include "handlers.c"
+#include "programs.h"
+
+#include <sched.h>
+
+static _Atomic bool stop;
+
+struct library {
+    pthread_mutex_t *lock;
+    void (*work)(int);
+    int *prepared, *in_parent, *in_child;
+};
+
+static struct library early, late = {&handlers_lock, handlers_work, &handlers_prepared, &handlers_in_parent, &handlers_in_child};
+
+/* The preloaded library by its name, as the program's own symbols hide the library's. */
+static void find_early(void)
+{
+    void *library = dlopen(getenv("HANDLERS"), RTLD_NOW | RTLD_NOLOAD);
+
+    CHECK(library != NULL, "%s is not preloaded", getenv("HANDLERS"));
+    early.lock = dlsym(library, "handlers_lock");
+    early.work = (void (*)(int))dlsym(library, "handlers_work");
+    early.prepared = dlsym(library, "handlers_prepared");
+    early.in_parent = dlsym(library, "handlers_in_parent");
+    early.in_child = dlsym(library, "handlers_in_child");
+    CHECK(early.prepared && early.prepared != &handlers_prepared, "the library is the program itself");
+}
+
+static void *allocate(void *unused)
+{
+    uint64_t random = (uintptr_t)&unused;
+
+    while (!atomic_load(&stop))
+        free(malloc(check_random(&random) % 5000));
+    return NULL;
+}
+
+/* A library at work: it allocates while it holds its lock. */
+static void *work(void *data)
+{
+    struct library *library = data;
+
+    while (!atomic_load(&stop)) {
+        pthread_mutex_lock(library->lock);
+        for (int i = 0; i < 5; i++)
+            free(malloc(700));
+        void *fresh[40];
+        for (int i = 0; i < 40; i++)
+            fresh[i] = malloc(3000);
+        for (int i = 0; i < 40; i++)
+            free(fresh[i]);
+        pthread_mutex_unlock(library->lock);
+        sched_yield(); /* the lock is not fair */
+    }
+    return NULL;
+}
+
+static void fork_many(int times)
+{
+    struct library *both[] = {&early, &late};
+    int prepared = *early.prepared, in_parent = *early.in_parent, in_child = *early.in_child;
+
+    for (int i = 1; i <= times; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            alarm(30);
+        for (int l = 0; l < 2; l++) {
+            CHECK_EQUAL(*both[l]->prepared, prepared + i);
+            CHECK_EQUAL(*both[l]->in_child, in_child + (child == 0));
+            CHECK_EQUAL(*both[l]->in_parent, in_parent + i - (child == 0));
+        }
+        if (child == 0) {
+            early.work(1);
+            late.work(1);
+            _exit(0);
+        }
+        check_child(child);
+    }
+}
+
+TEST(handlers_that_allocate)
+{
+    find_early();
+    fork_many(100);
+}
+
+TEST(handlers_that_allocate_while_threads_do)
+{
+    pthread_t thread[3];
+
+    find_early();
+    for (size_t i = 0; i < 3; i++)
+        start_thread(&thread[i], allocate, NULL);
+    fork_many(100);
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 3; i++)
+        join_thread(thread[i]);
+}
+
+/* A handler waits for its library's lock, whose holder may be waiting for the allocator. */
+TEST(handlers_that_lock_late)
+{
+    pthread_t thread[2];
+
+    find_early();
+    for (size_t i = 0; i < 2; i++)
+        start_thread(&thread[i], work, &late);
+    fork_many(100);
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 2; i++)
+        join_thread(thread[i]);
+}
+
+TEST(handlers_that_lock_early)
+{
+    pthread_t thread[2];
+
+    find_early();
+    for (size_t i = 0; i < 2; i++)
+        start_thread(&thread[i], work, &early);
+    fork_many(100);
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 2; i++)
+        join_thread(thread[i]);
+}
+
+CHECK_MAIN
