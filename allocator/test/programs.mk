@@ -90,3 +90,17 @@ TESTS += conditions-tls-poor
 DEPS_conditions-tls-poor := $(DEPS_conditions)
 RUN_conditions-tls-poor := env GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0 $(RUN_conditions) \
 	libraries_with_thread_local_storage threads_that_load_libraries
+
+# The same library twice: in front of culet and behind it.
+EARLY := $(patsubst %,$(abspath $(TEST_BUILD))/programs/early-%.so,before behind)
+$(TEST_BUILD)/programs/early-%.so: test/programs/early_library.c test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -o $@ $<
+
+TESTS += early
+DEPS_early := $(TEST_BUILD)/programs/early $(EARLY) $(BUILD)/libculet.so
+RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
+	"LD_PRELOAD=$(word 1,$(EARLY)) $(PRELOAD) $(word 2,$(EARLY))" $(TEST_BUILD)/programs/early
+$(eval $(call PROGRAM,TESTS,early_resolver))
+
+$(eval $(call PROGRAM,TESTS,shape))

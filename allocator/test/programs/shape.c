@@ -1,0 +1,215 @@
+/* shape.c - what is resident when: memory that is shared after a fork and freed in the child, a burst that is
+ * over, a trim. These are counts of pages, the same in every run, so they are held to a figure. */
+#define _GNU_SOURCE
+#include "programs.h"
+
+#include <fcntl.h>
+
+#define MEBIBYTE ((size_t)1 << 20)
+#define TOTAL (64 * MEBIBYTE)
+
+static void **blocks;
+static size_t count;
+
+/* Fills the heap with `bytes`-byte blocks up to TOTAL. The list is a mapping, not a block. */
+static void allocate_all(size_t bytes)
+{
+    count = TOTAL / bytes;
+    blocks = mmap(NULL, count * sizeof *blocks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(blocks != MAP_FAILED, "mmap");
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = malloc(bytes);
+        if (!blocks[i])
+            CHECK(false, "malloc(%zu)", bytes);
+        memset(blocks[i], (int)(i % 251) + 1, bytes);
+    }
+}
+
+static void check_all(size_t bytes, size_t first, size_t step)
+{
+    for (size_t i = first; i < count; i += step)
+        if (!filled(blocks[i], (int)(i % 251) + 1, bytes))
+            CHECK(false, "block %zu changed", i);
+}
+
+/* In a forked child: frees one block in each 4 KiB page, and tells what that made private. */
+static void free_in_child(size_t bytes)
+{
+    allocate_all(bytes);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t step = 4096 / bytes, freed = 0, before;
+        smaps_bytes("Private_Dirty:"); /* what the asking itself touches is counted before */
+        before = smaps_bytes("Private_Dirty:");
+        for (size_t i = 0; i < count; i += step, freed++)
+            free(blocks[i]);
+        size_t after = smaps_bytes("Private_Dirty:");
+        CHECK(freed >= TOTAL / 4096, "only %zu blocks were freed", freed);
+        CHECK(after <= before + MEBIBYTE / 2, "freeing %zu blocks of %zu bytes dirtied %zu KiB", freed, bytes,
+              (after - before) / 1024);
+        _exit(0);
+    }
+    check_child(child);
+    check_all(bytes, 0, 1);
+}
+
+TEST(frees_in_a_child_keep_pages_shared_64)
+{
+    free_in_child(64);
+}
+
+TEST(frees_in_a_child_keep_pages_shared_256)
+{
+    free_in_child(256);
+}
+
+TEST(frees_in_a_child_keep_pages_shared_1024)
+{
+    free_in_child(1024);
+}
+
+/* A trim in the child gives pages back, but writes into none: what is left stays shared. */
+TEST(trim_in_a_child_keeps_pages_shared)
+{
+    const size_t bytes = 256, run = 4096 / bytes * 8;
+
+    allocate_all(bytes);
+    pid_t child = fork();
+    if (child == 0) {
+        smaps_bytes("Private_Dirty:");
+        size_t before = smaps_bytes("Private_Dirty:");
+        /* Every other stretch of 32 KiB, so that whole pages are free in slabs that are in use. */
+        for (size_t i = 0; i < count; i++)
+            if (i / run % 2 == 0)
+                free(blocks[i]);
+        CHECK_EQUAL(malloc_trim(0), 1);
+        size_t after = smaps_bytes("Private_Dirty:");
+        CHECK(after <= before + MEBIBYTE, "a trim dirtied %zu KiB", (after - before) / 1024);
+        for (size_t i = 0; i < count; i++)
+            if (i / run % 2 == 1 && !filled(blocks[i], (int)(i % 251) + 1, bytes))
+                CHECK(false, "block %zu changed", i);
+        _exit(0);
+    }
+    check_child(child);
+    check_all(bytes, 0, 1);
+}
+
+TEST(trim_returns_whole_free_pages)
+{
+    const size_t bytes = 256, run = 4096 / bytes * 8;
+
+    allocate_all(bytes);
+    size_t full = smaps_bytes("Rss:");
+    for (size_t i = 0; i < count; i++)
+        if (i / run % 2 == 0)
+            free(blocks[i]);
+    CHECK_EQUAL(malloc_trim(0), 1);
+    CHECK_EQUAL(malloc_trim(0), 0);
+    size_t trimmed = smaps_bytes("Rss:");
+    /* Half of the blocks, less the pages at the edges of the stretches that a kept block reaches into: with pages
+     * of more than 4 KiB these are more. */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), edges = TOTAL / (2 * 32768) * 2 * page;
+    size_t least = TOTAL / 2 > edges ? TOTAL / 2 - edges : 0;
+    CHECK(trimmed + least <= full, "%zu KiB resident, %zu after the trim", full / 1024, trimmed / 1024);
+    for (size_t i = 0; i < count; i++)
+        if (i / run % 2 == 1 && !filled(blocks[i], (int)(i % 251) + 1, bytes))
+            CHECK(false, "block %zu changed", i);
+}
+
+static void burst(size_t bytes)
+{
+    size_t start = smaps_bytes("Rss:");
+
+    allocate_all(bytes);
+    size_t full = smaps_bytes("Rss:");
+    CHECK(full >= start + count * bytes, "%zu KiB resident at first, %zu with the blocks", start / 1024, full / 1024);
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+    munmap(blocks, count * sizeof *blocks);
+    malloc_trim(0);
+    size_t end = smaps_bytes("Rss:");
+    /* Descriptors stay, and the table from addresses to them: under 1.5 % of the burst. */
+    CHECK(end <= start + MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024, end / 1024);
+}
+
+TEST(burst_of_48)
+{
+    burst(48);
+}
+
+TEST(burst_of_1000)
+{
+    burst(1000);
+}
+
+TEST(burst_of_20000)
+{
+    burst(20000);
+}
+
+TEST(burst_of_100000)
+{
+    burst(100000);
+}
+
+TEST(burst_of_5000000)
+{
+    burst(5000000);
+}
+
+static void *burst_in_thread(void *unused)
+{
+    allocate_all(500);
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+    munmap(blocks, count * sizeof *blocks);
+    return unused;
+}
+
+/* The thread that allocated is gone; its memory is everybody's. */
+TEST(burst_of_a_thread_that_ended)
+{
+    pthread_t thread;
+    size_t start = smaps_bytes("Rss:");
+
+    start_thread(&thread, burst_in_thread, NULL);
+    join_thread(thread);
+    malloc_trim(0);
+    CHECK(smaps_bytes("Rss:") <= start + MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024,
+          smaps_bytes("Rss:") / 1024);
+}
+
+/* Without a trim too most of a burst goes back, as the blocks are freed. */
+TEST(burst_without_a_trim)
+{
+    size_t start = smaps_bytes("Rss:");
+
+    allocate_all(300);
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+    munmap(blocks, count * sizeof *blocks);
+    CHECK(smaps_bytes("Rss:") <= start + 8 * MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024,
+          smaps_bytes("Rss:") / 1024);
+}
+
+/* The memory of a huge block that shrinks or moves goes back at once. */
+TEST(huge_block_that_shrinks)
+{
+    size_t start = smaps_bytes("Rss:");
+    char *block = malloc(TOTAL);
+
+    CHECK(block != NULL, "malloc");
+    fill(block, 1, TOTAL);
+    CHECK(smaps_bytes("Rss:") >= start + TOTAL, "%zu KiB resident", smaps_bytes("Rss:") / 1024);
+    block = realloc(block, 2 * MEBIBYTE);
+    CHECK(block && filled(block, 1, 2 * MEBIBYTE), "realloc");
+    CHECK(smaps_bytes("Rss:") <= start + 4 * MEBIBYTE, "%zu KiB resident after shrinking", smaps_bytes("Rss:") / 1024);
+    /* Growing moves pages, it does not copy them: never are both copies resident. */
+    block = realloc(block, TOTAL);
+    CHECK(block && filled(block, 1, 2 * MEBIBYTE), "realloc");
+    CHECK(smaps_bytes("Rss:") <= start + 4 * MEBIBYTE, "%zu KiB resident after growing", smaps_bytes("Rss:") / 1024);
+    free(block);
+    CHECK(smaps_bytes("Rss:") <= start + MEBIBYTE, "%zu KiB resident at the end", smaps_bytes("Rss:") / 1024);
+}
+
+CHECK_MAIN
