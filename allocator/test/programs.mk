@@ -104,3 +104,9 @@ RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 $(eval $(call PROGRAM,TESTS,early_resolver))
 
 $(eval $(call PROGRAM,TESTS,shape))
+
+# ---- programs of others ----
+
+TESTS += real
+DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
+RUN_real := sh test/programs/real.sh $(PRELOAD)

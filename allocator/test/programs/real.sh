@@ -1,0 +1,203 @@
+#!/bin/sh
+# Real programs under the preloaded library. Each piece of work is done twice, without the library and with it, and
+# must give the same bytes on stdout and stderr.
+#
+#   real.sh LIBRARY
+set -u
+library=$1
+export LC_ALL=C TZ=UTC
+unset LD_PRELOAD CULET_CHILDREN CULET_INHERITED
+ulimit -c 0
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# Prepared once: a tree of files, and a text with a million words.
+prepare() {
+  awk 'BEGIN { srand(1); for (i = 0; i < 60000; i++) printf "%d word%d %x line of text\n", i * 7919 % 60000, i % 977, i }' >"$work/text"
+  mkdir "$work/tree"
+  (cd "$work/tree" && split -l 200 ../text part. && touch -d @1000000000 part.*)
+}
+
+fail() {
+  printf 'not ok %s: %s\n' "$1" "$2"
+  failed=1
+}
+
+# The command, in a fresh folder; stdout and stderr are kept in $work/$1.out.
+in_fresh_folder() {
+  folder=$work/$1
+  shift
+  mkdir "$folder"
+  (cd "$folder" && exec timeout -k 5 300 "$@") >"$folder.out" 2>&1 </dev/null
+  status=$?
+  rm -rf "$folder"
+  return $status
+}
+
+# compare NAME PROGRAM SCRIPT: skipped only where the program is not installed at all.
+compare() {
+  name=$1 program=$2
+  shift 2
+  if ! command -v "$program" >/dev/null 2>&1; then
+    fail "$name" "$program is not installed; bin/setup installs it"
+    return
+  fi
+  in_fresh_folder plain sh -c "$1" sh "$program" "$work"
+  plain=$?
+  in_fresh_folder preloaded env CULET_CHILDREN=all LD_PRELOAD="$library" sh -c "$1" sh "$program" "$work"
+  preloaded=$?
+  if [ $plain -ne 0 ]; then
+    fail "$name" "it fails without the library too, with status $plain: $(tail -n 3 "$work/plain.out" | tr '\n' ' ')"
+  elif [ $preloaded -ne 0 ]; then
+    fail "$name" "status $preloaded: $(tail -n 3 "$work/preloaded.out" | tr '\n' ' ')"
+  elif [ ! -s "$work/plain.out" ]; then
+    fail "$name" 'it printed nothing'
+  elif ! cmp -s "$work/plain.out" "$work/preloaded.out"; then
+    fail "$name" "other output: $(diff "$work/plain.out" "$work/preloaded.out" | head -n 3 | tr '\n' ' ')"
+  else
+    printf 'ok %s\n' "$name"
+  fi
+  rm -f "$work/plain.out" "$work/preloaded.out"
+}
+
+prepare
+python=/usr/bin/python3
+
+compare 'python3: containers, text, numbers' $python '
+exec "$1" -c "
+import json, re, zlib, hashlib, collections, decimal, random, itertools
+random.seed(5)
+text = open(\"$2/text\").read()
+words = collections.Counter(re.findall(r\"[a-z]+[0-9]*\", text))
+print(words.most_common(5), len(words))
+table = {i: {\"a\": [str(i)] * (i % 20), \"b\": random.random()} for i in range(50000)}
+dump = json.dumps(table, sort_keys=True)
+assert json.loads(dump)[\"7\"][\"a\"] == [\"7\"] * 7
+packed = zlib.compress(dump.encode(), 6)
+assert zlib.decompress(packed).decode() == dump
+print(hashlib.sha256(dump.encode()).hexdigest(), len(packed))
+decimal.getcontext().prec = 3000
+print(str(decimal.Decimal(2).sqrt())[-20:], sum(map(len, itertools.permutations(range(8)))))
+"'
+
+compare 'python3: threads, processes, sockets' $python '
+exec "$1" -c "
+import threading, multiprocessing, subprocess, socket, queue, os
+results = queue.Queue()
+def work(n):
+    results.put(sum(len(str(i) * (i % 50)) for i in range(n, n + 20000)))
+threads = [threading.Thread(target=work, args=(i,)) for i in range(20)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(sorted(results.get() for _ in threads))
+def square(x): return [x * x] * 100
+if __name__ == \"__main__\":
+    with multiprocessing.get_context(\"fork\").Pool(4) as pool:
+        print(sum(sum(l) for l in pool.map(square, range(2000))))
+    print(subprocess.run([\"sh\", \"-c\", \"echo out of a shell\"], capture_output=True, text=True).stdout)
+    a, b = socket.socketpair()
+    threading.Thread(target=lambda: (a.sendall(b\"x\" * 3000000), a.close())).start()
+    got = 0
+    while True:
+        part = b.recv(65536)
+        if not part: break
+        got += len(part)
+    print(got)
+"'
+
+compare 'python3: its own tests of dict, list and threads' $python '
+if "$1" -c "import test.test_dict" 2>/dev/null; then tests="test_dict test_list test_thread"; else tests=; fi
+exec "$1" -c "
+import doctest, difflib, unittest, ast, tokenize, io, sys, os
+source = open(os.__file__).read()
+tree = ast.parse(source)
+print(len(list(ast.walk(tree))), len(list(tokenize.generate_tokens(io.StringIO(source).readline))))
+code = compile(tree, \"os\", \"exec\")
+print(len(code.co_consts))
+print(len(list(difflib.unified_diff(source.splitlines(), source.upper().splitlines()))))
+print(doctest.testmod(difflib).failed)
+names = \"$tests\".split()
+if names:
+    suite = unittest.defaultTestLoader.loadTestsFromNames([\"test.\" + n for n in names])
+    print(unittest.TextTestRunner(stream=io.StringIO()).run(suite).wasSuccessful())
+"'
+
+compare 'git: init, commit, log, branch, merge, gc, fsck' git '
+git=$1
+export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE="2020-01-01T00:00:00Z" GIT_COMMITTER_DATE="2020-01-01T00:00:00Z"
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
+set -e
+"$git" init -q -b main . && cp "$2"/tree/* . && "$git" add . && "$git" commit -q -m first
+for i in 1 2 3 4 5 6; do sed -i "s/word$i /changed$i /" part.a*; "$git" commit -q -a -m "change $i"; done
+"$git" checkout -q -b side HEAD~3 && echo side >side.txt && "$git" add side.txt && "$git" commit -q -m side
+"$git" checkout -q main && "$git" merge -q -m merge side
+"$git" -c gc.autoDetach=false gc -q --aggressive --prune=now
+"$git" fsck --full --strict
+"$git" log --stat --oneline --graph | cat
+"$git" diff HEAD~4 | tail -n 50
+"$git" blame part.aa | tail -n 5
+"$git" rev-parse HEAD "HEAD^{tree}"
+"$git" clone -q . copy && "$git" -C copy rev-parse HEAD'
+
+compare 'perl: hashes, regular expressions, sorting' perl '
+exec "$1" -e "
+my %words; my @lines;
+open(my \$text, \"<\", \"$2/text\") or die; while (<\$text>) { push @lines, \$_; \$words{\$_}++ for split }
+print scalar(keys %words), \" \", scalar(@lines), \"\n\";
+my \$all = join q{}, @lines; my \$n = () = \$all =~ /(word\d+) ([0-9a-f]+) line/g; print \"\$n\n\";
+\$all =~ s/line of/lines of/g; print length(\$all), \"\n\";
+print join(q{,}, (sort { \$words{\$b} <=> \$words{\$a} || \$a cmp \$b } keys %words)[0..9]), \"\n\";
+for my \$i (1..20) { my \$pid = fork; if (!\$pid) { my @mine = map { \$_ x 3 } @lines[0..999]; exit(@mine == 1000 ? 0 : 1) } waitpid(\$pid, 0); die if \$? }
+print \"forked\n\";
+"'
+
+compare 'sqlite3: tables, indices, queries, vacuum' sqlite3 '
+"$1" test.db "
+create table t(id integer primary key, name text, amount real, data blob);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
+  insert into t select i, \"name\" || (i * 7919 % 100003), i * 0.5, zeroblob(i % 300) from n;
+create index by_name on t(name); create index by_amount on t(amount, name);
+begin; delete from t where id % 3 = 0; update t set name = name || \"x\" where id % 5 = 0; commit;
+select count(*), sum(amount), min(name), max(name), sum(length(data)) from t;
+select substr(name, 1, 6) as start, count(*) c from t group by start order by c desc, start limit 10;
+select a.name from t a join t b on a.name = b.name and a.id <> b.id order by a.name limit 5;
+vacuum; analyze; pragma integrity_check; select count(*) from sqlite_schema;" &&
+"$1" test.db .dump | cksum'
+
+compare 'sort' sort '"$1" -n "$2/text" | cksum && "$1" -k2,2 -k3,3r --parallel=4 -S 1M "$2/text" | cksum && "$1" -u -k2,2 "$2/text" | wc -l'
+compare 'tar and gzip' tar '"$1" --sort=name --owner=0 --group=0 -C "$2" -cf - tree | gzip -n9 >a.tgz && cksum <a.tgz && "$1" -xzf a.tgz && cat tree/* | cmp - "$2/text" && echo same'
+compare 'xargs, grep, sed, awk, find' find '"$1" "$2/tree" -type f | sort | xargs -P 4 -n 20 grep -c word7 | wc -l; sed "s/word/WORD/g; s/line/&&/" "$2/text" | awk "{ n[\$2] += \$1 } END { for (k in n) s += n[k]; print s, length(n) }"'
+compare 'make and cc' make 'printf "all: a b\n\t./a && ./b\n%%: %%.c\n\tcc -O1 -o \$@ \$<\n" >Makefile
+for p in a b; do printf "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *t = malloc(20); sprintf(t, \"$p\"); puts(t); free(t); return 0; }\n" >$p.c; done; "$1" -j2 2>&1 | sort'
+compare 'bash' bash '"$1" -c "declare -A t; for i in {1..20000}; do t[k\$((i % 3000))]+=x\$i; done; s=0; for k in \${!t[@]}; do ((s += \${#t[\$k]})); done; echo \$s \${#t[@]} \$(for i in {1..50}; do (echo \$i) & done | sort -n | tail -n 1)"'
+
+# What malloc_info writes is read by an XML parser, in a process that has done some work.
+xml() {
+  LD_PRELOAD=$library timeout -k 5 60 $python -c "
+import ctypes, xml.etree.ElementTree as tree
+text = [str(i) * (i % 100) for i in range(50000)]
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+libc.fclose.argtypes = [ctypes.c_void_p]
+libc.malloc_info.argtypes = [ctypes.c_int, ctypes.c_void_p]
+libc.culet_active.restype = ctypes.c_int
+assert libc.culet_active() == 1, 'culet is not active'
+stream = libc.fopen(b'$work/info.xml', b'w')
+assert libc.malloc_info(0, stream) == 0 and libc.fclose(stream) == 0
+root = tree.parse('$work/info.xml').getroot()
+assert root.tag == 'malloc' and root.get('version') == '1', root.attrib
+sizes = root.findall('./heap/sizes/size')
+assert len(sizes) > 20, len(sizes)
+for size in sizes:
+    assert int(size.get('from')) <= int(size.get('to')) and int(size.get('slabs')) > 0, size.attrib
+total = {t.get('type'): int(t.get('size')) for t in root.findall('./total')}
+mapped = int(root.find('./system').get('size'))
+assert total['used'] + total['rest'] == mapped, (total, mapped)
+small = sum(int(s.get('to')) * int(s.get('used')) for s in sizes)
+assert small + total['run'] + total['mmap'] == total['used'], (small, total)
+" 2>&1
+}
+if out=$(xml); then printf 'ok malloc_info is well-formed XML and adds up\n'; else fail 'malloc_info' "$(printf %s "$out" | tail -n 1)"; fi
+
+exit $failed
