@@ -51,13 +51,15 @@ module Culet
       # Asks the process to end, waits, then kills it and all that came from it.
       #
       # @param grace_seconds [Numeric] how long it may take to end by itself
+      # @yield called several times a second while it may; true ends the patience
       # @return [Float] CPU seconds of processes that only the kill ended
       def stop(grace_seconds: 0)
         return 0.0 if @errors.closed?
 
         if grace_seconds.positive? && !status
           descendants.signal_group("TERM")
-          wait(grace_seconds)
+          deadline = now + grace_seconds
+          wait(0.05) until status || now > deadline || (block_given? && yield)
         end
         seconds = descendants.kill
         @waiter.join

@@ -6,12 +6,12 @@ module Culet
   module Compare
     # Turns the signals that end a program into a wish that the engine looks at
     # between two steps, so that the run under way is ended cleanly and what is
-    # complete is still reported. The second signal asks for haste.
+    # complete is still reported. A run is ended by SIGKILL, so there is nothing that a
+    # second signal could hasten; what comes after the runs is ended by it as usual.
     class Interruption
       SIGNALS = %w[INT TERM HUP].freeze
 
       def initialize
-        @count = 0
         @signal = nil
       end
 
@@ -27,10 +27,7 @@ module Culet
       end
 
       # @return [Boolean] whether the user asked to stop
-      def requested? = @count.positive?
-
-      # @return [Boolean] whether the user asked twice: no waiting for a process to end by itself
-      def urgent? = @count > 1
+      def requested? = !@signal.nil?
 
       # @return [String, nil] the first signal's name, e.g. "INT"
       attr_reader :signal
@@ -45,7 +42,6 @@ module Culet
       # Runs in a trap handler: no locks, no output.
       def note(name)
         @signal ||= name
-        @count += 1
       end
     end
   end

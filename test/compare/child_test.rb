@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/compare"
+
+class CompareChildTest < Minitest::Test
+  Compare = Culet::Compare
+
+  def test_wall_and_cpu_seconds_of_the_tree
+    child = start("fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.4; " \
+                  "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t }; Process.wait; sleep 0.3")
+    assert child.wait(30)
+    child.stop
+    assert_operator child.cpu_seconds, :>=, 0.4
+    assert_operator child.cpu_seconds, :<, child.wall_seconds
+    assert_operator child.wall_seconds, :>=, 0.7
+    assert_nil child.failure
+  end
+
+  def test_kills_what_left_its_parent_its_group_and_its_session
+    Dir.mktmpdir do |directory|
+      note = File.join(directory, "pid")
+      child = start("Process.daemon; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
+      assert child.wait(30)
+      daemon = await_pid(note)
+      child.stop
+      refute running?(daemon), "the daemon #{daemon} is still there"
+    end
+  end
+
+  def test_kills_a_process_that_ignores_sigterm
+    child = start("trap('TERM') {}; trap('INT') {}; sleep 60")
+    sleep 0.3
+    child.stop(grace_seconds: 0.2)
+    assert_equal Signal.list["KILL"], child.status.termsig
+    assert_equal "was killed by SIGKILL", child.failure
+  end
+
+  def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
+    child = start("fork { loop {} }; sleep 0.6; exit!(0)")
+    assert child.wait(30)
+    rest = child.stop
+    assert_operator rest, :>, 0.1
+    assert_operator child.cpu_seconds, :<, 0.5
+  end
+
+  def test_leaves_others_of_the_same_program_alone
+    bystander = spawn(RbConfig.ruby, "-e", "sleep 60", pgroup: true)
+    child = start("sleep 60")
+    child.stop
+    assert running?(bystander)
+  ensure
+    Process.kill("KILL", bystander)
+    Process.wait(bystander)
+  end
+
+  def test_the_line_that_tells_most
+    assert_match(/boom \(ArgumentError\)\z/, last_words("def a = raise(ArgumentError, 'boom'); def b = a; b"))
+    assert_match(/\[BUG\]/, last_words("Process.kill(:SEGV, $$); sleep"))
+    assert_equal "last", last_words("$stderr.puts 'first', 'last', ''; exit 1")
+    assert_equal "culet: double free", last_words("$stderr.puts 'first', 'culet: double free', 'more'; exit 1")
+    assert_nil last_words("exit 1")
+    assert_operator last_words("$stderr.print 'x' * 100_000, \"\\xff\\n\"; exit 1").size, :<=, 200
+  end
+
+  def test_how_it_ended
+    child = start("exit 3").tap { |one| one.wait(30) }
+    assert_equal "exited with status 3", child.failure
+    assert_nil child.failure(allowed: [3])
+  ensure
+    child.stop
+  end
+
+  def test_no_such_program
+    error = assert_raises(Culet::Error) { Compare::Child.new(command: ["culet-has-no-such-program"], environment: ENV.to_h) }
+    assert_equal "cannot run culet-has-no-such-program: no such program", error.message
+  end
+
+  private
+
+  def start(script)
+    Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: ENV.to_h)
+  end
+
+  def last_words(script)
+    child = start(script)
+    assert child.wait(60), "the program did not end"
+    child.stop
+    child.last_words
+  end
+
+  def await_pid(note)
+    500.times do
+      return File.read(note).to_i if File.exist?(note)
+
+      sleep 0.02
+    end
+    flunk "the daemon did not start"
+  end
+
+  def running?(pid) = !["Z", "X", nil].include?(Culet::Processes::Cpu.state(pid))
+end

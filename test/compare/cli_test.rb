@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "io/console"
+require "json"
+require "pty"
+
+class CompareCliTest < Minitest::Test
+  QUICK = ["--allocators", "glibc,jemalloc", "--runs", "2", "--seed", "4"].freeze
+
+  def test_help_names_the_default_workloads
+    out, err, status = run_culet("compare", "--help")
+    assert status.success?
+    assert_empty err
+    assert_match(/threads, window, fragments, hash/, out)
+    assert_match(/^Examples:/, out)
+  end
+
+  def test_list
+    out, = run_culet("compare", "--list")
+    assert_equal %w[threads window fragments hash cpu fork boot rack rails], out.lines.map { |line| line[/\S+/] }
+    json, = run_culet("compare", "--list", "--json")
+    assert_equal true, JSON.parse(json)["workloads"].find { |one| one["name"] == "rack" }["server"]
+  end
+
+  def test_json_document
+    out, err, status = run_culet("compare", "hash", "--scale", "0.02", "--json", *QUICK)
+    assert status.success?, err
+    document = JSON.parse(out)
+    assert_equal %w[allocators comparisons complete culet environment excluded results], document.keys.sort
+    check_environment(document["environment"])
+    assert_equal ["glibc", nil], document["allocators"].first.values_at("name", "library")
+    assert_match(/libjemalloc/, document["allocators"].last["environment"]["LD_PRELOAD"])
+    run = document["results"].first["runs"].first
+    sample = run["samples"].first
+    assert_kind_of Float, sample["at_seconds"]
+    assert_kind_of Integer, sample["rss_bytes"]
+    assert_equal %w[peak_rss_bytes mean_rss_bytes cpu_seconds wall_seconds samples], %w[peak_rss_bytes mean_rss_bytes cpu_seconds wall_seconds samples] & run.keys
+  end
+
+  def test_table_html_and_markdown
+    Dir.mktmpdir do |directory|
+      html, markdown = %w[report.html report.md].map { |name| File.join(directory, name) }
+      out, err, status = run_culet("compare", *QUICK, "--html", html, "--markdown", markdown, "--", RbConfig.ruby, "-e", "sleep 0.1")
+      assert status.success?, err
+      assert_match(/^glibc .*baseline/, out)
+      assert_match(/^jemalloc /, out)
+      assert_match(/<html/i, File.read(html))
+      assert_match(/\| *jemalloc/, File.read(markdown))
+      assert_equal %w[report.html report.md], Dir.children(directory).sort
+      assert_match(/wrote #{Regexp.escape(html)}/, err)
+    end
+  end
+
+  def test_wrong_usage_exits_2_with_one_sentence
+    { %w[nothing] => /no workload "nothing"/, %w[threads --runs 0] => /--runs takes a whole number/,
+      %w[threads --runs five] => /--runs takes/, %w[threads --timeout -1] => /--timeout takes a number above 0/,
+      %w[threads --timeout nan] => /--timeout/, %w[threads --allocators nope] => /no allocator "nope"/,
+      %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /none of the contenders/,
+      %w[threads -- true] => /not both/, %w[--] => /no command after --/, %w[--url http://127.0.0.1:1/] => /goes after --/,
+      %w[--url http://example.org/ -- true] => /must point to this machine/, %w[--frobnicate] => /invalid option/,
+      %w[threads --seed x] => /--seed/ }.each do |words, message|
+      out, err, status = run_culet("compare", *words)
+      assert_equal 2, status.exitstatus, words.inspect
+      assert_empty out
+      assert_match message, err
+      assert_equal 1, err.lines.size, err
+    end
+  end
+
+  def test_a_destination_that_cannot_be_written_is_refused_before_measuring
+    Dir.mktmpdir do |directory|
+      [File.join(directory, "none/report.html"), directory].each do |path|
+        out, err, status = run_culet("compare", "--html", path, "--", "sleep", "60")
+        assert_equal 1, status.exitstatus
+        assert_empty out
+        assert_match(/\Aculet: .*#{Regexp.escape(path)}.*\n\z/, err)
+      end
+    end
+  end
+
+  def test_a_command_that_does_not_exist
+    _, err, status = run_culet("compare", "--", "culet-has-no-such-program")
+    assert_equal 1, status.exitstatus
+    assert_equal "culet: cannot run culet-has-no-such-program: no such program\n", err
+  end
+
+  def test_a_ruby_that_is_none
+    _, err, status = run_culet("compare", "hash", "--ruby", "/nonexistent/ruby", *QUICK)
+    assert_equal 1, status.exitstatus
+    assert_match(%r{\Aculet: .*/nonexistent/ruby.*\n\z}, err)
+  end
+
+  def test_nothing_completed_exits_1_and_says_why
+    out, err, status = run_culet("compare", *QUICK, "--", RbConfig.ruby, "-e", "abort 'no luck'")
+    assert_equal 1, status.exitstatus
+    assert_match(/no luck/, out)
+    assert_match(/no contender completed a run/, err.lines.last)
+  end
+
+  def test_interrupted_reports_what_is_complete_and_leaves_nothing
+    %w[INT TERM].each do |signal|
+      Dir.mktmpdir do |directory|
+        out, err, status, pids = interrupted(directory, signal)
+        assert_equal 1, status.exitstatus, err
+        assert_match(/interrupted by SIG#{signal}/, err.lines.last)
+        document = JSON.parse(out)
+        refute document["complete"]
+        assert_equal [1], document["results"].flat_map { |result| result["runs"].map { |run| run["run"] } }
+        assert_equal 2, pids.size
+        pids.each { |pid| refute File.exist?("/proc/#{pid}/exe") && running?(pid), "process #{pid} is left" }
+      end
+    end
+  end
+
+  def test_progress_bar_on_a_terminal
+    PTY.open do |terminal, slave|
+      slave.winsize = [24, 120]
+      seen = +""
+      reader = Thread.new { read_all(terminal, seen) }
+      pid = spawn(*culet_command, "compare", *QUICK, "--", RbConfig.ruby, "-e", "sleep 0.2", out: File::NULL, err: slave)
+      slave.close
+      _, status = Process.wait2(pid)
+      reader.join
+      assert status.success?, seen
+      assert_match(%r{jemalloc.*\|.*\| ?\d/4 +(ETA|Time)}m, seen)
+    end
+  end
+
+  def test_the_default_baseline_is_the_first_contender
+    out, = run_culet("compare", "hash", "--scale", "0.01", "--runs", "1", "--allocators", "jemalloc,glibc", "--json")
+    assert_equal ["jemalloc"], JSON.parse(out)["comparisons"].map { |one| one["baseline"] }.uniq
+  end
+
+  private
+
+  # The first run is complete at once; the second starts a child in another session and then hangs.
+  def interrupted(directory, signal)
+    script = "mark, note = ARGV; (File.write(mark, ''); sleep 0.1; exit) unless File.exist?(mark); " \
+             "pid = fork { Process.setsid; sleep 60 }; sleep 0.2; " \
+             "File.write(note + '.new', [$$, pid].join(' ')); File.rename(note + '.new', note); sleep 60"
+    note = File.join(directory, "pids")
+    Open3.popen3(*culet_command, "compare", "--allocators", "glibc", "--runs", "3", "--json", "--", RbConfig.ruby, "--disable-gems",
+                 "-e", script, File.join(directory, "mark"), note, pgroup: true) do |input, output, error, process|
+      input.close
+      readers = [output, error].map { |io| Thread.new { io.read } }
+      1_000.times { File.exist?(note) ? break : sleep(0.02) }
+      Process.kill(signal, process.pid)
+      assert process.join(PATIENCE_SECONDS), "culet did not end"
+      [*readers.map(&:value), process.value, File.read(note).split.map(&:to_i)]
+    end
+  end
+
+  # A terminal whose other side is closed gives EIO in place of an end.
+  def read_all(terminal, text)
+    loop { text << terminal.readpartial(4_096) }
+  rescue Errno::EIO
+    text
+  end
+
+  def running?(pid) = File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] != "Z"
+
+  def check_environment(environment)
+    %w[ruby kernel glibc cpu started_at command].each { |key| assert_kind_of String, environment[key], key }
+    %w[cores memory_bytes page_size_bytes seed runs].each { |key| assert_kind_of Integer, environment[key], key }
+    assert_equal [4, 2], environment.values_at("seed", "runs")
+    assert_match(/\Aculet compare hash .*--seed 4/, environment["command"])
+    assert_operator environment["memory_bytes"], :>, 1 << 28
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/compare"
+
+class CompareSamplerTest < Minitest::Test
+  Compare = Culet::Compare
+  MIB = 1024 * 1024
+
+  def test_series_weighs_the_mean_by_time
+    series = Compare::Series.new
+    series.add(at: 0.0, rss: 100, pss: 90, processes: 1)
+    series.add(at: 1.0, rss: 100, pss: nil, processes: 1)
+    series.add(at: 1.1, rss: 1_100, pss: nil, processes: 2)
+    series.add(at: 2.1, rss: 1_100, pss: 1_000, processes: 2)
+    assert_equal 600, series.mean_rss_bytes
+    assert_equal 1_100, series.peak_rss_bytes
+    assert_equal 1_000, series.peak_pss_bytes
+    assert_equal({ "at_seconds" => 1.0, "rss_bytes" => 100, "processes" => 1 }, series.to_a[1])
+  end
+
+  def test_series_takes_the_kernels_peak_where_it_is_higher
+    series = Compare::Series.new
+    series.add(at: 0.0, rss: 100, pss: nil, processes: 1)
+    series.process_peaks = { 1 => 400, 2 => 300 }
+    assert_equal 400, series.peak_rss_bytes
+    assert_equal 1, series.largest_process
+    assert_nil series.peak_pss_bytes
+  end
+
+  def test_sees_memory_that_comes_and_goes
+    series = sample("x = 'a' * (200 << 20); sleep 0.3; x.clear; x = nil; GC.start; sleep 0.4")
+    peak = series.to_a.max_by { |one| one["rss_bytes"] }
+    assert_operator series.peak_rss_bytes, :>, 200 * MIB
+    assert_operator series.to_a.last["rss_bytes"], :<, 100 * MIB
+    assert_operator series.mean_rss_bytes, :<, peak["rss_bytes"]
+    assert_operator series.mean_rss_bytes, :>, 60 * MIB
+  end
+
+  # One peak of some milliseconds between two samples is known from VmHWM.
+  def test_a_short_peak_is_not_missed
+    series = sample("sleep 0.3; x = 'a' * (150 << 20); x.clear; x = nil; sleep 0.2")
+    assert_operator series.peak_rss_bytes, :>, 150 * MIB
+  end
+
+  def test_counts_the_whole_tree_and_shares_pages_out_in_pss
+    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 0.8 } }; Process.waitall")
+    assert_equal 3, series.to_a.map { |one| one["processes"] }.max
+    assert_operator series.peak_rss_bytes, :>, 290 * MIB, "RSS counts the string in each of three processes"
+    assert_operator series.peak_pss_bytes, :<, 180 * MIB, "PSS counts it once"
+    assert_operator series.peak_pss_bytes, :>, 100 * MIB
+  end
+
+  # Between vfork and exec a child shares its parent's memory.
+  def test_a_started_program_does_not_count_its_parents_memory
+    series = sample("x = 'a' * (200 << 20); 30.times { system('true') }")
+    assert_operator series.peak_rss_bytes, :<, 300 * MIB
+  end
+
+  def test_samples_are_closer_than_the_interval_asks_and_pss_is_rare
+    series = sample("sleep 1.2")
+    times = series.to_a.map { |one| one["at_seconds"] }
+    assert_operator times.size, :>, 25
+    assert_equal times.sort, times
+    assert_operator series.to_a.count { |one| one.key?("pss_bytes") }, :<=, 8
+  end
+
+  private
+
+  def sample(script)
+    choice = Culet::Allocators.parse("glibc")
+    child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then { |own| ENV.to_h.merge(own).compact })
+    sampler = Compare::Sampler.new(descendants: child.descendants, witness: Compare::Witness.new(choice)).start
+    assert child.wait(30), "the program did not end"
+    sampler.stop
+  ensure
+    child.stop
+  end
+end

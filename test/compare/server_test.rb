@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "socket"
+require "culet/compare/load_target"
+
+class CompareServerTest < Minitest::Test
+  # A server of a few lines, to be told its port and how to behave.
+  SERVER = <<~'RUBY'
+    require "socket"
+    port, manner = ARGV
+    server = TCPServer.new("127.0.0.1", port.to_i)
+    answered = 0
+    loop do
+      Thread.new(server.accept) do |socket|
+        while (line = socket.gets)
+          next unless line == "\r\n"
+          abort("the server gives up") if manner == "dies" && (answered += 1) > 50
+          status = manner == "refuses" || (manner == "fails" && (answered += 1) > 20) ? "500 No" : "200 OK"
+          socket.write("HTTP/1.1 #{status}\r\nContent-Length: 2\r\n\r\nok")
+        end
+      rescue SystemCallError, IOError
+        nil # the load has ended
+      ensure
+        socket.close
+      end
+    end
+  RUBY
+
+  def setup
+    skip "wrk is not installed" unless Culet::Compare::Load.version
+  end
+
+  def test_a_server_of_the_users
+    document, err, status = measure("works")
+    assert status.success?, err
+    assert_match(/\Awrk/, document["environment"]["load_generator"])
+    run = document["results"].first["runs"].first
+    assert_operator run["requests_per_second"], :>, 10
+    assert_operator run["p50_seconds"], :>, 0
+    assert_operator run["p99_seconds"], :>=, run["p50_seconds"]
+    assert_operator run["cpu_per_request_seconds"], :>, 0
+    assert_in_delta run["requests"] / run["requests_per_second"], 1.0, 0.5
+    metrics = document["comparisons"].map { |one| one["metric"] }
+    assert_includes metrics, "requests_per_second"
+    refute_includes metrics, "wall_seconds", "a server runs for as long as its load"
+  end
+
+  def test_failing_requests_are_no_result
+    document, = measure("fails")
+    assert_empty document["results"]
+    assert_match(/too many failed: \d+ were answered by an error status/, document["excluded"].first["reason"])
+  end
+
+  def test_a_server_that_only_answers_errors
+    document, = measure("refuses")
+    assert_match(/is answered with status 500/, document["excluded"].first["reason"])
+  end
+
+  def test_a_server_that_dies_under_load
+    document, = measure("dies")
+    assert_match(/exited with status 1 while it was loaded: the server gives up/, document["excluded"].first["reason"])
+  end
+
+  def test_a_program_that_never_answers
+    port = Culet::Compare::LoadTarget.free_port
+    document, = compare(port, [RbConfig.ruby, "-e", "sleep 60"], "--timeout", "1")
+    assert_match(/did not end within 1.0 seconds/, document["excluded"].first["reason"])
+    document, = compare(port, [RbConfig.ruby, "-e", "exit"])
+    assert_match(/ended before it answered at http/, document["excluded"].first["reason"])
+  end
+
+  def test_an_address_that_is_taken
+    taken = TCPServer.new("127.0.0.1", 0)
+    out, err, status = run_culet("compare", "--url", "http://127.0.0.1:#{taken.addr[1]}/", "--", "sleep", "60")
+    assert_equal 1, status.exitstatus
+    assert_empty out
+    assert_match(/something answers at .* already/, err)
+  ensure
+    taken&.close
+  end
+
+  # Needs the network or the gems from an earlier use.
+  def test_the_rack_workload
+    out, err, status = run_culet("compare", "rack", "--allocators", "glibc,jemalloc", "--runs", "1", "--duration", "1", "--scale", "0.1", "--json")
+    assert status.success?, err
+    document = JSON.parse(out)
+    assert_empty document["excluded"]
+    assert_equal %w[glibc jemalloc], document["results"].map { |result| result["allocator"] }
+    document["results"].each { |result| assert_operator result["summary"]["requests_per_second"]["median"], :>, 50 }
+  end
+
+  def test_without_a_load_generator
+    Dir.mktmpdir do |directory|
+      document, = measure("works", env: { "PATH" => directory })
+      entry = document["excluded"].first
+      assert_equal "there is no load generator", entry["reason"]
+      assert_match(/package wrk/, entry["remedy"])
+    end
+  end
+
+  private
+
+  def measure(manner, **options)
+    port = Culet::Compare::LoadTarget.free_port
+    compare(port, [RbConfig.ruby, "--disable-gems", "-e", SERVER, port.to_s, manner], **options)
+  end
+
+  def compare(port, command, *options, env: {})
+    out, err, status = run_culet("compare", "--allocators", "glibc,jemalloc", "--runs", "1", "--duration", "1", "--connections", "4",
+                                 "--json", "--url", "http://127.0.0.1:#{port}/", *options, "--", *command, env: env)
+    [JSON.parse(out), err, status]
+  end
+end
+
+require "culet/compare/load"
