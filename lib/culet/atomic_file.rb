@@ -7,17 +7,30 @@ module Culet
   module AtomicFile
     module_function
 
+    # A device, a pipe or a terminal is written to as it is: it must not be replaced by a file. A symbolic link
+    # stays, and what it points to is replaced.
+    #
     # @param path [String] the destination
     # @param content [String] bytes to write
     # @raise [Culet::Error] when it cannot be written; nothing is left behind
     def write(path, content)
+      return File.binwrite(path, content, mode: File::WRONLY) if special?(path)
+
+      replace(File.exist?(path) ? File.realpath(path) : path, content)
+    rescue SystemCallError => e
+      raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+    end
+
+    def special?(path) = File.exist?(path) && !File.file?(path) && !File.directory?(path)
+    private_class_method :special?
+
+    def replace(path, content)
       beside = "#{path}.#{Process.pid}.part"
       File.binwrite(beside, content)
       File.rename(beside, path)
-    rescue SystemCallError => e
-      raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
     ensure
-      File.unlink(beside) if beside && File.exist?(beside)
+      File.unlink(beside) if File.exist?(beside)
     end
+    private_class_method :replace
   end
 end
