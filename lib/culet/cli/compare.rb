@@ -27,6 +27,7 @@ module Culet
 
       def execute(words, command)
         return list if options[:list]
+        raise Error, "culet compare needs Linux, since it reads /proc" unless File.exist?("/proc/self/statm")
 
         check_destinations
         workloads = workloads(words, command)
@@ -152,12 +153,17 @@ module Culet
       # Before hours of measuring, not after.
       def check_destinations
         options.values_at(:html, :markdown, :out).compact.each do |path|
+          next if special?(path)
+
           directory = File.dirname(path)
           raise Error, "#{path} is a directory; name a file" if File.directory?(path)
           raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
           raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
         end
       end
+
+      # A device or a pipe is written to as it is.
+      def special?(path) = File.writable?(path) && !File.file?(path) && !File.directory?(path)
 
       def measure(plan, interruption)
         progress = engine::Progress.new(out: err, total: plan.turns.size)

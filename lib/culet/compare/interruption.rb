@@ -21,6 +21,8 @@ module Culet
       # @return the block's value
       def watch
         before = SIGNALS.to_h { |name| [name, trap(name) { note(name) }] }
+        # Who started us with a signal ignored (nohup) wants it ignored.
+        before.each { |name, handler| trap(name, handler) if handler == "IGNORE" }
         yield
       ensure
         before&.each { |name, handler| trap(name, handler || "DEFAULT") }
