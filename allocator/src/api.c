@@ -333,11 +333,10 @@ int culet_active(void)
 }
 
 #ifndef CULET_PREFIXED
-#include "program.h"
-
+/* The library is linked with -z initfirst: where nothing has allocated yet, the heap is set up, and its fork
+ * handlers are registered, before any other library's constructor can register one. */
 __attribute__((constructor)) static void loaded(void)
 {
-    dormant(); /* sets the heap up, were this the first call */
-    culet_program_mark();
+    dormant();
 }
 #endif

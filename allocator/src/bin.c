@@ -45,10 +45,13 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* One idle slab is kept where the bin has no other with a free block: the next request needs it. */
+/* Of the tiny classes, which programs use all the time, one idle slab is kept where the bin has no other with
+ * a free block: the next request needs it. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
-    if (idle(slab) && (bin->first != slab || slab->next))
+    bool needed = bin->first == slab && !slab->next && bin <= &bins[CULET_TINY_CLASSES];
+
+    if (idle(slab) && !needed)
         destroy(bin, slab);
 }
 
@@ -150,6 +153,21 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
         destroy_if_idle(bin, slab);
 }
 
+/* One block from any unit that has one, a claimed one too; NULL when there is none. */
+static void *take_one(struct culet_bin *bin, unsigned klass)
+{
+    struct culet_slab *slab = bin->first;
+    if (!slab)
+        return NULL;
+
+    unsigned unit = (unsigned)__builtin_ctz(slab->available);
+    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
+    uint64_t free = culet_class_full(&culet_classes[klass], unit) & ~live;
+    take_bits(bin, slab, unit, free & -free);
+    DEBUG_CHECK(slab);
+    return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
+}
+
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
@@ -158,7 +176,9 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     culet_lock(&bin->lock);
     release(bin, cache, klass);
     struct culet_slab *slab = find_slab(bin, klass, false);
-    if (slab) {
+    if (CULET_UNLIKELY(!slab)) {
+        block = take_one(bin, klass);
+    } else {
         unsigned unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
         uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit));
         slab->claims |= (uint16_t)(1u << unit);
@@ -187,18 +207,9 @@ void culet_bin_return(struct culet_cache *cache, unsigned klass)
 void *culet_bin_take(unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
-    void *block = NULL;
 
     culet_lock(&bin->lock);
-    struct culet_slab *slab = find_slab(bin, klass, true);
-    if (slab) {
-        unsigned unit = (unsigned)__builtin_ctz(slab->available);
-        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
-        uint64_t free = culet_class_full(culet_slab_class(slab), unit) & ~live;
-        take_bits(bin, slab, unit, free & -free);
-        block = block_of(slab, unit, (unsigned)__builtin_ctzll(free));
-        DEBUG_CHECK(slab);
-    }
+    void *block = find_slab(bin, klass, true) ? take_one(bin, klass) : NULL;
     culet_unlock(&bin->lock);
     return block;
 }

@@ -115,17 +115,13 @@ size_t culet_cache_count(void)
 void culet_cache_adopt(void)
 {
     struct culet_cache *next;
-    bool others = false;
 
     for (struct culet_cache *cache = registry; cache; cache = next) {
         next = cache->next;
         if (cache == culet_cache)
             continue;
-        others = true;
         give_up(cache);
         forget(cache);
         culet_meta_put(CULET_META_CACHE, cache);
     }
-    if (others)
-        culet_bin_reconcile();
 }

@@ -14,8 +14,13 @@ static struct culet_lock setup_lock;
 
 /* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
 
+/* glibc 2.32 and later tells whether the process has one thread only. */
+extern char __libc_single_threaded __attribute__((weak));
+static bool forked_alone;
+
 static void before_fork(void)
 {
+    forked_alone = &__libc_single_threaded && __libc_single_threaded;
     culet_lock(&culet_registry_lock);
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
@@ -40,40 +45,59 @@ static void after_fork_in_child(void)
     culet_bin_reset_all();
     culet_lock_reset(&culet_registry_lock);
     culet_cache_adopt();
+    culet_large_adopt();
+    if (!forked_alone)
+        culet_bin_reconcile();
+}
+
+/* Registering may allocate; the heap can serve that by then. As early as this, so that other libraries'
+ * handlers run outside of ours. */
+static enum culet_state set_up(void)
+{
+    culet_size_class_setup();
+    culet_cache_setup();
+    if (culet_program_dormant())
+        return CULET_DORMANT;
+    atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    return CULET_EARLY;
 }
 
 enum culet_state culet_heap_setup(void)
 {
+    static _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+    enum culet_state state;
+
+    if (inside)
+        return CULET_EARLY;
+    inside = true;
     culet_lock(&setup_lock);
-    enum culet_state state = atomic_load_explicit(&culet_heap_state_now, memory_order_relaxed);
-    bool first = state == CULET_NEW;
-    if (first) {
-        culet_size_class_setup();
-        culet_cache_setup();
-#ifdef CULET_PREFIXED
+    state = atomic_load_explicit(&culet_heap_state_now, memory_order_relaxed);
+    if (state == CULET_NEW)
+        state = set_up();
+    if (state == CULET_EARLY && culet_program_mark())
         state = CULET_AWAKE;
-#else
-        state = culet_program_dormant() ? CULET_DORMANT : CULET_AWAKE;
-#endif
-        atomic_store_explicit(&culet_heap_state_now, state, memory_order_release);
-    }
+    atomic_store_explicit(&culet_heap_state_now, state, memory_order_release);
     culet_unlock(&setup_lock);
-    /* Registering may allocate; the heap can serve that now. As early as this, so that other libraries'
-     * handlers mostly run outside of ours. */
-    if (first && state == CULET_AWAKE)
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    inside = false;
     return state;
 }
 
 size_t culet_heap_trim(size_t keep_bytes)
 {
-    size_t returned = 0;
+    /* What the page heap returns when it is given the idle slabs counts too. */
+    culet_lock(&culet_pages_lock);
+    size_t before = culet_pages_figures().purged_bytes;
+    culet_unlock(&culet_pages_lock);
 
+    size_t returned = 0;
     culet_cache_flush();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         returned += culet_bin_trim(klass);
+
     culet_lock(&culet_pages_lock);
-    returned += culet_pages_purge(keep_bytes >> CULET_GRANULE_SHIFT);
+    culet_pages_purge(keep_bytes >> CULET_GRANULE_SHIFT);
+    returned += culet_pages_figures().purged_bytes - before;
     culet_unlock(&culet_pages_lock);
     return returned;
 }

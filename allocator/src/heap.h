@@ -7,17 +7,18 @@
 #include "pages.h"
 #include "types.h"
 
-enum culet_state { CULET_NEW, CULET_AWAKE, CULET_DORMANT };
+/* EARLY: awake, but libc has no environ yet, in which this process is to be marked (program.h). */
+enum culet_state { CULET_NEW, CULET_EARLY, CULET_AWAKE, CULET_DORMANT };
 
 extern _Atomic uint8_t culet_heap_state_now;
 
-/* Sets the heap up; once, at the first request. Returns the state that follows. */
+/* Goes on from NEW or EARLY as far as it can. Returns the state that follows. */
 enum culet_state culet_heap_setup(void);
 
 static inline enum culet_state culet_heap_state(void)
 {
     uint8_t state = atomic_load_explicit(&culet_heap_state_now, memory_order_acquire);
-    return CULET_LIKELY(state != CULET_NEW) ? state : culet_heap_setup();
+    return CULET_LIKELY(state >= CULET_AWAKE) ? state : culet_heap_setup();
 }
 
 /* Returns every wholly free page but `keep_bytes` of them. Returns bytes given back. */

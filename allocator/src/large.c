@@ -23,6 +23,7 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
 {
     block->owner.start = start;
     block->bytes = bytes;
+    block->ending = false;
     atomic_store_explicit(&block->owner.kind, kind, memory_order_relaxed);
     atomic_store_explicit(&block->owner.klass, 0, memory_order_relaxed);
 }
@@ -170,20 +171,25 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
     return NULL;
 }
 
+/* [pages lock] */
+static void unmap_huge(struct culet_large *block)
+{
+    unlist(block);
+    culet_os_unmap((void *)block->owner.start, block->bytes);
+}
+
 bool culet_large_put(struct culet_owner *owner, uintptr_t start)
 {
     struct culet_large *block = (struct culet_large *)owner;
-    bool huge = false;
-    size_t bytes = 0;
+    bool there, huge = false;
 
     culet_lock(&culet_pages_lock);
-    bool there = culet_pagemap_owner(start) == owner && owner->start == start;
+    there = culet_pagemap_owner(start) == owner && owner->start == start;
     if (there) {
         huge = owner->kind == CULET_HUGE;
-        bytes = block->bytes;
         if (huge) {
-            culet_pagemap_bury_huge(start, granules(bytes));
-            unlist(block);
+            culet_pagemap_bury_huge(start, granules(block->bytes));
+            block->ending = true;
         } else {
             put_run(block);
         }
@@ -191,10 +197,26 @@ bool culet_large_put(struct culet_owner *owner, uintptr_t start)
     culet_unlock(&culet_pages_lock);
     if (!there)
         return false;
-    if (huge)
-        culet_os_unmap((void *)start, bytes);
+    if (huge) {
+        /* Giving back many pages takes long; the lock is held for the empty mapping only. */
+        culet_os_purge(start, block->bytes);
+        culet_lock(&culet_pages_lock);
+        unmap_huge(block);
+        culet_unlock(&culet_pages_lock);
+    }
     culet_meta_put(CULET_META_LARGE, block);
     return true;
+}
+
+void culet_large_adopt(void)
+{
+    for (struct culet_large *block = huge_blocks, *next; block; block = next) {
+        next = block->next;
+        if (block->ending) {
+            unmap_huge(block);
+            culet_meta_put(CULET_META_LARGE, block);
+        }
+    }
 }
 
 void *culet_large_resize(struct culet_owner *owner, size_t bytes)
@@ -214,7 +236,7 @@ struct culet_large *culet_large_holding(uintptr_t address)
 {
     culet_lock(&culet_pages_lock);
     struct culet_large *block = huge_blocks;
-    while (block && (address < block->owner.start || address - block->owner.start >= block->bytes))
+    while (block && (block->ending || address < block->owner.start || address - block->owner.start >= block->bytes))
         block = block->next;
     culet_unlock(&culet_pages_lock);
     return block;

@@ -28,6 +28,9 @@ static inline size_t culet_large_bytes(const struct culet_owner *owner)
 /* The huge block that holds an address, or NULL. */
 struct culet_large *culet_large_holding(uintptr_t address);
 
+/* In a forked child: ends the huge blocks whose freeing other threads had begun. */
+void culet_large_adopt(void);
+
 struct culet_large_figures culet_large_figures(void);
 
 #endif

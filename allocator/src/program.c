@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define LIBRARY "libculet.so"
+#define PRELOAD "LD_PRELOAD="
+#define MARK "CULET_INHERITED=1"
 
 static bool is_ruby(void)
 {
@@ -32,7 +34,7 @@ struct wishes {
 
 static void look(const char *entry, struct wishes *wishes)
 {
-    if (strcmp(entry, "CULET_INHERITED=1") == 0)
+    if (strcmp(entry, MARK) == 0)
         wishes->inherited = true;
     else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
         wishes->all = true;
@@ -69,6 +71,20 @@ static void read_environment(struct wishes *wishes)
     errno = saved;
 }
 
+#ifdef CULET_PREFIXED /* linked in, not preloaded: there is nothing to decide */
+
+bool culet_program_dormant(void)
+{
+    return false;
+}
+
+bool culet_program_mark(void)
+{
+    return true;
+}
+
+#else
+
 bool culet_program_dormant(void)
 {
     struct wishes wishes = {0};
@@ -81,40 +97,83 @@ bool culet_program_dormant(void)
     return wishes.inherited && !wishes.all && !is_ruby();
 }
 
-/* Takes every entry of LD_PRELOAD that is this library out of it. */
-static void leave_preload(void)
+/* `entry` is "LD_PRELOAD=..."; writes it to `rest` without this library and its place in the search. Returns
+ * whether anything is left. */
+static bool preload_without_us(const char *entry, char *rest)
 {
-    const char *preload = getenv("LD_PRELOAD");
-    if (!preload)
-        return;
+    size_t name = sizeof PRELOAD - 1;
+    char *to = mempcpy(rest, entry, name), *from = to;
 
-    char *rest = malloc(strlen(preload) + 1), *to = rest;
-    if (!rest)
-        return;
-    for (const char *at = preload; *at;) {
+    for (const char *at = entry + name; *at;) {
         size_t length = strcspn(at, ": "), gap = strspn(at + length, ": ");
-        const char *slash = memrchr(at, '/', length), *name = slash ? slash + 1 : at;
-        if (strncmp(name, LIBRARY, sizeof LIBRARY - 1) != 0) {
-            if (to != rest)
+        const char *slash = memrchr(at, '/', length), *file = slash ? slash + 1 : at;
+        if (length && strncmp(file, LIBRARY, sizeof LIBRARY - 1) != 0) {
+            if (to != from)
                 *to++ = ':';
             to = mempcpy(to, at, length);
         }
         at += length + gap;
     }
     *to = 0;
-    if (to == rest)
-        unsetenv("LD_PRELOAD");
-    else
-        setenv("LD_PRELOAD", rest, 1);
-    free(rest);
+    return to != from;
 }
 
-void culet_program_mark(void)
+static void leave_preload(void)
 {
-    const char *children = getenv("CULET_CHILDREN");
-
-    if (children && strcmp(children, "none") == 0)
-        leave_preload();
-    else if (!(children && strcmp(children, "all") == 0) && is_ruby())
-        setenv("CULET_INHERITED", "1", 1);
+    for (char **entry = environ; *entry; entry++) {
+        if (strncmp(*entry, PRELOAD, sizeof PRELOAD - 1) != 0)
+            continue;
+        char *rest = malloc(strlen(*entry) + 1);
+        if (!rest)
+            return;
+        if (preload_without_us(*entry, rest)) {
+            *entry = rest;
+            return;
+        }
+        free(rest);
+        do
+            entry[0] = entry[1];
+        while (*entry++);
+        return;
+    }
 }
+
+static void add_mark(void)
+{
+    static char mark[] = MARK;
+    size_t count = 0;
+
+    while (environ[count]) {
+        if (strcmp(environ[count], MARK) == 0)
+            return;
+        count++;
+    }
+    char **longer = malloc((count + 2) * sizeof *longer);
+    if (!longer)
+        return;
+    memcpy(longer, environ, count * sizeof *longer);
+    longer[count] = mark;
+    longer[count + 1] = NULL;
+    environ = longer;
+}
+
+static bool wished(const char *entry)
+{
+    for (char **at = environ; *at; at++)
+        if (strcmp(*at, entry) == 0)
+            return true;
+    return false;
+}
+
+bool culet_program_mark(void)
+{
+    if (!environ)
+        return false;
+    if (wished("CULET_CHILDREN=none"))
+        leave_preload();
+    else if (!wished("CULET_CHILDREN=all") && is_ruby())
+        add_mark();
+    return true;
+}
+
+#endif

@@ -15,7 +15,8 @@
 /* Whether this program is to be left to libc's allocator. Works before libc is initialised. */
 bool culet_program_dormant(void);
 
-/* Once environ stands: marks the environment, or takes the library out of it. */
-void culet_program_mark(void);
+/* Marks the environment, or takes the library out of it; false while libc has no environ yet. Does not use
+ * setenv, in the middle of which the program may be. */
+bool culet_program_mark(void);
 
 #endif
