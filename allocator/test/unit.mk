@@ -39,3 +39,39 @@ endef
 
 UNITS := $(filter-out stress model failure,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 $(foreach unit,$(UNITS),$(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
+
+# Longer ones, with bounds on the work that fit the variant. `model` has one thread: nothing for tsan to see.
+# $(call UNIT_LOAD,list,program,variant,suffix,settings)
+define UNIT_LOAD
+$(call UNIT_TEST,$(1),$(2),$(3),,$(4))
+RUN_$(2)-$(3)$(4) := env $(5) $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2)
+endef
+$(eval $(call UNIT_LOAD,TESTS,stress,release,,STRESS_SCALE=4))
+$(eval $(call UNIT_LOAD,TESTS,stress,debug,,STRESS_SCALE=2))
+$(eval $(call UNIT_LOAD,TESTS,stress,asan,,STRESS_SCALE=1))
+$(eval $(call UNIT_LOAD,TESTS,stress,tsan,,STRESS_SCALE=1))
+$(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=150))
+$(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=50))
+$(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=30))
+$(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=8))
+$(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=6)))
+$(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
+$(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEEDS=200))
+$(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS=60))
+$(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,failure,$(variant))))
+$(eval $(call UNIT_LOAD,LONG_TESTS,failure,tsan))
+
+# Real limits, with the real library preloaded.
+$(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -g -fno-builtin -pthread -Itest $(WARNINGS) -o $@ $< -ldl
+
+TESTS += limits
+DEPS_limits := $(TEST_BUILD)/limits $(BUILD)/libculet.so
+RUN_limits := env LD_PRELOAD=$(abspath $(BUILD))/libculet.so $(TEST_BUILD)/limits
+
+ifneq ($(shell command -v ruby),)
+TESTS += limits-ruby
+DEPS_limits-ruby := $(BUILD)/libculet.so test/no_memory.rb
+RUN_limits-ruby := env -u RUBYOPT LD_PRELOAD=$(abspath $(BUILD))/libculet.so ruby test/no_memory.rb
+endif

@@ -1,0 +1,148 @@
+/* Real limits, with the library preloaded: the address space or the data segment is used up, malloc says NULL
+ * and ENOMEM, and when the blocks are freed everything can be had again. Built as any program, run under
+ * LD_PRELOAD. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define LIMIT ((rlim_t)192 << 20)
+
+/* Blocks in a list of their own; the rest of each is filled. */
+struct link {
+    struct link *next;
+    size_t bytes;
+};
+
+static void check_preloaded(void)
+{
+    int (*active)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "culet_active");
+
+    CHECK(active && active() == 1, "the library is not preloaded");
+}
+
+static void set_limit(int resource)
+{
+    struct rlimit limit;
+
+    check_preloaded();
+    CHECK(getrlimit(resource, &limit) == 0, "getrlimit failed");
+    limit.rlim_cur = LIMIT;
+    CHECK(setrlimit(resource, &limit) == 0, "setrlimit failed");
+}
+
+static struct link *take_all(size_t bytes, size_t *taken)
+{
+    struct link *first = NULL, *link;
+
+    *taken = 0;
+    errno = 0;
+    while ((link = malloc(bytes))) {
+        memset(link, 0x5a, bytes);
+        link->next = first;
+        link->bytes = bytes;
+        first = link;
+        *taken += bytes;
+        CHECK(*taken <= LIMIT, "more than the limit");
+        errno = 0;
+    }
+    CHECK_EQUAL(errno, ENOMEM);
+    return first;
+}
+
+static void give_all(struct link *link)
+{
+    while (link) {
+        struct link *next = link->next;
+        const unsigned char *rest = (const unsigned char *)(link + 1);
+        for (size_t i = 0; i < link->bytes - sizeof *link; i++)
+            if (rest[i] != 0x5a)
+                CHECK(false, "byte %zu of a block of %zu was changed", i, link->bytes);
+        errno = 9;
+        free(link);
+        CHECK_EQUAL(errno, 9);
+        link = next;
+    }
+}
+
+static void fill_and_empty(int resource)
+{
+    static const size_t sizes[] = {48, 1000, 5000, 100000, 5 << 20, 48, 5 << 20, 100000};
+
+    set_limit(resource);
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t taken;
+        struct link *all = take_all(sizes[i], &taken);
+        CHECK(taken >= LIMIT / 2, "out of memory after %zu of %lu bytes, in blocks of %zu", taken,
+              (unsigned long)LIMIT, sizes[i]);
+        CHECK(!malloc(LIMIT) && errno == ENOMEM, "more than there is");
+        CHECK(!calloc(LIMIT / 8, 8) && errno == ENOMEM, "more than there is");
+        CHECK(!realloc(all, LIMIT) && errno == ENOMEM, "more than there is");
+        void *kept = all;
+        CHECK(posix_memalign(&kept, 4096, LIMIT) == ENOMEM && kept == all, "more than there is");
+        give_all(all);
+    }
+}
+
+TEST(the_address_space_is_limited)
+{
+    fill_and_empty(RLIMIT_AS);
+}
+
+TEST(the_data_segment_is_limited)
+{
+    fill_and_empty(RLIMIT_DATA);
+}
+
+TEST(a_huge_block_that_cannot_grow_stays_whole)
+{
+    set_limit(RLIMIT_AS);
+    size_t bytes = 2 << 20;
+    unsigned char *block = malloc(bytes), *grown;
+
+    CHECK(block, "no memory");
+    memset(block, 7, bytes);
+    while ((grown = realloc(block, bytes * 2))) {
+        block = grown;
+        memset(block + bytes, 7, bytes);
+        bytes *= 2;
+    }
+    CHECK_EQUAL(errno, ENOMEM);
+    /* Growing moves pages: there need not be room for both the old and the new. */
+    CHECK(bytes >= LIMIT / 4, "it could not grow beyond %zu bytes", bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (block[i] != 7)
+            CHECK(false, "byte %zu of %zu was changed", i, bytes);
+    free(block);
+    CHECK((block = malloc(bytes)), "what was freed cannot be had again");
+    free(block);
+}
+
+static void *fill_in_a_thread(void *data)
+{
+    size_t taken;
+
+    give_all(take_all(*(size_t *)data, &taken));
+    return NULL;
+}
+
+TEST(threads_run_out_together)
+{
+    static size_t sizes[] = {64, 640, 6400, 64000};
+    pthread_t thread[4];
+
+    set_limit(RLIMIT_DATA);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(pthread_create(&thread[i], NULL, fill_in_a_thread, &sizes[i]) == 0, "no thread");
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    size_t taken;
+    struct link *all = take_all(100000, &taken);
+    CHECK(taken >= LIMIT / 2, "only %zu bytes are left after the threads", taken);
+    give_all(all);
+}
+
+CHECK_MAIN
