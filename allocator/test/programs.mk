@@ -101,7 +101,6 @@ TESTS += early
 DEPS_early := $(TEST_BUILD)/programs/early $(EARLY) $(BUILD)/libculet.so
 RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 	"LD_PRELOAD=$(word 1,$(EARLY)) $(PRELOAD) $(word 2,$(EARLY))" $(TEST_BUILD)/programs/early
-$(eval $(call PROGRAM,TESTS,early_resolver))
 
 $(eval $(call PROGRAM,TESTS,shape))
 

@@ -1,4 +1,4 @@
-/* early_library.c - a library that allocates in its constructor and destructor, and in an IFUNC's resolver.
+/* early_library.c - a library that allocates in its constructor and destructor.
  * Preloaded before culet and behind it. */
 #include <stdlib.h>
 #include <string.h>

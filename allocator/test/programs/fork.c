@@ -199,6 +199,47 @@ TEST(fork_with_live_threads)
     CHECK(used_bytes() <= base, "%zu bytes in use at the end, %zu at the start", used_bytes(), base);
 }
 
+/* ---- the other threads only free: they never allocate, and so hold nothing of the allocator's ---- */
+
+static void *only_free(void *data)
+{
+    uint64_t random = (uintptr_t)data;
+
+    pthread_barrier_wait(&gate);
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        uint64_t n = check_random(&random);
+        give_back(atomic_exchange(&slot[n % THREADS][n / THREADS % SLOTS], NULL));
+    }
+    return NULL;
+}
+
+TEST(fork_while_threads_only_free)
+{
+    pthread_t thread[THREADS];
+    uint64_t random = 13;
+
+    atomic_store(&stop, false);
+    CHECK(pthread_barrier_init(&gate, NULL, THREADS + 1) == 0, "pthread_barrier_init");
+    for (size_t t = 0; t < THREADS; t++)
+        start_thread(&thread[t], only_free, (void *)(uintptr_t)t);
+    size_t base = used_bytes();
+    pthread_barrier_wait(&gate);
+    for (int i = 0; i < 1000; i++) {
+        for (int k = 0; k < 200; k++)
+            give_back(atomic_exchange(&slot[k % THREADS][check_random(&random) % SLOTS], marked_block(&random)));
+        pid_t child = fork();
+        if (child == 0) {
+            live(check_random(&random), base, 0);
+            _exit(0);
+        }
+        check_random(&random);
+        wait_for(child, "the child");
+    }
+    stop_churning(thread);
+    free_slots();
+    CHECK(used_bytes() <= base, "%zu bytes in use at the end, %zu at the start", used_bytes(), base);
+}
+
 /* ---- other threads fork ---- */
 
 static void *fork_often(void *data)
