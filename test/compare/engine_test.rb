@@ -44,11 +44,11 @@ class CompareEngineTest < Minitest::Test
   def test_crash_hang_and_failure_exclude_with_the_reason
     script = "case ENV['MALLOC_ARENA_MAX'] when '1' then Process.kill(:SEGV, $$); sleep; when '2' then fork { sleep 60 }; sleep 60; " \
              "when '3' then abort('no luck'); else sleep 0.1; end"
-    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=1 glibc:arena_max=2 glibc:arena_max=3], runs: 2, timeout: 1.5)
+    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=1 glibc:arena_max=2 glibc:arena_max=3], runs: 2, timeout: 6.0)
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
     reasons = document["excluded"].to_h { |entry| [entry["allocator"], entry["reason"]] }
     assert_match(/was killed by SIG(ABRT|SEGV): .*\[BUG\]/, reasons["glibc:arena_max=1"])
-    assert_equal "it did not end within 1.5 seconds", reasons["glibc:arena_max=2"]
+    assert_equal "it did not end within 6.0 seconds", reasons["glibc:arena_max=2"]
     assert_equal "it exited with status 1: no luck", reasons["glibc:arena_max=3"]
     assert_equal [1, 1, 1], document["excluded"].map { |entry| entry["run"] }
     assert_empty document["comparisons"]
@@ -122,7 +122,7 @@ class CompareEngineTest < Minitest::Test
   def check_result(result)
     assert_equal [1, 2], result["runs"].map { |run| run["run"] }
     result["runs"].each do |run|
-      assert_operator run["peak_rss_bytes"], :>, run["mean_rss_bytes"]
+      assert_operator run["peak_rss_bytes"], :>=, run["mean_rss_bytes"]
       assert_operator run["wall_seconds"], :>, 0.15
       assert_operator run["cpu_seconds"], :>, 0
       assert_operator run["samples"].size, :>, 4

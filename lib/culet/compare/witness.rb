@@ -13,23 +13,28 @@ module Culet
     class Witness
       # Stands for a malloc inside the executable, which comes first in the loader's search order.
       OWN = :own
-      private_constant :OWN
+      # So that a program that starts itself anew is not missed: every so many samples, once a second or so.
+      REGULAR_LOOKS = 50
+      private_constant :OWN, :REGULAR_LOOKS
 
       # @param choice [Allocators::Choice]
       def initialize(choice)
         @expected = choice.name
         @looks = Hash.new(0)
+        @programs = {}
         @mapped = {}
       end
 
-      # Looks at each process at the first, second, fourth, eighth ... call: often at the start, when libraries
-      # are loaded, hardly ever later.
+      # Looks at each process at the first, second, fourth, eighth ... call after it became the program it is:
+      # often at the start, when libraries are loaded, less often later. What a shell carried that has become
+      # another program since (exec) is forgotten.
       #
       # @param pids [Array<Integer>]
       def look(pids)
         pids.each do |pid|
+          forget(pid) if became_another?(pid)
           count = @looks[pid] += 1
-          note(pid) if (count & (count - 1)).zero?
+          note(pid) if (count & (count - 1)).zero? || (count % REGULAR_LOOKS).zero?
         end
       end
 
@@ -64,17 +69,31 @@ module Culet
 
       def note(pid)
         paths = File.read("/proc/#{pid}/maps").scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
-        return if paths.none? { |path| path.match?(%r{/(?:libc[.-]|ld-)}) }
+        # The loader maps what is preloaded before what is needed: with libc, all are there.
+        return if paths.none? { |path| path.match?(%r{/libc[.-]}) }
 
-        @mapped[pid] = @mapped[pid].to_a | paths.filter_map { |path| Allocators.of_library(path) } | own_malloc(pid)
+        @mapped[pid] = paths.filter_map { |path| Allocators.of_library(path) } | own_malloc(pid)
       rescue Elf::Invalid, *Processes::GONE_OR_FORBIDDEN
         nil # it has ended; what was seen before stands
       end
 
-      def own_malloc(pid)
+      def became_another?(pid)
         program = File.readlink("/proc/#{pid}/exe")
+        before = @programs[pid]
+        @programs[pid] = program
+        before && before != program
+      rescue *Processes::GONE_OR_FORBIDDEN
+        false
+      end
+
+      def forget(pid)
+        @looks.delete(pid)
+        @mapped.delete(pid)
+      end
+
+      def own_malloc(pid)
         @own_malloc ||= {}
-        @own_malloc[program] ||= Elf.new("/proc/#{pid}/exe").defines?("malloc") ? [OWN] : []
+        @own_malloc[@programs[pid]] ||= Elf.new("/proc/#{pid}/exe").defines?("malloc") ? [OWN] : []
       end
     end
   end
