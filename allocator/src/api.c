@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "culet.h"
 
+#include "bias.h"
 #include "cache.h"
 #include "heap.h"
 #include "large.h"
@@ -120,17 +121,30 @@ static inline void free_block(const char *function, void *block)
     if (CULET_UNLIKELY(claimed & spot.bit))
         culet_misuse(function, (uintptr_t)block);
 
-    if (culet_cache->claim[klass].word == &unit->claimed) {
+    struct culet_cache *cache = culet_cache;
+    if (cache->claim[klass].word == &unit->claimed) {
         if (CULET_UNLIKELY(!(atomic_load_explicit(&unit->live, memory_order_relaxed) & spot.bit)))
             culet_misuse(function, (uintptr_t)block);
         atomic_store_explicit(&unit->claimed, claimed | spot.bit, memory_order_relaxed);
         return;
     }
-    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~spot.bit, memory_order_acq_rel);
+
+    bool owner = culet_bias_enter(cache);
+    uint64_t live;
+    if (CULET_LIKELY(owner)) {
+        live = atomic_load_explicit(&unit->live, memory_order_relaxed);
+        atomic_store_explicit(&unit->live, live & ~spot.bit, memory_order_relaxed);
+    } else {
+        live = atomic_fetch_and_explicit(&unit->live, ~spot.bit, memory_order_acq_rel);
+    }
     if (CULET_UNLIKELY(!(live & spot.bit)))
         culet_misuse(function, (uintptr_t)block);
-    if (live == culet_class_full(c, spot.unit) || live == spot.bit)
-        culet_bin_note(klass, slab, spot.unit);
+    bool slow = live == culet_class_full(c, spot.unit) || live == spot.bit;
+    if (slow)
+        culet_bin_note(klass, slab, spot.unit, owner);
+    culet_bias_leave(cache);
+    if (CULET_UNLIKELY(slow && !owner))
+        culet_bias_visit(cache);
 }
 
 void API(free)(void *block)

@@ -1,5 +1,6 @@
 #include "bin.h"
 
+#include "bias.h"
 #include "lock.h"
 #include "pages.h"
 #include "size_class.h"
@@ -8,6 +9,23 @@
 _Atomic uint64_t culet_nothing;
 
 static struct culet_bin bins[CULET_CLASSES];
+
+/* The heap's owner needs no lock; and lets nobody else in. */
+static bool enter(struct culet_bin *bin)
+{
+    bool owner = culet_bias_enter(culet_cache);
+
+    if (!owner)
+        culet_lock(&bin->lock);
+    return owner;
+}
+
+static void leave(struct culet_bin *bin, bool owner)
+{
+    if (!owner)
+        culet_unlock(&bin->lock);
+    culet_bias_leave(culet_cache);
+}
 
 /* ---- the list of slabs that have a free block [bin lock] ---- */
 
@@ -173,7 +191,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     struct culet_bin *bin = &bins[klass];
     void *block = NULL;
 
-    culet_lock(&bin->lock);
+    bool owner = enter(bin);
     release(bin, cache, klass);
     struct culet_slab *slab = find_slab(bin, klass, false);
     if (CULET_UNLIKELY(!slab)) {
@@ -189,7 +207,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
         atomic_store_explicit(&slab->unit[unit].claimed, got & (got - 1), memory_order_relaxed);
         DEBUG_CHECK(slab);
     }
-    culet_unlock(&bin->lock);
+    leave(bin, owner);
     return block;
 }
 
@@ -199,26 +217,27 @@ void culet_bin_return(struct culet_cache *cache, unsigned klass)
 
     if (!cache->slab[klass])
         return;
-    culet_lock(&bin->lock);
+    bool owner = enter(bin);
     release(bin, cache, klass);
-    culet_unlock(&bin->lock);
+    leave(bin, owner);
 }
 
 void *culet_bin_take(unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
 
-    culet_lock(&bin->lock);
+    bool owner = enter(bin);
     void *block = find_slab(bin, klass, true) ? take_one(bin, klass) : NULL;
-    culet_unlock(&bin->lock);
+    leave(bin, owner);
     return block;
 }
 
-void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit)
+void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool owner)
 {
     struct culet_bin *bin = &bins[klass];
 
-    culet_lock(&bin->lock);
+    if (!owner)
+        culet_lock(&bin->lock);
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
     if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
         update(bin, slab, unit);
@@ -226,7 +245,8 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit)
         if (slab->listed)
             destroy_if_idle(bin, slab);
     }
-    culet_unlock(&bin->lock);
+    if (!owner)
+        culet_unlock(&bin->lock);
 }
 
 /* ---- the whole bin ---- */
@@ -236,7 +256,7 @@ size_t culet_bin_trim(unsigned klass)
     struct culet_bin *bin = &bins[klass];
     size_t returned = 0;
 
-    culet_lock(&bin->lock);
+    bool owner = enter(bin);
     for (struct culet_slab *slab = bin->first, *next; slab; slab = next) {
         next = slab->next;
         if (idle(slab))
@@ -244,7 +264,7 @@ size_t culet_bin_trim(unsigned klass)
         else
             returned += culet_slab_purge(slab);
     }
-    culet_unlock(&bin->lock);
+    leave(bin, owner);
     return returned;
 }
 

@@ -20,8 +20,9 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass);
 /* Takes one block, for a thread that has no cache; NULL when out of memory. */
 void *culet_bin_take(unsigned klass);
 
-/* Takes note that a free changed what a unit offers: it was full, or has no live block left. */
-void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit);
+/* Takes note that a free changed what a unit offers: it was full, or has no live block left.
+ * Between culet_bias_enter, which said whether this thread is the owner, and _leave. */
+void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool owner);
 
 /* Gives back what a cache holds of a class. */
 void culet_bin_return(struct culet_cache *cache, unsigned klass);

@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "bias.h"
 #include "lock.h"
 #include "meta.h"
 
@@ -12,9 +13,9 @@ static pthread_key_t key;
 static bool key_made;
 
 /* The cache that holds nothing, of threads that have not allocated yet... */
-static struct culet_cache none = {.claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+static struct culet_cache none = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
 /* ... and of those that are ending, or could not get one: they take block by block. */
-static struct culet_cache ended = {.claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+static struct culet_cache ended = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
 
 _Thread_local struct culet_cache *culet_cache = &none;
 
@@ -40,8 +41,9 @@ static void thread_ends(void *data)
 {
     struct culet_cache *cache = data;
 
-    culet_cache = &ended;
     give_up(cache);
+    culet_bias_forget(cache);
+    culet_cache = &ended;
     culet_lock(&culet_registry_lock);
     forget(cache);
     culet_unlock(&culet_registry_lock);
@@ -63,6 +65,8 @@ static struct culet_cache *create(void)
         cache->claim[klass].word = &culet_nothing;
         cache->slab[klass] = NULL;
     }
+    atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
+    cache->guest = false;
     culet_lock(&culet_registry_lock);
     cache->prev = NULL;
     cache->next = registry;
@@ -95,6 +99,7 @@ void *culet_cache_refill(unsigned klass)
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_cache == &ended || culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);
+    culet_bias_visit(culet_cache);
     return culet_bin_claim(culet_cache, klass);
 }
 
@@ -102,6 +107,14 @@ void culet_cache_flush(void)
 {
     if (culet_cache != &none && culet_cache != &ended)
         give_up(culet_cache);
+}
+
+void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy))
+{
+    culet_lock(&culet_registry_lock);
+    for (struct culet_cache *cache = registry; cache; cache = cache->next)
+        wait(&cache->busy);
+    culet_unlock(&culet_registry_lock);
 }
 
 size_t culet_cache_count(void)

@@ -33,6 +33,9 @@ void culet_cache_flush(void);
 
 size_t culet_cache_count(void);
 
+/* Calls `wait` for each thread's busy word. */
+void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy));
+
 /* Around fork. `adopt`: the child gives back what the threads that it does not have were holding. */
 extern struct culet_lock culet_registry_lock;
 void culet_cache_adopt(void);

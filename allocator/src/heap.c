@@ -1,5 +1,6 @@
 #include "heap.h"
 
+#include "bias.h"
 #include "cache.h"
 #include "lock.h"
 #include "meta.h"
@@ -21,6 +22,7 @@ static bool forked_alone;
 static void before_fork(void)
 {
     forked_alone = &__libc_single_threaded && __libc_single_threaded;
+    culet_bias_freeze();
     culet_lock(&culet_registry_lock);
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
@@ -35,6 +37,7 @@ static void after_fork_in_parent(void)
     culet_unlock(&culet_pages_lock);
     culet_bin_unlock_all();
     culet_unlock(&culet_registry_lock);
+    culet_bias_unfreeze();
 }
 
 static void after_fork_in_child(void)
@@ -44,6 +47,7 @@ static void after_fork_in_child(void)
     culet_lock_reset(&culet_pages_lock);
     culet_bin_reset_all();
     culet_lock_reset(&culet_registry_lock);
+    culet_bias_reset();
     culet_cache_adopt();
     culet_large_adopt();
     if (!forked_alone)
@@ -58,6 +62,7 @@ static enum culet_state set_up(void)
     culet_cache_setup();
     if (culet_program_dormant())
         return CULET_DORMANT;
+    culet_bias_setup();
     atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     return CULET_EARLY;

@@ -21,6 +21,13 @@ static inline void culet_lock(struct culet_lock *lock)
         culet_lock_wait(lock);
 }
 
+static inline bool culet_lock_try(struct culet_lock *lock)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
 bool culet_lock_forking(void);
 extern _Atomic bool culet_lock_held_for_fork;
 

@@ -33,6 +33,11 @@ bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
 void culet_os_wake(_Atomic uint32_t *word);
 
+/* A full memory barrier on every running thread of the process. culet_os_barrier_setup tells whether the
+ * kernel has it (Linux 4.14; a sandbox may forbid it). */
+bool culet_os_barrier_setup(void);
+void culet_os_barrier(void);
+
 /* Writes to stderr, whole, as far as stderr takes it. */
 void culet_os_say(const char *text, size_t bytes);
 

@@ -13,7 +13,8 @@
  * and then hands them out one by one from the unit's `claimed` word, which nobody else writes. A free,
  * by whichever thread, is one atomic AND on the unit's `live` word: no cache to fill or flush, and the
  * block is there for everybody at once. A block of the very unit that the freeing thread is handing out
- * goes back into its `claimed` word instead, which needs no atomic.
+ * goes back into its `claimed` word instead, which needs no atomic. And while one thread alone uses the heap,
+ * as under Ruby's GVL, the heap is biased towards it and needs neither atomics nor locks at all (bias.h).
  *
  * Block states, by its bit in (live, claimed):
  *     free    (0, 0)   anyone may claim it
@@ -29,8 +30,10 @@
  *     used granules of a segment == granules of its slabs and runs
  *     dirty & used == 0 in a segment                           pages lock
  *
+ * "bin lock" below means: the lock, or being the heap's owner (bias.h).
+ *
  * Locks, in the order in which they may be taken:
- *     registry -> bin (one per size class) -> pages -> meta
+ *     bias -> registry -> bin (one per size class) -> pages -> meta
  */
 #ifndef CULET_TYPES_H
 #define CULET_TYPES_H
@@ -147,6 +150,8 @@ struct culet_claim {
 struct culet_cache {
     struct culet_claim claim[CULET_CLASSES];
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
+    _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
+    bool guest;                             /* shared by threads without a cache of their own */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
 };

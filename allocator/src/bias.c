@@ -1,0 +1,139 @@
+#define _GNU_SOURCE
+#include "bias.h"
+
+#include "lock.h"
+#include "os.h"
+
+#include <sched.h>
+
+/* Visits in a row before a thread is made the owner, at the least and at the most; and what a bias must
+ * have seen to have paid: a visit stands for some fifty frees, ending and beginning for some microseconds. */
+#define STREAK_LEAST 16
+#define STREAK_MOST (1u << 20)
+#define PAYS 64
+
+_Atomic(struct culet_cache *) culet_bias_owner;
+
+static struct culet_lock lock;       /* guards changes of the owner */
+static struct culet_cache changing;  /* the owner while it is being changed: nobody's cache */
+static _Atomic uint32_t guests;      /* threads without a cache that are inside */
+static _Atomic bool possible;        /* the kernel has the barrier */
+
+/* Hints, changed without care. */
+static _Atomic uint32_t needed = STREAK_LEAST;
+static _Atomic(struct culet_cache *) last_visitor;
+static _Atomic uint32_t streak;
+
+void culet_bias_setup(void)
+{
+    atomic_store(&possible, culet_os_barrier_setup());
+}
+
+static void wait_for(_Atomic uint32_t *busy)
+{
+    for (unsigned rounds = 0; atomic_load_explicit(busy, memory_order_acquire); rounds++)
+        if (rounds > 64)
+            sched_yield();
+}
+
+/* [lock] Makes `owner` the owner (or NULL: nobody) once all who are inside by the old rule have left. */
+static void change(struct culet_cache *owner)
+{
+    struct culet_cache *before = atomic_exchange(&culet_bias_owner, &changing);
+
+    culet_os_barrier();
+    if (before) {
+        wait_for(&before->busy);
+    } else {
+        culet_cache_wait_all(wait_for);
+        wait_for(&guests);
+    }
+    atomic_store(&culet_bias_owner, owner);
+}
+
+/* [lock] */
+static void end(void)
+{
+    uint32_t visits = atomic_load_explicit(&streak, memory_order_relaxed);
+    uint32_t asked = atomic_load_explicit(&needed, memory_order_relaxed);
+
+    if (!atomic_load(&culet_bias_owner))
+        return;
+    if (visits < PAYS && asked < STREAK_MOST)
+        asked *= 2;
+    else if (visits >= PAYS && asked > STREAK_LEAST)
+        asked /= 2;
+    atomic_store_explicit(&needed, asked, memory_order_relaxed);
+    change(NULL);
+    atomic_store_explicit(&streak, 0, memory_order_relaxed);
+}
+
+void culet_bias_enter_slow(struct culet_cache *cache)
+{
+    for (;;) {
+        if (cache->guest)
+            atomic_fetch_add(&guests, 1);
+        else
+            atomic_store(&cache->busy, 1);
+        if (!atomic_load(&culet_bias_owner))
+            return;
+        culet_bias_leave(cache);
+        culet_lock(&lock);
+        end();
+        culet_unlock(&lock);
+    }
+}
+
+void culet_bias_leave_slow(void)
+{
+    atomic_fetch_sub(&guests, 1);
+}
+
+void culet_bias_visit(struct culet_cache *cache)
+{
+    if (cache->guest)
+        return;
+    if (atomic_load_explicit(&last_visitor, memory_order_relaxed) != cache) {
+        atomic_store_explicit(&last_visitor, cache, memory_order_relaxed);
+        atomic_store_explicit(&streak, 0, memory_order_relaxed);
+        return;
+    }
+    uint32_t visits = atomic_load_explicit(&streak, memory_order_relaxed) + 1;
+    atomic_store_explicit(&streak, visits, memory_order_relaxed);
+    if (CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, memory_order_relaxed) ||
+                     visits < atomic_load_explicit(&needed, memory_order_relaxed)))
+        return;
+    if (!atomic_load_explicit(&possible, memory_order_relaxed) || !culet_lock_try(&lock))
+        return;
+    if (!atomic_load(&culet_bias_owner)) {
+        change(cache);
+        atomic_store_explicit(&streak, 0, memory_order_relaxed);
+    }
+    culet_unlock(&lock);
+}
+
+void culet_bias_forget(struct culet_cache *cache)
+{
+    culet_lock(&lock);
+    if (atomic_load(&culet_bias_owner) == cache)
+        change(NULL);
+    culet_unlock(&lock);
+}
+
+void culet_bias_freeze(void)
+{
+    culet_lock(&lock);
+    end();
+}
+
+void culet_bias_unfreeze(void)
+{
+    culet_unlock(&lock);
+}
+
+void culet_bias_reset(void)
+{
+    culet_lock_reset(&lock);
+    atomic_store(&guests, 0);
+    culet_bias_setup();
+}

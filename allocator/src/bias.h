@@ -1,0 +1,65 @@
+/* bias.h - while one thread alone uses the heap it needs neither atomics nor locks.
+ *
+ * Under Ruby's GVL one thread at a time allocates and frees, for long stretches: a whole sweep, a time
+ * slice. The heap can be biased towards one thread, its owner. The owner changes live words by plain loads
+ * and stores and leaves the bins' locks alone; everybody else has to end the bias first. Without an owner
+ * the heap is shared: atomics and locks, for all.
+ *
+ * Every use of live words and bins stands between culet_bias_enter and culet_bias_leave. Entering is a
+ * store to the thread's own `busy` word and a load of the owner, in this order, without a fence: the fence
+ * is on the other side. Who wants to change the owner first sets it to &changing, then has the kernel put a
+ * memory barrier on every running thread of the process (membarrier), and then waits until those who got in
+ * before have left. (Asymmetric Dekker locking; as for biased locks in D. Dice, M. Moir, W. Scherer,
+ * "Quickly Reacquirable Locks", 2003.)
+ *
+ * Ending and beginning a bias costs some microseconds, so a thread becomes the owner only after a streak
+ * of slow-path visits of its own, and the streak that is asked for doubles each time a bias was ended
+ * before it had paid. Where the kernel has no membarrier the heap stays shared. */
+#ifndef CULET_BIAS_H
+#define CULET_BIAS_H
+
+#include "cache.h"
+#include "types.h"
+
+extern _Atomic(struct culet_cache *) culet_bias_owner;
+
+/* Once, at set-up and in a forked child: prepares the kernel for the barriers. */
+void culet_bias_setup(void);
+
+/* What entering comes to when there is somebody else's bias, or the thread has no cache. */
+void culet_bias_enter_slow(struct culet_cache *cache);
+void culet_bias_leave_slow(void);
+
+/* Lets the thread in. True when it is the owner: plain updates and no locks then. */
+static inline bool culet_bias_enter(struct culet_cache *cache)
+{
+    atomic_store_explicit(&cache->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    struct culet_cache *owner = atomic_load_explicit(&culet_bias_owner, memory_order_acquire);
+    if (CULET_LIKELY(owner == cache))
+        return true;
+    if (CULET_UNLIKELY(owner || cache->guest))
+        culet_bias_enter_slow(cache);
+    return false;
+}
+
+static inline void culet_bias_leave(struct culet_cache *cache)
+{
+    if (CULET_UNLIKELY(cache->guest))
+        culet_bias_leave_slow();
+    else
+        atomic_store_explicit(&cache->busy, 0, memory_order_release);
+}
+
+/* A visit to a slow path, outside of enter and leave: the thread may become the owner. */
+void culet_bias_visit(struct culet_cache *cache);
+
+/* Ends the bias, if there is one; until culet_bias_unfreeze there will be none. For fork. */
+void culet_bias_freeze(void);
+void culet_bias_unfreeze(void);
+void culet_bias_reset(void);
+
+/* The thread ends. */
+void culet_bias_forget(struct culet_cache *cache);
+
+#endif
