@@ -6,8 +6,13 @@
 log=$1 name=$2
 shift 2
 
+# Programs that are tested must not see the make that runs them.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+began=$(date +%s)
 "$@" >"$log.part" 2>&1
 status=$?
+seconds=$(($(date +%s) - began))
 if [ $status -ne 0 ] && ! grep -q '^not ok ' "$log.part"; then
 	echo "not ok $name: exit status $status" >>"$log.part"
 elif ! grep -Eq '^(not )?ok ' "$log.part"; then
@@ -15,4 +20,4 @@ elif ! grep -Eq '^(not )?ok ' "$log.part"; then
 fi
 mv "$log.part" "$log"
 # In one go, so that runs side by side do not mix their lines.
-{ echo "# $name"; cat "$log"; } | sed -e 's/^/  /' -e '1s/^  //' | cat
+{ echo "# $name ($seconds s)"; cat "$log"; } | sed -e 's/^/  /' -e '1s/^  //' | cat

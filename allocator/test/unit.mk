@@ -37,10 +37,13 @@ DEPS_$(2)-$(3)$(5) := $(TEST_BUILD)/$(3)/$(2)
 RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
 endef
 
+# ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress model failure,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-$(foreach unit,$(UNITS),$(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
+THREADED := bin lock
+$(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
+    $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 
-# Longer ones, with bounds on the work that fit the variant. `model` has one thread: nothing for tsan to see.
+# Longer ones, with bounds on the work that fit the variant.
 # $(call UNIT_LOAD,list,program,variant,suffix,settings)
 define UNIT_LOAD
 $(call UNIT_TEST,$(1),$(2),$(3),,$(4))
