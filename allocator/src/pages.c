@@ -37,17 +37,23 @@ static size_t find(const uint64_t *map, size_t from, bool value)
     return word * 64 + (size_t)__builtin_ctzll(bits);
 }
 
+/* The bits of the word at `from` that belong to a range of `count` bits. Stores how many they are. */
+static uint64_t mask_of(size_t from, size_t count, size_t *here)
+{
+    size_t bit = from % 64;
+
+    *here = 64 - bit < count ? 64 - bit : count;
+    return (*here == 64 ? ~UINT64_C(0) : (UINT64_C(1) << *here) - 1) << bit;
+}
+
 static void fill(uint64_t *map, size_t from, size_t count, bool value)
 {
-    while (count) {
-        size_t bit = from % 64, here = 64 - bit < count ? 64 - bit : count;
-        uint64_t mask = (here == 64 ? ~UINT64_C(0) : ((UINT64_C(1) << here) - 1)) << bit;
+    for (size_t here; count; from += here, count -= here) {
+        uint64_t mask = mask_of(from, count, &here);
         if (value)
             map[from / 64] |= mask;
         else
             map[from / 64] &= ~mask;
-        from += here;
-        count -= here;
     }
 }
 
@@ -55,8 +61,8 @@ static size_t count_bits(const uint64_t *map, size_t from, size_t count)
 {
     size_t bits = 0;
 
-    for (size_t i = find(map, from, true); i < from + count; i = find(map, i + 1, true))
-        bits++;
+    for (size_t here; count; from += here, count -= here)
+        bits += (size_t)__builtin_popcountll(map[from / 64] & mask_of(from, count, &here));
     return bits;
 }
 
@@ -218,17 +224,27 @@ static bool has_spare(uint32_t except)
     return false;
 }
 
+/* `dirty` as in culet_pages_put: a mask of the first 64 granules; the others all are. */
+static void mark_dirty(struct culet_segment *s, size_t from, size_t granules, uint64_t dirty)
+{
+    size_t first = granules < 64 ? granules : 64;
+
+    fill(s->dirty, from, granules, true);
+    figures.dirty += granules;
+    for (size_t i = 0; dirty != ~UINT64_C(0) && i < first; i++)
+        if (!(dirty >> i & 1)) {
+            fill(s->dirty, from + i, 1, false);
+            figures.dirty--;
+        }
+}
+
 void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty)
 {
     struct culet_segment *s = segments[segment];
     size_t from = (start - s->base) >> CULET_GRANULE_SHIFT;
 
     fill(s->used, from, granules, false);
-    for (size_t i = 0; i < granules; i++)
-        if (i >= 64 || dirty >> i & 1) {
-            fill(s->dirty, from + i, 1, true);
-            figures.dirty++;
-        }
+    mark_dirty(s, from, granules, dirty);
     s->free += (uint32_t)granules;
     figures.free += granules;
     figures.used -= granules;
