@@ -8,6 +8,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef CULET_PREFIXED /* linked in, not preloaded: there is nothing to decide */
+
+bool culet_program_dormant(void)
+{
+    return false;
+}
+
+bool culet_program_mark(void)
+{
+    return true;
+}
+
+#else
+
 #define LIBRARY "libculet.so"
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
@@ -71,19 +85,6 @@ static void read_environment(struct wishes *wishes)
     errno = saved;
 }
 
-#ifdef CULET_PREFIXED /* linked in, not preloaded: there is nothing to decide */
-
-bool culet_program_dormant(void)
-{
-    return false;
-}
-
-bool culet_program_mark(void)
-{
-    return true;
-}
-
-#else
 
 bool culet_program_dormant(void)
 {
