@@ -109,3 +109,17 @@ $(eval $(call PROGRAM,TESTS,shape))
 TESTS += real
 DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
 RUN_real := sh test/programs/real.sh $(PRELOAD)
+
+# ---- the same on a library that checks its invariants as it goes: only in `make test-all` ----
+
+DEBUG_PRELOAD := $(abspath $(TEST_BUILD))/debug-preload/libculet.so
+$(DEBUG_PRELOAD): $(SOURCES) $(HEADERS) test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O1 -DCULET_DEBUG -shared -Wl,-soname,libculet.so -Wl,-z,now -Wl,-z,initfirst -o $@ $(SOURCES) -ldl
+
+define DEBUG_RUN
+LONG_TESTS += $(1)-checked
+DEPS_$(1)-checked := $(DEPS_$(1)) $(DEBUG_PRELOAD)
+RUN_$(1)-checked := $(subst $(PRELOAD),$(DEBUG_PRELOAD),$(RUN_$(1)))
+endef
+$(foreach name,api cxx fork fork_handlers conditions real,$(eval $(call DEBUG_RUN,$(name))))
