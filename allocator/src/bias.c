@@ -4,8 +4,6 @@
 #include "lock.h"
 #include "os.h"
 
-#include <sched.h>
-
 /* Visits in a row before a thread is made the owner, at the least and at the most; and what a bias must
  * have seen to have paid: a visit stands for some fifty frees, ending and beginning for some microseconds. */
 #define STREAK_LEAST 16
@@ -31,9 +29,10 @@ void culet_bias_setup(void)
 
 static void wait_for(_Atomic uint32_t *busy)
 {
+    /* Yielding is no use to a real-time thread that shares its processor with the one it waits for. */
     for (unsigned rounds = 0; atomic_load_explicit(busy, memory_order_acquire); rounds++)
         if (rounds > 64)
-            sched_yield();
+            culet_os_pause(rounds > 1024 ? 100 : 0);
 }
 
 /* [lock] Makes `owner` the owner (or NULL: nobody) once all who are inside by the old rule have left. */
@@ -41,14 +40,19 @@ static void change(struct culet_cache *owner)
 {
     struct culet_cache *before = atomic_exchange(&culet_bias_owner, &changing);
 
-    culet_os_barrier();
+    if (CULET_UNLIKELY(!culet_os_barrier())) {
+        /* A sandbox begun since has taken it away. No bias from now on; to end this one, wait far longer than
+         * any processor holds a store back. */
+        atomic_store(&possible, false);
+        culet_os_pause(10000);
+    }
     if (before) {
         wait_for(&before->busy);
     } else {
         culet_cache_wait_all(wait_for);
         wait_for(&guests);
     }
-    atomic_store(&culet_bias_owner, owner);
+    atomic_store(&culet_bias_owner, atomic_load(&possible) ? owner : NULL);
 }
 
 /* [lock] */

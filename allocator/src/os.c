@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef CULET_TEST
@@ -127,10 +129,24 @@ bool culet_os_barrier_setup(void)
     return done;
 }
 
-void culet_os_barrier(void)
+bool culet_os_barrier(void)
 {
     int saved = errno;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+
+    errno = saved;
+    return done;
+}
+
+void culet_os_pause(unsigned microseconds)
+{
+    struct timespec time = {.tv_nsec = microseconds * 1000L};
+    int saved = errno;
+
+    if (microseconds)
+        syscall(SYS_nanosleep, &time, NULL);
+    else
+        sched_yield();
     errno = saved;
 }
 

@@ -36,7 +36,10 @@ void culet_os_wake(_Atomic uint32_t *word);
 /* A full memory barrier on every running thread of the process. culet_os_barrier_setup tells whether the
  * kernel has it (Linux 4.14; a sandbox may forbid it). */
 bool culet_os_barrier_setup(void);
-void culet_os_barrier(void);
+bool culet_os_barrier(void);
+
+/* Lets others run: yields the processor, or sleeps for so many microseconds. */
+void culet_os_pause(unsigned microseconds);
 
 /* Writes to stderr, whole, as far as stderr takes it. */
 void culet_os_say(const char *text, size_t bytes);
