@@ -160,6 +160,8 @@ TEST(a_huge_block_grows_by_moving_pages)
         void *wall = culet_malloc(bytes); /* so that it cannot always grow where it is */
         unsigned char *grown = culet_realloc(block, bytes * 2);
         CHECK(grown, "no memory");
+        if (grown != block)
+            CHECK(!owner_of(block) && culet_pagemap_grave((uintptr_t)block).present, "the old address is still a block");
         check_pattern(grown, bytes, 3);
         check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is the kernel's zeros */
         CHECK(culet_malloc_usable_size(grown) >= bytes * 2, "%zu usable", culet_malloc_usable_size(grown));
@@ -305,6 +307,44 @@ TEST(a_refused_growth_leaves_the_block_whole)
             culet_heap_check();
         }
     CHECK_EQUAL(culet_large_figures().huge + culet_large_figures().runs, 0);
+}
+
+TEST(a_shrinking_realloc_does_not_need_memory)
+{
+    static const size_t from[] = {30000, 900000, 3 << 20}, to[] = {3, 500, 31000, 40000, CULET_RUN_MAX};
+
+    culet_free(culet_malloc(1));
+    for (unsigned f = 0; f < 3; f++)
+        for (unsigned t = 0; t < 5 && to[t] < from[f]; t++) {
+            unsigned char *block = culet_malloc(from[f]), *shrunk;
+            CHECK(block, "no memory");
+            write_pattern(block, from[f], 6);
+            culet_os_refuse = resident_refuse_all;
+            shrunk = culet_realloc(block, to[t]);
+            culet_os_refuse = NULL;
+            CHECK(shrunk, "%zu bytes could not shrink to %zu", from[f], to[t]);
+            check_pattern(shrunk, to[t], 6);
+            culet_free(shrunk);
+            culet_heap_check();
+        }
+    CHECK_EQUAL(culet_large_figures().huge + culet_large_figures().runs, 0);
+}
+
+/* The block itself can be had, the pagemap's leaf for its address cannot. */
+TEST(a_huge_block_without_a_place_in_the_pagemap_is_given_back)
+{
+    culet_free(culet_malloc(1));
+    for (unsigned i = 0; i < 20; i++) {
+        size_t before = address_space(), bytes = ((size_t)300 + 300 * i) << 20;
+        refuse_in = 2;
+        culet_os_refuse = refuse_one;
+        void *block = culet_malloc(bytes);
+        culet_os_refuse = NULL;
+        if (!block)
+            CHECK(address_space() <= before + (1 << 20), "%zu bytes of address space are lost", address_space() - before);
+        culet_free(block);
+    }
+    CHECK_EQUAL(culet_large_figures().huge, 0);
 }
 
 CHECK_MAIN

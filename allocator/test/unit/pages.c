@@ -2,6 +2,7 @@
 #include "pages.h"
 #include "check.h"
 #include "lock.h"
+#include "meta.h"
 #include "resident.h"
 
 #define RUNS 600
@@ -252,6 +253,11 @@ TEST(refused_memory_changes_nothing)
     while (got < 5 && get(&run[got], 256, CULET_GRANULE))
         got++;
     CHECK_EQUAL(got, 4); /* the rest of the first segment */
+    check_figures();
+    /* The descriptor of a segment that could not be had is not lost, however often it is tried. */
+    for (unsigned i = 0; i < 2000; i++)
+        CHECK(!get(&run[4], 256, CULET_GRANULE), "a segment out of nothing");
+    CHECK(culet_meta_get(CULET_META_SEGMENT), "the descriptors are used up");
     check_figures();
     culet_os_refuse = NULL;
     CHECK(get(&run[4], 256, CULET_GRANULE), "no memory");

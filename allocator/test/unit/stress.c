@@ -1,11 +1,13 @@
 /* Many threads, all functions, blocks handed from thread to thread, threads that come and go. Contents are
  * checked on the way; at the end everything is free and the books are right.
  * STRESS_SCALE (1 by default) multiplies the work; the numbers drawn are the same on every machine. */
+#include "cache.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #define THREADS 6
 #define HELD 400
@@ -286,6 +288,53 @@ TEST(threads_meet_in_one_class)
     for (unsigned i = 0; i < 64; i++)
         culet_free(slot[i]);
     check_empty();
+}
+
+/* One gives back the rest of its unit while another frees the unit's other blocks: both change one word. */
+#define HALF 32
+static _Atomic(void *) handed[HALF];
+static _Atomic unsigned rounds_made, rounds_freed;
+
+static void *free_handed(void *data)
+{
+    unsigned rounds = *(unsigned *)data;
+
+    for (unsigned round = 1; round <= rounds; round++) {
+        while (atomic_load(&rounds_made) < round)
+            sched_yield();
+        for (unsigned i = 0; i < HALF; i++)
+            culet_free(atomic_load(&handed[i]));
+        atomic_store(&rounds_freed, round);
+    }
+    return NULL;
+}
+
+TEST(a_claim_ends_while_another_thread_frees)
+{
+    unsigned rounds = 20000 * scale();
+    struct culet_figures figures;
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, free_handed, &rounds) == 0, "no thread");
+    for (unsigned round = 1; round <= rounds; round++) {
+        for (unsigned i = 0; i < HALF; i++) {
+            void *block = culet_malloc(64);
+            CHECK(block, "no memory");
+            atomic_store(&handed[i], block);
+        }
+        atomic_store(&rounds_made, round);
+        culet_cache_flush();
+        while (atomic_load(&rounds_freed) < round)
+            sched_yield();
+    }
+    pthread_join(thread, NULL);
+    culet_cache_flush();
+    culet_heap_check();
+    culet_heap_figures(&figures);
+    CHECK_EQUAL(figures.used_bytes, 0);
+    culet_malloc_trim(0);
+    culet_heap_figures(&figures);
+    CHECK_EQUAL(figures.pages.used, 0);
 }
 
 CHECK_MAIN
