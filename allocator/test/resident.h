@@ -5,10 +5,10 @@
 #include "check.h"
 #include "os.h"
 
-/* Resident bytes among the kernel pages that lie wholly inside the range. */
+/* Resident bytes among the kernel's pages (the real ones, see pagesize.c) that lie wholly inside the range. */
 static inline size_t resident_bytes(uintptr_t start, size_t bytes)
 {
-    size_t page = culet_os_page(), resident = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), resident = 0;
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
     unsigned char vector[64];
 

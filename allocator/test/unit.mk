@@ -64,6 +64,20 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS
 $(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,failure,$(variant))))
 $(eval $(call UNIT_LOAD,LONG_TESTS,failure,tsan))
 
+# The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
+$(TEST_BUILD)/pages/%: test/unit/%.c test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(VARIANT_debug) -Wl,--wrap=getauxval,--wrap=mmap -o $@ $< test/pagesize.c $(TEST_BUILD)/debug/libculet.a -ldl
+
+# $(call PAGE_TEST,program,bytes)
+define PAGE_TEST
+TESTS += $(1)-page-$(2)
+DEPS_$(1)-page-$(2) := $(TEST_BUILD)/pages/$(1)
+RUN_$(1)-page-$(2) := env CHECK_PAGE=$(2) $(TEST_BUILD)/pages/$(1)
+endef
+$(foreach unit,pages slab bin large trim figures model stress,$(foreach bytes,16384 65536,\
+    $(eval $(call PAGE_TEST,$(unit),$(bytes)))))
+
 # Real limits, with the real library preloaded.
 $(TEST_BUILD)/limits: test/limits.c $(CHECK_HEADER) test/unit.mk
 	@mkdir -p $(@D)

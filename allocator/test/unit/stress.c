@@ -293,7 +293,7 @@ TEST(threads_meet_in_one_class)
 /* One gives back the rest of its unit while another frees the unit's other blocks: both change one word. */
 #define HALF 32
 static _Atomic(void *) handed[HALF];
-static _Atomic unsigned rounds_made, rounds_freed;
+static _Atomic unsigned rounds_made, rounds_freed, freed_now;
 
 static void *free_handed(void *data)
 {
@@ -302,8 +302,10 @@ static void *free_handed(void *data)
     for (unsigned round = 1; round <= rounds; round++) {
         while (atomic_load(&rounds_made) < round)
             sched_yield();
-        for (unsigned i = 0; i < HALF; i++)
+        for (unsigned i = 0; i < HALF; i++) {
             culet_free(atomic_load(&handed[i]));
+            atomic_store_explicit(&freed_now, i + 1, memory_order_relaxed);
+        }
         atomic_store(&rounds_freed, round);
     }
     return NULL;
@@ -311,7 +313,7 @@ static void *free_handed(void *data)
 
 TEST(a_claim_ends_while_another_thread_frees)
 {
-    unsigned rounds = 20000 * scale();
+    unsigned rounds = 20000 * scale(), spins = 0;
     struct culet_figures figures;
     pthread_t thread;
 
@@ -322,7 +324,13 @@ TEST(a_claim_ends_while_another_thread_frees)
             CHECK(block, "no memory");
             atomic_store(&handed[i], block);
         }
+        atomic_store(&freed_now, 0);
         atomic_store(&rounds_made, round);
+        /* Into the midst of the frees, each time at another place. */
+        while (atomic_load_explicit(&freed_now, memory_order_relaxed) < 1 + round % (HALF - 1) &&
+               atomic_load_explicit(&rounds_freed, memory_order_relaxed) < round)
+            if (++spins % 4096 == 0)
+                sched_yield();
         culet_cache_flush();
         while (atomic_load(&rounds_freed) < round)
             sched_yield();
