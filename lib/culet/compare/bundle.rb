@@ -6,6 +6,7 @@ require "open3"
 require "rbconfig"
 require_relative "child"
 require_relative "exclusion"
+require_relative "tool"
 
 module Culet
   module Compare
@@ -96,29 +97,9 @@ module Culet
       def bundle_install(&check)
         base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
         full = base.merge(environment).compact
-        reader, writer = IO.pipe
-        pid = Process.spawn(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2", unsetenv_others: true,
-                            pgroup: true, chdir: directory, in: File::NULL, out: writer, err: writer)
-        writer.close
-        await(pid, reader, &check)
-      ensure
-        reader&.close
-      end
-
-      def await(pid, reader)
-        output = Thread.new { reader.read }
-        waiter = Process.detach(pid)
-        (INSTALL_SECONDS * 10).times do
-          return [output.value, waiter.value.success?] if waiter.join(0.1)
-
-          yield if block_given?
-        end
-        ["bundle install did not end within #{INSTALL_SECONDS} seconds", false]
-      ensure
-        if waiter&.alive?
-          Process.kill("KILL", -pid)
-          waiter.join
-        end
+        text, status = Tool.run(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2", unsetenv_others: true,
+                                chdir: directory, seconds: INSTALL_SECONDS, &check)
+        status ? [text, status.success?] : ["bundle install did not end within #{INSTALL_SECONDS} seconds", false]
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "open3"
 require_relative "exclusion"
+require_relative "tool"
 
 module Culet
   module Compare
@@ -40,30 +41,14 @@ module Culet
       # @return [Figures]
       # @raise [Exclusion] when wrk fails, or too many requests do
       def run(&block)
-        reader, writer = IO.pipe
-        pid = Process.spawn("wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT, @target.to_s,
-                            pgroup: true, in: File::NULL, out: writer, err: writer)
-        writer.close
-        figures(*finish(pid, reader, &block))
+        output, status = Tool.run("wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
+                                  @target.to_s, &block)
+        figures(status, output)
       rescue Errno::ENOENT
         raise Exclusion.new("there is no load generator", remedy: "install the Debian package wrk, e.g. `apt-get install wrk`")
-      ensure
-        [reader, writer].compact.each { |io| io.close unless io.closed? }
       end
 
       private
-
-      def finish(pid, reader)
-        output = Thread.new { reader.read }
-        waiter = Process.detach(pid)
-        yield until waiter.join(0.05)
-        [waiter.value, output.value]
-      ensure
-        if waiter&.alive?
-          Process.kill("KILL", -pid)
-          waiter.join
-        end
-      end
 
       def figures(status, output)
         numbers = output[/^culet ([\d ]+)$/, 1]&.split&.map(&:to_i)
