@@ -21,7 +21,7 @@ SKIPPED = %r{/cmd/|/ext/|/windows|/ws-for-case|/lc/|did_you_mean/(experimental|v
              rdoc/generator/|/commands/(mirror|rdoc)|/templates/|_test|/test|bundled_gems}x
 
 library = RbConfig::CONFIG.fetch("rubylibdir")
-$LOAD_PATH.concat(Gem::Specification.stubs.select { |stub| %w[csv rexml racc rdoc].include?(stub.name) }
+$LOAD_PATH.concat(Gem::Specification.stubs.select { |found| %w[csv rexml racc rdoc].include?(found.name) }
                                     .flat_map(&:full_require_paths))
 files = TREES.flat_map { |tree| Dir[File.join(library, "{#{tree}.rb,#{tree}/**/*.rb}")] }.uniq.sort
              .grep_v(SKIPPED)

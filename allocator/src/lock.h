@@ -39,7 +39,8 @@ static inline void culet_unlock(struct culet_lock *lock)
         culet_lock_wake(lock);
 }
 
-/* Before the forking thread gives the locks back (in the parent), or makes them anew (in the child). */
+/* Begin: the calling thread holds all locks and will fork. End: before it gives them back (in the parent) or
+ * makes them anew (in the child). */
 void culet_lock_fork_begin(void);
 void culet_lock_fork_end(void);
 

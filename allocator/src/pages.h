@@ -1,7 +1,7 @@
 /* pages.h - the page heap: runs of granules out of segments, lowest address first, and what it keeps.
  *
- * Freed granules stay resident ("dirty") until there are more of them than culet_pages_keep() allows, or
- * until a trim: then they go back to the kernel. A segment without a used granule is unmapped unless it is
+ * Freed granules stay resident ("dirty") until there are more of them than KEEP_LEAST and KEEP_SHARE (pages.c)
+ * allow, or until a trim: then they go back to the kernel. A segment without a used granule is unmapped unless it is
  * the only spare one. */
 #ifndef CULET_PAGES_H
 #define CULET_PAGES_H
