@@ -1,6 +1,6 @@
 /* culet.h - what libculet.so exports.
  *
- * The allocation functions of libc, with libc's behaviour as glibc 2.36 has it, and the three below.
+ * The allocation functions of libc, with libc's behaviour as glibc 2.36 has it, and the two at the end.
  * When CULET_PREFIXED is defined the library carries them as culet_malloc, culet_free and so on, beside
  * the C library's own: this is how the tests run under the sanitizers. */
 #ifndef CULET_H
