@@ -13,6 +13,9 @@
 _Atomic uint8_t culet_heap_state_now;
 static struct culet_lock setup_lock;
 
+/* [pages lock] What culet_figures tells of forks, and of pages returned from inside slabs. */
+static size_t forks, slab_purged_bytes, slab_purges;
+
 /* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
 
 /* glibc 2.32 and later tells whether the process has one thread only. */
@@ -27,6 +30,7 @@ static void before_fork(void)
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
     culet_lock(&culet_meta_lock);
+    forks++;
     culet_lock_fork_begin();
 }
 
@@ -101,6 +105,8 @@ size_t culet_heap_trim(size_t keep_bytes)
         returned += culet_bin_trim(klass);
 
     culet_lock(&culet_pages_lock);
+    slab_purged_bytes += returned;
+    slab_purges += returned != 0;
     culet_pages_purge(keep_bytes >> CULET_GRANULE_SHIFT);
     returned += culet_pages_figures().purged_bytes - before;
     culet_unlock(&culet_pages_lock);
@@ -114,6 +120,9 @@ void culet_heap_figures(struct culet_figures *figures)
     figures->large = culet_large_figures();
     culet_lock(&culet_pages_lock);
     figures->pages = culet_pages_figures();
+    figures->returned_bytes = figures->pages.purged_bytes + slab_purged_bytes;
+    figures->purges = figures->pages.purges + slab_purges;
+    figures->forks = forks;
     culet_unlock(&culet_pages_lock);
     figures->meta_bytes = culet_meta_bytes();
     figures->threads = culet_cache_count();

@@ -33,6 +33,9 @@ struct culet_figures {
     size_t used_bytes;   /* in the program's hands, whole blocks */
     size_t cached_bytes; /* claimed by threads */
     size_t mapped_bytes; /* segments and huge blocks */
+    size_t returned_bytes; /* given back to the kernel since the start, by the page heap and from inside slabs */
+    size_t purges;         /* times that something was */
+    size_t forks;          /* forks, of this process and of those it was forked from */
 };
 void culet_heap_figures(struct culet_figures *figures);
 

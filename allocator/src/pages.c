@@ -121,6 +121,7 @@ static void drop_segment(uint32_t index)
     figures.free -= CULET_SEGMENT_GRANULES;
     figures.dirty -= dirty;
     figures.purged_bytes += dirty * CULET_GRANULE;
+    figures.purges += dirty != 0;
     culet_meta_put(CULET_META_SEGMENT, s);
     segments[index] = NULL;
     longest[index] = 0;
@@ -310,6 +311,7 @@ size_t culet_pages_purge(size_t target)
         }
     }
     figures.purged_bytes += returned;
+    figures.purges += returned != 0;
     refused = figures.dirty > target ? figures.dirty : 0;
     return returned;
 }

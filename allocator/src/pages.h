@@ -16,6 +16,7 @@ struct culet_pages_figures {
     size_t free;  /* granules, resident or not */
     size_t dirty; /* of the free ones, those that may be resident */
     size_t purged_bytes; /* given back since the start */
+    size_t purges;       /* times that something was */
 };
 
 /* All of these expect the pages lock to be held.
