@@ -10,6 +10,7 @@
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
+#include "scavenger.h"
 #include "slab.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
     } else {
         block = NULL;
     }
+    culet_scavenger_offer();
     return block ? block : out_of_memory();
 }
 

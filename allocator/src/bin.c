@@ -1,5 +1,6 @@
 #include "bin.h"
 
+#include "bell.h"
 #include "bias.h"
 #include "lock.h"
 #include "pages.h"
@@ -35,7 +36,10 @@ static void enlist(struct culet_bin *bin, struct culet_slab *slab)
     slab->next = bin->first;
     if (bin->first)
         bin->first->prev = slab;
+    else
+        bin->last = slab;
     bin->first = slab;
+    bin->listed++;
     slab->listed = true;
 }
 
@@ -47,7 +51,70 @@ static void unlist(struct culet_bin *bin, struct culet_slab *slab)
         bin->first = slab->next;
     if (slab->next)
         slab->next->prev = slab->prev;
+    else
+        bin->last = slab->prev;
+    bin->listed--;
     slab->listed = false;
+}
+
+static void move_to_end(struct culet_bin *bin, struct culet_slab *slab)
+{
+    if (!slab->next)
+        return;
+    unlist(bin, slab);
+    slab->prev = bin->last;
+    slab->next = NULL;
+    if (bin->last)
+        bin->last->next = slab;
+    else
+        bin->first = slab;
+    bin->last = slab;
+    bin->listed++;
+    slab->listed = true;
+}
+
+/* ---- empty units: how many there are, and how many of them have stayed so [bin lock] ---- */
+
+static uint32_t get(_Atomic uint32_t *figure)
+{
+    return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+static void set(_Atomic uint32_t *figure, uint32_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static uint32_t resident_empties(struct culet_bin *bin)
+{
+    return get(&bin->empties) - get(&bin->clean);
+}
+
+static void add_empties(struct culet_bin *bin, uint32_t units)
+{
+    set(&bin->empties, get(&bin->empties) + units);
+    if (resident_empties(bin) >= CULET_BIN_IDLE)
+        culet_bell_ring();
+}
+
+/* Which of the empty units were taken, resident or clean ones, is not known: the resident ones are offered
+ * first. */
+static void remove_empties(struct culet_bin *bin, uint32_t units)
+{
+    uint32_t left = get(&bin->empties) - units;
+
+    set(&bin->empties, left);
+    if (get(&bin->clean) > left)
+        set(&bin->clean, left);
+    if (resident_empties(bin) < get(&bin->least))
+        set(&bin->least, resident_empties(bin));
+}
+
+static void add_clean(struct culet_bin *bin, size_t units)
+{
+    uint32_t resident = resident_empties(bin);
+
+    set(&bin->clean, get(&bin->clean) + (units < resident ? (uint32_t)units : resident));
 }
 
 /* Whether nothing of the slab is used or held by anybody. */
@@ -60,6 +127,7 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
 {
     unlist(bin, slab);
     bin->slabs--;
+    remove_empties(bin, culet_slab_class(slab)->last + 1u);
     culet_slab_destroy(slab);
 }
 
@@ -83,10 +151,13 @@ static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit
         slab->available &= (uint16_t)~bit;
     else
         slab->available |= bit;
-    if (live == 0)
-        slab->empty |= bit;
-    else
-        slab->empty &= (uint16_t)~bit;
+    if ((live == 0) != ((slab->empty & bit) != 0)) {
+        slab->empty ^= bit;
+        if (live == 0)
+            add_empties(bin, 1);
+        else
+            remove_empties(bin, 1);
+    }
     if (slab->available && !slab->listed)
         enlist(bin, slab);
     else if (!slab->available && slab->listed)
@@ -104,17 +175,28 @@ static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool 
     if (slab) {
         enlist(bin, slab);
         bin->slabs++;
+        add_empties(bin, culet_slab_class(slab)->last + 1u);
+        if (!slab->dirty)
+            add_clean(bin, culet_slab_class(slab)->last + 1u);
     }
     return slab;
 }
 
-/* Takes `wanted` of the free bits of a unit; returns those it got. */
-static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted)
+/* Makes the free ones of `wanted` live; returns those it got. */
+static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool owner)
 {
-    uint64_t before = atomic_fetch_or_explicit(&slab->unit[unit].live, wanted, memory_order_acq_rel);
+    _Atomic uint64_t *live = &slab->unit[unit].live;
+    uint64_t before;
 
-    slab->dirty |= culet_slab_granules(slab, unit);
-    update(bin, slab, unit);
+    slab->dirty |= culet_slab_granules(culet_slab_class(slab), unit);
+    if (CULET_LIKELY(owner)) {
+        before = atomic_load_explicit(live, memory_order_relaxed);
+        atomic_store_explicit(live, before | wanted, memory_order_relaxed);
+    } else {
+        before = atomic_fetch_or_explicit(live, wanted, memory_order_acq_rel);
+    }
+    if (slab->available >> unit & 1)
+        update(bin, slab, unit);
     return wanted & ~before;
 }
 
@@ -144,6 +226,46 @@ static void check_masks(struct culet_slab *slab)
 #define DEBUG_CHECK(slab) ((void)0)
 #endif
 
+/* ---- recent units [bin lock] ---- */
+
+static void remember(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
+{
+    bin->recent[bin->recents++] = (uintptr_t)slab | unit;
+}
+
+static struct culet_slab *slab_of(uintptr_t recent, unsigned *unit)
+{
+    *unit = (unsigned)(recent % CULET_UNITS);
+    return (struct culet_slab *)(recent - *unit);
+}
+
+/* The last remembered unit that still has a free block and is nobody's claim; NULL when there is none. The slab may
+ * be gone since, and its descriptor serve another class; while it serves ours it stays, since we hold the lock. */
+static struct culet_slab *recall(struct culet_bin *bin, unsigned klass, unsigned *unit)
+{
+    while (bin->recents) {
+        struct culet_slab *slab = slab_of(bin->recent[--bin->recents], unit);
+        if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) != klass || slab->claims >> *unit & 1)
+            continue;
+        uint64_t live = atomic_load_explicit(&slab->unit[*unit].live, memory_order_relaxed);
+        if (live != culet_class_full(&culet_classes[klass], *unit))
+            return slab;
+    }
+    return NULL;
+}
+
+/* Has the slabs offer what is remembered. */
+static void announce(struct culet_bin *bin)
+{
+    unsigned unit;
+
+    while (bin->recents) {
+        struct culet_slab *slab = slab_of(bin->recent[--bin->recents], &unit);
+        if (&bins[atomic_load_explicit(&slab->owner.klass, memory_order_relaxed)] == bin)
+            update(bin, slab, unit);
+    }
+}
+
 /* ---- claims ---- */
 
 static unsigned unit_of(const struct culet_claim *claim, const struct culet_slab *slab)
@@ -160,28 +282,49 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
         return;
     unsigned unit = unit_of(claim, slab);
     uint64_t rest = atomic_load_explicit(claim->word, memory_order_relaxed);
-    atomic_store_explicit(claim->word, 0, memory_order_relaxed);
     claim->word = &culet_nothing;
     cache->slab[klass] = NULL;
     slab->claims &= (uint16_t) ~(1u << unit);
-    if (rest)
+    if (rest) {
+        atomic_store_explicit(&slab->unit[unit].claimed, 0, memory_order_relaxed);
         atomic_fetch_and_explicit(&slab->unit[unit].live, ~rest, memory_order_acq_rel);
-    update(bin, slab, unit);
+        update(bin, slab, unit);
+    }
     if (slab->listed)
         destroy_if_idle(bin, slab);
 }
 
-/* One block from any unit that has one, a claimed one too; NULL when there is none. */
-static void *take_one(struct culet_bin *bin, unsigned klass)
+/* Claims a unit for the cache and takes one of its blocks. */
+static void *claim_unit(struct culet_cache *cache, unsigned klass, struct culet_slab *slab, unsigned unit, uint64_t got)
 {
-    struct culet_slab *slab = bin->first;
-    if (!slab)
-        return NULL;
+    slab->claims |= (uint16_t)(1u << unit);
+    cache->slab[klass] = slab;
+    cache->claim[klass].word = &slab->unit[unit].claimed;
+    cache->claim[klass].base = (uintptr_t)block_of(slab, unit, 0);
+    atomic_store_explicit(&slab->unit[unit].claimed, got & (got - 1), memory_order_relaxed);
+    return block_of(slab, unit, (unsigned)__builtin_ctzll(got));
+}
 
-    unsigned unit = (unsigned)__builtin_ctz(slab->available);
-    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
-    uint64_t free = culet_class_full(&culet_classes[klass], unit) & ~live;
-    take_bits(bin, slab, unit, free & -free);
+/* One block from any unit that has one, a claimed one too; NULL when there is none. */
+static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
+{
+    unsigned unit;
+    struct culet_slab *slab = recall(bin, klass, &unit);
+    bool recalled = slab;
+
+    if (!recalled) {
+        slab = bin->first;
+        if (!slab)
+            return NULL;
+        unit = (unsigned)__builtin_ctz(slab->available);
+    }
+    const struct culet_class *c = &culet_classes[klass];
+    uint64_t free = culet_class_full(c, unit) & ~atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
+    take_bits(bin, slab, unit, free & -free, owner);
+    /* Looked at again: who freed another block of it meanwhile saw no need for a note. */
+    if (recalled && !(slab->available >> unit & 1) &&
+        atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed) != culet_class_full(c, unit))
+        remember(bin, slab, unit);
     DEBUG_CHECK(slab);
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
@@ -190,21 +333,32 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
     void *block = NULL;
+    unsigned unit;
 
     bool owner = enter(bin);
+    struct culet_slab *slab = recall(bin, klass, &unit);
+    if (slab) {
+        const struct culet_class *c = &culet_classes[klass];
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(c, unit), owner);
+        if (got & (got - 1) || !cache->slab[klass]) {
+            release(bin, cache, klass);
+            block = claim_unit(cache, klass, slab, unit, got);
+        } else {
+            /* For a single block the unit is not worth claiming. */
+            block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
+        }
+        DEBUG_CHECK(slab);
+        leave(bin, owner);
+        return block;
+    }
     release(bin, cache, klass);
-    struct culet_slab *slab = find_slab(bin, klass, false);
+    slab = find_slab(bin, klass, false);
     if (CULET_UNLIKELY(!slab)) {
-        block = take_one(bin, klass);
+        block = take_one(bin, klass, owner);
     } else {
-        unsigned unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
-        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit));
-        slab->claims |= (uint16_t)(1u << unit);
-        cache->slab[klass] = slab;
-        cache->claim[klass].word = &slab->unit[unit].claimed;
-        cache->claim[klass].base = (uintptr_t)block_of(slab, unit, 0);
-        block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
-        atomic_store_explicit(&slab->unit[unit].claimed, got & (got - 1), memory_order_relaxed);
+        unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
+        block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
     }
     leave(bin, owner);
@@ -227,7 +381,9 @@ void *culet_bin_take(unsigned klass)
     struct culet_bin *bin = &bins[klass];
 
     bool owner = enter(bin);
-    void *block = find_slab(bin, klass, true) ? take_one(bin, klass) : NULL;
+    void *block = take_one(bin, klass, owner);
+    if (!block && find_slab(bin, klass, true))
+        block = take_one(bin, klass, owner);
     leave(bin, owner);
     return block;
 }
@@ -240,10 +396,16 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
         culet_lock(&bin->lock);
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
     if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
-        update(bin, slab, unit);
-        DEBUG_CHECK(slab);
-        if (slab->listed)
-            destroy_if_idle(bin, slab);
+        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire);
+        if (live && bin->recents < CULET_RECENT && !((slab->available | slab->claims) >> unit & 1)) {
+            remember(bin, slab, unit);
+            DEBUG_CHECK(slab);
+        } else {
+            update(bin, slab, unit);
+            DEBUG_CHECK(slab);
+            if (slab->listed)
+                destroy_if_idle(bin, slab);
+        }
     }
     if (!owner)
         culet_unlock(&bin->lock);
@@ -251,21 +413,61 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
 
 /* ---- the whole bin ---- */
 
-size_t culet_bin_trim(unsigned klass)
+/* Returns what the first of the listed slabs has to return, and puts it last. */
+static size_t purge_first(struct culet_bin *bin)
+{
+    struct culet_slab *slab = bin->first;
+    size_t unit_bytes = (size_t)culet_slab_class(slab)->size << culet_slab_class(slab)->unit_shift;
+
+    if (idle(slab)) {
+        destroy(bin, slab);
+        return 0;
+    }
+    size_t returned = culet_slab_purge(slab);
+    move_to_end(bin, slab);
+    add_clean(bin, returned / unit_bytes);
+    return returned;
+}
+
+size_t culet_bin_purge(unsigned klass, size_t bytes)
 {
     struct culet_bin *bin = &bins[klass];
-    size_t returned = 0;
+    size_t returned = 0, left = SIZE_MAX;
 
-    bool owner = enter(bin);
-    for (struct culet_slab *slab = bin->first, *next; slab; slab = next) {
-        next = slab->next;
-        if (idle(slab))
-            destroy(bin, slab);
-        else
-            returned += culet_slab_purge(slab);
+    while (left && returned < bytes) {
+        bool owner = enter(bin);
+        size_t slice = returned + CULET_PURGE_SLICE;
+        if (left == SIZE_MAX) {
+            announce(bin);
+            left = bin->listed;
+        }
+        for (unsigned slabs = 0; left && bin->first && slabs < CULET_PURGE_SLABS && returned < slice; slabs++, left--)
+            returned += purge_first(bin);
+        if (!bin->first)
+            left = 0;
+        /* What could not be returned now, since a used block shares its page, cannot be later. */
+        if (!left)
+            add_clean(bin, SIZE_MAX);
+        leave(bin, owner);
     }
-    leave(bin, owner);
+    culet_lock(&culet_pages_lock);
+    culet_pages_count(returned);
+    culet_unlock(&culet_pages_lock);
     return returned;
+}
+
+void culet_bin_watch(unsigned klass)
+{
+    set(&bins[klass].least, resident_empties(&bins[klass]));
+}
+
+size_t culet_bin_idle(unsigned klass, bool since)
+{
+    struct culet_bin *bin = &bins[klass];
+    const struct culet_class *c = &culet_classes[klass];
+    uint32_t units = since ? get(&bin->least) : resident_empties(bin);
+
+    return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
 }
 
 static void count_slab(struct culet_slab *slab, void *data)
@@ -319,6 +521,14 @@ void culet_bin_reconcile(void)
     culet_unlock(&culet_pages_lock);
 }
 
+static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
+{
+    for (uint32_t i = 0; i < bin->recents; i++)
+        if (bin->recent[i] == ((uintptr_t)slab | unit))
+            return true;
+    return false;
+}
+
 /* With no free in flight, the rest of the invariants. */
 static void check_slab(struct culet_slab *slab, void *data)
 {
@@ -326,7 +536,9 @@ static void check_slab(struct culet_slab *slab, void *data)
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
-        if ((slab->available >> u & 1) != (live != full) || (slab->empty >> u & 1) != (live == 0))
+        bool available = slab->available >> u & 1;
+        if ((available != (live != full) && (available || !is_recent(&bins[slab->owner.klass], slab, u))) ||
+            (slab->empty >> u & 1) != (live == 0))
             __builtin_trap();
     }
 }

@@ -27,9 +27,23 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
 /* Gives back what a cache holds of a class. */
 void culet_bin_return(struct culet_cache *cache, unsigned klass);
 
-/* Gives free slabs back to the page heap and free pages of the others to the kernel.
- * Returns the bytes of the latter. */
-size_t culet_bin_trim(unsigned klass);
+/* How much of a bin the lock is held for at a time while memory goes back, so that nobody waits for long. */
+#define CULET_PURGE_SLICE ((size_t)1 << 20)
+#define CULET_PURGE_SLABS 64
+
+/* Gives free slabs back to the page heap, and free pages of the others to the kernel until that many bytes have
+ * been. Returns the bytes of the latter. */
+size_t culet_bin_purge(unsigned klass, size_t bytes);
+
+/* Fewer empty units than this are not worth a visit. */
+#define CULET_BIN_IDLE 4
+
+/* Begins to watch a bin's empty units. */
+void culet_bin_watch(unsigned klass);
+
+/* Bytes of units that are empty and may be resident; with `since`, of those that were so all the time since
+ * culet_bin_watch. Takes no lock. */
+size_t culet_bin_idle(unsigned klass, bool since);
 
 /* Fills one entry per class. Takes no bin's lock: figures of a moving heap are near, not exact. */
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);

@@ -5,6 +5,7 @@
 #include "lock.h"
 #include "meta.h"
 #include "program.h"
+#include "scavenger.h"
 #include "size_class.h"
 
 #include <pthread.h>
@@ -13,8 +14,7 @@
 _Atomic uint8_t culet_heap_state_now;
 static struct culet_lock setup_lock;
 
-/* [pages lock] What culet_figures tells of forks, and of pages returned from inside slabs. */
-static size_t forks, slab_purged_bytes, slab_purges;
+static size_t forks; /* [pages lock] */
 
 /* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
 
@@ -24,9 +24,9 @@ static bool forked_alone;
 
 static void before_fork(void)
 {
-    forked_alone = &__libc_single_threaded && __libc_single_threaded;
     culet_bias_freeze();
     culet_lock(&culet_registry_lock);
+    forked_alone = &__libc_single_threaded && __libc_single_threaded;
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
     culet_lock(&culet_meta_lock);
@@ -54,6 +54,7 @@ static void after_fork_in_child(void)
     culet_bias_reset();
     culet_cache_adopt();
     culet_large_adopt();
+    culet_bell_reset();
     if (!forked_alone)
         culet_bin_reconcile();
 }
@@ -92,25 +93,23 @@ enum culet_state culet_heap_setup(void)
     return state;
 }
 
+static size_t purged(void)
+{
+    culet_lock(&culet_pages_lock);
+    size_t bytes = culet_pages_figures().purged_bytes;
+    culet_unlock(&culet_pages_lock);
+    return bytes;
+}
+
 size_t culet_heap_trim(size_t keep_bytes)
 {
-    /* What the page heap returns when it is given the idle slabs counts too. */
-    culet_lock(&culet_pages_lock);
-    size_t before = culet_pages_figures().purged_bytes;
-    culet_unlock(&culet_pages_lock);
+    size_t before = purged();
 
-    size_t returned = 0;
     culet_cache_flush();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        returned += culet_bin_trim(klass);
-
-    culet_lock(&culet_pages_lock);
-    slab_purged_bytes += returned;
-    slab_purges += returned != 0;
-    culet_pages_purge(keep_bytes >> CULET_GRANULE_SHIFT);
-    returned += culet_pages_figures().purged_bytes - before;
-    culet_unlock(&culet_pages_lock);
-    return returned;
+        culet_bin_purge(klass, SIZE_MAX);
+    culet_scavenger_purge_pages(keep_bytes >> CULET_GRANULE_SHIFT);
+    return purged() - before;
 }
 
 void culet_heap_figures(struct culet_figures *figures)
@@ -120,8 +119,8 @@ void culet_heap_figures(struct culet_figures *figures)
     figures->large = culet_large_figures();
     culet_lock(&culet_pages_lock);
     figures->pages = culet_pages_figures();
-    figures->returned_bytes = figures->pages.purged_bytes + slab_purged_bytes;
-    figures->purges = figures->pages.purges + slab_purges;
+    figures->returned_bytes = figures->pages.purged_bytes;
+    figures->purges = figures->pages.purges;
     figures->forks = forks;
     culet_unlock(&culet_pages_lock);
     figures->meta_bytes = culet_meta_bytes();

@@ -1,23 +1,38 @@
 #include "pages.h"
 
+#include "bell.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
 
 #include <string.h>
 
-/* Free memory that may stay resident: a mebibyte, and a thirty-second of what is used. */
+/* Free memory that stays resident where there is no scavenger, and that the heap grows beside: a mebibyte, and a
+ * thirty-second of what is used. */
 #define KEEP_LEAST ((size_t)256)
 #define KEEP_SHARE 32
 
+/* A heap of more segments than this gets a scavenger. */
+#define SCAVENGER_SEGMENTS 3
+
+/* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
+#define EXCHANGE 4
+#define PURGE_BATCH ((size_t)256)
+
 struct culet_lock culet_pages_lock;
 
-/* [pages lock] `longest[i]` is the longest free run of segment i, 0 where there is no segment. */
+/* [pages lock] `longest[i]` is the longest free run of segment i, `dirty_of[i]` its number of dirty granules; both are
+ * 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
+static uint16_t dirty_of[CULET_SEGMENTS];
 static uint32_t ceiling; /* no segment at or above this index */
 static struct culet_pages_figures figures;
 static size_t refused; /* dirty granules that the kernel would not take back (locked memory) */
+static size_t least;   /* least number of dirty granules since culet_pages_watch */
+static uint32_t spares; /* segments without a used granule */
+/* No segment below lowest[n] has a free run of n granules, for the lengths that slabs have. */
+static uint32_t lowest[CULET_SLAB_GRANULES + 1];
 
 #define WORDS (CULET_SEGMENT_GRANULES / 64)
 
@@ -78,6 +93,23 @@ static void measure(uint32_t index)
         from = find(s->used, to, false);
     }
     longest[index] = (uint16_t)best;
+    for (size_t n = 1; n <= CULET_SLAB_GRANULES && n <= best; n++)
+        if (lowest[n] > index)
+            lowest[n] = index;
+}
+
+static void add_dirty(uint32_t index, size_t granules)
+{
+    dirty_of[index] += (uint16_t)granules;
+    figures.dirty += granules;
+}
+
+static void remove_dirty(uint32_t index, size_t granules)
+{
+    dirty_of[index] -= (uint16_t)granules;
+    figures.dirty -= granules;
+    if (figures.dirty < least)
+        least = figures.dirty;
 }
 
 static bool add_segment(uint32_t *index)
@@ -101,10 +133,12 @@ static bool add_segment(uint32_t *index)
     }
     s->free = CULET_SEGMENT_GRANULES;
     segments[i] = s;
-    longest[i] = CULET_SEGMENT_GRANULES;
+    measure(i);
     if (i == ceiling)
         ceiling++;
-    figures.segments++;
+    spares++;
+    if (++figures.segments > SCAVENGER_SEGMENTS)
+        culet_bell_want();
     figures.free += CULET_SEGMENT_GRANULES;
     *index = i;
     return true;
@@ -113,13 +147,14 @@ static bool add_segment(uint32_t *index)
 static void drop_segment(uint32_t index)
 {
     struct culet_segment *s = segments[index];
-    size_t dirty = count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
+    size_t dirty = dirty_of[index];
 
     culet_pagemap_clear(s->base, CULET_SEGMENT_GRANULES);
     culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
+    spares--;
     figures.segments--;
     figures.free -= CULET_SEGMENT_GRANULES;
-    figures.dirty -= dirty;
+    remove_dirty(index, dirty);
     figures.purged_bytes += dirty * CULET_GRANULE;
     figures.purges += dirty != 0;
     culet_meta_put(CULET_META_SEGMENT, s);
@@ -131,13 +166,19 @@ static void drop_segment(uint32_t index)
 
 void culet_pages_check(void)
 {
-    size_t used = 0, dirty = 0, count = 0;
+    size_t used = 0, dirty = 0, count = 0, spare = 0;
 
     for (uint32_t i = 0; i < ceiling; i++) {
         const struct culet_segment *s = segments[i];
         if (!s)
             continue;
         count++;
+        spare += s->free == CULET_SEGMENT_GRANULES;
+        if (dirty_of[i] != count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES))
+            __builtin_trap();
+        for (size_t n = 1; n <= CULET_SLAB_GRANULES; n++)
+            if (i < lowest[n] && longest[i] >= n)
+                __builtin_trap();
         used += count_bits(s->used, 0, CULET_SEGMENT_GRANULES);
         dirty += count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
         if (s->free + count_bits(s->used, 0, CULET_SEGMENT_GRANULES) != CULET_SEGMENT_GRANULES)
@@ -146,7 +187,7 @@ void culet_pages_check(void)
             if (s->used[w] & s->dirty[w])
                 __builtin_trap();
     }
-    if (used != figures.used || dirty != figures.dirty || count != figures.segments ||
+    if (used != figures.used || dirty != figures.dirty || count != figures.segments || spare != spares ||
         used + figures.free != count * CULET_SEGMENT_GRANULES)
         __builtin_trap();
 }
@@ -173,43 +214,23 @@ static size_t fit(const struct culet_segment *s, size_t granules, size_t alignme
     return CULET_SEGMENT_GRANULES;
 }
 
-static void take(uint32_t index, size_t from, size_t granules)
+/* Returns how many of them were dirty. */
+static size_t take(uint32_t index, size_t from, size_t granules)
 {
     struct culet_segment *s = segments[index];
     size_t dirty = count_bits(s->dirty, from, granules);
 
+    spares -= s->free == CULET_SEGMENT_GRANULES;
     fill(s->used, from, granules, true);
-    if (dirty)
+    if (dirty) {
         fill(s->dirty, from, granules, false);
+        remove_dirty(index, dirty);
+    }
     s->free -= (uint32_t)granules;
     figures.free -= granules;
     figures.used += granules;
-    figures.dirty -= dirty;
     measure(index);
-}
-
-uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed)
-{
-    size_t from = CULET_SEGMENT_GRANULES;
-    uint32_t i;
-
-    for (i = 0; i < ceiling; i++)
-        if (longest[i] >= granules && (from = fit(segments[i], granules, alignment)) < CULET_SEGMENT_GRANULES)
-            break;
-    if (from == CULET_SEGMENT_GRANULES) {
-        if (!add_segment(&i))
-            return 0;
-        from = fit(segments[i], granules, alignment);
-        if (from == CULET_SEGMENT_GRANULES)
-            return 0;
-    }
-
-    struct culet_segment *s = segments[i];
-    *zeroed = find(s->dirty, from, true) >= from + granules;
-    take(i, from, granules);
-    DEBUG_CHECK();
-    *segment = i;
-    return s->base + from * CULET_GRANULE;
+    return dirty;
 }
 
 static size_t keep(void)
@@ -217,26 +238,86 @@ static size_t keep(void)
     return KEEP_LEAST + figures.used / KEEP_SHARE;
 }
 
-static bool has_spare(uint32_t except)
+/* More is kept than should be, and the kernel does not refuse to take it. */
+static bool keeps_too_much(void)
 {
-    for (uint32_t i = 0; i < ceiling; i++)
-        if (i != except && segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
-            return true;
-    return false;
+    return figures.dirty > keep() && figures.dirty > 2 * refused;
+}
+
+/* More becomes resident, by so many granules. While the heap keeps too much, a quarter as many go back: so a heap that grows does not keep
+ * what it cannot use, and one whose runs come and go in all lengths, of which some never fit what the others left,
+ * soon has room enough and returns nothing. */
+static void exchange(size_t granules)
+{
+    static size_t owed;
+
+    if (!keeps_too_much())
+        return;
+    owed += granules;
+    if (owed < EXCHANGE * PURGE_BATCH)
+        return;
+    size_t batch = owed / EXCHANGE;
+    owed = 0;
+    culet_pages_purge(figures.dirty - keep() > batch ? figures.dirty - batch : keep(), SIZE_MAX);
+}
+
+/* The first segment that may have such a run. */
+static uint32_t first_segment(size_t granules)
+{
+    return granules <= CULET_SLAB_GRANULES ? lowest[granules] : lowest[CULET_SLAB_GRANULES];
+}
+
+/* No segment below this one has such a run: so the next search need not look there. */
+static void searched(size_t granules, size_t alignment, uint32_t index)
+{
+    if (granules <= CULET_SLAB_GRANULES && alignment == CULET_GRANULE)
+        lowest[granules] = index;
+}
+
+uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed)
+{
+    size_t from = CULET_SEGMENT_GRANULES;
+    uint32_t i;
+
+    for (i = first_segment(granules); i < ceiling; i++)
+        if (longest[i] >= granules && (from = fit(segments[i], granules, alignment)) < CULET_SEGMENT_GRANULES)
+            break;
+    if (from == CULET_SEGMENT_GRANULES) {
+        if (!add_segment(&i))
+            return 0;
+        from = fit(segments[i], granules, alignment);
+        /* Runs and alignments are at most a quarter of a segment each. */
+        if (from == CULET_SEGMENT_GRANULES)
+            __builtin_trap();
+    }
+    searched(granules, alignment, i);
+    struct culet_segment *s = segments[i];
+    size_t dirty = take(i, from, granules);
+    *zeroed = dirty == 0;
+    *segment = i;
+    if (dirty < granules)
+        exchange(granules - dirty);
+    DEBUG_CHECK();
+    return s->base + from * CULET_GRANULE;
 }
 
 /* `dirty` as in culet_pages_put: a mask of the first 64 granules; the others all are. */
-static void mark_dirty(struct culet_segment *s, size_t from, size_t granules, uint64_t dirty)
+static void mark_dirty(uint32_t index, size_t from, size_t granules, uint64_t dirty)
 {
+    struct culet_segment *s = segments[index];
     size_t first = granules < 64 ? granules : 64;
 
     fill(s->dirty, from, granules, true);
-    figures.dirty += granules;
     for (size_t i = 0; dirty != ~UINT64_C(0) && i < first; i++)
-        if (!(dirty >> i & 1)) {
+        if (!(dirty >> i & 1))
             fill(s->dirty, from + i, 1, false);
-            figures.dirty--;
-        }
+    add_dirty(index, count_bits(s->dirty, from, granules));
+}
+
+/* One segment without a used granule is kept, for the next request. */
+static bool superfluous(uint32_t index)
+{
+    return segments[index]->free == CULET_SEGMENT_GRANULES && spares > 1;
 }
 
 void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty)
@@ -245,15 +326,20 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
     size_t from = (start - s->base) >> CULET_GRANULE_SHIFT;
 
     fill(s->used, from, granules, false);
-    mark_dirty(s, from, granules, dirty);
+    mark_dirty(segment, from, granules, dirty);
     s->free += (uint32_t)granules;
+    spares += s->free == CULET_SEGMENT_GRANULES;
     figures.free += granules;
     figures.used -= granules;
     measure(segment);
-    if (s->free == CULET_SEGMENT_GRANULES && has_spare(segment))
+    if (superfluous(segment) && (!culet_bell_answered() || !dirty_of[segment]))
         drop_segment(segment);
-    if (figures.dirty > keep() && figures.dirty > 2 * refused)
-        culet_pages_purge(keep() / 2);
+    if (!keeps_too_much())
+        return;
+    if (culet_bell_answered())
+        culet_bell_ring();
+    else
+        culet_pages_purge(keep() / 2, SIZE_MAX);
     DEBUG_CHECK();
 }
 
@@ -264,13 +350,16 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size
 
     if (end + more > CULET_SEGMENT_GRANULES || find(s->used, end, true) < end + more)
         return false;
-    take(segment, end, more);
+    size_t dirty = take(segment, end, more);
+    if (dirty < more)
+        exchange(more - dirty);
     return true;
 }
 
 /* Returns the dirty granules of [from, to), a free run, as far as whole kernel pages of it are free. */
-static size_t purge_run(struct culet_segment *s, size_t from, size_t to)
+static size_t purge_run(uint32_t index, size_t from, size_t to)
 {
+    struct culet_segment *s = segments[index];
     size_t returned = 0;
 
     for (size_t i = find(s->dirty, from, true); i < to; i = find(s->dirty, i, true)) {
@@ -287,7 +376,7 @@ static size_t purge_run(struct culet_segment *s, size_t from, size_t to)
         if (first < last && culet_os_purge(s->base + first * CULET_GRANULE, (last - first) * CULET_GRANULE)) {
             size_t dirty = count_bits(s->dirty, first, last - first);
             fill(s->dirty, first, last - first, false);
-            figures.dirty -= dirty;
+            remove_dirty(index, dirty);
             returned += dirty * CULET_GRANULE;
         }
         i = last > end ? last : end;
@@ -295,25 +384,58 @@ static size_t purge_run(struct culet_segment *s, size_t from, size_t to)
     return returned;
 }
 
-size_t culet_pages_purge(size_t target)
+static size_t purge_segment(uint32_t index)
 {
+    const struct culet_segment *s = segments[index];
     size_t returned = 0;
 
+    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
+        size_t to = find(s->used, from, true);
+        returned += purge_run(index, from, to);
+        from = find(s->used, to, false);
+    }
+    return returned;
+}
+
+size_t culet_pages_purge(size_t target, size_t most)
+{
+    size_t returned = 0;
+    uint32_t i = ceiling;
+
     /* From the top: what lies low is used again first. */
-    for (uint32_t i = ceiling; i-- > 0 && figures.dirty > target;) {
-        struct culet_segment *s = segments[i];
-        if (!s)
+    while (i-- > 0 && figures.dirty > target && returned < most * CULET_GRANULE) {
+        if (!dirty_of[i])
             continue;
-        for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
-            size_t to = find(s->used, from, true);
-            returned += purge_run(s, from, to);
-            from = find(s->used, to, false);
+        if (superfluous(i)) {
+            returned += dirty_of[i] * CULET_GRANULE;
+            drop_segment(i);
+        } else {
+            size_t bytes = purge_segment(i);
+            figures.purged_bytes += bytes;
+            returned += bytes;
         }
     }
-    figures.purged_bytes += returned;
     figures.purges += returned != 0;
-    refused = figures.dirty > target ? figures.dirty : 0;
+    refused = figures.dirty > target && i == UINT32_MAX ? figures.dirty : 0;
     return returned;
+}
+
+void culet_pages_count(size_t bytes)
+{
+    figures.purged_bytes += bytes;
+    figures.purges += bytes != 0;
+}
+
+void culet_pages_watch(void)
+{
+    least = figures.dirty;
+}
+
+size_t culet_pages_idle(bool since)
+{
+    size_t granules = since ? least : figures.dirty;
+
+    return granules > refused ? granules - refused : 0;
 }
 
 struct culet_pages_figures culet_pages_figures(void)

@@ -54,16 +54,6 @@ void culet_slab_destroy(struct culet_slab *slab)
     culet_meta_put(CULET_META_SLAB, slab);
 }
 
-uint16_t culet_slab_granules(const struct culet_slab *slab, unsigned unit)
-{
-    const struct culet_class *c = culet_slab_class(slab);
-    size_t unit_bytes = (size_t)c->size << c->unit_shift;
-    size_t end = (unit + 1) * unit_bytes, most = (size_t)c->count * c->size;
-    size_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT, last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
-
-    return (uint16_t)((2u << last) - (1u << first));
-}
-
 /* Whether no block from index `from` to `to` is live or claimed. */
 static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
 {

@@ -48,8 +48,15 @@ void culet_slab_destroy(struct culet_slab *slab);
 /* Returns to the kernel the pages that only free blocks touch. Returns bytes given back. [bin lock] */
 size_t culet_slab_purge(struct culet_slab *slab);
 
-/* The granules that a unit touches, as a mask. */
-uint16_t culet_slab_granules(const struct culet_slab *slab, unsigned unit);
+/* The granules that a unit of a class touches, as a mask. */
+static inline uint16_t culet_slab_granules(const struct culet_class *c, unsigned unit)
+{
+    uint32_t unit_bytes = c->size << c->unit_shift, most = (uint32_t)c->count * c->size;
+    uint32_t end = (unit + 1) * unit_bytes;
+    uint32_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT, last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
+
+    return (uint16_t)((2u << last) - (1u << first));
+}
 
 /* Blocks in the program's hands. */
 unsigned culet_slab_live(struct culet_slab *slab);

@@ -24,7 +24,8 @@
  *
  * Invariants (checked by culet_heap_check in debug builds, with the locks named):
  *     claimed & ~live == 0 in each unit
- *     bit u of available == (live of u != full mask of u)      bin lock, no free in flight
+ *     bit u of available == (live of u != full mask of u),     bin lock, no free in flight
+ *         but for units that the bin's `recent` lists
  *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
  *     slab in bin's list <=> available != 0                    bin lock, no free in flight
  *     used granules of a segment == granules of its slabs and runs
@@ -34,6 +35,9 @@
  *
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
+ *
+ * Freed memory stays resident for a moment, since most of it is wanted again at once. What has stayed free for a
+ * whole interval of the scavenger's, a thread that larger heaps have (scavenger.h), goes back to the kernel.
  */
 #ifndef CULET_TYPES_H
 #define CULET_TYPES_H
@@ -127,17 +131,28 @@ struct culet_large {
 /* Four MiB from the kernel. [pages lock] */
 struct culet_segment {
     uintptr_t base;
-    uint32_t free; /* granules */
+    uint32_t free;  /* granules */
     uint64_t used[CULET_SEGMENT_GRANULES / 64];
     uint64_t dirty[CULET_SEGMENT_GRANULES / 64]; /* free, and maybe resident */
 };
+
+/* The last units that got a free block, which their slabs do not offer yet: the next requests take these, whose
+ * descriptors are at hand. An entry may be out of date: whoever takes one looks. */
+#define CULET_RECENT 8
 
 /* A size class's slabs that have a free block; slabs without one are known to the pagemap only.
  * The lock also guards the bin-locked members of all slabs of the class. */
 struct culet_bin {
     _Alignas(64) struct culet_lock lock;
-    struct culet_slab *first;
     uint32_t slabs; /* all slabs of this class */
+    struct culet_slab *first;
+    struct culet_slab *last;
+    uint32_t listed;
+    _Atomic uint32_t empties; /* units without a live block; read without the lock, as the next two */
+    _Atomic uint32_t clean;   /* of these, those that are not resident or cannot be returned, about */
+    _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
+    uint32_t recents;
+    uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 
 /* One thread's hold on one unit. `word` is the unit's claimed word, or &culet_nothing. */

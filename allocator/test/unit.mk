@@ -13,7 +13,7 @@ UNIT_HEADERS := $(HEADERS) $(wildcard test/*.h)
 # Older ThreadSanitizers cannot map their shadow under some kernels' address randomisation.
 STILL := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 ENVIRONMENT_asan := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
-ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 $(STILL)
+ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadlock_stack=1 $(STILL)
 
 define UNIT_VARIANT
 $(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
@@ -39,7 +39,7 @@ endef
 
 # ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress model failure,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := bias bin lock
+THREADED := bias bin lock scavenger
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 

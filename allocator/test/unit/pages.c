@@ -108,7 +108,7 @@ static void shorten(struct run *run)
 static void purge(uint64_t *seed)
 {
     size_t keep = check_random(seed) % 400, before = culet_pages_figures().purged_bytes;
-    size_t dirty = culet_pages_figures().dirty, returned = culet_pages_purge(keep);
+    size_t dirty = culet_pages_figures().dirty, returned = culet_pages_purge(keep, SIZE_MAX);
     struct culet_pages_figures figures = culet_pages_figures();
 
     CHECK_EQUAL(figures.purged_bytes - before, returned);
@@ -202,7 +202,7 @@ TEST(purged_granules_are_not_resident_and_read_as_zeros)
     put(&run);
     size_t before = resident_bytes(start, 256 * CULET_GRANULE);
     CHECK(before > 0, "nothing was resident");
-    CHECK(culet_pages_purge(0) >= 256 * CULET_GRANULE - 2 * page, "too little came back");
+    CHECK(culet_pages_purge(0, SIZE_MAX) >= 256 * CULET_GRANULE - 2 * page, "too little came back");
     CHECK_EQUAL(resident_bytes(start, 256 * CULET_GRANULE), 0);
     check_marks(&beside);
     check_zero((start + page - 1) & ~(page - 1), 255 * CULET_GRANULE & ~(page - 1));

@@ -137,7 +137,7 @@ TEST(units_touch_the_granules_of_their_blocks)
             for (size_t g = i * c->size / CULET_GRANULE; g <= ((i + 1) * c->size - 1) / CULET_GRANULE; g++)
                 expected[i >> c->unit_shift] |= (uint16_t)(1u << g);
         for (unsigned u = 0; u <= c->last; u++)
-            CHECK_EQUAL(culet_slab_granules(slab, u), expected[u]);
+            CHECK_EQUAL(culet_slab_granules(culet_slab_class(slab), u), expected[u]);
         culet_slab_destroy(slab);
     }
 }
@@ -186,7 +186,7 @@ static void purge_with(unsigned klass, bool (*keep)(unsigned index, uint64_t *se
         slab->unit[u].live = 0;
     culet_slab_destroy(slab);
     culet_lock(&culet_pages_lock);
-    culet_pages_purge(0);
+    culet_pages_purge(0, SIZE_MAX);
     culet_unlock(&culet_pages_lock);
 }
 

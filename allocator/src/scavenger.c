@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "scavenger.h"
+
+#include "bin.h"
+#include "lock.h"
+#include "os.h"
+#include "pages.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+/* What has stayed free for an interval is returned: after one to two of them. */
+#define INTERVAL_MICROSECONDS 500000
+#define STACK_BYTES ((size_t)256 << 10)
+/* Granules that are not worth a visit. */
+#define PAGES_IDLE 64
+
+static size_t pages_idle(bool since)
+{
+    culet_lock(&culet_pages_lock);
+    size_t granules = culet_pages_idle(since);
+    culet_unlock(&culet_pages_lock);
+    return granules <= PAGES_IDLE ? 0 : granules - PAGES_IDLE;
+}
+
+static bool anything(void)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (culet_bin_idle(klass, false))
+            return true;
+    return pages_idle(false) != 0;
+}
+
+static void watch(void)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        culet_bin_watch(klass);
+    culet_lock(&culet_pages_lock);
+    culet_pages_watch();
+    culet_unlock(&culet_pages_lock);
+}
+
+size_t culet_scavenger_purge_pages(size_t keep)
+{
+    size_t all = 0, returned;
+
+    do {
+        culet_lock(&culet_pages_lock);
+        returned = culet_pages_purge(keep, CULET_PURGE_SLICE >> CULET_GRANULE_SHIFT);
+        culet_unlock(&culet_pages_lock);
+        all += returned;
+    } while (returned);
+    return all;
+}
+
+static void return_idle(void)
+{
+    size_t idle;
+
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if ((idle = culet_bin_idle(klass, true)))
+            culet_bin_purge(klass, idle);
+    if ((idle = pages_idle(true))) {
+        culet_lock(&culet_pages_lock);
+        size_t dirty = culet_pages_figures().dirty;
+        culet_unlock(&culet_pages_lock);
+        culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
+    }
+}
+
+static void *scavenge(void *unused)
+{
+    prctl(PR_SET_NAME, "culet");
+    for (;;) {
+        while (anything()) {
+            watch();
+            culet_os_pause(INTERVAL_MICROSECONDS);
+            return_idle();
+        }
+        culet_bell_sleep(anything);
+    }
+    return unused;
+}
+
+static bool create(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool done = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+                pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                pthread_create(&thread, &attributes, scavenge, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return done;
+}
+
+void culet_scavenger_start(void)
+{
+    uint32_t wanted = CULET_BELL_WANTED;
+    int saved = errno;
+
+    /* Not in the middle of a fork: it would wait for the locks, and the child would not have it. */
+    if (atomic_load(&culet_lock_held_for_fork) ||
+        !atomic_compare_exchange_strong(&culet_bell, &wanted, CULET_BELL_BEGINNING))
+        return;
+    bool done = create();
+    uint32_t beginning = CULET_BELL_BEGINNING;
+    atomic_compare_exchange_strong(&culet_bell, &beginning, done ? CULET_BELL_AWAKE : CULET_BELL_NEVER);
+    errno = saved;
+}

@@ -1,0 +1,29 @@
+/* scavenger.h - a thread of the allocator's own that returns memory once it has stayed free for a while.
+ *
+ * Without it memory could only be returned while the program calls malloc or free; but a server that has had its
+ * burst waits for the next request and calls neither. And a clock tells what is really free from what the program
+ * is about to take again, which saves the page faults of returning too much.
+ *
+ * Small programs never get the thread: it is started by the request that finds a heap of more than
+ * CULET_SCAVENGER_SEGMENTS segments, in a forked child by the child's next such request. From a request, not from a
+ * free, since libc frees while it holds its lock on the stacks of threads, which pthread_create needs. It sleeps while there is
+ * nothing to return, blocks all signals, and never allocates. */
+#ifndef CULET_SCAVENGER_H
+#define CULET_SCAVENGER_H
+
+#include "bell.h"
+
+void culet_scavenger_start(void);
+
+/* After a request for memory, outside of all locks. */
+static inline void culet_scavenger_offer(void)
+{
+    if (CULET_UNLIKELY(atomic_load_explicit(&culet_bell, memory_order_relaxed) == CULET_BELL_WANTED))
+        culet_scavenger_start();
+}
+
+/* Returns the dirty granules of the page heap but `keep`, a slice at a time. Returns bytes given back.
+ * No lock held. */
+size_t culet_scavenger_purge_pages(size_t keep);
+
+#endif
