@@ -116,14 +116,16 @@ static int wait_for(pid_t child)
 
 /* fork itself can hang as well, in the parent: then SIGALRM says so, with what is known. */
 static volatile sig_atomic_t forked;
+static const char *malloc_path;
 
 static void parent_hangs(int signal)
 {
-    static char text[200];
+    static char text[4096];
     (void)signal;
     int length =
-        snprintf(text, sizeof text, "{\"probe\":\"fork\",\"figures\":{\"forks\":%ld,\"hangs\":1,\"damaged\":%lu}}\n",
-                 (long)forked, atomic_load(&damaged));
+        snprintf(text, sizeof text,
+                 "{\"probe\":\"fork\",\"malloc\":\"%s\",\"figures\":{\"forks\":%ld,\"hangs\":1,\"damaged\":%lu}}\n",
+                 malloc_path, (long)forked, atomic_load(&damaged));
     _exit(write(1, text, (size_t)length) == length ? 0 : 1);
 }
 
@@ -135,6 +137,7 @@ int main(int argc, char **argv)
     pthread_t thread[MAX_THREADS];
     uint64_t random = 42;
 
+    malloc_path = malloc_file(); /* the loader must not be asked from a signal handler */
     signal(SIGALRM, parent_hangs);
     struct watch watch = start_watch();
     for (unsigned t = 0; t < threads; t++)

@@ -1,18 +1,19 @@
-/* growth.c - what malloc and free cost beside a live heap of `bytes`: replacement in a set of fixed size, and over the
- * whole heap, where the program's own cache and TLB misses grow too. So the latter is done once more without the
- * allocator: the same random visits, the same writes to the blocks. */
+/* growth.c - what malloc and free cost as the live heap grows from `from` bytes to `to`, four times larger each time:
+ * replacement in a set of fixed size, and over the whole heap, where the program's own cache and TLB misses grow too.
+ * So the latter is done once more without the allocator: the same random visits, the same writes to the blocks. */
 #define _GNU_SOURCE
 #include "probe.h"
 
 static struct parameter parameters[] = {
-    {"bytes", 1024 * MIB, "live heap"},
+    {"from", 64 * MIB, "bytes of the smallest live heap"},
+    {"to", 1024 * MIB, "bytes of the largest"},
     {"min", 64, "smallest block in bytes"},
     {"max", 1024, "largest block in bytes"},
     {"hot", 10000, "blocks of the fixed set"},
     {"operations", 2000000, "replacements of each kind"},
     {0},
 };
-enum { BYTES, MIN, MAX, HOT, OPERATIONS };
+enum { FROM, TO, MIN, MAX, HOT, OPERATIONS };
 
 /* CPU nanoseconds per replacement in `block[0..count)`. */
 static double replacements(void **block, size_t count, uint64_t seed)
@@ -48,38 +49,77 @@ static double visits(void **block, size_t count, uint64_t seed)
     return (seconds(CLOCK_THREAD_CPUTIME_ID) - began) * 1e9 / (double)parameters[OPERATIONS].value;
 }
 
+/* What was measured beside a heap of one size, in CPU nanoseconds. */
+struct step {
+    size_t bytes;
+    double fill, hot, all, plain;
+};
+
+static struct step measure(void **block, size_t count, void **set)
+{
+    struct step step = {0};
+    size_t hot = parameters[HOT].value;
+
+    replacements(set, hot, 2); /* warm */
+    step.hot = replacements(set, hot, 3);
+    visits(block, count, 4);
+    step.plain = visits(block, count, 5);
+    replacements(block, count, 6);
+    step.all = replacements(block, count, 7);
+    return step;
+}
+
+static void show(const struct step *first, const struct step *last)
+{
+    figure_bytes("from_bytes", first->bytes);
+    figure_bytes("to_bytes", last->bytes);
+    figure("hot_nanoseconds_at_first", first->hot);
+    figure("hot_nanoseconds_at_last", last->hot);
+    figure("hot_growth", last->hot / first->hot);
+    figure("all_nanoseconds_at_first", first->all);
+    figure("all_nanoseconds_at_last", last->all);
+    figure("all_growth", last->all / first->all);
+    figure("plain_nanoseconds_at_first", first->plain);
+    figure("plain_nanoseconds_at_last", last->plain);
+    figure("plain_growth", last->plain / first->plain);
+    figure("fill_nanoseconds_at_first", first->fill);
+    figure("fill_nanoseconds_at_last", last->fill);
+    figure("fill_growth", last->fill / first->fill);
+}
+
 int main(int argc, char **argv)
 {
     read_parameters(argc, argv, parameters);
     size_t min = at_most(parameters[MIN].value, parameters[MAX].value, "min"), max = parameters[MAX].value;
-    size_t hot = at_most(parameters[HOT].value, UINT32_MAX, "hot"),
-           room = (parameters[BYTES].value / min + 1) * sizeof(void *);
+    size_t hot = at_most(parameters[HOT].value, UINT32_MAX, "hot"), to = parameters[TO].value;
+    size_t room = (to / ((min + max) / 2) * 2 + 100000) * sizeof(void *);
     void **block = own_memory(room), **set = own_memory(hot * sizeof *set);
+    struct step first = {0}, last = {0};
     uint64_t random = 1;
-    size_t count = 0, base = rss_bytes();
+    size_t count = 0, sum = 0, base = rss_bytes();
     at_most(parameters[OPERATIONS].value, 1ull << 40, "operations");
 
-    double began = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    for (size_t sum = 0; sum < parameters[BYTES].value; count++) {
-        size_t bytes = size_between(next_random(&random), min, max);
-        block[count] = take(bytes);
-        memset(block[count], 1, bytes);
-        sum += bytes;
-    }
-    figure("fill_nanoseconds_per_malloc", (seconds(CLOCK_PROCESS_CPUTIME_ID) - began) * 1e9 / (double)count);
     for (size_t i = 0; i < hot; i++)
         set[i] = take(size_between(next_random(&random), min, max));
-    replacements(set, hot, 2); /* warm */
-    figure("hot_nanoseconds_per_replacement", replacements(set, hot, 3));
-    visits(block, count, 4);
-    double plain = visits(block, count, 5);
-    replacements(block, count, 6);
-    double all = replacements(block, count, 7);
-    figure("plain_nanoseconds_per_visit", plain);
-    figure("all_nanoseconds_per_replacement", all);
-    figure("all_over_plain", all / plain);
+    for (size_t step = at_most(parameters[FROM].value, to, "from"); step <= to; step *= 4) {
+        size_t before = count;
+        double began = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        for (; sum < step && count < room / sizeof *block; count++) {
+            size_t bytes = size_between(next_random(&random), min, max);
+            block[count] = take(bytes);
+            memset(block[count], 1, bytes);
+            sum += bytes;
+        }
+        double fill = (seconds(CLOCK_PROCESS_CPUTIME_ID) - began) * 1e9 / (double)(count - before);
+        last = measure(block, count, set);
+        last.bytes = sum;
+        last.fill = fill;
+        if (!first.bytes)
+            first = last;
+    }
+    show(&first, &last);
     figure_bytes("blocks", count);
-    figure_memory(parameters[BYTES].value, base + count * sizeof(void *));
+    figure_memory(sum, base + count * sizeof(void *));
     print_figures("growth");
     _exit(0); /* the kernel ends this heap faster than free would */
 }

@@ -1,11 +1,13 @@
 /* probe.h - what the probes share: parameters, random numbers, clocks, memory figures, one line of JSON.
  *
  * A probe is a small program that does one thing with malloc, whichever malloc LD_PRELOAD put there, and prints
- * {"probe":NAME,"figures":{...}}. Nothing here allocates: what a probe needs for itself is static or comes from
- * own_memory(), so that all it measures is the allocator and the pattern. */
+ * {"probe":NAME,"malloc":FILE,"figures":{...}}, where FILE is the library that malloc is from. Nothing here allocates:
+ * what a probe needs for itself is static or comes from own_memory(), so that all it measures is the allocator and the
+ * pattern. */
 #ifndef PROBE_H
 #define PROBE_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -306,9 +308,18 @@ static inline void figure_memory(size_t live, size_t base)
     figure("peak_over_live", (double)(peak > base ? peak - base : 0) / (double)(live ? live : 1));
 }
 
+/* The file of the library whose malloc this program calls. */
+static inline const char *malloc_file(void)
+{
+    Dl_info info;
+    void *function = dlsym(RTLD_DEFAULT, "malloc");
+
+    return function && dladdr(function, &info) ? info.dli_fname : "";
+}
+
 static inline int print_figures(const char *probe)
 {
-    if (dprintf(1, "{\"probe\":\"%s\",\"figures\":{%s}}\n", probe, figures_text) < 0)
+    if (dprintf(1, "{\"probe\":\"%s\",\"malloc\":\"%s\",\"figures\":{%s}}\n", probe, malloc_file(), figures_text) < 0)
         give_up("cannot write the figures: %s", strerror(errno));
     return 0;
 }

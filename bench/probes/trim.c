@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
+/* Times are given per 100 MB of the heap as it was, which is what an allocator has to look through. */
 static struct parameter parameters[] = {
     {"bytes", 512 * MIB, "heap before half of it is freed"},
     {"stretch", 4 * MIB, "bytes of neighbouring blocks that are freed together"},
@@ -114,6 +115,20 @@ static void stop_watching(const char *any, const char *for_allocator)
     figure(for_allocator, longest_for_allocator);
 }
 
+/* CPU seconds that the kernel alone needs to take back so many bytes that have been written, in one call. */
+static double kernel_seconds(size_t bytes)
+{
+    char *memory = own_memory(bytes);
+
+    memset(memory, 1, bytes);
+    double began = seconds(CLOCK_THREAD_CPUTIME_ID);
+    if (madvise(memory, bytes, MADV_DONTNEED) != 0)
+        give_up("madvise: %s", strerror(errno));
+    double took = seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    give_back_own(memory, bytes);
+    return took;
+}
+
 int main(int argc, char **argv)
 {
     read_parameters(argc, argv, parameters);
@@ -160,6 +175,9 @@ int main(int argc, char **argv)
     figure_bytes("freed_bytes", freed);
     figure_bytes("rss_before_bytes", before);
     figure_bytes("rss_after_bytes", after);
+    if (before > after + MIB)
+        figure("kernel_milliseconds_per_100mb",
+               kernel_seconds(before - after) * 1e3 / ((double)parameters[BYTES].value / 1e8));
     figure("trim_wall_seconds", took);
     figure("trim_cpu_seconds", cpu);
     figure("cpu_milliseconds_per_100mb", able ? cpu * 1e3 / ((double)parameters[BYTES].value / 1e8) : 0);
