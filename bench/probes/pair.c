@@ -12,19 +12,22 @@ static struct parameter parameters[] = {
 enum { THREADS, MIN, MAX, OPERATIONS };
 
 static pthread_barrier_t gate;
+static struct span span[MAX_THREADS];
 
 static void *pairs(void *data)
 {
-    uint64_t random = (uintptr_t)data;
+    size_t self = (uintptr_t)data;
+    uint64_t random = self + 1;
     size_t min = parameters[MIN].value, max = parameters[MAX].value;
 
     wait_at(&gate);
+    span[self] = start_span();
     for (uint64_t n = parameters[OPERATIONS].value / parameters[THREADS].value; n; n--) {
         void *block = take(min == max ? min : size_between(next_random(&random), min, max));
         keep_writes(block);
         free(block);
     }
-    wait_at(&gate);
+    stop_span(&span[self]);
     return NULL;
 }
 
@@ -35,16 +38,12 @@ int main(int argc, char **argv)
     at_most(parameters[MIN].value, parameters[MAX].value, "min");
     pthread_t thread[MAX_THREADS];
 
-    make_barrier(&gate, threads + 1);
+    make_barrier(&gate, threads);
     for (unsigned t = 0; t < threads; t++)
-        thread[t] = start_thread(pairs, (void *)(uintptr_t)(t + 1));
-    wait_at(&gate);
-    struct watch watch = start_watch();
-    wait_at(&gate);
-    watch = stop_watch(watch);
+        thread[t] = start_thread(pairs, (void *)(uintptr_t)t);
     for (unsigned t = 0; t < threads; t++)
         join_thread(thread[t]);
-    figure_speed(parameters[OPERATIONS].value, watch);
+    figure_speed(parameters[OPERATIONS].value / threads * threads, whole(span, threads));
     figure_bytes("peak_rss_bytes", peak_rss_bytes());
     return print_figures("pair");
 }

@@ -197,6 +197,36 @@ static inline struct watch stop_watch(struct watch started)
     return (struct watch){seconds(CLOCK_MONOTONIC) - started.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - started.cpu};
 }
 
+/* The same by each thread for itself: the main thread, which may get no processor for a while, would be late to
+ * notice that they have begun. */
+struct span {
+    double began, ended, cpu;
+};
+
+static inline struct span start_span(void)
+{
+    return (struct span){.began = seconds(CLOCK_MONOTONIC), .cpu = seconds(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+static inline void stop_span(struct span *span)
+{
+    span->cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - span->cpu;
+    span->ended = seconds(CLOCK_MONOTONIC);
+}
+
+/* From the first thread's beginning to the last one's end. */
+static inline struct watch whole(const struct span *span, unsigned count)
+{
+    double began = span->began, ended = span->ended, cpu = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        began = span[i].began < began ? span[i].began : began;
+        ended = span[i].ended > ended ? span[i].ended : ended;
+        cpu += span[i].cpu;
+    }
+    return (struct watch){ended - began, cpu};
+}
+
 /* ---- blocks ---- */
 
 /* malloc that must succeed, with the first and the last bytes written as a program would. */

@@ -29,6 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER, room = PTHREAD_COND_INITIALIZER;
 static size_t live, peak; /* bytes in the queue [lock] */
 static pthread_barrier_t gate;
+static struct span span[MAX_THREADS];
 
 static bool begin_batch(void)
 {
@@ -74,11 +75,13 @@ static bool get(struct batch *one, size_t count)
 
 static void *produce(void *data)
 {
-    uint64_t random = (uintptr_t)data;
+    size_t self = (uintptr_t)data;
+    uint64_t random = self + 1;
     size_t count = parameters[BATCH].value;
     struct batch one;
 
     wait_at(&gate);
+    span[self] = start_span();
     while (begin_batch()) {
         one.bytes = 0;
         for (size_t i = 0; i < count; i++) {
@@ -88,19 +91,21 @@ static void *produce(void *data)
         }
         put(&one, count);
     }
+    stop_span(&span[self]);
     return NULL;
 }
 
 static void *consume(void *data)
 {
-    size_t count = parameters[BATCH].value;
+    size_t self = (uintptr_t)data, count = parameters[BATCH].value;
     struct batch one;
 
-    (void)data;
     wait_at(&gate);
+    span[self] = start_span();
     while (get(&one, count))
         for (size_t i = 0; i < count; i++)
             free(one.block[i]);
+    stop_span(&span[self]);
     return NULL;
 }
 
@@ -117,17 +122,14 @@ int main(int argc, char **argv)
     pthread_t thread[MAX_THREADS];
     size_t base = rss_bytes();
 
-    make_barrier(&gate, producers + consumers + 1);
+    make_barrier(&gate, producers + consumers);
     for (unsigned t = 0; t < producers; t++)
-        thread[t] = start_thread(produce, (void *)(uintptr_t)(t + 1));
+        thread[t] = start_thread(produce, (void *)(uintptr_t)t);
     for (unsigned t = 0; t < consumers; t++)
-        thread[producers + t] = start_thread(consume, NULL);
-    wait_at(&gate);
-    struct watch watch = start_watch();
+        thread[producers + t] = start_thread(consume, (void *)(uintptr_t)(producers + t));
     for (unsigned t = 0; t < producers + consumers; t++)
         join_thread(thread[t]);
-    watch = stop_watch(watch);
-    figure_speed(batches * parameters[BATCH].value, watch);
+    figure_speed(batches * parameters[BATCH].value, whole(span, producers + consumers));
     figure_memory(peak, base + parameters[DEPTH].value * sizeof *ring);
     return print_figures("queue");
 }

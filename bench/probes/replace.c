@@ -16,6 +16,7 @@ static struct parameter parameters[] = {
 enum { THREADS, SET, MIN, MAX, OPERATIONS, FILL, ZEROED };
 
 static pthread_barrier_t gate;
+static struct span span[MAX_THREADS];
 static atomic_size_t live;
 
 static void *one_block(size_t bytes)
@@ -38,7 +39,8 @@ static void *one_block(size_t bytes)
 
 static void *replace(void *data)
 {
-    uint64_t random = (uintptr_t)data;
+    size_t self = (uintptr_t)data;
+    uint64_t random = self + 1;
     size_t set = parameters[SET].value, min = parameters[MIN].value, max = parameters[MAX].value, held = 0;
     void **block = own_memory(set * sizeof *block);
 
@@ -49,13 +51,15 @@ static void *replace(void *data)
     }
     atomic_fetch_add(&live, held);
     wait_at(&gate);
+    span[self] = start_span();
     for (uint64_t n = parameters[OPERATIONS].value / parameters[THREADS].value; n; n--) {
         uint64_t some = next_random(&random);
         void **slot = &block[index_below(some, set)];
         free(*slot);
         *slot = one_block(size_between(some, min, max));
     }
-    wait_at(&gate);
+    stop_span(&span[self]);
+    wait_at(&gate); /* its blocks stay until all are done */
     return NULL;
 }
 
@@ -70,14 +74,12 @@ int main(int argc, char **argv)
 
     make_barrier(&gate, threads + 1);
     for (unsigned t = 0; t < threads; t++)
-        thread[t] = start_thread(replace, (void *)(uintptr_t)(t + 1));
+        thread[t] = start_thread(replace, (void *)(uintptr_t)t);
     wait_at(&gate);
-    struct watch watch = start_watch();
     wait_at(&gate);
-    watch = stop_watch(watch);
     for (unsigned t = 0; t < threads; t++)
         join_thread(thread[t]);
-    figure_speed(parameters[OPERATIONS].value, watch);
+    figure_speed(parameters[OPERATIONS].value / threads * threads, whole(span, threads));
     figure_memory(atomic_load(&live), base + threads * parameters[SET].value * sizeof(void *));
     return print_figures("replace");
 }
