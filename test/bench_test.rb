@@ -37,6 +37,22 @@ class BenchTest < Minitest::Test
     end
   end
 
+  def test_instructions_are_counted
+    Dir.mktmpdir do |folder|
+      out, err, status = bench("pair-64", "--instructions", "--allocators", "glibc,culet", "--json", "#{folder}/counts.json")
+      assert status.success?, err
+      counts = JSON.parse(File.read("#{folder}/counts.json")).dig("instructions_per_operation", "pair-64")
+      counts.each { |name, count| assert_includes 20..1_000, count, name }
+      assert_match(/\| pair-64: .* #{counts["culet"].round} \|/, out)
+    end
+  end
+
+  def test_a_ruby_probe_is_not_counted
+    _, err, status = bench("startup", "--instructions", "--allocators", "glibc,culet")
+    assert_equal 2, status.exitstatus
+    assert_match(/none of these probes can be counted/, err)
+  end
+
   def test_a_library_that_is_no_allocator_is_no_contender
     libm = File.readlines("/proc/self/maps").filter_map { |line| line[%r{ (/\S*/libm[.-]\S*)$}, 1] }.first
     skip "this Ruby is not linked with libm" unless libm

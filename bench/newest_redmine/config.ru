@@ -8,8 +8,8 @@ require "/usr/share/redmine/config/environment"
 # The pages in turn.
 class Rotation
   PAGES = %w[/ /projects /projects/measured-P /projects/measured-P/issues /issues/N /projects/measured-P/activity
-             /projects/measured-P/wiki /issues/N /projects/measured-P/news /projects/measured-P/issues/gantt /issues/N
-             /projects/measured-P/issues.csv /projects/measured-P/issues/calendar /issues /issues/N.pdf].freeze
+             /projects/measured-P/wiki /issues/N /projects/measured-P/news /issues /issues/N
+             /projects/measured-P/issues.csv /projects/measured-P/issues/calendar].freeze
 
   def initialize(application)
     @application = application

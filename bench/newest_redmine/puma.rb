@@ -2,7 +2,7 @@
 
 # Puma as the measurement asks for it. MEASURED_MANNER: "single", one process of eight threads; "cluster", three forked
 # workers of five threads; "warm", the same with a warm-up before the fork. PORT: on 127.0.0.1.
-# MEASURED_PAGES: a file for the pages as they are just before the fork, for newest_redmine/sharing.rb.
+# MEASURED_PAGES: a file for what pages.rb sees just before the fork.
 
 require_relative "../../workloads/rails/warmup"
 
@@ -22,7 +22,7 @@ else
     ActiveRecord::Base.connection_handler.clear_all_connections!(:all)
     Warmup.new.call if manner == "warm"
     if (file = ENV["MEASURED_PAGES"])
-      system(RbConfig.ruby, File.join(__dir__, "sharing.rb"), "take", Process.pid.to_s, file, exception: true)
+      system(RbConfig.ruby, File.join(__dir__, "pages.rb"), Process.pid.to_s, file, exception: true)
     end
   end
 end

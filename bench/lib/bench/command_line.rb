@@ -42,6 +42,7 @@ module Bench
         parser.on("--runs N", Integer, "runs of each allocator (each probe has a number of its own)") { |number| @options[:runs] = positive(number) }
         parser.on("--json FILE", "write every run's figures to FILE") { |file| @options[:json] = file }
         parser.on("--markdown FILE", "write the tables to FILE as well") { |file| @options[:markdown] = file }
+        parser.on("--instructions", "count instructions by callgrind instead (probes of the group cpu)") { @options[:instructions] = true }
         parser.on("--build DIR", "where the C probes are built (tmp/bench)") { |folder| @options[:build] = folder }
         parser.on("--tiny", "smallest parameters: shows that all works, measures nothing") { @options[:tiny] = true }
         parser.on("--list", "name the probes and end") { @options[:list] = true }
@@ -91,13 +92,41 @@ module Bench
 
     def measure(probes)
       taking_part = contenders
-      session = Session.new(contenders: taking_part, built: Build.call(@options[:build]), runs: @options[:runs], tiny: @options[:tiny],
-                            progress: ->(text) { @err.puts "bench: #{text}" })
-      results = probes.map { |probe| session.measure(probe) }
-      report = Report.new(results, taking_part).to_s
-      Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate("results" => results.map(&:to_h))}\n") if @options[:json]
+      built = Build.call(@options[:build])
+      report, document = @options[:instructions] ? count(probes, taking_part, built) : time(probes, taking_part, built)
+      Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate(document)}\n") if @options[:json]
       Culet::AtomicFile.write(@options[:markdown], report) if @options[:markdown]
       @out.puts report
+    end
+
+    # @return [Array(String, Hash)] the report and the document
+    def time(probes, taking_part, built)
+      session = Session.new(contenders: taking_part, built: built, runs: @options[:runs], tiny: @options[:tiny], progress: method(:say))
+      results = probes.map { |probe| session.measure(probe) }
+      [Report.new(results, taking_part).to_s, { "results" => results.map(&:to_h) }]
+    end
+
+    def count(probes, taking_part, built)
+      counter = Instructions.new(built: built)
+      able = probes.select { |probe| counter.able?(probe) }
+      raise Culet::UsageError, "none of these probes can be counted; those of the group cpu can" if able.empty?
+
+      counts = able.to_h { |probe| [probe, taking_part.to_h { |contender| [contender.name, counted(counter, probe, contender)] }.compact] }
+      [InstructionReport.new(counts, taking_part).to_s, { "instructions_per_operation" => counts.transform_keys(&:name) }]
+    end
+
+    # @return [Float, nil] nil, with a word about it, for an allocator that does not get through
+    def counted(counter, probe, contender)
+      say("#{probe.name} #{contender.name}")
+      counter.per_operation(probe, contender)
+    rescue Culet::Error => e
+      raise if contender.culet?
+
+      say("without #{contender.name}: #{e.message}")
+    end
+
+    def say(text)
+      @err.puts "bench: #{text}"
     end
   end
 end

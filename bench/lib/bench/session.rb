@@ -24,13 +24,12 @@ module Bench
     # @return [Result]
     def measure(probe)
       result = Result.new(probe, @contenders)
-      if (lack = lacking(probe))
-        result.skipped = lack
-        return result
-      end
-
       (@runs || probe.runs).times do |round|
-        @contenders.rotate(round).reject { |contender| result.out?(contender) }.each { |contender| result.add(contender, one(probe, contender)) }
+        @contenders.rotate(round).each do |contender|
+          break if (result.skipped = lacking(probe)) # other programs may have taken memory since the last run
+
+          result.add(contender, one(probe, contender)) unless result.out?(contender)
+        end
       end
       result
     end
