@@ -48,7 +48,7 @@ class BenchTest < Minitest::Test
   end
 
   def test_a_ruby_probe_is_not_counted
-    _, err, status = bench("startup", "--instructions", "--allocators", "glibc,culet")
+    _, err, status = bench("startup-ruby", "--instructions", "--allocators", "glibc,culet")
     assert_equal 2, status.exitstatus
     assert_match(/none of these probes can be counted/, err)
   end

@@ -40,7 +40,7 @@ module Bench
     # Goal: not above glibc's.
     def startup
       figures = [figure(:private_dirty_bytes, "Private_Dirty", :mib, Goal.against("glibc"))]
-      [probe(:startup, "startup", "`ruby -e 1`", "startup.rb", "", tiny: "", figures: figures),
+      [probe(:startup, "startup-ruby", "`ruby -e 1`", "startup.rb", "", tiny: "", figures: figures),
        probe(:startup, "startup-threads", "Ruby with 20 short-lived threads", "startup.rb", "threads=20", tiny: "threads=2", figures: figures),
        probe(:startup, "startup-c", "C with 20 short-lived threads", "startup", "threads=20", tiny: "threads=2", figures: figures)]
     end
@@ -143,7 +143,7 @@ module Bench
         figure(:longest_wait_seconds, "longest wait of another thread", :seconds, Goal.at_most(0.005)),
         figure(:rss_after_bytes, "RSS after", :mib)
       ]
-      [probe(:growth, "growth", "live heap of 64 MiB to 1 GiB", "growth", "from=64M to=1G", tiny: "from=1M to=4M operations=20k",
+      [probe(:growth, "growth-1g", "live heap of 64 MiB to 1 GiB", "growth", "from=64M to=1G", tiny: "from=1M to=4M operations=20k",
                                                                                           figures: figures, runs: 3, memory: 5 * GIB),
        probe(:growth, "growth-16g", "live heap of 1 to 16 GiB", "growth", "from=1G to=16G", tiny: "from=1M to=4M operations=20k",
                                                                                        figures: figures, runs: 1, timeout: 600, memory: 22 * GIB),

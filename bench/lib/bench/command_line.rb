@@ -93,17 +93,25 @@ module Bench
     def measure(probes)
       taking_part = contenders
       built = Build.call(@options[:build])
-      report, document = @options[:instructions] ? count(probes, taking_part, built) : time(probes, taking_part, built)
-      Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate(document)}\n") if @options[:json]
-      Culet::AtomicFile.write(@options[:markdown], report) if @options[:markdown]
-      @out.puts report
+      @out.puts @options[:instructions] ? count(probes, taking_part, built) : time(probes, taking_part, built)
     end
 
-    # @return [Array(String, Hash)] the report and the document
+    # Writes the files after each probe: the last may take long, and whoever ends it keeps what is there.
+    #
+    # @return [String] the report
     def time(probes, taking_part, built)
       session = Session.new(contenders: taking_part, built: built, runs: @options[:runs], tiny: @options[:tiny], progress: method(:say))
-      results = probes.map { |probe| session.measure(probe) }
-      [Report.new(results, taking_part).to_s, { "results" => results.map(&:to_h) }]
+      results = []
+      probes.each do |probe|
+        results << session.measure(probe)
+        write({ "results" => results.map(&:to_h) }, Report.new(results, taking_part).to_s)
+      end
+      Report.new(results, taking_part).to_s
+    end
+
+    def write(document, report)
+      Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate(document)}\n") if @options[:json]
+      Culet::AtomicFile.write(@options[:markdown], report) if @options[:markdown]
     end
 
     def count(probes, taking_part, built)
@@ -112,7 +120,9 @@ module Bench
       raise Culet::UsageError, "none of these probes can be counted; those of the group cpu can" if able.empty?
 
       counts = able.to_h { |probe| [probe, taking_part.to_h { |contender| [contender.name, counted(counter, probe, contender)] }.compact] }
-      [InstructionReport.new(counts, taking_part).to_s, { "instructions_per_operation" => counts.transform_keys(&:name) }]
+      report = InstructionReport.new(counts, taking_part).to_s
+      write({ "instructions_per_operation" => counts.transform_keys(&:name) }, report)
+      report
     end
 
     # @return [Float, nil] nil, with a word about it, for an allocator that does not get through
