@@ -53,6 +53,23 @@ class BenchTest < Minitest::Test
     assert_match(/none of these probes can be counted/, err)
   end
 
+  def test_the_fork_probe_tells_a_hang
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/hang.c", <<~C)
+        #include <pthread.h>
+        #include <unistd.h>
+        static void hang(void) { pause(); }
+        __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, hang); }
+      C
+      text, status = Open3.capture2e("cc", "-shared", "-fPIC", "-pthread", "-o", "#{folder}/hang.so", "#{folder}/hang.c")
+      assert status.success?, text
+      bench("--tiny", "classes", "--runs", "1", "--allocators", "glibc") # builds the probes
+      out, err, status = run_program("#{BUILT}/fork", "forks=3", "threads=1", "patience=1", env: NEUTRAL.merge("LD_PRELOAD" => "#{folder}/hang.so"))
+      assert status.success?, err
+      assert_equal [1, 1], JSON.parse(out).fetch("figures").values_at("forks", "hangs")
+    end
+  end
+
   def test_a_library_that_is_no_allocator_is_no_contender
     libm = File.readlines("/proc/self/maps").filter_map { |line| line[%r{ (/\S*/libm[.-]\S*)$}, 1] }.first
     skip "this Ruby is not linked with libm" unless libm

@@ -93,25 +93,36 @@ static _Noreturn void live_as_child(uint64_t random)
 /* The child's wait status, or -1 when it hung and was ended. */
 static int wait_for(pid_t child)
 {
-    struct timespec nap = {.tv_nsec = 20000};
-    double until = seconds(CLOCK_MONOTONIC) + (double)parameters[PATIENCE].value;
+    double until = seconds(CLOCK_MONOTONIC) + (double)parameters[PATIENCE].value, left;
+    sigset_t ended;
     int status = 0;
 
-    for (;;) {
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    while ((left = until - seconds(CLOCK_MONOTONIC)) > 0) {
+        struct timespec rest = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
         pid_t got = waitpid(child, &status, WNOHANG);
         if (got == child)
             return status;
         if (got < 0)
             give_up("waitpid: %s", strerror(errno));
-        if (seconds(CLOCK_MONOTONIC) > until)
-            break;
-        nanosleep(&nap, NULL);
-        if (nap.tv_nsec < 1000000)
-            nap.tv_nsec += nap.tv_nsec / 4;
+        if (sigtimedwait(&ended, NULL, &rest) < 0 && errno != EAGAIN && errno != EINTR)
+            give_up("sigtimedwait: %s", strerror(errno));
     }
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     return -1;
+}
+
+/* Blocks SIGCHLD, in the threads to come as well, so that wait_for finds it pending. */
+static void hold_back_child_signals(void)
+{
+    sigset_t ended;
+
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &ended, NULL) != 0)
+        give_up("sigprocmask: %s", strerror(errno));
 }
 
 /* fork itself can hang as well, in the parent: then SIGALRM says so, with what is known. */
@@ -139,6 +150,7 @@ int main(int argc, char **argv)
 
     malloc_path = malloc_file(); /* the loader must not be asked from a signal handler */
     signal(SIGALRM, parent_hangs);
+    hold_back_child_signals();
     struct watch watch = start_watch();
     for (unsigned t = 0; t < threads; t++)
         thread[t] = start_thread(churn, (void *)(uintptr_t)t);
