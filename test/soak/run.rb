@@ -3,13 +3,13 @@
 require "culet/allocators"
 require "culet/compare/bundle"
 require "culet/compare/child"
-require "culet/compare/load"
 require "culet/compare/load_target"
 require "culet/compare/witness"
 require "culet/processes/memory"
 require "json"
 require "net/http"
 require "rbconfig"
+require_relative "load"
 require_relative "trend"
 
 module Soak
@@ -17,11 +17,10 @@ module Soak
   class Run
     SERVER = File.expand_path("server.rb", __dir__)
     GEMFILE = File.expand_path("../../workloads/rack/Gemfile", __dir__)
-    CONNECTIONS = 8
     SAMPLE_SECONDS = 2
     START_SECONDS = 60 # within which the server must answer
     LOAD_SECONDS = 60 # of one run of the load generator; they follow one another
-    private_constant :SERVER, :GEMFILE, :CONNECTIONS, :SAMPLE_SECONDS, :START_SECONDS, :LOAD_SECONDS
+    private_constant :SERVER, :GEMFILE, :SAMPLE_SECONDS, :START_SECONDS, :LOAD_SECONDS
 
     # samples: [seconds, bytes] each; requests: answered; failure: a sentence, nil where all went well
     Result = Struct.new(:allocator, :samples, :requests, :cpu_seconds, :failure, keyword_init: true)
@@ -40,7 +39,7 @@ module Soak
     end
 
     # @return [Result]
-    # @raise [Culet::Compare::Exclusion] where the server's gems or the load generator cannot be had
+    # @raise [Culet::Error] where the server's gems or the load generator cannot be had, or a request failed
     def call
       @bundle.install(log: @log)
       start
@@ -80,9 +79,9 @@ module Soak
     def load_it
       began = now
       sampler = Thread.new { sample(began) }
+      load = Load.new(@target.to_s)
       while (left = @seconds - (now - began)) >= 1
-        load = Culet::Compare::Load.new(target: @target, seconds: [left.round, LOAD_SECONDS].min, connections: CONNECTIONS)
-        @requests += load.run { return "the server #{ending} after #{(now - began).round} s" if @child.status }.requests
+        @requests += load.run([left.round, LOAD_SECONDS].min) { return "the server #{ending} after #{(now - began).round} s" if @child.status }
         tell(now - began)
       end
       nil
