@@ -53,9 +53,10 @@ module Bench
                  figure(:process_rss_after_3s_bytes, "RSS 3 s after, process", :mib, goal),
                  figure(:child_rss_after_3s_bytes, "RSS 3 s after, child", :mib, goal),
                  figure(:process_floor_bytes, "floor, process", :mib), figure(:child_floor_bytes, "floor, child", :mib)]
-      { "mixed" => "min=16 max=2048", "64" => "min=64 max=64", "256" => "min=256 max=256", "1024" => "min=1024 max=1024" }.map do |name, words|
-        probe(:idle, "idle-#{name}", "250 MiB burst of four threads, blocks of #{name == "mixed" ? "16 to 2,048" : name} bytes", "idle",
-              words, tiny: "bytes=4M milliseconds=50", figures: figures, runs: 3)
+      [["mixed", 16, 2048], ["64", 64, 64], ["256", 256, 256], ["1024", 1024, 1024]].map do |name, min, max|
+        blocks = min == max ? min.to_s : "#{min} to #{max}"
+        probe(:idle, "idle-#{name}", "250 MiB burst of four threads, blocks of #{blocks} bytes", "idle", "min=#{min} max=#{max}",
+              tiny: "bytes=4M milliseconds=50", figures: figures, runs: 3)
       end
     end
     private_class_method :idle
@@ -108,8 +109,8 @@ module Bench
       [probe(:classes, "classes", "usable size against the request", "classes", "", tiny: "to=2048", runs: 1, figures: [
          figure(:mean_waste, "mean waste, 17 to 1,024 bytes", :percent, Goal.at_most(0.03)),
          figure(:largest_waste, "largest waste, 128 to 32,768 bytes", :percent, Goal.at_most(0.125)),
-         figure(:largest_excess, "the same, of the request", :percent),
-         figure(:big_excess_bytes, "largest excess above 4 MiB", :bytes, Goal.at_most(page - 1))
+         figure(:largest_excess, "largest excess, of the request", :percent),
+         figure(:big_excess_bytes, "largest excess of blocks above 4 MiB", :bytes, Goal.at_most(page - 1))
        ])]
     end
     private_class_method :classes
@@ -130,26 +131,26 @@ module Bench
       flat = Goal.at_most(1.1)
       figures = [
         figure(:hot_nanoseconds_at_last, "replacement in 10,000 blocks, at the end", :nanoseconds),
-        figure(:hot_growth, "its growth", :times, flat),
+        figure(:hot_growth, "growth of a replacement in 10,000 blocks", :times, flat),
         figure(:all_nanoseconds_at_last, "replacement over all the heap, at the end", :nanoseconds),
-        figure(:all_growth, "its growth", :times),
+        figure(:all_growth, "growth of a replacement over all the heap", :times),
         figure(:plain_growth, "growth of the same visits without malloc", :times),
-        figure(:all_growth_over_plain, "growth over that of plain visits", :times, flat),
+        figure(:all_growth_over_plain, "growth of a replacement over all the heap, over that of plain visits", :times, flat),
         figure(:fill_growth, "growth of a first malloc", :times, flat)
       ]
       trim = [
         figure(:cpu_milliseconds_per_100mb, "CPU per 100 MB of heap", :milliseconds, Goal.at_most(1.0)),
-        figure(:kernel_milliseconds_per_100mb, "of which one madvise alone needs", :milliseconds),
+        figure(:kernel_milliseconds_per_100mb, "what one madvise over the returned bytes needs", :milliseconds),
         figure(:longest_wait_seconds, "longest wait of another thread", :seconds, Goal.at_most(0.005)),
         figure(:rss_after_bytes, "RSS after", :mib)
       ]
       [probe(:growth, "growth-1g", "live heap of 64 MiB to 1 GiB", "growth", "from=64M to=1G", tiny: "from=1M to=4M operations=20k",
                                                                                           figures: figures, runs: 3, memory: 5 * GIB),
-       probe(:growth, "growth-16g", "live heap of 1 to 16 GiB", "growth", "from=1G to=16G", tiny: "from=1M to=4M operations=20k",
-                                                                                       figures: figures, runs: 1, timeout: 600, memory: 22 * GIB),
+       probe(:growth, "growth-16g", "live heap of 1, 4 and 16 GB", "growth", "from=1000000000 to=16000000000", tiny: "from=1M to=4M operations=20k",
+                                                                                       figures: figures, runs: 1, timeout: 600, memory: 21 * GIB),
        probe(:growth, "trim", "trim after freeing half of 512 MiB by stretches of 4 MiB", "trim", "stretch=4M", tiny: "bytes=8M stretch=1M",
                                                                                                       figures: trim, runs: 3),
-       probe(:growth, "trim-scattered", "the same by stretches of 64 KiB", "trim", "stretch=64k", tiny: "bytes=8M", figures: trim, runs: 3)]
+       probe(:growth, "trim-scattered", "trim after freeing half of 512 MiB by stretches of 64 KiB", "trim", "stretch=64k", tiny: "bytes=8M", figures: trim, runs: 3)]
     end
     private_class_method :growth
 
@@ -174,7 +175,7 @@ module Bench
         ["replace-large", "random replacement, 1,000,000 live blocks", "replace", "set=1000000 operations=2M", "operations=20k set=2000", both],
         ["medium", "random replacement, 1,000 blocks of 2 to 32 KiB", "replace", "set=1000 min=2048 max=32768 operations=2M", small, untouched],
         ["runs", "random replacement, 16 blocks of 64 to 512 KiB, first and last page written", "replace", "set=16 min=65536 max=524288 operations=200k", "operations=2k", untouched],
-        ["runs-filled", "the same, wholly written", "replace", "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
+        ["runs-filled", "random replacement, 16 blocks of 64 to 512 KiB, wholly written", "replace", "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
         ["calloc", "random replacement by calloc, 1,000 blocks of 16 to 4,096 bytes", "replace", "set=1000 zeroed=1 max=4096 operations=2M", small, both],
         ["grow-double", "100 buffers that double by realloc up to 64 KiB", "grow", "", small, both],
         ["grow-step", "10 buffers that grow by a fifth up to 4 MiB", "grow", "buffers=10 to=4M percent=120 operations=20k", "operations=2k", both]

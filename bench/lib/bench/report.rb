@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 module Bench
-  # The results as Markdown, which is also readable on a terminal: per group a table, a line per figure.
+  # The results as Markdown, which is also readable on a terminal: every goal with culet's figure and the best peer's,
+  # then per group a table with all figures of all contenders.
   class Report
     # @param results [Array<Result>]
     # @param contenders [Array<Contender>]
@@ -13,7 +14,7 @@ module Bench
     # @return [String]
     def to_s
       groups = @results.group_by { |result| result.probe.group }
-      [*groups.map { |group, results| section(group, results) }, *geometric_means, *missed].join("\n")
+      [*goals, *geometric_means, *groups.map { |group, results| section(group, results) }].join("\n")
     end
 
     private
@@ -75,17 +76,20 @@ module Bench
       end
     end
 
-    def missed
-      lines = @results.flat_map { |result| result.candidates.flat_map { |candidate| missed_by(result, candidate.name) } }
-      lines.empty? ? [] : ["## Goals missed\n", *lines, ""]
+    def goals
+      rows = @results.reject(&:skipped).flat_map { |result| result.candidates.flat_map { |candidate| goals_of(result, candidate.name) } }
+      return [] if rows.empty?
+
+      head = ["what", "culet", "goal", "reached", "best peer", "command"]
+      lines = [head, ["---", "---:", "---", "---", "---:", "---"], *rows].map { |cells| "| #{cells.join(" | ")} |" }
+      ["## Goals\n\n#{lines.join("\n")}\n"]
     end
 
-    def missed_by(result, name)
-      result.probe.figures.select { |figure| result.reached?(figure, name) == false }.map do |figure|
+    def goals_of(result, name)
+      result.probe.figures.select(&:goal).map do |figure|
         best = result.best_peer(figure)
-        beside = best ? ", best peer #{best} #{figure.show(result.value(figure, best))}" : ""
-        "- #{result.probe.name} (#{result.probe.about}), #{figure.label}: #{name} #{figure.show(result.value(figure, name))}, " \
-          "goal #{figure.goal.text(figure)}#{beside}"
+        ["#{result.probe.about}: #{figure.label}", cell(result, figure, name), figure.goal.text(figure), verdict(result.reached?(figure, name)),
+         best ? "#{cell(result, figure, best)} (#{best})" : "-", "`bench/run #{result.probe.name}`"]
       end
     end
   end
