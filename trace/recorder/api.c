@@ -66,6 +66,9 @@ static void record_moved(const void *block, size_t bytes, const void *got, uint6
     if (!writer)
         return;
 
+    if (!got && bytes)
+        bytes = 1; /* it failed: what it asked for may be beyond any size, and no longer matters */
+
     uint64_t wait = culet_next_sequence() - before - 1;
     unsigned small = culet_small_bits(bytes);
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_REALLOC | small, before);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -109,7 +110,7 @@ static bool ask_environment(void)
     return true;
 }
 
-/* In a fallback for kernels before 4.14; elsewhere the page is zero already. */
+/* For kernels before 4.14 and emulators that take the advice and ignore it; elsewhere the page is zero already. */
 static void forked(void)
 {
     memset(culet_shared, 0, sizeof *culet_shared);
@@ -123,10 +124,9 @@ static bool map_shared(void)
 
     if (page == MAP_FAILED)
         return false;
-    if (madvise(page, bytes, MADV_WIPEONFORK) != 0)
-        pthread_atfork(NULL, NULL, forked);
+    madvise(page, bytes, MADV_WIPEONFORK);
     culet_shared = page;
-    return true;
+    return pthread_atfork(NULL, NULL, forked) == 0;
 }
 
 /* The first process has the name itself; whoever comes later, by fork or exec, adds its process number, and a
@@ -205,11 +205,16 @@ static void *map(int fd, off_t offset, size_t bytes)
     return mapped;
 }
 
-/* Space that is really there: writing to a mapping beyond it would end the process. */
+/* Space that is really there: writing to a mapping beyond it would end the process. So would the signal that the
+ * kernel sends where the file would be larger than the process's limit; hence that is looked at first. */
 static int reserve(int fd, off_t offset)
 {
+    struct rlimit largest;
     int error;
 
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY &&
+        largest.rlim_cur < (rlim_t)offset + CULET_TRACE_CHUNK)
+        return EFBIG;
     do
         error = posix_fallocate(fd, offset, CULET_TRACE_CHUNK);
     while (error == EINTR);

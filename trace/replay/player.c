@@ -37,7 +37,8 @@ struct player {
     size_t sample_room;
 
     /* What follows belongs to the thread that has the turn. */
-    uint64_t next; /* operation */
+    uint64_t next;   /* operation */
+    uint64_t rested; /* operations before this one are not in the page tables any more */
     size_t next_moment;
     uint64_t next_sample, between_samples;
     uint64_t microseconds, live_bytes, started_ns;
@@ -163,6 +164,8 @@ static void sample(void)
 {
     struct culet_performance *result = &player.result;
 
+    culet_store_rest(player.script->ops, player.rested * sizeof(struct culet_op), player.next * sizeof(struct culet_op));
+    player.rested = player.next;
     culet_store_grow((void **)&result->samples, &player.sample_room, result->sample_count + 1, sizeof *result->samples);
     result->samples[result->sample_count++] = (struct culet_sample){
         .index = player.next, .microseconds = player.microseconds, .wall_ns = culet_meter_now() - player.started_ns,
@@ -276,6 +279,7 @@ struct culet_performance culet_play(const struct culet_script *script, const str
     player.result.counted = culet_meter_count_instructions();
     uint64_t instructions = player.result.counted ? culet_meter_instructions() : 0;
 
+    culet_store_rest(script->ops, 0, script->count * sizeof *script->ops);
     player.started_ns = culet_meter_now();
     if (script->count) {
         hand_over(script->ops[0].thread);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *culet_store_new(size_t count, size_t bytes)
 {
@@ -39,4 +40,14 @@ void culet_store_grow(void **store, size_t *count, size_t wanted, size_t bytes)
     }
     *store = grown;
     *count = larger;
+}
+
+void culet_store_rest(void *store, size_t from, size_t to)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    from = from / page * page;
+    to = to / page * page;
+    if (from < to)
+        madvise((char *)store + from, to - from, MADV_DONTNEED);
 }

@@ -15,4 +15,8 @@ void culet_store_free(void *store, size_t count, size_t bytes);
 /* Makes room for `wanted` items where `*count` are: by doubling, zeroed, the old ones kept. */
 void culet_store_grow(void **store, size_t *count, size_t wanted, size_t bytes);
 
+/* Takes what lies from byte `from` to byte `to` out of this process's page tables; the contents stay, and a read
+ * brings them back. The kernel goes through all that is in the tables when it is asked what is resident. */
+void culet_store_rest(void *store, size_t from, size_t to);
+
 #endif

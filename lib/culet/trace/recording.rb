@@ -67,24 +67,27 @@ module Culet
       end
 
       def run(environment, options)
-        pid = nil
-        handing_on(-> { pid }) do
+        forwarding do |forward|
           pid = Process.spawn(environment, [@program, @command.first], *@command.drop(1), close_others: false, **options)
+          forward.call(pid)
           Process.wait2(pid).last
         end
       end
 
-      # The command decides what a signal means. One that comes before it is started goes to this process as usual.
-      def handing_on(pid)
-        before = KEYBOARD.to_h { |name| [name, trap(name) { exit(128 + Signal.list.fetch(name)) unless pid.call }] }
-        FORWARDED.each { |name| before[name] = trap(name) { hand_on(name, pid.call) } }
-        yield
+      # The command decides what a signal means. Yields what is to be told the command's pid; what came before goes to
+      # it then.
+      def forwarding
+        pid = nil
+        early = []
+        before = (KEYBOARD + FORWARDED).to_h do |name|
+          [name, trap(name) { pid ? (send_on(name, pid) if FORWARDED.include?(name)) : early << name }]
+        end
+        yield ->(started) { (pid = started) && early.each { |name| send_on(name, pid) } }
       ensure
         before&.each { |name, handler| trap(name, handler || "DEFAULT") }
       end
 
-      def hand_on(name, pid)
-        exit(128 + Signal.list.fetch(name)) unless pid
+      def send_on(name, pid)
         Process.kill(name, pid)
       rescue Errno::ESRCH
         nil # it has just ended
