@@ -5,8 +5,8 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# Builds culet's two compiled files, the native extension culet.so and the
-# allocator libculet.so, into one directory. What this machine lacks for one of
+# Builds culet's compiled files into one directory: the native extension culet.so,
+# the allocator libculet.so, and below trace/ the recorder and the player of traces. What this machine lacks for one of
 # them is a sentence, not a failure: the gem's command line and reports are of
 # use without them, and a gem that cannot be installed on a developer's Mac
 # cannot be in that team's Gemfile. What should build here and does not is an
@@ -19,6 +19,7 @@ class NativeBuild
   RECORD = "native_missing.txt"
   EXTENSION = "culet.so"
   ALLOCATOR = "libculet.so"
+  TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
 
   # @param destination [String] where the files go
@@ -36,9 +37,10 @@ class NativeBuild
   # @raise [Failed] when a compiler run fails
   def call
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks }.compact
+    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **TRACE.to_h { |file| [file, allocator_lacks] } }.compact
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
     build_allocator unless lacks.key?(ALLOCATOR)
+    build_trace unless lacks.key?(TRACE.first)
     build_extension unless lacks.key?(EXTENSION)
     record(lacks)
     lacks
@@ -119,6 +121,12 @@ class NativeBuild
     install(File.join(build, ALLOCATOR))
   end
 
+  def build_trace
+    build = File.join(@scratch, "trace")
+    run("the recorder of traces", make, "-C", File.join(ROOT, "trace"), "BUILD=#{build}", "CC=#{compiler}", "trace")
+    TRACE.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
+  end
+
   def build_extension
     build = File.join(@scratch, "extension")
     FileUtils.mkdir_p(build)
@@ -138,8 +146,9 @@ class NativeBuild
   private_constant :CLEAN
 
   # A running process may have the old file mapped: it keeps it, because the new one is renamed over it.
-  def install(file)
-    target = File.join(@destination, File.basename(file))
+  def install(file, directory = @destination)
+    FileUtils.mkdir_p(directory)
+    target = File.join(directory, File.basename(file))
     FileUtils.cp(file, "#{target}.part")
     File.chmod(0o755, "#{target}.part")
     File.rename("#{target}.part", target)

@@ -18,7 +18,7 @@ class AllocatorsTest < Minitest::Test
   end
 
   {
-    "snmalloc" => /no allocator "snmalloc".*glibc, jemalloc, tcmalloc, mimalloc, culet/,
+    "snmalloc" => /no allocator "snmalloc".*glibc, jemalloc, tcmalloc, mimalloc, rpmalloc, culet/,
     "" => /no allocator ""/,
     "glibc:" => /KEY=VALUE/,
     "glibc:arena_max" => /KEY=VALUE.*glibc:arena_max=2/,
@@ -31,6 +31,8 @@ class AllocatorsTest < Minitest::Test
     "jemalloc:narenas=2 -- x" => /takes a word or a number/,
     "tcmalloc:release_rate=fast" => /takes a number/,
     "mimalloc:Purge=1" => /no setting "Purge"/,
+    "rpmalloc:arenas=2" => /rpmalloc has no settings/,
+    "rpmalloc:" => /rpmalloc has no settings/,
     "culet:children=some" => /takes ruby, all, none/
   }.each do |spec, message|
     define_method(:"test_#{spec.inspect}_is_refused") do
@@ -40,7 +42,7 @@ class AllocatorsTest < Minitest::Test
   end
 
   def test_libraries_of_the_installed_allocators_define_malloc_for_this_machine
-    (Allocators.names - ["glibc"]).each do |name|
+    installed.each do |name|
       path = Allocators.parse(name).library
       assert path.start_with?("/"), path
       elf = Elf.new(path)
@@ -48,6 +50,28 @@ class AllocatorsTest < Minitest::Test
       assert elf.defines?("malloc"), path
       assert_equal name, Allocators.of_library(path)
       assert_equal name, Allocators.of_library(File.realpath(path))
+    end
+  end
+
+  # As Debian's newest releases name them, so that a change of number there is found.
+  def test_file_names_of_the_newest_packages
+    { "jemalloc" => "libjemalloc.so.2", "tcmalloc" => "libtcmalloc_minimal.so.4.6.5", "mimalloc" => "libmimalloc.so.3.6",
+      "rpmalloc" => "librpmalloc.so.1.0.0" }.each do |name, file|
+      definition = Allocators.definitions.find { |known| known.name == name }
+      assert(definition.patterns.any? { |pattern| pattern.match?(file) }, file)
+      assert_equal name, Allocators.of_library("/usr/lib/#{file}")
+    end
+  end
+
+  # Copies of libraries that a package brought and that none did: rpmalloc's file name does not tell its release.
+  def test_a_release_that_only_the_package_tells
+    library = Allocators.parse("jemalloc").library
+    by_package = rpmalloc_at(library).version
+    assert_equal `dpkg-query --show --showformat='${Version}' libjemalloc2`[/\d+(\.\d+)+/], by_package
+    Dir.mktmpdir do |directory|
+      copy = File.join(directory, "librpmalloc.so.1.0.0")
+      FileUtils.cp(library, copy)
+      assert_nil rpmalloc_at(copy).version
     end
   end
 
@@ -105,7 +129,7 @@ class AllocatorsTest < Minitest::Test
   end
 
   def test_versions_are_those_that_the_libraries_tell
-    (Allocators.names - ["glibc"]).each do |name|
+    installed.each do |name|
       assert_match(/\A\d+\.\d+/, Allocators.parse(name).version, name)
     end
     assert_equal Culet::VERSION, Allocators.parse("culet").version
@@ -134,5 +158,20 @@ class AllocatorsTest < Minitest::Test
   def test_a_path_that_ld_preload_cannot_hold_is_refused
     error = assert_raises(Error) { Allocators::Preload.new(nil).with("/opt/my libs/libculet.so") }
     assert_match(/spaces and colons/, error.message)
+  end
+
+  private
+
+  # bin/setup installs the others everywhere; rpmalloc has a package in Debian's newest releases alone.
+  def installed
+    wanted = Allocators.names - %w[glibc rpmalloc]
+    Allocators.parse("rpmalloc").available? ? [*wanted, "rpmalloc"] : wanted
+  end
+
+  # @return [Culet::Allocators::Choice] rpmalloc, found at that place
+  def rpmalloc_at(path)
+    locator = Struct.new(:path) { def find(_patterns) = path }.new(path)
+    definition = Allocators.definitions.find { |known| known.name == "rpmalloc" }
+    Allocators::Choice.new(definition: definition, settings: {}, locator: locator)
   end
 end

@@ -40,20 +40,56 @@ class WorkloadsTest < Minitest::Test
     assert_equal names.product(%w[glibc jemalloc]), document["results"].map { |result| result.values_at("workload", "allocator") }
   end
 
-  # Tens of gems, some of which are compiled: minutes the first time.
   def test_rails
-    workload = Workload.built_in("rails")
+    run = run_of_rails("rails")
+    assert_equal 1, run["samples"].map { |sample| sample["processes"] }.max
+  end
+
+  %w[cluster cluster-warm].each do |name|
+    define_method("test_#{name}") do
+      run = run_of_rails(name)
+      assert_equal 4, run["samples"].map { |sample| sample["processes"] }.max
+      assert_operator run["loaded_pss_bytes"], :<, run["loaded_rss_bytes"] * 0.8, "four processes share what was loaded"
+    end
+  end
+
+  # Needs none of the gems.
+  def test_the_warm_up_ages_survivors_and_returns_what_is_free
+    out, err, status = run_program(RbConfig.ruby, "-w", "-r", File.join(Workload::DIRECTORY, "rails/warmup.rb"), "-robjspace", "-e", <<~RUBY, env: NEUTRAL)
+      resident = -> { File.read("/proc/self/statm").split[1].to_i * Etc.sysconf(Etc::SC_PAGESIZE) }
+      require "etc"
+      kept = []
+      dropped = Array.new(100_000) { |number| kept << "x" * 600 if (number % 100).zero?; "y" * 600 }
+      before = resident.call
+      dropped = nil
+      Warmup.new.call
+      puts ObjectSpace.dump(kept.last).include?('"old":true'), before - resident.call
+    RUBY
+    assert status.success?, err
+    assert_empty err
+    old, returned = out.split
+    assert_equal "true", old
+    assert_operator returned.to_i, :>, 40_000_000
+  end
+
+  private
+
+  # Tens of gems, some of which are compiled: minutes the first time.
+  #
+  # @return [Hash] the run's figures
+  def run_of_rails(name)
+    workload = Workload.built_in(name)
     skip "the gems of the rails workload are not installed yet; CULET_TEST_ALL=1 installs them" if workload.unprepared? && !all_tests?
 
-    out, err, status = run_program(*culet_command, "compare", "rails", "--scale", "0.1", "--runs", "1", "--duration", "1",
+    out, err, status = run_program(*culet_command, "compare", name, "--scale", "0.05", "--runs", "1", "--duration", "1",
                                    "--allocators", "glibc", "--json", patience: 1_800)
     assert status.success?, err
     document = JSON.parse(out)
     assert_empty document["excluded"]
-    assert_operator document["results"].first["summary"]["requests_per_second"]["median"], :>, 5
+    result = document["results"].first
+    assert_operator result["summary"]["requests_per_second"]["median"], :>, 5
+    result["runs"].first
   end
-
-  private
 
   def path(name) = File.join(Workload::DIRECTORY, "#{name}.rb")
 end

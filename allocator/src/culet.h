@@ -1,10 +1,12 @@
 /* culet.h - what libculet.so exports.
  *
- * The allocation functions of libc, with libc's behaviour as glibc 2.36 has it, and the two at the end.
+ * The allocation functions of libc, with libc's behaviour as glibc 2.36 has it, and the three at the end.
  * When CULET_PREFIXED is defined the library carries them as culet_malloc, culet_free and so on, beside
  * the C library's own: this is how the tests run under the sanitizers. */
 #ifndef CULET_H
 #define CULET_H
+
+#include "stats.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -50,5 +52,7 @@ CULET_API const char *culet_version(void);
 
 /* 1 when culet serves this process, 0 when it is dormant (see program.h). */
 CULET_API int culet_active(void);
+
+/* The third is culet_stats, in stats.h. */
 
 #endif

@@ -1,12 +1,13 @@
-/* figures.c - libc's questions about the heap: mallinfo, malloc_info, malloc_stats, malloc_trim, mallopt. */
+/* figures.c - libc's questions about the heap, from culet_stats: mallinfo, malloc_info, malloc_stats, malloc_trim, mallopt. */
 #define _GNU_SOURCE
 #include "culet.h"
 
 #include "heap.h"
 #include "libc.h"
-#include "size_class.h"
+#include "stats.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 
 #define API(name) CULET_NAME(name)
@@ -58,25 +59,25 @@ int API(mallopt)(int parameter, int value)
     }
 }
 
-/* arena == uordblks - hblkhd + fordblks, as in glibc; uordblks counts whole blocks, here with the huge. */
+/* arena == uordblks + fordblks, as in glibc; the blocks with a mapping of their own are apart. */
 struct mallinfo2 API(mallinfo2)(void)
 {
     struct mallinfo2 info = {0};
-    struct culet_figures figures;
+    struct culet_stats s;
 
     if (dormant()) {
         struct mallinfo2 (*next)(void) = (struct mallinfo2(*)(void))culet_libc_find("mallinfo2");
         return next ? next() : info;
     }
-    culet_heap_figures(&figures);
-    info.arena = figures.pages.segments * CULET_SEGMENT_BYTES;
-    info.hblks = figures.large.huge;
-    info.hblkhd = figures.large.huge_bytes;
-    info.uordblks = figures.used_bytes - figures.large.huge_bytes;
-    info.fordblks = info.arena - info.uordblks;
-    info.keepcost = figures.pages.dirty << CULET_GRANULE_SHIFT;
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        info.ordblks += figures.bins[klass].blocks - figures.bins[klass].live;
+    culet_stats(&s, sizeof s);
+    info.arena = s.heap_bytes;
+    info.hblks = s.large_blocks;
+    info.hblkhd = s.large_bytes;
+    info.uordblks = s.used_bytes;
+    info.fordblks = s.free_bytes;
+    info.keepcost = s.free_resident_bytes;
+    for (unsigned klass = 1; klass < s.classes; klass++)
+        info.ordblks += s.class[klass].free + s.class[klass].cached;
     return info;
 }
 
@@ -102,7 +103,7 @@ struct mallinfo API(mallinfo)(void)
 
 void API(malloc_stats)(void)
 {
-    struct culet_figures figures;
+    struct culet_stats s;
 
     if (dormant()) {
         void (*next)(void) = (void (*)(void))culet_libc_find("malloc_stats");
@@ -110,23 +111,67 @@ void API(malloc_stats)(void)
             next();
         return;
     }
-    culet_heap_figures(&figures);
+    culet_stats(&s, sizeof s);
     fprintf(stderr,
             "culet %s\n"
-            "mapped bytes     = %10zu\n"
-            "in use bytes     = %10zu\n"
-            "held by threads  = %10zu (%zu threads)\n"
-            "free, resident   = %10zu at the most\n"
-            "descriptors      = %10zu\n"
-            "huge blocks      = %10zu (%zu bytes)\n",
-            culet_version(), figures.mapped_bytes, figures.used_bytes, figures.cached_bytes, figures.threads,
-            figures.pages.dirty << CULET_GRANULE_SHIFT, figures.meta_bytes, figures.large.huge,
-            figures.large.huge_bytes);
+            "mapped bytes     = %10" PRIu64 "\n"
+            "in use bytes     = %10" PRIu64 "\n"
+            "held by threads  = %10" PRIu64 " (%" PRIu64 " threads)\n"
+            "free, resident   = %10" PRIu64 " at the most\n"
+            "returned         = %10" PRIu64 " (%" PRIu64 " purges)\n"
+            "descriptors      = %10" PRIu64 "\n"
+            "huge blocks      = %10" PRIu64 " (%" PRIu64 " bytes)\n",
+            culet_version(), s.mapped_bytes, s.used_bytes + s.large_bytes, s.cached_bytes, s.threads,
+            s.free_resident_bytes, s.returned_bytes, s.purges, s.descriptor_bytes, s.large_blocks, s.large_bytes);
+}
+
+/* One line per class in use; `count` and `total` are glibc's names for its free blocks, here with the cached. */
+static void write_classes(const struct culet_stats *s, FILE *stream)
+{
+    for (unsigned klass = 1; klass < s->classes; klass++) {
+        const struct culet_stats_class *c = &s->class[klass];
+        uint64_t idle = c->free + c->cached;
+        if (c->slabs)
+            fprintf(stream,
+                    "  <size from=\"%" PRIu64 "\" to=\"%" PRIu64 "\" slabs=\"%" PRIu64 "\" used=\"%" PRIu64
+                    "\" free=\"%" PRIu64 "\" cached=\"%" PRIu64 "\" count=\"%" PRIu64 "\" total=\"%" PRIu64 "\"/>\n",
+                    s->class[klass - 1].block_bytes + 1, c->block_bytes, c->slabs, c->used, c->free, c->cached, idle,
+                    idle * c->block_bytes);
+    }
+}
+
+static void write_total(FILE *stream, const char *type, uint64_t bytes)
+{
+    fprintf(stream, "<total type=\"%s\" size=\"%" PRIu64 "\"/>\n", type, bytes);
+}
+
+static void write_counted(FILE *stream, const char *type, uint64_t count, uint64_t bytes)
+{
+    fprintf(stream, "<total type=\"%s\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n", type, count, bytes);
+}
+
+/* "used", "rest", "mmap" and the system's "current" mean what they do in glibc: used and rest are all that is
+ * mapped. The other names are those of struct culet_stats without their `_bytes`. */
+static void write_totals(const struct culet_stats *s, FILE *stream)
+{
+    write_total(stream, "used", s->used_bytes + s->large_bytes);
+    write_total(stream, "rest", s->free_bytes);
+    write_total(stream, "cached", s->cached_bytes);
+    write_total(stream, "slab", s->slab_bytes);
+    write_counted(stream, "run", s->runs, s->run_bytes);
+    write_counted(stream, "mmap", s->large_blocks, s->large_bytes);
+    write_total(stream, "free_resident", s->free_resident_bytes);
+    write_total(stream, "free_returned", s->free_returned_bytes);
+    write_counted(stream, "returned", s->purges, s->returned_bytes);
+    write_total(stream, "descriptor", s->descriptor_bytes);
+    fprintf(stream, "<system type=\"current\" size=\"%" PRIu64 "\"/>\n", s->mapped_bytes);
+    fprintf(stream, "<threads count=\"%" PRIu64 "\"/>\n", s->threads);
+    fprintf(stream, "<forks count=\"%" PRIu64 "\"/>\n", s->forks);
 }
 
 int API(malloc_info)(int options, FILE *stream)
 {
-    struct culet_figures f;
+    struct culet_stats s;
 
     if (dormant()) {
         int (*next)(int, FILE *) = (int (*)(int, FILE *))culet_libc_find("malloc_info");
@@ -134,30 +179,12 @@ int API(malloc_info)(int options, FILE *stream)
     }
     if (options != 0)
         return EINVAL;
-    culet_heap_figures(&f);
+    culet_stats(&s, sizeof s);
     fprintf(stream, "<malloc version=\"1\" allocator=\"culet\" allocator-version=\"%s\">\n<heap nr=\"0\">\n<sizes>\n",
             culet_version());
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (f.bins[klass].slabs)
-            fprintf(stream, "  <size from=\"%u\" to=\"%u\" slabs=\"%zu\" used=\"%zu\" claimed=\"%zu\" count=\"%zu\" total=\"%zu\"/>\n",
-                    culet_classes[klass - 1].size + 1, culet_classes[klass].size, f.bins[klass].slabs,
-                    f.bins[klass].live, f.bins[klass].claimed, f.bins[klass].blocks - f.bins[klass].live,
-                    (f.bins[klass].blocks - f.bins[klass].live) * culet_classes[klass].size);
-    fprintf(stream,
-            "</sizes>\n</heap>\n"
-            "<total type=\"used\" size=\"%zu\"/>\n"
-            "<total type=\"claimed\" size=\"%zu\"/>\n"
-            "<total type=\"rest\" size=\"%zu\"/>\n"
-            "<total type=\"dirty\" size=\"%zu\"/>\n"
-            "<total type=\"returned\" size=\"%zu\"/>\n"
-            "<total type=\"run\" count=\"%zu\" size=\"%zu\"/>\n"
-            "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
-            "<total type=\"descriptors\" size=\"%zu\"/>\n"
-            "<system type=\"current\" size=\"%zu\"/>\n"
-            "<threads count=\"%zu\"/>\n"
-            "</malloc>\n",
-            f.used_bytes, f.cached_bytes, f.mapped_bytes - f.used_bytes, f.pages.dirty << CULET_GRANULE_SHIFT,
-            f.pages.purged_bytes, f.large.runs, f.large.run_bytes, f.large.huge, f.large.huge_bytes, f.meta_bytes,
-            f.mapped_bytes, f.threads);
+    write_classes(&s, stream);
+    fputs("</sizes>\n</heap>\n", stream);
+    write_totals(&s, stream);
+    fputs("</malloc>\n", stream);
     return ferror(stream) ? EIO : 0;
 }

@@ -14,7 +14,7 @@
 _Atomic uint8_t culet_heap_state_now;
 static struct culet_lock setup_lock;
 
-static size_t forks; /* [pages lock] */
+static size_t forks; /* [pages lock] For culet_heap_counters. */
 
 /* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
 
@@ -119,9 +119,6 @@ void culet_heap_figures(struct culet_figures *figures)
     figures->large = culet_large_figures();
     culet_lock(&culet_pages_lock);
     figures->pages = culet_pages_figures();
-    figures->returned_bytes = figures->pages.purged_bytes;
-    figures->purges = figures->pages.purges;
-    figures->forks = forks;
     culet_unlock(&culet_pages_lock);
     figures->meta_bytes = culet_meta_bytes();
     figures->threads = culet_cache_count();
@@ -131,6 +128,19 @@ void culet_heap_figures(struct culet_figures *figures)
     }
     figures->used_bytes += figures->large.run_bytes + figures->large.huge_bytes;
     figures->mapped_bytes = figures->pages.segments * CULET_SEGMENT_BYTES + figures->large.huge_bytes;
+}
+
+struct culet_counters culet_heap_counters(void)
+{
+    culet_lock(&culet_pages_lock);
+    struct culet_pages_figures pages = culet_pages_figures();
+    struct culet_counters counters = {
+        .returned_bytes = pages.purged_bytes,
+        .purges = pages.purges,
+        .forks = forks,
+    };
+    culet_unlock(&culet_pages_lock);
+    return counters;
 }
 
 void culet_heap_check(void)

@@ -33,11 +33,16 @@ struct culet_figures {
     size_t used_bytes;   /* in the program's hands, whole blocks */
     size_t cached_bytes; /* claimed by threads */
     size_t mapped_bytes; /* segments and huge blocks */
-    size_t returned_bytes; /* given back to the kernel since the start, by the page heap and from inside slabs */
-    size_t purges;         /* times that something was */
-    size_t forks;          /* forks, of this process and of those it was forked from */
 };
 void culet_heap_figures(struct culet_figures *figures);
+
+/* What has happened since the start; a forked child goes on counting from what its parent had. */
+struct culet_counters {
+    size_t returned_bytes; /* given back to the kernel, by the page heap and from inside slabs */
+    size_t purges;         /* times that something was */
+    size_t forks;          /* tried, by this process and by those it was forked from */
+};
+struct culet_counters culet_heap_counters(void);
 
 /* Aborts unless every invariant of types.h holds. Only while no other thread allocates or frees. */
 void culet_heap_check(void);

@@ -104,6 +104,47 @@ RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 
 $(eval $(call PROGRAM,TESTS,shape))
 
+# The fuzzer: preloaded, on glibc's own allocator, and with the sources linked in for the sanitizers. A long run takes
+# another seed each time, and prints it.
+FUZZ_HEADERS := test/programs/fuzz_block.h $(CHECK_HEADER) src/culet.h
+FUZZ_LONG := --seed 0 --rounds 60
+$(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
+$(eval $(call PROGRAM,TESTS,fuzz,--rounds 3))
+$(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
+TESTS += fuzz-glibc
+DEPS_fuzz-glibc := $(TEST_BUILD)/programs/fuzz
+RUN_fuzz-glibc := $(TEST_BUILD)/programs/fuzz --rounds 1
+
+# $(call FUZZ_VARIANT,variant): see unit.mk for the variants.
+define FUZZ_VARIANT
+$(TEST_BUILD)/$(1)/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) $(TEST_BUILD)/$(1)/libculet.a test/programs.mk
+	@mkdir -p $$(@D)
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
+
+LONG_TESTS += fuzz-$(1)-long
+DEPS_fuzz-$(1)-long := $(TEST_BUILD)/$(1)/fuzz
+RUN_fuzz-$(1)-long = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(FUZZ_LONG_$(1)) $(FUZZ_TESTS_$(1))
+endef
+
+# $(call FUZZ_SHORT,variant,arguments): in `make test` too.
+define FUZZ_SHORT
+TESTS += fuzz-$(1)
+DEPS_fuzz-$(1) := $(TEST_BUILD)/$(1)/fuzz
+RUN_fuzz-$(1) = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(2) $(FUZZ_TESTS_$(1))
+endef
+
+FUZZ_LONG_release := $(FUZZ_LONG)
+FUZZ_LONG_debug := $(FUZZ_LONG)
+FUZZ_LONG_asan := --seed 0 --rounds 30
+FUZZ_LONG_tsan := --seed 0 --rounds 12
+FUZZ_TESTS_tsan := one_thread threads_that_share_blocks refusals_in_the_middle
+$(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
+$(eval $(call FUZZ_SHORT,debug,--rounds 2))
+$(eval $(call FUZZ_SHORT,asan,--rounds 2 --steps 2000))
+$(eval $(call FUZZ_SHORT,tsan,--rounds 2 --steps 1500))
+
 # ---- programs of others ----
 
 TESTS += real
@@ -122,4 +163,4 @@ LONG_TESTS += $(1)-checked
 DEPS_$(1)-checked := $(DEPS_$(1)) $(DEBUG_PRELOAD)
 RUN_$(1)-checked := $(subst $(PRELOAD),$(DEBUG_PRELOAD),$(RUN_$(1)))
 endef
-$(foreach name,api cxx fork fork_handlers conditions real,$(eval $(call DEBUG_RUN,$(name))))
+$(foreach name,api cxx fuzz fork fork_handlers conditions real,$(eval $(call DEBUG_RUN,$(name))))

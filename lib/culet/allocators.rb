@@ -52,6 +52,8 @@ module Culet
     end
 
     def settings(definition, text)
+      raise UsageError, "#{definition.name} has no settings; write its name alone" if definition.settings&.empty?
+
       pairs = text.empty? ? [""] : text.split(",", -1)
       pairs.each_with_object({}) do |pair, found|
         key, value = pair.split("=", 2)

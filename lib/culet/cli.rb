@@ -13,7 +13,9 @@ module Culet
       "env" => [:Env, "print the settings of `run` as shell assignments, for Dockerfiles"],
       "lib" => [:Lib, "print the path of libculet.so"],
       "doctor" => [:Doctor, "which allocator is really active, and what else matters"],
-      "compare" => [:Compare, "measure allocators against each other on Ruby workloads"]
+      "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
+      "trace" => [:Trace, "record every allocation of a program"],
+      "replay" => [:Replay, "play a recorded trace through allocators, without the program"]
     }.freeze
 
     EXIT_OK = 0

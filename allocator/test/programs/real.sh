@@ -163,9 +163,38 @@ vacuum; analyze; pragma integrity_check; select count(*) from sqlite_schema;" &&
 compare 'sort' sort '"$1" -n "$2/text" | cksum && "$1" -k2,2 -k3,3r --parallel=4 -S 1M "$2/text" | cksum && "$1" -u -k2,2 "$2/text" | wc -l'
 compare 'tar and gzip' tar '"$1" --sort=name --owner=0 --group=0 -C "$2" -cf - tree | gzip -n9 >a.tgz && cksum <a.tgz && "$1" -xzf a.tgz && cat tree/* | cmp - "$2/text" && echo same'
 compare 'xargs, grep, sed, awk, find' find '"$1" "$2/tree" -type f | sort | xargs -P 4 -n 20 grep -c word7 | wc -l; sed "s/word/WORD/g; s/line/&&/" "$2/text" | awk "{ n[\$2] += \$1 } END { for (k in n) s += n[k]; print s, length(n) }"'
+
+# A compiler of many processes: the object's code and data must be the same to the byte.
+compare 'cc: preprocess, compile, assemble, archive' cc '
+awk "BEGIN { print \"#include <stdio.h>\\n#include <stdlib.h>\\n#include <string.h>\"
+  for (i = 0; i < 400; i++) printf \"int f%d(int n, const char *s) { int t = 0; for (int k = 0; k < n; k++) { t += s[k %% %d] * %d; if (t > 1000000) t %%= %d; switch (t %% 5) { case 0: t += k; break; case 3: t ^= n; } } return t; }\\n\", i, i + 1, i, i + 7 }" >many.c
+"$1" -O2 -c many.c -o many.o && "$1" -O0 -g -fdebug-prefix-map="$PWD"=. -S many.c -o many.s && "$1" -E many.c | wc -l && cksum <many.o && cksum <many.s && ar rcD many.a many.o && nm many.a | grep -c " T " && objdump -d many.o | cksum'
 compare 'make and cc' make 'printf "all: a b\n\t./a && ./b\n%%: %%.c\n\tcc -O1 -o \$@ \$<\n" >Makefile
 for p in a b; do printf "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char *t = malloc(20); sprintf(t, \"$p\"); puts(t); free(t); return 0; }\n" >$p.c; done; "$1" -j2 2>&1 | sort'
 compare 'bash' bash '"$1" -c "declare -A t; for i in {1..20000}; do t[k\$((i % 3000))]+=x\$i; done; s=0; for k in \${!t[@]}; do ((s += \${#t[\$k]})); done; echo \$s \${#t[@]} \$(for i in {1..50}; do (echo \$i) & done | sort -n | tail -n 1)"'
+
+# What is there only on some machines is not missed on others.
+compare_if_there() {
+  if command -v "$2" >/dev/null 2>&1; then compare "$@"; fi
+}
+
+compare_if_there 'node: objects, strings, JSON, workers, zlib, a child' node '
+exec "$1" -e "
+const { Worker, isMainThread } = require(\"worker_threads\"), zlib = require(\"zlib\"), crypto = require(\"crypto\"), fs = require(\"fs\");
+const text = fs.readFileSync(process.argv[1] + \"/text\", \"utf8\"), words = new Map();
+for (const word of text.split(/\\s+/)) words.set(word, (words.get(word) || 0) + 1);
+console.log(words.size, [...words].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, 5));
+const table = JSON.stringify([...words]), packed = zlib.deflateSync(table);
+console.log(crypto.createHash(\"sha256\").update(table).digest(\"hex\"), zlib.inflateSync(packed).toString() === table);
+let buffers = []; for (let i = 0; i < 3000; i++) { buffers.push(Buffer.alloc(i * 17 % 70000, i)); if (i % 3) buffers[i * 7 % buffers.length] = null; }
+console.log(buffers.reduce((sum, one) => sum + (one ? one.length + (one[one.length - 1] || 0) : 0), 0));
+console.log(require(\"child_process\").execFileSync(\"sh\", [\"-c\", \"echo a child of node\"]).toString());
+let left = 4, total = 0;
+for (let i = 0; i < 4; i++) new Worker(\"const { parentPort, workerData } = require(\\\"worker_threads\\\"); let s = 0; for (let k = 0; k < 20000; k++) s += String(k).repeat(k % 20).length; parentPort.postMessage(s + workerData)\", { eval: true, workerData: i })
+  .on(\"message\", (sum) => { total += sum; if (--left === 0) console.log(total); });
+" "$2"'
+
+compare_if_there 'ImageMagick: draw, resize, convert' magick '"$1" -size 400x300 plasma:fractal -seed 7 -resize 50% -rotate 30 -blur 2 ppm:- | cksum'
 
 # What malloc_info writes is read by an XML parser, in a process that has done some work.
 xml() {

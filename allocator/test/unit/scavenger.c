@@ -87,10 +87,7 @@ static size_t scavengers(void (*look)(FILE *status))
 
 static size_t returned(void)
 {
-    struct culet_figures figures;
-
-    culet_heap_figures(&figures);
-    return figures.returned_bytes;
+    return culet_heap_counters().returned_bytes;
 }
 
 /* Waits until so many bytes have gone back, without a call of malloc or free; ten seconds at the most. */

@@ -76,11 +76,11 @@ module Culet
       end
 
       # @return [String, nil] the library's own version where a process that runs on it can tell (asked once, in a
-      #   short-lived child), else the number in its file name
+      #   short-lived child), else the number in its file name, or its package's where that is the interface's
       def version
         return @version if defined?(@version)
 
-        @version = asked_version || file_version
+        @version = asked_version || (@definition.interface_number ? package_version : file_version)
       end
 
       private
@@ -150,6 +150,17 @@ module Culet
 
       def glibc_version
         `getconf GNU_LIBC_VERSION 2>/dev/null`[/[\d.]+/]
+      end
+
+      # The release as dpkg knows it: "2.0.1-1" and "1:2.0.1+ds-1" are 2.0.1. Nothing where no package brought it.
+      def package_version
+        owner, status = Open3.capture2("dpkg-query", "--search", File.realpath(library), err: File::NULL)
+        return unless status.success?
+
+        text, = Open3.capture2("dpkg-query", "--show", "--showformat=${Version}", owner[/\A[^:,\s]+/], err: File::NULL)
+        text[/\A(?:\d+:)?(\d+(?:\.\d+)+)/, 1]
+      rescue SystemCallError, Error
+        nil # not a Debian system, or the library is not there
       end
 
       def file_version

@@ -9,8 +9,10 @@ module Culet
     # name: as on the command line; patterns: its library's file names, best
     # first; packages: Debian packages that bring it, newest first; settings:
     # its closed list, or nil where any key goes (`open_variable` then says
-    # which); variables: pattern of the environment variables it reads.
-    Definition = Struct.new(:name, :patterns, :packages, :settings, :open_about, :variables, keyword_init: true) do
+    # which); variables: pattern of the environment variables it reads;
+    # interface_number: whether its file name carries a number that is not the release's.
+    Definition = Struct.new(:name, :patterns, :packages, :settings, :open_about, :variables, :interface_number,
+                            keyword_init: true) do
       # @param file [String] a path or file name
       # @return [Boolean] whether it is this allocator's library, in any variant (debug, profiling)
       def library?(file) = File.basename(file).match?(family)
@@ -81,6 +83,11 @@ module Culet
         name: "mimalloc", patterns: [/\Alibmimalloc\.so(?:\.([\d.]+))?\z/],
         packages: %w[libmimalloc3 libmimalloc2.0], variables: /\AMIMALLOC_\w+\z/,
         open_about: "any option of mimalloc, e.g. purge_delay=0 becomes MIMALLOC_PURGE_DELAY=0"
+      ),
+      Definition.new(
+        # It reads no variable. The number in its file name is that of its interface, not of the release.
+        name: "rpmalloc", patterns: [/\Alibrpmalloc\.so(?:\.([\d.]+))?\z/], packages: %w[librpmalloc1],
+        variables: /(?!)/, settings: {}.freeze, interface_number: true
       ),
       Definition.new(
         name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!INHERITED)\w+\z/,

@@ -99,6 +99,7 @@ module Culet
           raise_ended("while it was loaded") if @child.status
         end
         @cpu_under_load = tree_cpu - before
+        @memory_after_load = tree_memory
         @child.restart_cpu_account
         raise_ended("while it was loaded") if @child.status
         load
@@ -106,6 +107,15 @@ module Culet
 
       # In clock ticks of 10 ms, as the kernel shows it of others: fine enough for seconds of load.
       def tree_cpu = @child.descendants.refresh.sum { |pid| Processes::Cpu.seconds(pid) || 0.0 }
+
+      # Not sampled on its way up or down: each process of the server as the load left it.
+      #
+      # @return [Hash{String => Integer, nil}] PSS is nil where a process may not be read
+      def tree_memory
+        pids = @child.descendants.refresh
+        pss = pids.map { |pid| Processes::Memory.pss_bytes(pid) }
+        { "loaded_rss_bytes" => pids.sum { |pid| Processes::Memory.rss_bytes(pid) || 0 }, "loaded_pss_bytes" => (pss.sum if pss.all?) }
+      end
 
       def await_answer(target)
         status = nil
@@ -154,7 +164,7 @@ module Culet
       end
 
       def load_figures(load)
-        { "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
+        { **@memory_after_load, "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
           "p50_seconds" => load.p50_seconds, "p99_seconds" => load.p99_seconds,
           "cpu_per_request_seconds" => (@cpu_under_load / load.requests).round(9) }
       end

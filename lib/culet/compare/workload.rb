@@ -13,17 +13,19 @@ module Culet
     # measured; anything else is measured from its start to its end.
     class Workload
       DIRECTORY = File.expand_path("../../../workloads", __dir__)
-      # name => [one line on what it does, server?, needs gems of its own?]; the program is workloads/NAME.rb.
+      # name => [one line on what it does, server?, whose Gemfile it needs]; the program is workloads/NAME.rb.
       BUILT_IN = {
-        "threads" => ["25 threads, jobs of 1,024 strings of 1 KiB, every 25th job a hundred times larger", false, false],
-        "window" => ["threads that hold a random sliding window of strings of mixed sizes, then idle", false, false],
-        "fragments" => ["threads that build, upcase, slice and join strings", false, false],
-        "hash" => ["one hash of hundreds of thousands of keys that grows, shrinks and grows", false, false],
-        "cpu" => ["short-lived small objects: trees and words", false, false],
-        "fork" => ["ten million little strings, fork, garbage collection in the parent", false, false],
-        "boot" => ["requires a large tree of real libraries", false, false],
-        "rack" => ["Puma serving a Rack application under load (installs puma and rack on first use)", true, true],
-        "rails" => ["a small Rails application on SQLite under Puma and load (installs rails on first use)", true, true]
+        "threads" => ["25 threads, jobs of 1,024 strings of 1 KiB, every 25th job a hundred times larger", false, nil],
+        "window" => ["threads that hold a random sliding window of strings of mixed sizes, then idle", false, nil],
+        "fragments" => ["threads that build, upcase, slice and join strings", false, nil],
+        "hash" => ["one hash of hundreds of thousands of keys that grows, shrinks and grows", false, nil],
+        "cpu" => ["short-lived small objects: trees and words", false, nil],
+        "fork" => ["ten million little strings, fork, garbage collection in the parent", false, nil],
+        "boot" => ["requires a large tree of real libraries", false, nil],
+        "rack" => ["Puma serving a Rack application under load (installs puma and rack on first use)", true, "rack"],
+        "rails" => ["a small Rails application on SQLite under Puma and load (installs rails on first use)", true, "rails"],
+        "cluster" => ["the application of rails in a Puma cluster: loaded once, three forked workers", true, "rails"],
+        "cluster-warm" => ["as cluster, with a warm-up and compaction before the fork", true, "rails"]
       }.freeze
       # What is run when nothing is named: no downloads, no load generator, a few minutes.
       DEFAULT = %w[threads window fragments hash].freeze
@@ -44,7 +46,7 @@ module Culet
             raise UsageError, "there is no workload #{name.inspect}; the built-in ones are #{names.join(", ")}, or all; " \
                               "a command of your own goes after --"
           end
-          bundle = Bundle.new(name: name, gemfile: File.join(DIRECTORY, name, "Gemfile"), ruby: ruby) if gems
+          bundle = Bundle.new(name: gems, gemfile: File.join(DIRECTORY, gems, "Gemfile"), ruby: ruby) if gems
           new(name: name, about: about, command: [ruby, File.join(DIRECTORY, "#{name}.rb")], server: server, bundle: bundle,
               environment: { "CULET_SCALE" => scale.to_s }, base: unbundled)
         end

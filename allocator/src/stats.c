@@ -1,0 +1,152 @@
+#define _GNU_SOURCE
+#include "stats.h"
+
+#include "cache.h"
+#include "heap.h"
+#include "large.h"
+#include "lock.h"
+#include "meta.h"
+#include "os.h"
+#include "pagemap.h"
+#include "pages.h"
+#include "slab.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert(CULET_CLASSES <= CULET_STATS_CLASSES, "every class needs an entry");
+
+/* How long a thread that waits for the pages lock is let in between two segments. Waking it takes some tens of
+ * microseconds; without the pause the lock would be taken again before it is up. */
+#define LET_IN_MICROSECONDS 50
+
+static unsigned bits(uint64_t word)
+{
+    return (unsigned)__builtin_popcountll(word);
+}
+
+/* Most units of a busy heap are full: of those the bits need not be counted. */
+static void count_slab(struct culet_slab *slab, const struct culet_class *c, struct culet_stats_class *count)
+{
+    unsigned used = 0, cached = 0;
+
+    for (unsigned u = 0; u <= c->last; u++) {
+        uint64_t live = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed);
+        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed) & live;
+        bool whole = live == c->full && u != c->last;
+        used += whole ? 1u << c->unit_shift : bits(live);
+        cached += claimed ? bits(claimed) : 0;
+    }
+    count->slabs++;
+    count->used += used - cached;
+    count->cached += cached;
+    count->free += c->count - used;
+}
+
+/* Counts the slabs of the segment at `base`. Returns the bytes they take. [pages lock] */
+static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
+{
+    size_t slabs = 0;
+
+    for (size_t g = 0; g < CULET_SEGMENT_GRANULES;) {
+        uintptr_t entry = culet_pagemap_entry(base + g * CULET_GRANULE);
+        struct culet_owner *owner = culet_entry_owner(entry);
+        unsigned klass = culet_entry_class(entry);
+        if (klass) {
+            count_slab((struct culet_slab *)owner, &culet_classes[klass], &count[klass]);
+            g += culet_classes[klass].granules;
+            slabs += culet_classes[klass].granules;
+        } else {
+            g += owner ? culet_large_bytes(owner) >> CULET_GRANULE_SHIFT : 1;
+        }
+    }
+    return slabs << CULET_GRANULE_SHIFT;
+}
+
+/* Gives the pages lock back. A waiting thread gets its turn before the lock is taken again. */
+static void let_in(void)
+{
+    bool waited_for = atomic_load_explicit(&culet_pages_lock.state, memory_order_relaxed) > 1;
+
+    culet_unlock(&culet_pages_lock);
+    if (waited_for)
+        culet_os_pause(LET_IN_MICROSECONDS);
+}
+
+/* Segment by segment, so that nobody waits for the whole walk. */
+static size_t count_slabs(struct culet_stats_class *count)
+{
+    size_t slab_bytes = 0;
+
+    for (uint32_t i = 0; i < CULET_SEGMENTS; i++) {
+        culet_lock(&culet_pages_lock);
+        uintptr_t base = culet_pages_segment(i);
+        if (base && base != CULET_PAGES_END)
+            slab_bytes += count_segment(base, count);
+        let_in();
+        if (base == CULET_PAGES_END)
+            break;
+    }
+    return slab_bytes;
+}
+
+static void count_blocks(struct culet_stats *s)
+{
+    s->classes = CULET_CLASSES;
+    s->slab_bytes = count_slabs(s->class);
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        struct culet_stats_class *c = &s->class[klass];
+        c->block_bytes = culet_classes[klass].size;
+        s->used_bytes += c->used * c->block_bytes;
+        s->cached_bytes += c->cached * c->block_bytes;
+    }
+}
+
+static void gather(struct culet_stats *s)
+{
+    count_blocks(s);
+
+    struct culet_large_figures large = culet_large_figures();
+    culet_lock(&culet_pages_lock);
+    struct culet_pages_figures pages = culet_pages_figures();
+    culet_unlock(&culet_pages_lock);
+    struct culet_counters counters = culet_heap_counters();
+
+    s->segments = pages.segments;
+    s->heap_bytes = pages.segments * CULET_SEGMENT_BYTES;
+    s->runs = large.runs;
+    s->run_bytes = large.run_bytes;
+    s->large_blocks = large.huge;
+    s->large_bytes = large.huge_bytes;
+    s->mapped_bytes = s->heap_bytes + s->large_bytes;
+    s->used_bytes += s->run_bytes;
+    /* Counted at different moments, they could cross. */
+    if (s->used_bytes > s->heap_bytes)
+        s->used_bytes = s->heap_bytes;
+    s->free_bytes = s->heap_bytes - s->used_bytes;
+    s->free_resident_bytes = pages.dirty << CULET_GRANULE_SHIFT;
+    s->free_returned_bytes = (pages.free - pages.dirty) << CULET_GRANULE_SHIFT;
+    s->descriptor_bytes = culet_meta_bytes();
+    s->returned_bytes = counters.returned_bytes;
+    s->purges = counters.purges;
+    s->forks = counters.forks;
+    s->threads = culet_cache_count();
+}
+
+int culet_stats(struct culet_stats *out, size_t bytes)
+{
+    struct culet_stats stats = {0};
+
+    if (bytes < sizeof stats.filled_bytes) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (culet_heap_state() == CULET_DORMANT) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    gather(&stats);
+    stats.filled_bytes = bytes < sizeof stats ? bytes : sizeof stats;
+    memcpy(out, &stats, stats.filled_bytes);
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* instructions.c - the fast paths, a known number of times each, to be counted by callgrind.
+ *
+ * Each measure_NAME is one figure. It is called once, with the heap in the state that its path needs: every call
+ * takes the same way, so the count per call is a whole number. instructions.sh counts. */
+#include <malloc.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Sizes that nothing else in this program asks for: their classes begin empty. A unit has 32 and 16 blocks. */
+#define BYTES 112
+#define UNIT 32
+#define OTHER_BYTES 240
+
+/* Enough units that the thread has become the heap's owner when all are allocated. */
+#define UNITS 96
+#define CALLS 12
+
+void *culet_test_block[UNITS * UNIT]; /* not static: what is stored must be seen */
+#define block culet_test_block
+
+#define MEASURE(name) __attribute__((noinline, noclone)) void measure_##name(void); void measure_##name(void)
+
+MEASURE(malloc)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = malloc(BYTES);
+}
+
+/* A block of the unit that the thread is handing out. */
+MEASURE(free_own_unit)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        free(block[i + 1]);
+}
+
+MEASURE(malloc_usable_size)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        block[0] = (void *)(malloc_usable_size(block[i + 1]) + (size_t)block[0]);
+}
+
+MEASURE(realloc_in_place)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = realloc(block[i + 1], BYTES - 8);
+}
+
+MEASURE(calloc)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = calloc(2, OTHER_BYTES / 2);
+}
+
+/* Blocks of units that are neither full before nor empty afterwards. */
+MEASURE(free_other_unit_owner)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        free(block[(i + 4) * UNIT + 1]);
+}
+
+MEASURE(free_other_unit_shared)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        free(block[(i + 4) * UNIT + 2]);
+}
+
+static void *use_the_heap(void *data)
+{
+    for (unsigned i = 0; i < 100; i++)
+        free(malloc((size_t)data));
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    block[0] = malloc(BYTES);
+    measure_malloc();
+    measure_malloc_usable_size();
+    measure_realloc_in_place();
+    measure_free_own_unit();
+
+    free(malloc(OTHER_BYTES));
+    measure_calloc();
+
+    for (unsigned i = 0; i < UNITS * UNIT; i++)
+        block[i] = malloc(BYTES);
+    for (unsigned i = 0; i < UNITS; i++)
+        free(block[i * UNIT]);
+    measure_free_other_unit_owner();
+
+    /* Another thread's use ends the bias, and for the while that follows the heap is shared. */
+    if (pthread_create(&thread, NULL, use_the_heap, (void *)BYTES) != 0)
+        return 1;
+    pthread_join(thread, NULL);
+    measure_free_other_unit_shared();
+    return 0;
+}

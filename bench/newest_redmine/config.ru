@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# Redmine, whatever address is asked for: a counter picks the page, so that a load generator that knows one address
+# asks for all of them in turn.
+
+require "/usr/share/redmine/config/environment"
+
+# The pages in turn.
+class Rotation
+  PAGES = %w[/ /projects /projects/measured-P /projects/measured-P/issues /issues/N /projects/measured-P/activity
+             /projects/measured-P/wiki /issues/N /projects/measured-P/news /issues /issues/N
+             /projects/measured-P/issues.csv /projects/measured-P/issues/calendar].freeze
+
+  def initialize(application)
+    @application = application
+    @first, @last = Issue.minimum(:id), Issue.maximum(:id)
+    @projects = Project.count
+    @lock = Mutex.new
+    @number = 0
+  end
+
+  def call(environment)
+    number = @lock.synchronize { @number += 1 }
+    issue = @first + ((number * 7) % (@last - @first + 1))
+    page = PAGES[number % PAGES.size].sub("P", (number % @projects).to_s).sub("N", issue.to_s)
+    @application.call(environment.merge("PATH_INFO" => page, "REQUEST_PATH" => page, "REQUEST_URI" => page))
+  end
+end
+
+use Rotation
+run Rails.application

@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+# Redmine under Puma on several allocators in turns, and what each of them holds after the same work.
+#
+#   ruby measure.rb MANNER [--allocators A,B] [--runs N] [--requests N] [--connections N] [--json FILE]
+#
+# MANNER: single, cluster or warm, see puma.rb. To be run in the root of bench/newest; bench/newest-redmine does.
+
+require "json"
+require "optparse"
+require "tmpdir"
+require_relative "../../lib/culet/compare"
+require_relative "client"
+require_relative "pages"
+
+# One server from its start to its end.
+class Turn
+  START_SECONDS = 300
+  GRACE_SECONDS = 20
+
+  # @param manner [String]
+  # @param choice [Culet::Allocators::Choice]
+  # @param requests [Integer]
+  # @param connections [Integer]
+  def initialize(manner:, choice:, requests:, connections:)
+    @manner = manner
+    @choice = choice
+    @requests = requests
+    @connections = connections
+    @port = Culet::Compare::LoadTarget.free_port
+  end
+
+  # @return [Hash{String => Numeric}] the figures
+  # @raise [RuntimeError, Culet::Error] when the server fails
+  def call
+    Dir.mktmpdir do |directory|
+      @snapshot = File.join(directory, "pages")
+      @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"], environment: environment)
+      await
+      serve
+    ensure
+      @child&.stop(grace_seconds: GRACE_SECONDS)
+    end
+  end
+
+  private
+
+  def environment
+    base = ENV.to_h
+    pages = @manner == "single" ? {} : { "MEASURED_PAGES" => @snapshot }
+    base.merge(@choice.environment(base, isolated: true), "MEASURED_MANNER" => @manner, "PORT" => @port.to_s, **pages).compact
+  end
+
+  def await
+    target = Culet::Compare::LoadTarget.local(@port)
+    until target.answers?
+      raise "the server ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+      raise "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
+    end
+  end
+
+  def serve
+    before = cpu
+    seconds = Client.new(port: @port, requests: @requests, connections: @connections).run
+    used = cpu - before
+    pids = @child.descendants.refresh
+    check(pids)
+    memory = pids.map { |pid| Culet::Processes::Memory.rollup(pid) }
+    { "processes" => pids.size, "rss_bytes" => sum(memory, "rss_bytes"), "pss_bytes" => sum(memory, "pss_bytes"),
+      "private_dirty_bytes" => sum(memory, "private_dirty_bytes"), "requests_per_second" => (@requests / seconds).round(2),
+      "cpu_per_request_seconds" => (used / @requests).round(5), **sharing(pids.drop(1)) }
+  end
+
+  def check(pids)
+    pids.each do |pid|
+      names = Culet::Processes::Live.new(pid).mappings.filter_map { |mapping| mapping.path && Culet::Allocators.of_library(mapping.path) }.uniq
+      raise "process #{pid} runs on #{names.inspect}, not on #{@choice.name}" unless names == [@choice.name] - ["glibc"]
+    end
+  end
+
+  def sum(memory, name) = memory.sum { |figures| figures.fetch(name) }
+
+  def cpu = @child.descendants.refresh.sum { |pid| Culet::Processes::Cpu.seconds(pid) || 0.0 }
+
+  # @return [Hash{String => Integer}] the mean of the workers
+  def sharing(workers)
+    return {} if workers.empty?
+
+    before = Pages.load(@snapshot)
+    all = workers.map { |pid| Pages.of(pid).since(before) }
+    all.flat_map(&:keys).uniq.sort.to_h { |key| [key, all.sum { |counts| counts[key] } / all.size] }
+  end
+end
+
+# The contenders in turns, in an order shuffled for each round.
+class Measurement
+  COLUMNS = { "RSS" => "rss_bytes", "PSS" => "pss_bytes", "private dirty" => "private_dirty_bytes",
+              "malloc before fork: shared" => "other_shared_bytes", "copied" => "other_copied_bytes", "gone" => "other_gone_bytes",
+              "malloc new" => "other_new_bytes", "Ruby shared" => "ruby_shared_bytes", "Ruby copied" => "ruby_copied_bytes",
+              "Ruby new" => "ruby_new_bytes", "req/s" => "requests_per_second", "CPU ms/req" => "cpu_per_request_seconds" }.freeze
+
+  # @param manner [String]
+  # @param options [Hash] :allocators, :runs, :requests, :connections
+  def initialize(manner, options)
+    @manner = manner
+    @options = options
+    @choices = options.fetch(:allocators).map { |spec| Culet::Allocators.parse(spec) }
+    @results = Hash.new { |results, spec| results[spec] = [] }
+    @failures = {}
+  end
+
+  # @return [self]
+  def call
+    random = Random.new(1)
+    @options.fetch(:runs).times do |number|
+      @choices.shuffle(random: random).each { |choice| turn(choice, number + 1) unless @failures.key?(choice.spec) }
+    end
+    self
+  end
+
+  # @return [Hash] all figures of all runs
+  def to_h = { "manner" => @manner, "ruby" => RUBY_DESCRIPTION, "options" => @options, "results" => @results, "failures" => @failures }
+
+  # @return [String] the medians as a Markdown table, in MB
+  def to_s
+    columns = COLUMNS.select { |_, key| @results.values.flatten.any? { |figures| figures.key?(key) } }
+    lines = [["allocator", *columns.keys], ["---"] * (columns.size + 1)]
+    done.each { |choice| lines << [choice.spec, *columns.values.map { |key| shown(choice, key) }] }
+    table = lines.map { |cells| "| #{cells.join(" | ")} |" }
+    [*table, *@failures.map { |spec, reason| "#{spec} is left out: #{reason}" }].join("\n")
+  end
+
+  private
+
+  def done = @choices.select { |choice| @results.key?(choice.spec) && !@failures.key?(choice.spec) }
+
+  def turn(choice, number)
+    figures = Turn.new(manner: @manner, choice: choice, **@options.slice(:requests, :connections)).call
+    @results[choice.spec] << figures
+    warn("#{@manner}, #{choice.spec}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s")
+  rescue Culet::Error, RuntimeError, SystemCallError, Timeout::Error => e
+    @failures[choice.spec] = "run #{number}: #{e.message}"
+    warn("#{@manner}, #{choice.spec}, run #{number}: #{e.message}")
+  end
+
+  def shown(choice, key)
+    values = @results[choice.spec].filter_map { |figures| figures[key] }.sort
+    return "0" if values.empty?
+
+    middle = values[values.size / 2]
+    key.end_with?("_bytes") ? (middle / 1e6).round(1) : (key.end_with?("_seconds") ? (middle * 1e3).round(1) : middle)
+  end
+end
+
+options = { allocators: %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc culet], runs: 3, requests: 400, connections: 12 }
+begin
+  OptionParser.new("ruby measure.rb MANNER [options]") do |parser|
+    parser.on("--allocators A,B", Array) { |list| options[:allocators] = Culet::Compare::Plan.split_allocators(list.join(",")) }
+    parser.on("--runs N", Integer) { |number| options[:runs] = number }
+    parser.on("--requests N", Integer) { |number| options[:requests] = number }
+    parser.on("--connections N", Integer) { |number| options[:connections] = number }
+    parser.on("--json FILE") { |file| options[:json] = file }
+  end.parse!
+  raise OptionParser::MissingArgument, "MANNER: single, cluster or warm" unless ARGV.size == 1 && %w[single cluster warm].include?(ARGV.first)
+  raise OptionParser::InvalidArgument, "--runs, --requests and --connections are at least 1" unless options.values_at(:runs, :requests, :connections).all?(&:positive?)
+rescue OptionParser::ParseError => e
+  warn("measure: #{e.message}")
+  exit 2
+end
+file = options.delete(:json)
+measurement = Measurement.new(ARGV.first, options).call
+puts measurement
+File.write(file, JSON.generate(measurement.to_h)) if file

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# What a forked Ruby child makes its own by dropping one string in eight of its parent's and collecting garbage.
+require_relative "probe"
+
+parameters = Probe.parameters(strings: 300_000, bytes: 300, one_in: 8)
+
+strings = Array.new(parameters[:strings]) { |i| "#{i} ".ljust(parameters[:bytes], "x") }
+4.times { GC.start } # all is old, so that the child's collection marks nothing anew
+
+child = fork do
+  before = Probe.smaps_bytes("Private_Dirty")
+  (0...strings.size).step(parameters[:one_in]) { |i| strings[i] = nil }
+  GC.start
+  Probe.report("cow.rb", private_dirty_growth_bytes: Probe.smaps_bytes("Private_Dirty") - before)
+end
+Process.wait(child)
+exit Process.last_status.success?

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "json"
+require "shellwords"
+require_relative "command"
+require_relative "../replay"
+require_relative "../compare/interruption"
+require_relative "../compare/progress"
+
+module Culet
+  module CLI
+    # `culet replay`: a trace through allocators, side by side.
+    class Replay < Command
+      TOUCHES = %w[none page line all check].freeze
+      MAX_SAMPLES = 1_000_000
+      private_constant :TOUCHES, :MAX_SAMPLES
+
+      def banner = "culet replay TRACE [options]"
+
+      def examples
+        ["culet trace -o job.trace -- ruby job.rb",
+         "culet replay job.trace                                  six allocators, #{engine::Plan::DEFAULT_RUNS} runs each",
+         "culet replay job.trace --allocators jemalloc,culet --runs 10",
+         "culet replay job.trace --paced                          with the program's pauses",
+         "culet replay job.trace --info                           what is in it"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet replay` takes no command; `culet trace -- COMMAND` records one" if command
+        raise UsageError, "which trace? Write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one" unless words.size == 1
+
+        subject = Culet::Replay::Subject.new(words.first)
+        return describe(subject) if options[:info]
+        return list(subject) if options[:list]
+
+        compare(subject)
+      end
+
+      private
+
+      def engine = Culet::Compare
+
+      def define(parser)
+        parser.separator("TRACE is a file of `culet trace`. A forked process's trace is played after what its parents had done by")
+        parser.separator("then, if their files lie beside it.")
+        parser.separator("")
+        parser.on("--info", "only say what is in the trace") { options[:info] = true }
+        parser.on("--list", "only print its operations: index, thread, name, block, bytes, alignment") { options[:list] = true }
+        parser.on("--allocators A,B", "the contenders, NAME[:KEY=VALUE] each",
+                  "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
+        parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
+        parser.on("--runs N", "runs of each contender (default #{engine::Plan::DEFAULT_RUNS})") { |v| options[:runs] = whole("--runs", v, least: 1) }
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0) }
+        parser.on("--timeout SECONDS", "longest time for one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, least: 1) }
+        define_play(parser)
+      end
+
+      def define_play(parser)
+        parser.on("--paced", "keep the recorded pauses, for allocators that give memory back by the clock") { options[:paced] = true }
+        parser.on("--threads N", "1: all operations by one thread (default: by as many as were recorded)") { |v| options[:single] = single(v) }
+        parser.on("--touch HOW", TOUCHES, "what is written into a block: #{TOUCHES.join(", ")} (default line:",
+                  "one byte of each 64; check: all, and looked at again)") { |v| options[:touch] = v }
+        parser.on("--samples N", "how often resident memory is looked at (default 400)") do |v|
+          options[:samples] = whole("--samples", v, least: 1, most: MAX_SAMPLES)
+        end
+      end
+
+      def single(text)
+        return true if text == "1"
+
+        raise UsageError, "--threads takes 1; without it, there are as many threads as were recorded"
+      end
+
+      def whole(flag, text, least:, most: nil)
+        value = Integer(text, 10, exception: false)
+        return value if value && value >= least && (most.nil? || value <= most)
+
+        raise UsageError, "#{flag} takes a whole number from #{least} #{most ? "to #{most}" : "on"}, not #{text.inspect}"
+      end
+
+      def settings
+        Culet::Replay::Player::Settings.new(touch: options[:touch], paced: options[:paced], single: options[:single], samples: options[:samples])
+      end
+
+      def player(subject) = Culet::Replay::Player.new(subject.path, settings: settings)
+
+      def describe(subject)
+        facts = { **subject.header.to_h, **player(subject).info }
+        deliver(options[:json] ? JSON.generate(facts) : facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }.join("\n"))
+        EXIT_OK
+      end
+
+      def fact(value)
+        case value
+        when Array then Shellwords.join(value)
+        when nil then "-"
+        else value.to_s
+        end
+      end
+
+      def list(subject)
+        raise UsageError, "--list prints plain lines; --info --json is a document" if options[:json]
+
+        deliver(player(subject).operations)
+        EXIT_OK
+      end
+
+      def compare(subject)
+        plan = plan(subject)
+        interruption = engine::Interruption.new
+        progress = engine::Progress.new(out: err, total: plan.turns.size)
+        replay = Culet::Replay::Engine.new(plan: plan, settings: settings, interruption: interruption, progress: progress)
+        report(interruption.watch { replay.call }, interruption)
+      end
+
+      def plan(subject)
+        choices = (options[:allocators] || engine::Plan::DEFAULT_ALLOCATORS).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
+        raise UsageError, "--allocators names no allocator; e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+
+        seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
+        engine::Plan.new(workloads: [subject], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
+                         runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
+      end
+
+      def baseline(choices)
+        return choices.first.spec unless options[:baseline]
+
+        wanted = Allocators.parse(options[:baseline]).spec
+        return wanted if choices.any? { |choice| choice.spec == wanted }
+
+        raise UsageError, "the baseline #{wanted} is none of the contenders #{choices.map(&:spec).join(", ")}; add it to --allocators"
+      end
+
+      def command_line(seed)
+        "culet replay #{Shellwords.join(options.key?(:seed) ? @given_words : [*@given_words, "--seed", seed.to_s])}"
+      end
+
+      # Keeps the words, which the document shows.
+      def split(argv)
+        @given_words = argv.dup
+        super
+      end
+
+      def report(document, interruption)
+        deliver(options[:json] ? JSON.generate(document) : text(document))
+        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        raise Error, "no allocator played the trace; the reasons are given above" if document["results"].empty?
+
+        EXIT_OK
+      end
+
+      def text(document)
+        require_relative "../replay/table"
+        require_relative "../replay/curves"
+        table = Culet::Replay::Table.new(document, color: color?).to_s
+        return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
+
+        [table, Culet::Replay::Curves.new(document, width: terminal_width, color: color?).to_s].join("\n")
+      end
+
+      def terminal_width
+        require "io/console"
+        columns = out.winsize.last
+        columns.positive? ? columns : 80
+      end
+    end
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "program"
+require_relative "../allocators"
+require_relative "../trace"
+require_relative "../size"
+
+module Culet
+  module CLI
+    # `culet trace`: runs a command and records every allocation that it makes.
+    class Trace < Command
+      DEFAULT_FILE = "culet.trace"
+      UNITS = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }.freeze
+      SIZE = /\A(\d+)([KMG]?)\z/i
+      private_constant :UNITS, :SIZE
+
+      def banner = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
+
+      def examples
+        ["culet trace -- ruby job.rb                          writes culet.trace",
+         "culet trace -o puma.trace --limit 1G -- bundle exec puma",
+         "culet trace -o job.trace --allocator culet -- ruby job.rb",
+         "culet replay job.trace"]
+      end
+
+      # @return [Integer] 0 whatever the command's own status, which is told
+      def execute(words, command)
+        check_usage(words, command)
+        program = Program.find(command.first)
+        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
+        recording = Culet::Trace::Recording.new(command: command, program: program.path, destination: destination,
+                                                choice: Allocators.parse(options.fetch(:allocator, "glibc")), limit_bytes: options[:limit])
+        report(recording, record(recording, program))
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Writes what the command allocates to FILE, and what each process that it forks, or program that it")
+        parser.separator("executes, allocates to FILE.PID. A killed process's file has all that was recorded until then.")
+        parser.separator("An earlier trace of that name is replaced. C++'s new is recorded where it calls malloc.")
+        parser.separator("")
+        parser.on("-o FILE", "where the trace goes, the same as --out (default: #{DEFAULT_FILE})") { |v| options[:out] = v }
+        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator serves the command meanwhile (default: glibc)") { |v| options[:allocator] = v }
+        parser.on("--limit SIZE", "record no more than this for each process, e.g. 500M; the command goes on") { |v| options[:limit] = size(v) }
+      end
+
+      def size(text)
+        match = SIZE.match(text)
+        bytes = match && match[1].to_i * UNITS.fetch(match[2].upcase)
+        return bytes if bytes && bytes >= 65_536
+
+        raise UsageError, "--limit takes a size from 64K on, e.g. 500M or 2G, not #{text.inspect}"
+      end
+
+      def check_usage(words, command)
+        unless words.empty?
+          raise UsageError, "#{words.first.inspect} comes before the --; write `culet trace [-o FILE] -- COMMAND ...`"
+        end
+        raise UsageError, "which command? Write `culet trace [-o FILE] -- COMMAND ...`" if command.nil? || command.empty?
+      end
+
+      def destination = Culet::Trace::Destination.new(options.fetch(:out, DEFAULT_FILE))
+
+      # With --json, stdout is one document: the command's own output goes to stderr.
+      def record(recording, program)
+        [out, err].each(&:flush)
+        options[:json] ? recording.call(out: :err) : recording.call
+      rescue SystemCallError => e
+        raise Error, "cannot run #{program.path}: #{program.failure(e)}"
+      end
+
+      def report(recording, headers)
+        recording.complaints.each { |sentence| err.puts("culet: #{sentence}") }
+        headers.each { |header| warnings(header) }
+        err.puts("culet: the command #{ending(recording.status)}") unless recording.status.success?
+        return out.puts(JSON.generate(document(recording, headers))) if options[:json]
+
+        own, *others = headers
+        err.puts("culet: wrote #{own.path} (#{size_of(own)})")
+        err.puts("culet: and #{others.size} of other processes: #{others.map { |one| "#{one.path} (#{size_of(one)})" }.join(", ")}") if others.any?
+      end
+
+      def warnings(header)
+        err.puts("culet: #{header.path} ends before its program did: #{header.stopped}") if header.stopped
+        err.puts("culet: #{header.path} lacks #{header.lost} calls, made by signal handlers") if header.lost.positive?
+      end
+
+      def size_of(header) = Size.human(File.size(header.path))
+
+      def ending(status) = status.signaled? ? "was ended by SIG#{Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+
+      def document(recording, headers)
+        { "exit_status" => recording.status.exitstatus, "signal" => recording.status.termsig, "traces" => headers.map(&:to_h) }
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "destination"
+require_relative "packing"
+require_relative "tools"
+
+module Culet
+  module Trace
+    # A command run under the recorder.
+    class Recording
+      # Signals that end a program. Those of the keyboard reach the command by themselves.
+      KEYBOARD = %w[INT QUIT].freeze
+      FORWARDED = %w[TERM HUP USR1 USR2].freeze
+      private_constant :KEYBOARD, :FORWARDED
+
+      # @return [Process::Status] how the command ended
+      attr_reader :status
+
+      # @return [Array<String>] one sentence for each file that is left as it was recorded
+      attr_reader :complaints
+
+      # @param command [Array<String>]
+      # @param program [String] path of its first word
+      # @param destination [Destination]
+      # @param choice [Allocators::Choice] the allocator that serves the program
+      # @param limit_bytes [Integer, nil] how large each process's file may grow
+      def initialize(command:, program:, destination:, choice:, limit_bytes: nil)
+        @command = command
+        @program = program
+        @destination = destination
+        @choice = choice
+        @limit_bytes = limit_bytes
+        @complaints = []
+      end
+
+      # Runs the command to its end and packs what was recorded.
+      #
+      # @param options [Hash] redirections, as for Process.spawn
+      # @return [Array<Header>] of the files, the command's own first
+      # @raise [Culet::Error] when nothing was recorded
+      # @raise [SystemCallError] when the command cannot be started
+      def call(**options)
+        environment = self.environment
+        @destination.prepare
+        @status = run(environment, options)
+        headers = @destination.files.map { |file| pack(file) }
+        raise Error, nothing if headers.empty?
+
+        headers
+      end
+
+      private
+
+      def environment
+        base = @choice.environment
+        preload = [recorder, *base["LD_PRELOAD"]].join(":")
+        base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path, "CULET_TRACE_ALLOCATOR" => @choice.spec,
+                   "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)
+      end
+
+      def recorder
+        path = Tools.recorder
+        return path unless path.match?(/[\s:]/)
+
+        raise Error, "#{path} cannot be preloaded, because the loader takes spaces and colons in LD_PRELOAD as separators; " \
+                     "put it where the path has none"
+      end
+
+      def run(environment, options)
+        forwarding do |forward|
+          pid = Process.spawn(environment, [@program, @command.first], *@command.drop(1), close_others: false, **options)
+          forward.call(pid)
+          Process.wait2(pid).last
+        end
+      end
+
+      # The command decides what a signal means. Yields what is to be told the command's pid; what came before goes to
+      # it then.
+      def forwarding
+        pid = nil
+        early = []
+        before = (KEYBOARD + FORWARDED).to_h do |name|
+          [name, trap(name) { pid ? (send_on(name, pid) if FORWARDED.include?(name)) : early << name }]
+        end
+        yield ->(started) { (pid = started) && early.each { |name| send_on(name, pid) } }
+      ensure
+        before&.each { |name, handler| trap(name, handler || "DEFAULT") }
+      end
+
+      def send_on(name, pid)
+        Process.kill(name, pid)
+      rescue Errno::ESRCH
+        nil # it has just ended
+      end
+
+      def pack(file)
+        Packing.new(file).call
+        Header.read(file)
+      rescue Error => e
+        complaints << e.message
+        Header.read(file)
+      end
+
+      def nothing
+        "nothing was recorded: #{@command.first} asked this machine's malloc for nothing, or the recorder could not be " \
+          "preloaded into it (`culet run --allocator culet -- #{@command.first}` says why)"
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../trace/trace_helper"
+
+# Files that are cut, foreign or damaged: one sentence, whatever is wrong.
+class DamageTest < Minitest::Test
+  include TraceHelper
+
+  # @return [Array(Integer, String)] exit status and stderr of the player; the status is nil where a signal ended it
+  def player(file)
+    _, err, status = run_program(Culet::Trace::Tools.player, "--info", file)
+    [status.exitstatus, err]
+  end
+
+  def assert_refused(message, file)
+    status, err = player(file)
+    assert_equal [1, 1], [status, err.lines.size], err
+    assert_match message, err
+  end
+
+  def test_a_file_cut_at_any_length_is_refused_with_a_sentence
+    whole = File.binread(FIXTURES.first)
+    lengths = [1, 7, 8, 9, 100, 4095, 4096, 4097, 4103, 4104, 4200] + (1..30).map { |i| whole.bytesize * i / 31 } + [whole.bytesize - 9]
+    lengths.each do |length|
+      File.binwrite(path, whole.byteslice(0, length))
+      assert_refused(/#{path} is truncated: it ends /, path)
+    end
+  end
+
+  def test_a_cut_file_is_one_sentence_of_the_verb_too
+    whole = File.binread(FIXTURES.first)
+    [100, 5000].each do |length|
+      File.binwrite(path, whole.byteslice(0, length))
+      out, err, status = run_culet("replay", path, "--runs", "1", "--allocators", "glibc")
+      assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
+      assert_match(/\Aculet: #{path} is truncated: /, err)
+    end
+  end
+
+  {
+    "empty" => ["", /is empty/], "foreign" => ["\x7fELF#{"x" * 9000}", /is not a trace of culet's/],
+    "short_and_foreign" => ["abc", /is not a trace of culet's/]
+  }.each do |name, (bytes, message)|
+    define_method(:"test_a_file_that_is_#{name}") do
+      File.binwrite(path, bytes)
+      assert_refused message, path
+      out, err, status = run_culet("replay", path)
+      assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size]
+      assert_match message, err
+    end
+  end
+
+  def test_what_is_no_file
+    assert_refused(/cannot read .*No such file/, path("missing"))
+    assert_refused(/is not a file/, @directory)
+    [path("missing"), @directory].each do |file|
+      _, err, status = run_culet("replay", file)
+      assert_equal [1, 1], [status.exitstatus, err.lines.size], err
+      assert_match(/\Aculet: cannot read /, err)
+    end
+  end
+
+  def test_a_later_format_is_named
+    bytes = File.binread(FIXTURES.first)
+    bytes[8, 4] = [99].pack("L")
+    File.binwrite(path, bytes)
+    assert_refused(/recorded by a newer culet \(format 99\)/, path)
+    _, err, status = run_culet("replay", path)
+    assert_equal 1, status.exitstatus
+    assert_match(/newer culet \(format 99\)/, err)
+  end
+
+  # Whatever the bytes: an answer or one sentence, never a crash. The seed is fixed, so that a failure comes again.
+  def test_damaged_bytes_never_crash_the_player
+    whole = File.binread(FIXTURES.first)
+    random = Random.new(20_240)
+    statuses = Array.new(all_tests? ? 2_000 : 120) do
+      bytes = whole.dup
+      (1 + random.rand(3)).times { bytes.setbyte(random.rand(4) == 0 ? random.rand(64) : 4096 + random.rand(bytes.bytesize - 4096), random.rand(256)) }
+      File.binwrite(path, bytes)
+      status, err = player(path)
+      assert_includes [0, 1], status, err
+      assert_equal status, err.lines.size, err
+      status
+    end
+    assert_includes statuses, 1
+  end
+end

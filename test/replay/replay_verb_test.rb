@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "../trace/trace_helper"
+
+# The verb: contenders side by side.
+class ReplayVerbTest < Minitest::Test
+  include TraceHelper
+
+  JOB = FIXTURES.grep(/json/).first
+
+  {
+    [] => /which trace/, %w[a b] => /which trace/, ["a", "--", "ls"] => /takes no command/, ["a", "--runs", "0"] => /--runs takes a whole number/
+  }.each do |words, message|
+    define_method(:"test_wrong_usage_#{words.join("_")}") do
+      out, err, status = run_culet("replay", *words)
+      assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
+      assert_match message, err
+    end
+  end
+
+  {
+    ["--threads", "2"] => /--threads takes 1/, ["--touch", "softly"] => /invalid argument: --touch softly/,
+    ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--baseline", "jemalloc", "--allocators", "glibc"] => /is none of the contenders/,
+    ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
+  }.each do |words, message|
+    define_method(:"test_wrong_option_#{words.join("_")}") do
+      _, err, status = run_culet("replay", JOB, *words)
+      assert_equal [2, 1], [status.exitstatus, err.lines.size], err
+      assert_match message, err
+    end
+  end
+
+  def test_help_has_examples
+    out, err, status = run_culet("replay", "--help")
+    assert_predicate status, :success?, err
+    ["Examples:", "--paced", "--touch", "culet trace -o job.trace"].each { |word| assert_includes out, word }
+  end
+
+  def test_a_document_like_that_of_a_comparison
+    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20", "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    document = JSON.parse(out)
+    assert_equal %w[glibc culet glibc:arena_max=1], document["results"].map { |result| result["allocator"] }
+    document["results"].each do |result|
+      assert_equal [1, 2], result["runs"].map { |run| run["run"] }
+      result["runs"].each do |run|
+        assert_operator run["peak_rss_bytes"], :>=, run["mean_rss_bytes"]
+        assert_equal run["peak_rss_bytes"], run["samples"].map { |sample| sample["rss_bytes"] }.max
+        assert_operator run["cpu_seconds"], :>, 0
+        assert run.key?("instructions")
+      end
+      assert_equal %w[median low high], result["summary"]["peak_rss_bytes"].keys
+    end
+    assert_equal info(JOB), document["trace"].slice(*info(JOB).keys)
+    assert_equal "ruby", document["trace"]["command"].first
+    assert_equal [7, "line", false], document["environment"].values_at("seed", "touch", "paced")
+    assert_equal ["glibc"], document["comparisons"].map { |one| one["baseline"] }.uniq
+  end
+
+  def test_a_table
+    out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,culet", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_match(/^ruby-json\.trace: ruby --disable-gems/, out)
+    assert_match(/^allocator +peak resident MB +\/ requested +mean MB +CPU ms/, out)
+    assert_match(/^glibc +\d\.\d\d +1\.\d\d +\d\.\d\d/, out)
+    assert_match(/^culet +\d\.\d\d +1\.\d\d/, out)
+    assert_equal out.lines.map(&:rstrip), out.lines.map(&:chomp)
+    assert_operator out.lines.map { |line| line.chomp.length }.max, :<=, 100
+    assert_equal 2, err.lines.grep(/run 1: peak/).size
+  end
+
+  def test_a_report_in_a_file
+    out, _, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc", "--out", path("report"), env: NEUTRAL)
+    assert_predicate status, :success?
+    assert_empty out
+    assert_match(/^glibc /, File.read(path("report")))
+  end
+
+  def test_an_allocator_that_is_not_there_is_left_out_with_its_reason
+    skip "rpmalloc is installed" if Culet::Allocators.parse("rpmalloc").available?
+
+    out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,rpmalloc", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_match(/^left out: rpmalloc: rpmalloc is not installed\. Install the Debian package/, out)
+
+    out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "rpmalloc", env: NEUTRAL)
+    assert_equal 1, status.exitstatus
+    assert_match(/no allocator played the trace/, err)
+    assert_match(/left out/, out)
+  end
+
+  def test_what_is_in_a_trace
+    out, err, status = run_culet("replay", JOB, "--info", "--json")
+    assert_predicate status, :success?, err
+    facts = JSON.parse(out)
+    assert_equal info(JOB)["operations"], facts["operations"]
+    assert_equal JOB, facts["file"]
+    out, = run_culet("replay", JOB, "--info")
+    assert_match(/^operations +#{facts["operations"]}$/, out)
+    assert_match(/^command +ruby --disable-gems -rjson -e /, out)
+  end
+
+  def test_its_operations_line_by_line
+    out, err, status = run_culet("replay", JOB, "--list")
+    assert_predicate status, :success?, err
+    assert_equal info(JOB)["operations"], out.lines.size
+    assert_match(/\A0 0 (malloc|calloc|aligned) 0 \d+$/, out)
+  end
+
+  def test_in_a_terminal_there_are_curves
+    script = "LANG=C.UTF-8 TERM=xterm #{[*culet_command, "replay", JOB, "--runs", "1", "--allocators", "glibc,culet", "--no-color"].join(" ")}"
+    out, _, status = run_program("script", "--quiet", "--return", "--command", script, "/dev/null", env: NEUTRAL)
+    assert_predicate status, :success?
+    out = out.force_encoding(Encoding::UTF_8)
+    assert_match(/RSS over time/, out)
+    assert_match(/a glibc   b culet   c requested/, out)
+  end
+end

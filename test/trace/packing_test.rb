@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "trace_helper"
+
+# The recorder alone, without the verb: its files are whole as they are, and lose nothing by being packed.
+class PackingTest < Minitest::Test
+  include TraceHelper
+
+  def raw(program, *arguments)
+    _, err, status = run_program(program, *arguments, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path))
+    assert_predicate status, :success?, err
+  end
+
+  def test_a_packed_file_has_the_same_events
+    raw(RbConfig.ruby, "--disable-gems", "-e", "Array.new(4) { |t| Thread.new { Array.new(3_000) { |i| 'x' * (i + t) } } }.each(&:join)")
+    before = [operations, info, File.size(path)]
+    assert Culet::Trace::Packing.new(path).call
+    assert_equal before.first(2), [operations, info]
+    assert_operator File.size(path), :<, before.last
+    refute Culet::Trace::Packing.new(path).call, "it is packed already"
+    assert_equal [path], Dir[File.join(@directory, "*")]
+  end
+
+  def test_a_file_that_is_recorded_into_is_left_alone
+    program = compile("puts(\"up\"); fflush(stdout); pause();")
+    with_program(program, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)) do
+      refute Culet::Trace::Packing.new(path).call
+    end
+    assert Culet::Trace::Packing.new(path).call
+  end
+
+  def test_the_recorder_without_a_file_records_nothing
+    _, err, status = run_program(compile("free(malloc(1001));"), env: NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder))
+    assert_predicate status, :success?, err
+    assert_equal ["", ["program", "program.c"]], [err, Dir.children(@directory).sort]
+  end
+end

@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+require_relative "trace_helper"
+
+# What the recorder writes, of programs whose allocations are known.
+class RecordingTest < Minitest::Test
+  include TraceHelper
+
+  EVERY_FUNCTION = <<~C
+    char *a = malloc(1001), *b = calloc(7, 143), *c, *d; void *e;
+    a = realloc(a, 5003);
+    c = realloc(NULL, 1009);
+    realloc(c, 0);
+    posix_memalign(&e, 256, 1013);
+    free(e);
+    e = aligned_alloc(64, 1088);
+    d = memalign(32, 1019);
+    free(d);
+    d = reallocarray(NULL, 11, 93);
+    d = realloc(d, 100 * 1024 * 1024);
+    e = malloc((size_t)1 << 60);
+    if (e || realloc(d, (size_t)1 << 60) || posix_memalign(&e, 3, 8) != 22) abort();
+    free(NULL);
+    free(b);
+    free(a);
+    d[99] = 1;
+    free(d);
+  C
+
+  def test_every_function_is_recorded_exactly
+    record(compile(EVERY_FUNCTION))
+    expected = [%w[malloc 0 1001], %w[calloc 1 1001], %w[realloc 0 5003], %w[malloc 2 1009], %w[free 2], %w[aligned 2 1013 256],
+                %w[free 2], %w[aligned 2 1088 64], %w[aligned 3 1019 32], %w[free 3], %w[malloc 3 1023],
+                %w[realloc 3 104857600], %w[free 1], %w[free 0], %w[free 3]]
+    assert_equal expected, operations
+    assert_whole info
+    assert_equal [1088, 1], info.values_at("left_bytes", "left_blocks")
+  end
+
+  def test_every_size_is_told_exactly
+    record(compile("for (size_t i = 0; i < 3000; i++) free(malloc(i)); for (int i = 12; i < 32; i++) free(malloc((size_t)1 << i));"))
+    told = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }
+    assert_nil ((0...3000).to_a + (12...32).map { |i| 1 << i }).zip(told).find { |size, one| size != one }
+  end
+
+  THREADS = <<~C
+    enum { THREADS = 4, ROUNDS = 20000, SHARED = 512 };
+    static void *_Atomic shared[SHARED];
+    static void *work(void *own) {
+      unsigned seed = (unsigned)(uintptr_t)own;
+      for (int i = 0; i < ROUNDS; i++) {
+        seed = seed * 1103515245 + 12345;
+        void *_Atomic *place = &shared[seed >> 20 & (SHARED - 1)];
+        void *mine = atomic_exchange(place, NULL);
+        if (seed >> 16 & 1) mine = realloc(mine, 1 + (seed >> 22));
+        else { free(mine); mine = malloc(1 + (seed >> 22)); }
+        free(atomic_exchange(place, mine));
+      }
+      return NULL;
+    }
+    int main(void) {
+      pthread_t ids[THREADS];
+      for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&ids[i], NULL, work, (void *)(i + 1));
+      for (int i = 0; i < THREADS; i++) pthread_join(ids[i], NULL);
+      for (int i = 0; i < SHARED; i++) free(shared[i]);
+      return 0;
+    }
+  C
+
+  # Blocks pass from thread to thread and are reallocated on the way: one event out of order, and a free has no malloc.
+  def test_threads_that_pass_blocks_on_are_in_an_order_that_can_be
+    record(compile("#include <stdatomic.h>\n#{THREADS}"))
+    facts = info
+    assert_whole facts
+    assert_equal 5, facts["threads"]
+    assert_equal 80_000, facts["malloc"] + facts["realloc"]
+    assert_operator facts["left_blocks"], :<=, 8, "libc's own, of its threads"
+    assert_equal facts["operations"], play(touch: "check")["trace"]["operations"]
+  end
+
+  def test_threads_that_come_and_go_write_into_one_part
+    record(compile("static void *work(void *x) { free(malloc(777)); return x; } " \
+                   "int main(void) { for (int i = 0; i < 1000; i++) { pthread_t t; pthread_create(&t, NULL, work, NULL); pthread_join(t, NULL); } return 0; }"))
+    assert_equal [["malloc", "777"]] * 1000, asked(777)
+    assert_operator File.size(path), :<, 200_000
+    assert_whole info
+  end
+
+  def test_a_forked_child_has_a_file_of_its_own_that_goes_on_from_the_parents
+    record(compile("char *before = malloc(1001); if (!fork()) { free(before); free(malloc(1003)); _exit(0); } wait(NULL); free(malloc(1005));"))
+    assert_equal 2, files.size
+    child = path(files.last)
+    assert_equal [[["malloc", "1001"], ["malloc", "1005"]], [["malloc", "1001"], ["malloc", "1003"]]],
+                 [asked(1001, 1003, 1005), asked(1001, 1003, 1005, file: child)]
+    assert_whole info(child)
+    assert_equal 1, info(child)["inherited_operations"]
+    header = Culet::Trace::Header.read(child)
+    assert_equal ["t.trace", Culet::Trace::Header.read(path).pid], [header.parent, header.parent_pid]
+
+    File.unlink(path)
+    assert_equal [1, true, 1], info(child).values_at("unknown_blocks", "parent_missing", "malloc")
+  end
+
+  def test_a_grandchild_follows_its_line
+    record(compile("free(malloc(1001)); if (!fork()) { free(malloc(1003)); if (!fork()) { free(malloc(1005)); _exit(0); } wait(NULL); _exit(0); } " \
+                   "wait(NULL);"))
+    assert_equal 3, files.size
+    last = files.drop(1).max_by { |file| info(path(file))["operations"] }
+    assert_equal %w[1001 1003 1005], asked(1001, 1003, 1005, file: path(last)).map(&:last)
+  end
+
+  # clone(2) runs no handler of pthread_atfork's.
+  def test_a_child_that_libc_knows_nothing_of_leaves_the_parents_file_alone
+    record(compile("free(malloc(1001)); if (!syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) { for (int i = 0; i < 100; i++) free(malloc(1003)); _exit(0); } " \
+                   "wait(NULL); free(malloc(1005));"))
+    assert_equal [["malloc", "1001"], ["malloc", "1005"]], asked(1001, 1003, 1005)
+    assert_equal 100, asked(1003, file: path(files.last)).size
+  end
+
+  def test_an_executed_program_has_a_file_of_its_own
+    second = compile("free(malloc(1003));", name: "second")
+    record(compile("free(malloc(1001)); execl(argv[1], argv[1], NULL);"), second)
+    assert_equal [["malloc", "1001"]], asked(1001, 1003)
+    assert_equal ["t.trace", "t.trace.#{Culet::Trace::Header.read(path).pid}"], files
+    assert_equal [["malloc", "1003"]], asked(1001, 1003, file: path(files.last))
+    assert_equal [second], Culet::Trace::Header.read(path(files.last)).command
+  end
+
+  def test_what_a_killed_process_did_is_there
+    record(compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); kill(getpid(), SIGKILL);"))
+    assert_equal 30_000, asked(1001).size
+    assert_equal ["malloc", "1003"], asked(1003).first
+    assert_whole info
+  end
+
+  # Nobody packs what `culet trace` itself does not live to see.
+  def test_a_file_is_readable_while_it_is_recorded_and_when_all_is_killed
+    program = compile("free(malloc(1001)); puts(\"up\"); fflush(stdout); pause();")
+    with_program(*culet_command, "trace", "-o", path, "--", program, env: NEUTRAL) do
+      assert_equal [["malloc", "1001"]], asked(1001)
+      refute_predicate Culet::Trace::Header.read(path), :packed?
+    end
+    assert_equal [["malloc", "1001"]], asked(1001)
+  end
+
+  def test_a_program_that_closes_descriptors_and_changes_its_folder_is_recorded_on
+    record(compile("for (int i = 0; i < 200; i++) close(i); chdir(\"/\"); for (int i = 0; i < 50000; i++) free(malloc(1001));"))
+    assert_equal 50_000, asked(1001).size
+  end
+
+  def test_a_program_that_loses_its_file_runs_on
+    program = compile("free(malloc(1)); unlink(argv[1]); for (int i = 0; i < 50000; i++) free(malloc(1001)); puts(\"done\");")
+    out, err, status = run_culet("trace", "-o", path, "--", program, path, env: NEUTRAL)
+    assert_equal [1, "done\n"], [status.exitstatus, out]
+    assert_match(/\Aculet: process \d+ is not recorded any further: #{path}: No such file/, err.lines.first)
+    assert_match(/\Aculet: nothing was recorded/, err.lines.last)
+  end
+
+  def test_no_room_for_the_file_stops_the_recording_and_not_the_program
+    program = compile("for (int i = 0; i < 50000; i++) free(malloc(1001)); puts(\"done\");")
+    out, err, status = run_program("sh", "-c", "ulimit -f 300; exec \"$@\"", "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_equal "done\n", out
+    assert_match(/is not recorded any further: .*File too large/, err)
+    assert_match(/ends before its program did: its file could not be written any more/, err)
+    assert_includes 1..49_999, asked(1001).size
+    assert_whole info
+  end
+
+  def test_the_limit_stops_the_recording_and_not_the_program
+    err = record(compile("for (int i = 0; i < 50000; i++) free(malloc(1001));"), options: %w[--limit 128K])
+    assert_match(/t\.trace ends before its program did: the limit was reached/, err)
+    assert_includes 1..49_999, asked(1001).size
+    assert_operator File.size(path), :<=, 128 * 1024 + 4096
+  end
+
+  Culet::Allocators.names.each do |name|
+    define_method(:"test_a_ruby_on_#{name}_is_recorded") do
+      skip "#{name} is not installed" unless Culet::Allocators.parse(name).available?
+
+      script = "a = Array.new(1_000) { |i| 'x' * i }; Thread.new { a.map(&:upcase) }.join; print File.read('/proc/self/maps')[/\\S*lib#{name}\\S*/]"
+      out, err, status = run_culet("trace", "-o", path, "-a", name, "--", RbConfig.ruby, "--disable-gems", "-e", script, env: NEUTRAL)
+      assert_predicate status, :success?, err
+      assert_equal name == "glibc", out.empty?
+      assert_equal name, Culet::Trace::Header.read(path).allocator
+      facts = info
+      assert_whole facts
+      assert_operator facts["operations"], :>, 5_000
+      assert_operator facts["threads"], :>=, 2
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/allocators"
+require "culet/replay"
+require "culet/trace"
+require "json"
+
+# What tests of recording and replaying share: a folder, small C programs, and the player's view of a trace.
+module TraceHelper
+  FIXTURES = Dir[File.join(TestHelper::ROOT, "test/fixtures/traces/*.trace")].sort.freeze
+
+  def setup
+    @directory = Dir.mktmpdir("culet-trace")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory)
+  end
+
+  def path(name = "t.trace") = File.join(@directory, name)
+
+  # @param main [String] a C program's text, or what its main does
+  # @return [String] the program
+  def compile(main, *flags, name: "program", language: "cc")
+    source = path("#{name}.c")
+    main = "int main(int argc, char **argv) { (void)argc; (void)argv; #{main}; return 0; }" unless main.include?("int main") || flags.include?("-shared")
+    File.write(source, "#define _GNU_SOURCE\n#include <malloc.h>\n#include <pthread.h>\n#include <sched.h>\n#include <signal.h>\n" \
+                       "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n" \
+                       "#include <sys/wait.h>\n#include <unistd.h>\n#{main}\n")
+    _, err, status = run_program(language, "-O0", "-fno-builtin", "-w", "-pthread", *flags, "-o", path(name), source)
+    assert_predicate status, :success?, err
+    path(name)
+  end
+
+  # Records a command.
+  #
+  # @return [String] what the verb said on stderr
+  def record(*command, file: path, options: [], env: {}, success: true)
+    out, err, status = run_culet("trace", "-o", file, *options, "--", *command, env: TestHelper::NEUTRAL.merge(env))
+    assert_equal success, status.success?, out + err
+    err
+  end
+
+  # @return [Hash] what is in a trace
+  def info(file = path) = Culet::Replay::Player.new(file).info
+
+  # @return [Array<Array<String>>] its operations: name, block, bytes, alignment
+  def operations(file = path) = Culet::Replay::Player.new(file).operations.lines.map { |line| line.split.drop(2) }
+
+  # @return [Array<Array<String>>] names and sizes of those operations that ask for one of these sizes
+  def asked(*sizes, file: path)
+    operations(file).filter_map { |name, _, bytes, alignment| [name, *bytes, *alignment] if sizes.map(&:to_s).include?(bytes) }
+  end
+
+  def play(file = path, env: {}, **settings)
+    Culet::Replay::Player.new(file, settings: Culet::Replay::Player::Settings.new(**settings)).play(TestHelper::NEUTRAL.merge(env), seconds: TestHelper::PATIENCE_SECONDS)
+  end
+
+  # @return [Array<String>] the trace files there are, without the folder
+  def files = Culet::Trace::Destination.new(path).files.map { |file| File.basename(file) }
+
+  # Asserts that nothing is missing in a trace: each free has its malloc.
+  def assert_whole(facts)
+    assert_equal [0, 0], facts.values_at("unknown_blocks", "implied_frees")
+  end
+end

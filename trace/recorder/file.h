@@ -1,0 +1,51 @@
+/* file.h - the file that this process records into, and the lending of its chunks to threads.
+ *
+ * No descriptor is kept: programs close all of them, or expect certain numbers to be free. The file is opened anew
+ * for each chunk, by its name, and must still be the same file.
+ *
+ * A forked child has a file of its own, which it makes when it first has something to record; most children run
+ * another program before that. What the two must not share lies in a page that the kernel wipes in the child, so that
+ * no handler need run: children of clone(2) are covered as well. */
+#ifndef CULET_FILE_H
+#define CULET_FILE_H
+
+#include "../format.h"
+
+#include <stdbool.h>
+
+/* The page. `epoch` is 0 before there is a file, and in a child that has none yet; an epoch is of one process. */
+struct culet_shared {
+    _Atomic uint64_t epoch;
+    _Atomic uint32_t lock;
+    _Atomic bool stopped; /* nothing more is recorded */
+    struct culet_trace_header *header;
+    uint32_t spares;
+    struct culet_trace_chunk *spare[64]; /* chunks of threads that have ended, to be written on */
+};
+
+extern struct culet_shared *culet_shared;
+
+/* The next sequence number of this process. It is copied by a fork, as is right: the child goes on from there. */
+extern _Atomic uint64_t culet_sequence;
+
+/* Lends a chunk with room for a THREAD event and another one, making the file first if need be.
+ *
+ * @return NULL when nothing is, or can be, recorded any more */
+struct culet_trace_chunk *culet_file_lend(void);
+
+/* Takes back a chunk that has room left. */
+void culet_file_return(struct culet_trace_chunk *chunk);
+
+/* Ends the loan of a chunk that is full. */
+void culet_file_full(struct culet_trace_chunk *chunk);
+
+/* Counts a call that is not recorded. */
+void culet_file_lost(void);
+
+/* Microseconds since the file's start. */
+uint64_t culet_file_time(void);
+
+/* The number of this thread, from 1 on. */
+uint32_t culet_file_thread(void);
+
+#endif

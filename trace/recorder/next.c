@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "next.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct culet_next culet_next;
+
+static _Alignas(64) char early[16384];
+static _Atomic size_t early_used;
+
+void *culet_early_malloc(size_t bytes, size_t alignment)
+{
+    size_t start, end;
+    size_t used = atomic_load(&early_used);
+
+    if (bytes > sizeof early)
+        return NULL;
+    if (alignment < 16)
+        alignment = 16;
+    do {
+        start = (((uintptr_t)early + used + alignment - 1) & ~(alignment - 1)) - (uintptr_t)early;
+        end = start + (bytes ? bytes : 1);
+        if (end > sizeof early)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&early_used, &used, end));
+    return early + start;
+}
+
+bool culet_early_owns(const void *block, const char **end)
+{
+    if ((uintptr_t)block - (uintptr_t)early >= sizeof early)
+        return false;
+    *end = early + sizeof early;
+    return true;
+}
+
+static void *find(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+static void *need(const char *name)
+{
+    static const char complaint[] = "culet: the allocator behind the recorder has no function that malloc's family "
+                                    "has; trace this program with another --allocator\n";
+    void *function = find(name);
+
+    if (!function) {
+        if (write(STDERR_FILENO, complaint, sizeof complaint - 1) < 0)
+            _exit(127);
+        abort();
+    }
+    return function;
+}
+
+bool culet_next_find(void)
+{
+    static _Thread_local bool busy;
+    struct culet_next found;
+
+    if (busy)
+        return false;
+    busy = true;
+    found.malloc = (void *(*)(size_t))need("malloc");
+    found.free = (void (*)(void *))need("free");
+    found.calloc = (void *(*)(size_t, size_t))need("calloc");
+    found.realloc = (void *(*)(void *, size_t))need("realloc");
+    found.memalign = (void *(*)(size_t, size_t))need("memalign");
+    found.aligned_alloc = (void *(*)(size_t, size_t))need("aligned_alloc");
+    found.posix_memalign = (int (*)(void **, size_t, size_t))need("posix_memalign");
+    found.valloc = (void *(*)(size_t))need("valloc");
+    found.pvalloc = (void *(*)(size_t))need("pvalloc");
+    found.free_sized = (void (*)(void *, size_t))find("free_sized");
+    found.free_aligned_sized = (void (*)(void *, size_t, size_t))find("free_aligned_sized");
+    culet_next = found;
+    busy = false;
+    return true;
+}

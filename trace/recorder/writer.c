@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* Looking at the clock takes some 30 ns, or 500 where the kernel must be called for it: spread over this many events
+ * it is not felt. */
+#define EVENTS_PER_TIME 64
+
+_Thread_local struct culet_writer culet_writer;
+
+static pthread_key_t ending;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+/* The thread ends: another one can write on in its chunk. */
+static void give_back(struct culet_writer *writer)
+{
+    struct culet_trace_chunk *chunk = writer->chunk;
+
+    writer->chunk = NULL;
+    if (chunk && writer->epoch == atomic_load(&culet_shared->epoch))
+        culet_file_return(chunk);
+}
+
+static void end_of_thread(void *own)
+{
+    struct culet_writer *writer = own;
+
+    writer->busy = true;
+    writer->leaving = true;
+    give_back(writer);
+    writer->busy = false;
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&ending, end_of_thread) == 0;
+}
+
+/* Without a key (the program uses all 1,024) the chunks of ended threads are left as they are. */
+static void introduce(struct culet_writer *writer)
+{
+    writer->number = culet_file_thread();
+    pthread_once(&once, make_key);
+    if (has_key)
+        pthread_setspecific(ending, writer);
+}
+
+static void put_time(struct culet_writer *writer)
+{
+    uint8_t *at = culet_writer_at(writer);
+
+    *at++ = CULET_EVENT_TIME;
+    at = culet_put(at, culet_file_time());
+    atomic_store_explicit(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk), memory_order_release);
+}
+
+static void put_thread(struct culet_writer *writer)
+{
+    uint8_t *at = culet_writer_at(writer);
+
+    writer->expected = atomic_load(&culet_sequence);
+    writer->got = writer->gone = 0;
+    *at++ = CULET_EVENT_THREAD;
+    at = culet_put(at, writer->number);
+    at = culet_put(at, writer->expected);
+    atomic_store_explicit(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk), memory_order_release);
+}
+
+/* Room for THREAD, TIME, an event and another TIME. */
+static bool roomy(const struct culet_trace_chunk *chunk)
+{
+    return atomic_load_explicit(&chunk->used, memory_order_relaxed) <= CULET_TRACE_CHUNK - 4 * CULET_EVENT_MAX;
+}
+
+bool culet_writer_prepare(struct culet_writer *writer)
+{
+    int saved = errno;
+
+    if (writer->chunk && writer->epoch == atomic_load(&culet_shared->epoch))
+        culet_file_full(writer->chunk);
+    do {
+        writer->chunk = culet_file_lend();
+        if (writer->chunk && !roomy(writer->chunk)) {
+            culet_file_full(writer->chunk);
+            continue;
+        }
+        break;
+    } while (true);
+    if (writer->chunk) {
+        writer->epoch = atomic_load(&culet_shared->epoch);
+        if (!writer->number)
+            introduce(writer);
+        put_thread(writer);
+        put_time(writer);
+        writer->countdown = writer->leaving ? 1 : EVENTS_PER_TIME;
+    }
+    errno = saved;
+    return writer->chunk != NULL;
+}
+
+void culet_writer_pause(struct culet_writer *writer)
+{
+    int saved = errno;
+
+    if (atomic_load_explicit(&culet_shared->stopped, memory_order_relaxed)) {
+        culet_file_full(writer->chunk); /* the recording has ended for all threads */
+        writer->chunk = NULL;
+    } else if (writer->leaving) {
+        give_back(writer);
+    } else {
+        put_time(writer);
+        writer->countdown = EVENTS_PER_TIME;
+    }
+    errno = saved;
+}
