@@ -61,34 +61,53 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
+/* A block for at most CULET_TINY_MAX bytes out of the thread's claim; NULL when that is used up. */
+static inline void *get_claimed(size_t bytes)
+{
+    unsigned klass = culet_size_class(bytes);
+    struct culet_claim *claim = &culet_cache->claim[klass];
+    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(!claimed))
+        return NULL;
+    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
+    return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
+}
+
 void *API(malloc)(size_t bytes)
 {
     if (CULET_LIKELY(bytes <= CULET_TINY_MAX)) {
-        unsigned klass = culet_size_class(bytes);
-        struct culet_claim *claim = &culet_cache->claim[klass];
-        uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
-        if (CULET_LIKELY(claimed)) {
-            atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
-            return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
-        }
+        void *block = get_claimed(bytes);
+        if (CULET_LIKELY(block))
+            return block;
     }
     return malloc_slow(bytes);
+}
+
+static __attribute__((noinline)) void *calloc_slow(size_t bytes)
+{
+    bool zeroed = false;
+
+    if (CULET_UNLIKELY(dormant()))
+        return culet_libc_calloc(1, bytes);
+    void *block = get(bytes, CULET_ALIGNMENT, &zeroed);
+    if (block && !zeroed)
+        memset(block, 0, bytes);
+    return block;
 }
 
 void *API(calloc)(size_t count, size_t bytes)
 {
     size_t total;
-    bool zeroed = false;
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_UNLIKELY(dormant()))
-        return culet_libc_calloc(count, bytes);
-
-    void *block = get(total, CULET_ALIGNMENT, &zeroed);
-    if (block && !zeroed)
-        memset(block, 0, total);
-    return block;
+    if (CULET_LIKELY(total <= CULET_TINY_MAX)) {
+        void *block = get_claimed(total);
+        if (CULET_LIKELY(block))
+            return memset(block, 0, total);
+    }
+    return calloc_slow(total);
 }
 
 /* ---- giving back ---- */
@@ -103,7 +122,34 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
         culet_misuse(function, (uintptr_t)block);
 }
 
-static inline void free_block(const char *function, void *block)
+/* The slab's unit was full before, or is empty now. The heap's owner, between enter and leave. */
+static __attribute__((noinline)) void note_as_owner(struct culet_cache *cache, unsigned klass, struct culet_slab *slab,
+                                                    unsigned unit)
+{
+    culet_bin_note(klass, slab, unit, true);
+    culet_bias_leave(cache);
+}
+
+/* Whoever is not the heap's owner. */
+static __attribute__((noinline)) void free_shared(const char *function, void *block, struct culet_slab *slab,
+                                                  unsigned klass, struct culet_spot spot)
+{
+    struct culet_cache *cache = culet_cache;
+
+    bool owner = culet_bias_enter(cache);
+    uint64_t live = atomic_fetch_and_explicit(&slab->unit[spot.unit].live, ~spot.bit, memory_order_acq_rel);
+    if (CULET_UNLIKELY(!(live & spot.bit)))
+        culet_misuse(function, (uintptr_t)block);
+    bool slow = live == culet_class_full(&culet_classes[klass], spot.unit) || live == spot.bit;
+    if (slow)
+        culet_bin_note(klass, slab, spot.unit, owner);
+    culet_bias_leave(cache);
+    if (slow)
+        culet_bias_visit(cache);
+}
+
+/* Everything out of the common way is a call at its end, so that the common way saves no registers. */
+static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     unsigned klass = culet_entry_class(entry);
@@ -114,39 +160,30 @@ static inline void free_block(const char *function, void *block)
 
     const struct culet_class *c = &culet_classes[klass];
     struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact))
-        culet_misuse(function, (uintptr_t)block);
-
-    struct culet_slab *slab = (struct culet_slab *)culet_entry_owner(entry);
+    struct culet_slab *slab = culet_entry_slab(entry);
     struct culet_unit *unit = &slab->unit[spot.unit];
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    if (CULET_UNLIKELY(claimed & spot.bit))
+    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
+    if (CULET_UNLIKELY(!spot.exact || !(live & ~claimed & spot.bit))) {
         culet_misuse(function, (uintptr_t)block);
-
-    struct culet_cache *cache = culet_cache;
-    if (cache->claim[klass].word == &unit->claimed) {
-        if (CULET_UNLIKELY(!(atomic_load_explicit(&unit->live, memory_order_relaxed) & spot.bit)))
-            culet_misuse(function, (uintptr_t)block);
-        atomic_store_explicit(&unit->claimed, claimed | spot.bit, memory_order_relaxed);
         return;
     }
 
-    bool owner = culet_bias_enter(cache);
-    uint64_t live;
-    if (CULET_LIKELY(owner)) {
-        live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-        atomic_store_explicit(&unit->live, live & ~spot.bit, memory_order_relaxed);
-    } else {
-        live = atomic_fetch_and_explicit(&unit->live, ~spot.bit, memory_order_acq_rel);
+    struct culet_cache *cache = culet_cache;
+    if (cache->claim[klass].word == &unit->claimed) {
+        atomic_store_explicit(&unit->claimed, claimed | spot.bit, memory_order_relaxed);
+        return;
     }
-    if (CULET_UNLIKELY(!(live & spot.bit)))
-        culet_misuse(function, (uintptr_t)block);
-    bool slow = live == culet_class_full(c, spot.unit) || live == spot.bit;
-    if (slow)
-        culet_bin_note(klass, slab, spot.unit, owner);
-    culet_bias_leave(cache);
-    if (CULET_UNLIKELY(slow && !owner))
-        culet_bias_visit(cache);
+    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
+        free_shared(function, block, slab, klass, spot);
+        return;
+    }
+    /* The owner alone changes it, so what was loaded before is what it is. */
+    atomic_store_explicit(&unit->live, live & ~spot.bit, memory_order_relaxed);
+    if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || live == spot.bit))
+        note_as_owner(cache, klass, slab, spot.unit);
+    else
+        culet_bias_leave_owner(cache);
 }
 
 void API(free)(void *block)
@@ -155,24 +192,42 @@ void API(free)(void *block)
         free_block("free", block);
 }
 
+static __attribute__((noinline)) void free_as(const char *function, void *block)
+{
+    free_block(function, block);
+}
+
 /* ---- asking and resizing ---- */
 
-/* Usable bytes of a live block; anything else is a misuse. `entry` is the pagemap's. */
-static size_t usable(const char *function, void *block, uintptr_t entry)
+/* Usable bytes of a block that is not in a slab; of anything but a live block: a misuse. */
+static __attribute__((noinline)) size_t usable_other(const char *function, void *block, uintptr_t entry)
 {
-    unsigned klass = culet_entry_class(entry);
     struct culet_owner *owner = culet_entry_owner(entry);
 
-    if (CULET_LIKELY(klass)) {
-        const struct culet_class *c = &culet_classes[klass];
-        struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-        if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live((struct culet_slab *)owner, spot)))
-            culet_misuse(function, (uintptr_t)block);
-        return c->size;
-    }
     if (!owner || owner->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
     return culet_large_bytes(owner);
+}
+
+/* Usable bytes of a live block; anything else is a misuse. `entry` is the pagemap's. */
+static inline size_t usable(const char *function, void *block, uintptr_t entry)
+{
+    unsigned klass = culet_entry_class(entry);
+
+    if (CULET_UNLIKELY(!klass))
+        return usable_other(function, block, entry);
+    const struct culet_class *c = &culet_classes[klass];
+    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(culet_entry_slab(entry), spot)))
+        culet_misuse(function, (uintptr_t)block);
+    return c->size;
+}
+
+static __attribute__((noinline)) size_t usable_size_other(void *block, uintptr_t entry)
+{
+    if (!culet_entry_owner(entry) && dormant())
+        return culet_libc_malloc_usable_size(block);
+    return usable_other("malloc_usable_size", block, entry);
 }
 
 size_t API(malloc_usable_size)(void *block)
@@ -180,8 +235,8 @@ size_t API(malloc_usable_size)(void *block)
     if (!block)
         return 0;
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_UNLIKELY(!culet_entry_owner(entry)) && dormant())
-        return culet_libc_malloc_usable_size(block);
+    if (CULET_UNLIKELY(!culet_entry_class(entry)))
+        return usable_size_other(block, entry);
     return usable("malloc_usable_size", block, entry);
 }
 
@@ -200,8 +255,30 @@ static void *move(void *block, size_t held, size_t bytes)
         return bytes <= held ? block : NULL;
     }
     memcpy(moved, block, bytes < held ? bytes : held);
-    free_block("realloc", block);
+    free_as("realloc", block);
     return moved;
+}
+
+/* Of a block that does not stay as it is. */
+static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
+{
+    struct culet_owner *owner = culet_entry_owner(entry);
+    if (CULET_UNLIKELY(!owner) && dormant())
+        return culet_libc_realloc(block, bytes);
+
+    size_t held = usable("realloc", block, entry);
+    if (bytes == 0) {
+        free_as("realloc", block);
+        return NULL;
+    }
+    if (CULET_UNLIKELY(bytes > BYTES_MAX))
+        return out_of_memory();
+    if (!culet_entry_class(entry)) {
+        void *resized = culet_large_resize(owner, bytes);
+        if (resized)
+            return resized;
+    }
+    return move(block, held, bytes);
 }
 
 void *API(realloc)(void *block, size_t bytes)
@@ -210,26 +287,9 @@ void *API(realloc)(void *block, size_t bytes)
         return API(malloc)(bytes);
 
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    struct culet_owner *owner = culet_entry_owner(entry);
-    if (CULET_UNLIKELY(!owner) && dormant())
-        return culet_libc_realloc(block, bytes);
-
-    size_t held = usable("realloc", block, entry);
-    if (bytes == 0) {
-        free_block("realloc", block);
-        return NULL;
-    }
-    bool large = !culet_entry_class(entry);
-    if (stays(bytes, held) && !large)
+    if (CULET_LIKELY(culet_entry_class(entry) && bytes) && stays(bytes, usable("realloc", block, entry)))
         return block;
-    if (CULET_UNLIKELY(bytes > BYTES_MAX))
-        return out_of_memory();
-    if (large) {
-        void *resized = culet_large_resize(owner, bytes);
-        if (resized)
-            return resized;
-    }
-    return move(block, held, bytes);
+    return resize(block, bytes, entry);
 }
 
 void *API(reallocarray)(void *block, size_t count, size_t bytes)
@@ -324,7 +384,7 @@ void API(free_sized)(void *block, size_t bytes)
     if (!block)
         return;
     check_size("free_sized", block, bytes);
-    free_block("free_sized", block);
+    free_as("free_sized", block);
 }
 
 void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
@@ -333,7 +393,7 @@ void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
     if (!block)
         return;
     check_size("free_aligned_sized", block, bytes);
-    free_block("free_aligned_sized", block);
+    free_as("free_aligned_sized", block);
 }
 
 /* ---- ours ---- */

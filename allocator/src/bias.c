@@ -4,11 +4,11 @@
 #include "lock.h"
 #include "os.h"
 
-/* Visits in a row before a thread is made the owner, at the least and at the most; and what a bias must
- * have seen to have paid: a visit stands for some fifty frees, ending and beginning for some microseconds. */
-#define STREAK_LEAST 16
-#define STREAK_MOST (1u << 20)
-#define PAYS 64
+/* In units of CULET_BIAS_VISITS: visits in a row before a thread is made the owner, at the least and at the most; and
+ * what a bias must have seen to have paid: a visit stands for some fifty frees, ending and beginning for some microseconds. */
+#define STREAK_LEAST 1
+#define STREAK_MOST (1u << 16)
+#define PAYS 4
 
 _Atomic(struct culet_cache *) culet_bias_owner;
 
@@ -93,10 +93,8 @@ void culet_bias_leave_slow(void)
     atomic_fetch_sub(&guests, 1);
 }
 
-void culet_bias_visit(struct culet_cache *cache)
+void culet_bias_count_visit(struct culet_cache *cache)
 {
-    if (cache->guest)
-        return;
     if (atomic_load_explicit(&last_visitor, memory_order_relaxed) != cache) {
         atomic_store_explicit(&last_visitor, cache, memory_order_relaxed);
         atomic_store_explicit(&streak, 0, memory_order_relaxed);

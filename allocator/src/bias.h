@@ -30,17 +30,27 @@ void culet_bias_setup(void);
 void culet_bias_enter_slow(struct culet_cache *cache);
 void culet_bias_leave_slow(void);
 
-/* Lets the thread in. True when it is the owner: plain updates and no locks then. */
-static inline bool culet_bias_enter(struct culet_cache *cache)
+/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter is to follow. */
+static inline bool culet_bias_enter_owner(struct culet_cache *cache)
 {
     atomic_store_explicit(&cache->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    struct culet_cache *owner = atomic_load_explicit(&culet_bias_owner, memory_order_acquire);
-    if (CULET_LIKELY(owner == cache))
+    return CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, memory_order_acquire) == cache);
+}
+
+/* Lets the thread in. True when it is the owner. */
+static inline bool culet_bias_enter(struct culet_cache *cache)
+{
+    if (culet_bias_enter_owner(cache))
         return true;
-    if (CULET_UNLIKELY(owner || cache->guest))
+    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, memory_order_acquire)))
         culet_bias_enter_slow(cache);
     return false;
+}
+
+static inline void culet_bias_leave_owner(struct culet_cache *cache)
+{
+    atomic_store_explicit(&cache->busy, 0, memory_order_release);
 }
 
 static inline void culet_bias_leave(struct culet_cache *cache)
@@ -48,11 +58,20 @@ static inline void culet_bias_leave(struct culet_cache *cache)
     if (CULET_UNLIKELY(cache->guest))
         culet_bias_leave_slow();
     else
-        atomic_store_explicit(&cache->busy, 0, memory_order_release);
+        culet_bias_leave_owner(cache);
 }
 
+/* Visits of a thread's that count as one: so that threads which share the heap seldom meet here. */
+#define CULET_BIAS_VISITS 16
+
+void culet_bias_count_visit(struct culet_cache *cache);
+
 /* A visit to a slow path, outside of enter and leave: the thread may become the owner. */
-void culet_bias_visit(struct culet_cache *cache);
+static inline void culet_bias_visit(struct culet_cache *cache)
+{
+    if (!cache->guest && CULET_UNLIKELY(++cache->visits % CULET_BIAS_VISITS == 0))
+        culet_bias_count_visit(cache);
+}
 
 /* Ends the bias, if there is one; until culet_bias_unfreeze there will be none. For fork. */
 void culet_bias_freeze(void);

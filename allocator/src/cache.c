@@ -67,6 +67,7 @@ static struct culet_cache *create(void)
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
+    cache->visits = 0;
     culet_lock(&culet_registry_lock);
     cache->prev = NULL;
     cache->next = registry;

@@ -6,12 +6,13 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
-/* A gravestone: bit 0 set, 8 bits of class, then 24 bits of distance from the start and 24 of length, in
- * granules. A huge block has one gravestone, at its start. */
+/* A gravestone: bit 0 set, 8 bits of class, then 23 bits of distance from the start and 24 of length, in
+ * granules; the 8 bits that are the class in the entry of a slab are 0. A huge block has one gravestone, at its start. */
 #define GRAVE_CLASS_SHIFT 1
-#define GRAVE_DISTANCE_SHIFT 16
-#define GRAVE_LENGTH_SHIFT 40
-#define GRAVE_MAX ((UINT64_C(1) << 24) - 1)
+#define GRAVE_DISTANCE_SHIFT 9
+#define GRAVE_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
+#define GRAVE_LENGTH_SHIFT 32
+#define GRAVE_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
 
 static culet_entry *entry_at(uintptr_t address)
 {
@@ -53,8 +54,8 @@ void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *own
 
 static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)
 {
-    if (length > GRAVE_MAX)
-        length = GRAVE_MAX;
+    if (length > GRAVE_LENGTH_MAX)
+        length = GRAVE_LENGTH_MAX;
     return 1 | (uintptr_t)klass << GRAVE_CLASS_SHIFT | distance << GRAVE_DISTANCE_SHIFT | length << GRAVE_LENGTH_SHIFT;
 }
 
@@ -82,8 +83,8 @@ struct culet_grave culet_pagemap_grave(uintptr_t address)
 
     if (grave.present) {
         grave.klass = (entry >> GRAVE_CLASS_SHIFT) & 0xff;
-        grave.start = (address & ~(CULET_GRANULE - 1)) - ((entry >> GRAVE_DISTANCE_SHIFT) & GRAVE_MAX) * CULET_GRANULE;
-        grave.granules = (entry >> GRAVE_LENGTH_SHIFT) & GRAVE_MAX;
+        grave.start = (address & ~(CULET_GRANULE - 1)) - ((entry >> GRAVE_DISTANCE_SHIFT) & GRAVE_DISTANCE_MAX) * CULET_GRANULE;
+        grave.granules = (entry >> GRAVE_LENGTH_SHIFT) & GRAVE_LENGTH_MAX;
     }
     return grave;
 }

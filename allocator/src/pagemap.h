@@ -5,7 +5,8 @@
  *     an owner           (even) the descriptor of the slab, run or huge block that owns the granule; for a
  *                        slab also its class and the granule's place in it, so that a free need not look
  *                        at the descriptor for them: descriptors have addresses of 48 bits
- *     a gravestone       (odd) of what was freed here last: so that a second free can be named
+ *     a gravestone       (odd) of what was freed here last: so that a second free can be named; to
+ *                        culet_entry_class it is of no class
  * Readers take no lock. Entries are written under the pages lock. */
 #ifndef CULET_PAGEMAP_H
 #define CULET_PAGEMAP_H
@@ -47,7 +48,7 @@ static inline uintptr_t culet_pagemap_entry(uintptr_t address)
 /* The class of the slab that an entry leads to; 0 if it leads to none. */
 static inline unsigned culet_entry_class(uintptr_t entry)
 {
-    return CULET_UNLIKELY(entry & 1) ? 0 : (unsigned)(entry >> CULET_ENTRY_CLASS_SHIFT);
+    return (unsigned)(entry >> CULET_ENTRY_CLASS_SHIFT);
 }
 
 static inline struct culet_owner *culet_entry_owner(uintptr_t entry)
@@ -60,6 +61,12 @@ static inline uint32_t culet_entry_offset(uintptr_t entry, uintptr_t address)
 {
     uint32_t place = (uint32_t)(entry >> CULET_ENTRY_PLACE_SHIFT) & 15;
     return place << CULET_GRANULE_SHIFT | (uint32_t)(address & (CULET_GRANULE - 1));
+}
+
+/* The descriptor that an entry with a class leads to. */
+static inline struct culet_slab *culet_entry_slab(uintptr_t entry)
+{
+    return (struct culet_slab *)(entry & ((UINT64_C(1) << CULET_ADDRESS_BITS) - 1));
 }
 
 /* The owner of the granule at `address`, or NULL. */

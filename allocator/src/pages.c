@@ -7,13 +7,15 @@
 
 #include <string.h>
 
-/* Free memory that stays resident where there is no scavenger, and that the heap grows beside: a mebibyte, and a
+/* Free memory that stays resident where there is no scavenger, and that the heap grows beside: 128 KiB, and a
  * thirty-second of what is used. */
-#define KEEP_LEAST ((size_t)256)
+#define KEEP_LEAST ((size_t)32)
 #define KEEP_SHARE 32
 
-/* A heap of more segments than this gets a scavenger. */
+/* A heap of more segments than this gets a scavenger; and so does a smaller one once it has returned so many bytes:
+ * it takes again what it frees. */
 #define SCAVENGER_SEGMENTS 3
+#define SCAVENGER_PURGED ((size_t)4 << 20)
 
 /* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
 #define EXCHANGE 4
@@ -336,10 +338,13 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
         drop_segment(segment);
     if (!keeps_too_much())
         return;
-    if (culet_bell_answered())
+    if (culet_bell_answered()) {
         culet_bell_ring();
-    else
+    } else {
         culet_pages_purge(keep() / 2, SIZE_MAX);
+        if (figures.purged_bytes > SCAVENGER_PURGED)
+            culet_bell_want();
+    }
     DEBUG_CHECK();
 }
 

@@ -8,8 +8,8 @@ static uint32_t class_size(unsigned klass)
         return klass * CULET_ALIGNMENT;
 
     unsigned step = klass - CULET_TINY_CLASSES - 1;
-    uint32_t base = CULET_TINY_MAX << (step / 8);
-    return base + (base / 8) * (step % 8 + 1);
+    uint32_t base = CULET_TINY_MAX << (step / CULET_DOUBLING_CLASSES), eighths = step % CULET_DOUBLING_CLASSES;
+    return eighths ? base + base / 8 * eighths : base + base / 32;
 }
 
 /* A unit is the largest power of two of blocks that fits a granule, 64 at the most. */
@@ -51,6 +51,7 @@ void culet_size_class_setup(void)
         c->size = class_size(klass);
         c->reciprocal = (uint32_t)((UINT64_C(1) << 32) / c->size + 1);
         c->unit_shift = unit_shift(c->size);
+        c->unit_mask = (uint8_t)((1u << c->unit_shift) - 1);
         c->granules = best_granules(c->size, c->unit_shift);
 
         unsigned fits = (unsigned)(c->granules * CULET_GRANULE / c->size), most = CULET_UNITS << c->unit_shift;

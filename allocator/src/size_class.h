@@ -1,7 +1,8 @@
 /* size_class.h - request size to size class, and the shape of each class's slabs.
  *
- * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then eight classes per doubling
- * (at most 1/9 = 11.1 % of a block wasted). */
+ * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight equal
+ * steps (at most 1/9 = 11.1 % of a block wasted), and one of a thirty-second just above the power of two, for strings and
+ * buffers whose contents are a power of two and which end in a terminator. */
 #ifndef CULET_SIZE_CLASS_H
 #define CULET_SIZE_CLASS_H
 
@@ -20,7 +21,8 @@ static inline unsigned culet_size_class(size_t bytes)
 
     unsigned doubling = 63 - (unsigned)__builtin_clzl(bytes - 1); /* 2^doubling < bytes <= 2^(doubling + 1) */
     unsigned eighth = (unsigned)((bytes - 1) >> (doubling - 3)) & 7;
-    return CULET_TINY_CLASSES + 1 + (doubling - 10) * 8 + eighth;
+    bool just_above = bytes - 1 < ((size_t)33 << (doubling - 5));
+    return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
 }
 
 /* The live word of a full unit. */

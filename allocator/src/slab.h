@@ -9,17 +9,18 @@
 struct culet_spot {
     unsigned unit;
     uint64_t bit; /* of the block in the unit's words */
-    bool exact;   /* it is the start of a block */
+    bool exact;   /* it is the start of a block, or of the waste behind the last, whose bit is never set */
 };
 
-/* The spot of the byte at `offset` in a slab of that class. */
+/* The spot of the byte at `offset` in a slab of that class. A slab's granules are at most what CULET_UNITS units fill, so
+ * the unit is always one of the slab's. */
 static inline struct culet_spot culet_slab_spot(const struct culet_class *c, uint32_t offset)
 {
     uint32_t index = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
     struct culet_spot spot = {
         .unit = index >> c->unit_shift,
-        .bit = UINT64_C(1) << (index & ((1u << c->unit_shift) - 1)),
-        .exact = index * c->size == offset && index < c->count,
+        .bit = UINT64_C(1) << (index & c->unit_mask),
+        .exact = index * c->size == offset,
     };
     return spot;
 }

@@ -57,12 +57,13 @@
 
 #define CULET_ALIGNMENT 16
 #define CULET_TINY_MAX 1024      /* classes in steps of 16 bytes up to here, */
-#define CULET_SMALL_MAX 32768    /* then eight per doubling up to here; */
+#define CULET_SMALL_MAX 32768    /* then nine per doubling up to here; */
 #define CULET_RUN_MAX (1u << 20) /* runs of granules up to here; above, the kernel serves directly */
 
-/* Class 0 is not used; 1..64 are the multiples of 16; then five doublings of eight. */
+/* Class 0 is not used; 1..64 are the multiples of 16; then five doublings of nine. */
 #define CULET_TINY_CLASSES (CULET_TINY_MAX / CULET_ALIGNMENT)
-#define CULET_CLASSES (1 + CULET_TINY_CLASSES + 8 * 5)
+#define CULET_DOUBLING_CLASSES 9
+#define CULET_CLASSES (1 + CULET_TINY_CLASSES + CULET_DOUBLING_CLASSES * 5)
 
 #define CULET_UNITS 16          /* units per slab at the most */
 #define CULET_SLAB_GRANULES 16  /* granules per slab at the most */
@@ -86,6 +87,7 @@ struct culet_class {
     uint8_t unit_shift;  /* log2 of the blocks per unit */
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
+    uint8_t unit_mask;   /* blocks per unit, less one */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
@@ -167,6 +169,7 @@ struct culet_cache {
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
     bool guest;                             /* shared by threads without a cache of their own */
+    uint32_t visits;                        /* to slow paths; a guest's are not counted */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
 };

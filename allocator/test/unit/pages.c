@@ -197,15 +197,15 @@ TEST(purged_granules_are_not_resident_and_read_as_zeros)
     size_t page = culet_os_page();
 
     culet_lock(&culet_pages_lock);
-    CHECK(get(&run, 256, CULET_GRANULE) && get(&beside, 4, CULET_GRANULE), "no memory");
+    CHECK(get(&run, 24, CULET_GRANULE) && get(&beside, 4, CULET_GRANULE), "no memory");
     uintptr_t start = run.start;
     put(&run);
-    size_t before = resident_bytes(start, 256 * CULET_GRANULE);
+    size_t before = resident_bytes(start, 24 * CULET_GRANULE);
     CHECK(before > 0, "nothing was resident");
-    CHECK(culet_pages_purge(0, SIZE_MAX) >= 256 * CULET_GRANULE - 2 * page, "too little came back");
-    CHECK_EQUAL(resident_bytes(start, 256 * CULET_GRANULE), 0);
+    CHECK(culet_pages_purge(0, SIZE_MAX) >= 24 * CULET_GRANULE - 2 * page, "too little came back");
+    CHECK_EQUAL(resident_bytes(start, 24 * CULET_GRANULE), 0);
     check_marks(&beside);
-    check_zero((start + page - 1) & ~(page - 1), 255 * CULET_GRANULE & ~(page - 1));
+    check_zero((start + page - 1) & ~(page - 1), 23 * CULET_GRANULE & ~(page - 1));
     check_figures();
 }
 
@@ -219,7 +219,7 @@ TEST(freed_memory_is_kept_within_bounds)
     for (unsigned i = 0; i < 40; i++) {
         put(&run[i]);
         struct culet_pages_figures figures = culet_pages_figures();
-        CHECK(figures.dirty <= 256 + figures.used / 32 + culet_os_page() / CULET_GRANULE,
+        CHECK(figures.dirty <= 32 + figures.used / 32 + culet_os_page() / CULET_GRANULE,
               "%zu granules stay resident while %zu are used", figures.dirty, figures.used);
     }
     CHECK(culet_pages_figures().segments <= 1, "%zu segments are left", culet_pages_figures().segments);

@@ -161,10 +161,10 @@ TEST(a_pad_is_kept)
     unsigned char *run[16];
 
     for (unsigned i = 0; i < 16; i++) {
-        run[i] = culet_malloc(100000);
-        memset(run[i], 1, 100000);
+        run[i] = culet_malloc(40000);
+        memset(run[i], 1, 40000);
     }
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < 2; i++)
         culet_free(run[i]);
     size_t before = idle_resident();
     CHECK_EQUAL(culet_malloc_trim((size_t)1 << 40), 0);
