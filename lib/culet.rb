@@ -9,7 +9,9 @@ require_relative "culet/native"
 #
 # From the extension come:
 # - Culet.allocator: a Hash, which malloc serves this process (:name, :version, :library) and whether it is culet (:active)
-# - Culet.stats: a Hash of byte counts as that malloc keeps them, or nil where it has none
+# - Culet.stats: a Hash of what that malloc holds, in bytes and blocks, or nil where it does not tell: under glibc
+#   :heap_bytes, :used_bytes, :free_bytes, :large_blocks, :large_bytes; under culet these and all that
+#   allocator/src/stats.h names, with :classes, an Array of Hashes, one for each size class in use
 module Culet
   Native.load
 

@@ -3,7 +3,8 @@
 # What a forked Ruby child makes its own by dropping one string in eight of its parent's and collecting garbage.
 require_relative "probe"
 
-parameters = Probe.parameters(strings: 300_000, bytes: 300, one_in: 8)
+# Longer than any string that Ruby 3.2 and later keep in a slot of their own heap (640 bytes).
+parameters = Probe.parameters(strings: 300_000, bytes: 700, one_in: 8)
 
 strings = Array.new(parameters[:strings]) { |i| "#{i} ".ljust(parameters[:bytes], "x") }
 4.times { GC.start } # all is old, so that the child's collection marks nothing anew

@@ -53,6 +53,8 @@ static struct slot slots[SLOTS];
 static unsigned thread_count = 4, rounds = 6;
 static unsigned long steps = 4000;
 static unsigned fork_every;       /* steps; 0: never */
+static unsigned forks_apart;      /* the main thread forks so often in a round, and does nothing else */
+static _Atomic bool forks_done;
 static _Atomic bool refusals;     /* memory may be refused */
 static _Atomic uint64_t refused;  /* and was, so often */
 static _Atomic bool limits_end;
@@ -547,18 +549,32 @@ static void end_refusals(void)
 
 /* ---- runs ---- */
 
-/* Number 0 is the main thread. All wait for one another before and behind each round. */
-static void *take_part(void *data)
+static void work(unsigned number)
 {
-    unsigned number = (unsigned)(uintptr_t)data;
     uint64_t random = thread_seed(number);
 
-    pthread_barrier_wait(&gate);
-    for (unsigned long i = 0; i < steps; i++) {
+    for (unsigned long i = 0; forks_apart ? !atomic_load(&forks_done) : i < steps; i++) {
         step(&random);
         if (fork_every && i % fork_every == number * 7 % fork_every)
             fork_a_child(&random);
     }
+}
+
+/* The heap is then one other thread's alone. */
+static void fork_apart(unsigned number)
+{
+    uint64_t random = thread_seed(number);
+
+    for (unsigned i = 0; i < forks_apart; i++)
+        fork_a_child(&random);
+    atomic_store(&forks_done, true);
+}
+
+/* All threads wait for one another before and behind each round. */
+static void *take_part(void *data)
+{
+    pthread_barrier_wait(&gate);
+    work((unsigned)(uintptr_t)data);
     pthread_barrier_wait(&gate);
     pthread_barrier_wait(&gate); /* the books are looked at in between */
     return NULL;
@@ -568,7 +584,6 @@ static void *take_part(void *data)
 static void run_round(unsigned round)
 {
     pthread_t thread[THREADS_MOST], limiter;
-    uint64_t random = thread_seed(2000 + round);
     unsigned first = round * THREADS_MOST + 1;
 
     CHECK(pthread_barrier_init(&gate, NULL, thread_count) == 0, "pthread_barrier_init");
@@ -581,12 +596,12 @@ static void run_round(unsigned round)
     if (refusals)
         start_refusals();
 
+    atomic_store(&forks_done, false);
     pthread_barrier_wait(&gate);
-    for (unsigned long i = 0; i < steps; i++) {
-        step(&random);
-        if (fork_every && i % fork_every == 0)
-            fork_a_child(&random);
-    }
+    if (forks_apart)
+        fork_apart(first);
+    else
+        work(first);
     pthread_barrier_wait(&gate);
     check_books(base + check_all());
     pthread_barrier_wait(&gate);
@@ -638,6 +653,13 @@ TEST(threads_that_share_blocks)
 TEST(forks_in_the_middle)
 {
     fork_every = 256;
+    run_rounds();
+}
+
+TEST(forks_by_a_thread_that_does_nothing_else)
+{
+    thread_count = 2;
+    forks_apart = 60;
     run_rounds();
 }
 

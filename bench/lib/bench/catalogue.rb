@@ -144,13 +144,16 @@ module Bench
         figure(:longest_wait_seconds, "longest wait of another thread", :seconds, Goal.at_most(0.005)),
         figure(:rss_after_bytes, "RSS after", :mib)
       ]
-      [probe(:growth, "growth-1g", "live heap of 64 MiB to 1 GiB", "growth", "from=64M to=1G", tiny: "from=1M to=4M operations=20k",
-                                                                                          figures: figures, runs: 3, memory: 5 * GIB),
-       probe(:growth, "growth-16g", "live heap of 1, 4 and 16 GB", "growth", "from=1000000000 to=16000000000", tiny: "from=1M to=4M operations=20k",
-                                                                                       figures: figures, runs: 1, timeout: 600, memory: 21 * GIB),
-       probe(:growth, "trim", "trim after freeing half of 512 MiB by stretches of 4 MiB", "trim", "stretch=4M", tiny: "bytes=8M stretch=1M",
-                                                                                                      figures: trim, runs: 3),
-       probe(:growth, "trim-scattered", "trim after freeing half of 512 MiB by stretches of 64 KiB", "trim", "stretch=64k", tiny: "bytes=8M", figures: trim, runs: 3)]
+      [
+        probe(:growth, "growth-1g", "live heap of 64 MiB to 1 GiB", "growth", "from=64M to=1G",
+              tiny: "from=1M to=4M operations=20k", figures: figures, runs: 3, memory: 5 * GIB),
+        probe(:growth, "growth-16g", "live heap of 1, 4 and 16 GB", "growth", "from=1000000000 to=16000000000",
+              tiny: "from=1M to=4M operations=20k", figures: figures, runs: 1, timeout: 600, memory: 21 * GIB),
+        probe(:growth, "trim", "trim after freeing half of 512 MiB by stretches of 4 MiB", "trim", "stretch=4M",
+              tiny: "bytes=8M stretch=1M", figures: trim, runs: 3),
+        probe(:growth, "trim-scattered", "trim after freeing half of 512 MiB by stretches of 64 KiB", "trim", "stretch=64k",
+              tiny: "bytes=8M", figures: trim, runs: 3)
+      ]
     end
     private_class_method :growth
 

@@ -119,10 +119,12 @@ module Bench
       able = probes.select { |probe| counter.able?(probe) }
       raise Culet::UsageError, "none of these probes can be counted; those of the group cpu can" if able.empty?
 
-      counts = able.to_h { |probe| [probe, taking_part.to_h { |contender| [contender.name, counted(counter, probe, contender)] }.compact] }
-      report = InstructionReport.new(counts, taking_part).to_s
-      write({ "instructions_per_operation" => counts.transform_keys(&:name) }, report)
-      report
+      counts = {}
+      able.each do |probe|
+        counts[probe] = taking_part.to_h { |contender| [contender.name, counted(counter, probe, contender)] }.compact
+        write({ "instructions_per_operation" => counts.transform_keys(&:name) }, InstructionReport.new(counts, taking_part).to_s)
+      end
+      InstructionReport.new(counts, taking_part).to_s
     end
 
     # @return [Float, nil] nil, with a word about it, for an allocator that does not get through

@@ -7,7 +7,7 @@ module Bench
   # start, filling and end do not count. Unlike times they are the same on a busy machine; unlike times they know
   # nothing of cache misses and of the kernel.
   class Instructions
-    # How much a counted run does, by the parameter that says so.
+    # How much a counted run does at most, by the parameter that says so.
     AMOUNTS = { "rounds" => 4, "operations" => 50_000 }.freeze
     # callgrind is some 50 times slower than the processor.
     TIMEOUT_SECONDS = 300
@@ -27,7 +27,7 @@ module Bench
     # @raise [Culet::Error] when there is no valgrind, or the probe fails under it
     def per_operation(probe, contender)
       name = amount_name(probe)
-      amount = AMOUNTS.fetch(name)
+      amount = [AMOUNTS.fetch(name), *stated(probe, name)].min
       once, twice = [amount, 2 * amount].map { |number| count(probe, contender, "#{name}=#{number}") }
       (twice - once) / (amount * each(probe, name)).to_f
     end
@@ -40,7 +40,13 @@ module Bench
     def each(probe, name)
       return 1 if name == "operations"
 
-      (probe.words.filter_map { |word| word[/\Ablocks=(\d+)\z/, 1] }.last || 10_000).to_i
+      stated(probe, "blocks") || 10_000
+    end
+
+    # @return [Integer, nil] what the probe's words give to a parameter
+    def stated(probe, name)
+      match = probe.words.filter_map { |word| word.match(/\A#{name}=(\d+)([kMG]?)\z/) }.last
+      match && (match[1].to_i << 10 * "kMG".index(match[2]).to_i.succ * match[2].size)
     end
 
     def count(probe, contender, word)

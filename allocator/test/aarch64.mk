@@ -1,0 +1,87 @@
+# The same sources built for aarch64 and run by qemu-user: `make test-aarch64`, and part of `make test-all`.
+#
+# What the emulator cannot show: it runs aarch64's loads and stores as x86-64's, in the order of the program, so that
+# a barrier that is missing is not noticed. Where aarch64 itself is the machine, `make test` is the test.
+#
+# What is left out, by name, is what the emulator itself does not do:
+#   - it takes memory for its translations, which the program's address space and resident pages then show;
+#   - in a child forked beside other threads it may fail its own assertions ("cpu == current_cpu"), as it does with
+#     glibc's malloc, when that child starts a thread or forks again;
+#   - programs that a program starts run outside of it;
+#   - threads that only spin slow a thousand forks down beyond any patience.
+
+ARM_CC ?= aarch64-linux-gnu-gcc
+ARM_AR ?= aarch64-linux-gnu-ar
+ARM_BUILD := $(abspath $(TEST_BUILD))/aarch64
+ARM_TESTS :=
+ARM_PROGRAMS :=
+
+# In the build for aarch64 this fragment has nothing to add.
+ifneq ($(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),aarch64)
+
+# $(call ARM_TEST,name,program[,tests left out,settings,source])
+# The names of a program's tests are in its source; where none is left out it runs all by itself.
+define ARM_TEST
+ARM_TESTS += aarch64-$(1)
+ARM_PROGRAMS += $(ARM_BUILD)/test/$(2)
+DEPS_aarch64-$(1) := $(ARM_BUILD)/built test/aarch64.sh
+RUN_aarch64-$(1) = env $(4) sh test/aarch64.sh $(ARM_BUILD)/test/$(2) \
+	$$(if $(3),$$(filter-out $(3),$$(shell sed -n 's/^TEST(\(.*\))$$$$/\1/p' $(5))))
+endef
+ARM_UNIT = $(eval $(call ARM_TEST,$(1)-$(2)$(5),$(2)/$(1),$(3),$(4),test/unit/$(1).c))
+ARM_PROGRAM = $(eval $(call ARM_TEST,$(1),programs/$(1),$(2),EXPECT_CULET=1 "ARM_PRELOAD=$(or $(4),$(ARM_BUILD)/libculet.so)" $(3),test/programs/programs.h test/programs/$(1).c))
+
+ARM_UNITS := $(filter-out large failure model stress,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+$(foreach unit,$(ARM_UNITS),$(call ARM_UNIT,$(unit),debug))
+$(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_place_in_the_pagemap_is_given_back)
+$(call ARM_UNIT,failure,release)
+$(call ARM_UNIT,model,release,,MODEL_SEEDS=2)
+$(call ARM_UNIT,stress,release,,STRESS_SCALE=1)
+
+# The emulator tells programs of any page size, and maps memory at multiples of it.
+$(foreach page,16384 65536,\
+    $(foreach unit,pages slab bin trim figures,$(call ARM_UNIT,$(unit),debug,,ARM_PAGE=$(page),-page-$(page)))\
+    $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_place_in_the_pagemap_is_given_back,ARM_PAGE=$(page),-page-$(page))\
+    $(call ARM_UNIT,model,release,,ARM_PAGE=$(page) MODEL_SEEDS=2,-page-$(page))\
+    $(call ARM_UNIT,stress,release,,ARM_PAGE=$(page) STRESS_SCALE=1,-page-$(page)))
+
+# The library itself, preloaded. What programs.mk defines is known only when the tests are run, hence `=`.
+ARM_TLS = $(patsubst $(abspath $(TEST_BUILD))/%,$(ARM_BUILD)/test/%,$(TLS_LIBRARIES))
+ARM_EARLY = $(patsubst $(abspath $(TEST_BUILD))/%,$(ARM_BUILD)/test/%,$(EARLY))
+$(call ARM_PROGRAM,api)
+$(call ARM_PROGRAM,conditions,,TLS_LIBRARIES=$$(subst $$(space),:,$$(ARM_TLS)))
+$(call ARM_PROGRAM,early,,EARLY_LIBRARIES=$$(subst $$(space),:,$$(ARM_EARLY)),$$(word 1,$$(ARM_EARLY)) $(ARM_BUILD)/libculet.so $$(word 2,$$(ARM_EARLY)))
+$(call ARM_PROGRAM,shape,burst_of_48 burst_of_1000 burst_of_20000 burst_of_a_thread_that_ended)
+$(call ARM_PROGRAM,fork,fork_while_threads_only_free fork_while_threads_come_and_go fork_in_twenty_generations spawn_with_live_threads,FORKS=50)
+
+# Each misuse behind a program of its name that has the emulator run it. Left out: the emulator's [heap] has no name,
+# and three messages name the program's file, which is not the one that is started.
+ARM_NO_MISUSES := free_brk free_file_mapping free_static realloc_foreign
+ARM_MISUSES := $(patsubst %,$(ARM_BUILD)/test/misuse/%,$(filter-out $(ARM_NO_MISUSES),$(patsubst test/misuse/%.c,%,$(wildcard test/misuse/*.c))))
+ARM_TESTS += aarch64-misuse
+DEPS_aarch64-misuse := $(ARM_BUILD)/built test/aarch64.sh test/misuse/run.sh
+RUN_aarch64-misuse := env ARM_PRELOAD=$(ARM_BUILD)/libculet.so sh test/misuse/run.sh "" test/misuse \
+	$(patsubst $(ARM_BUILD)/test/misuse/%,$(ARM_BUILD)/emulated/%,$(ARM_MISUSES))
+
+LONG_TESTS += $(ARM_TESTS)
+
+ARM_BUILT = $(sort $(ARM_PROGRAMS) $(ARM_MISUSES) $(ARM_TLS) $(ARM_EARLY))
+
+.PHONY: arm-tools
+arm-tools:
+	@command -v $(ARM_CC) >/dev/null || { echo "culet test: $(ARM_CC) is not installed, which builds the aarch64 tests; run \`bin/setup all\`, or \`apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user\`." >&2; exit 1; }
+
+$(ARM_BUILD)/built: arm-tools FORCE
+	@mkdir -p $(ARM_BUILD)/emulated
+	$(MAKE) CC=$(ARM_CC) AR=$(ARM_AR) BUILD=$(ARM_BUILD) libculet $(ARM_BUILT)
+	@for program in $(notdir $(ARM_MISUSES)); do \
+		printf '#!/bin/sh\nexec sh %s/test/aarch64.sh %s/test/misuse/%s\n' "$(CURDIR)" "$(ARM_BUILD)" "$$program" >$(ARM_BUILD)/emulated/$$program; \
+		chmod +x $(ARM_BUILD)/emulated/$$program; \
+	done
+	@touch $@
+
+endif
+
+.PHONY: test-aarch64
+test-aarch64: $(ARM_TESTS:%=$(TEST_BUILD)/log/%.log)
+	@sh test/summary.sh $^

@@ -1,0 +1,100 @@
+/* The barrier that makes the bias safe: who ends a bias must see an owner that got in just before.
+ *
+ * Without it (bias.c, culet_os_barrier) a processor may still hold back the owner's store to `busy` when it has read
+ * culet_bias_owner already; the other thread then finds nobody inside, and both change the same word, one of them
+ * without an atomic. The window is some nanoseconds; so the owner's store is kept waiting behind others that miss
+ * the cache, which leave the processor in order, and the bias is ended many times. */
+#include "check.h"
+#include "culet.h"
+
+#include "bias.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+/* The work, and where the machine is busy its bound: the threads can meet only while both have a processor. */
+#define CYCLES 2000
+#define SECONDS 4
+#define VISITS 80 /* per bias: enough that it has paid, so that the next one is not put off (bias.c) */
+#define COLD_BYTES ((size_t)64 << 20)
+#define COLD_STORES 6
+
+static _Atomic uint64_t word;    /* what both change */
+static _Atomic uint64_t entered; /* times that the owner-to-be was inside */
+static _Atomic bool over;
+
+/* What a free does between entering and leaving, but longer, so that two in it at once are sure to meet. */
+static void change_word(bool owner)
+{
+    if (!owner) {
+        atomic_fetch_add_explicit(&word, 1, memory_order_acq_rel);
+        return;
+    }
+    uint64_t before = atomic_load_explicit(&word, memory_order_relaxed);
+    for (volatile int i = 0; i < 100; i++)
+        continue;
+    atomic_store_explicit(&word, before + 1, memory_order_relaxed);
+}
+
+static void *use_the_heap_alone(void *data)
+{
+    volatile unsigned char *cold = data;
+    uint64_t seed = 3, inside = 0;
+
+    culet_free(culet_malloc(1)); /* the thread has a cache of its own from here on */
+    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+        for (int i = 0; i < COLD_STORES; i++)
+            cold[check_random(&seed) % COLD_BYTES] = 1;
+        change_word(culet_bias_enter(culet_cache));
+        culet_bias_leave(culet_cache);
+        culet_bias_visit(culet_cache);
+        atomic_store_explicit(&entered, ++inside, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+/* Waits until there is an owner that has been inside for some time. */
+static void await_owner(uint64_t *seed)
+{
+    uint64_t from;
+
+    while (!atomic_load_explicit(&culet_bias_owner, memory_order_relaxed))
+        sched_yield();
+    from = atomic_load_explicit(&entered, memory_order_relaxed);
+    for (unsigned round = 0; atomic_load_explicit(&entered, memory_order_relaxed) < from + VISITS; round++)
+        if (round % 100000 == 99999)
+            sched_yield();
+    for (volatile uint64_t i = check_random(seed) % 200; i > 0; i--)
+        continue;
+}
+
+TEST(who_ends_a_bias_sees_the_owner_that_is_inside)
+{
+    unsigned char *cold = mmap(NULL, COLD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t seed = 5, cycles = 0;
+    pthread_t thread;
+
+    CHECK(cold != MAP_FAILED, "mmap");
+    culet_free(culet_malloc(1));
+    for (unsigned i = 0; i < 100 && !atomic_load(&culet_bias_owner); i++)
+        culet_bias_visit(culet_cache);
+    if (!atomic_load(&culet_bias_owner)) {
+        CHECK(true, "the kernel has no membarrier, and the heap no owner");
+        return;
+    }
+    memset(cold, 1, COLD_BYTES);
+    CHECK_EQUAL(pthread_create(&thread, NULL, use_the_heap_alone, cold), 0);
+    time_t end = time(NULL) + SECONDS;
+    while (cycles < CYCLES && time(NULL) < end) {
+        await_owner(&seed);
+        change_word(culet_bias_enter(culet_cache));
+        culet_bias_leave(culet_cache);
+        cycles++;
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    CHECK_EQUAL(atomic_load(&word), atomic_load(&entered) + cycles);
+}
+
+CHECK_MAIN
