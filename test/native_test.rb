@@ -20,13 +20,13 @@ class NativeTest < Minitest::Test
 
   Culet::Allocators.names.each do |name|
     define_method(:"test_allocator_and_stats_under_#{name}") do
-      choice = Culet::Allocators.parse(name)
+      choice = installed(name)
       script = "require 'culet'; require 'json'; puts JSON.generate([Culet.allocator, Culet.stats, Culet.allocator.frozen?])"
       out, err, status = ask(script, env: NEUTRAL.merge(choice.environment({})))
       assert_predicate status, :success?, err
       allocator, stats, frozen = JSON.parse(out)
       assert_equal [name, name == "culet"], allocator.values_at("name", "active")
-      assert_match(/\A\d+\.\d+/, allocator["version"])
+      assert_match(/\A\d+\.\d+/, allocator["version"]) unless name == "rpmalloc"
       assert_equal File.realpath(choice.library), File.realpath(allocator["library"]) if choice.library
       assert frozen
       %w[glibc culet].include?(name) ? assert_plausible(stats) : assert_nil(stats)
@@ -96,8 +96,19 @@ class NativeTest < Minitest::Test
     run_program(RbConfig.ruby, "-w", *flags, "-I#{ROOT}/lib", "-e", script, env: env)
   end
 
+  # rpmalloc is packaged by Debian's newest releases only.
+  def installed(name)
+    choice = Culet::Allocators.parse(name)
+    choice.environment({})
+    choice
+  rescue Culet::Error => e
+    raise unless name == "rpmalloc"
+
+    skip e.message
+  end
+
   def assert_plausible(stats)
-    assert_equal %w[free_bytes heap_bytes large_blocks large_bytes used_bytes], stats.keys.sort
+    assert_empty %w[free_bytes heap_bytes large_blocks large_bytes used_bytes] - stats.keys
     assert_operator stats["used_bytes"], :>, 0
     assert_equal stats["heap_bytes"], stats["used_bytes"] + stats["free_bytes"]
   end

@@ -61,27 +61,25 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
-/* A block for at most CULET_TINY_MAX bytes out of the thread's claim; NULL when that is used up. */
-static inline void *get_claimed(size_t bytes)
+/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. */
+static inline bool get_claimed(size_t bytes, void **block)
 {
     unsigned klass = culet_size_class(bytes);
     struct culet_claim *claim = &culet_cache->claim[klass];
     uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
 
     if (CULET_UNLIKELY(!claimed))
-        return NULL;
+        return false;
     atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
-    return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
+    *block = (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
+    return true;
 }
 
 void *API(malloc)(size_t bytes)
 {
-    if (CULET_LIKELY(bytes <= CULET_TINY_MAX)) {
-        void *block = get_claimed(bytes);
-        if (CULET_LIKELY(block))
-            return block;
-    }
-    return malloc_slow(bytes);
+    void *block;
+
+    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, &block)) ? block : malloc_slow(bytes);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -99,14 +97,12 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 void *API(calloc)(size_t count, size_t bytes)
 {
     size_t total;
+    void *block;
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_LIKELY(total <= CULET_TINY_MAX)) {
-        void *block = get_claimed(total);
-        if (CULET_LIKELY(block))
-            return memset(block, 0, total);
-    }
+    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, &block)))
+        return memset(block, 0, total);
     return calloc_slow(total);
 }
 
@@ -130,19 +126,19 @@ static __attribute__((noinline)) void note_as_owner(struct culet_cache *cache, u
     culet_bias_leave(cache);
 }
 
-/* Whoever is not the heap's owner. */
+/* Whoever is not the heap's owner, after culet_bias_enter_owner. */
 static __attribute__((noinline)) void free_shared(const char *function, void *block, struct culet_slab *slab,
                                                   unsigned klass, struct culet_spot spot)
 {
     struct culet_cache *cache = culet_cache;
 
-    bool owner = culet_bias_enter(cache);
+    culet_bias_enter_other(cache);
     uint64_t live = atomic_fetch_and_explicit(&slab->unit[spot.unit].live, ~spot.bit, memory_order_acq_rel);
     if (CULET_UNLIKELY(!(live & spot.bit)))
         culet_misuse(function, (uintptr_t)block);
     bool slow = live == culet_class_full(&culet_classes[klass], spot.unit) || live == spot.bit;
     if (slow)
-        culet_bin_note(klass, slab, spot.unit, owner);
+        culet_bin_note(klass, slab, spot.unit, false);
     culet_bias_leave(cache);
     if (slow)
         culet_bias_visit(cache);

@@ -30,7 +30,8 @@ void culet_bias_setup(void);
 void culet_bias_enter_slow(struct culet_cache *cache);
 void culet_bias_leave_slow(void);
 
-/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter is to follow. */
+/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter_other is to
+ * follow. */
 static inline bool culet_bias_enter_owner(struct culet_cache *cache)
 {
     atomic_store_explicit(&cache->busy, 1, memory_order_relaxed);
@@ -38,13 +39,18 @@ static inline bool culet_bias_enter_owner(struct culet_cache *cache)
     return CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, memory_order_acquire) == cache);
 }
 
+static inline void culet_bias_enter_other(struct culet_cache *cache)
+{
+    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, memory_order_acquire)))
+        culet_bias_enter_slow(cache);
+}
+
 /* Lets the thread in. True when it is the owner. */
 static inline bool culet_bias_enter(struct culet_cache *cache)
 {
     if (culet_bias_enter_owner(cache))
         return true;
-    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, memory_order_acquire)))
-        culet_bias_enter_slow(cache);
+    culet_bias_enter_other(cache);
     return false;
 }
 

@@ -102,10 +102,23 @@ static void unlist(struct culet_large *block)
     figures.huge_bytes -= block->bytes;
 }
 
+/* A mapping; where the kernel refuses it the segments that are only kept are given up first. */
+static uintptr_t map(size_t bytes, size_t alignment)
+{
+    uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes, alignment);
+    if (start)
+        return start;
+
+    culet_lock(&culet_pages_lock);
+    bool released = culet_pages_release();
+    culet_unlock(&culet_pages_lock);
+    return released ? (uintptr_t)culet_os_map_aligned(bytes, alignment) : 0;
+}
+
 static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment)
 {
     bytes = round_up(bytes, culet_os_page());
-    uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes, alignment);
+    uintptr_t start = map(bytes, alignment);
     if (!start)
         return false;
 
@@ -127,6 +140,8 @@ static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment)
 static bool move_huge(struct culet_large *block, size_t bytes)
 {
     void *target = culet_os_map(bytes);
+    if (!target && culet_pages_release())
+        target = culet_os_map(bytes);
     if (!target)
         return false;
     if (!culet_pagemap_prepare((uintptr_t)target, 1) ||

@@ -425,6 +425,16 @@ size_t culet_pages_purge(size_t target, size_t most)
     return returned;
 }
 
+bool culet_pages_release(void)
+{
+    size_t before = figures.segments;
+
+    for (uint32_t i = ceiling; i-- > 0;)
+        if (segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
+            drop_segment(i);
+    return figures.segments < before;
+}
+
 void culet_pages_count(size_t bytes)
 {
     figures.purged_bytes += bytes;

@@ -106,7 +106,7 @@ $(eval $(call PROGRAM,TESTS,shape))
 
 # The fuzzer: preloaded, on glibc's own allocator, and with the sources linked in for the sanitizers. A long run takes
 # another seed each time, and prints it.
-FUZZ_HEADERS := test/programs/fuzz_block.h $(CHECK_HEADER) src/culet.h
+FUZZ_HEADERS := test/programs/fuzz_block.h test/programs/scavenger.h $(CHECK_HEADER) src/culet.h
 FUZZ_LONG := --seed 0 --rounds 60
 $(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.mk
 	@mkdir -p $(@D)
@@ -125,21 +125,20 @@ $(TEST_BUILD)/$(1)/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) $(TEST_BUILD)/$(1)
 
 LONG_TESTS += fuzz-$(1)-long
 DEPS_fuzz-$(1)-long := $(TEST_BUILD)/$(1)/fuzz
-RUN_fuzz-$(1)-long = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(FUZZ_LONG_$(1)) $(FUZZ_TESTS_$(1))
+RUN_fuzz-$(1)-long = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(FUZZ_LONG_$(1))
 endef
 
 # $(call FUZZ_SHORT,variant,arguments): in `make test` too.
 define FUZZ_SHORT
 TESTS += fuzz-$(1)
 DEPS_fuzz-$(1) := $(TEST_BUILD)/$(1)/fuzz
-RUN_fuzz-$(1) = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(2) $(FUZZ_TESTS_$(1))
+RUN_fuzz-$(1) = env $$(ENVIRONMENT_$(1)) $(TEST_BUILD)/$(1)/fuzz $(2)
 endef
 
 FUZZ_LONG_release := $(FUZZ_LONG)
 FUZZ_LONG_debug := $(FUZZ_LONG)
 FUZZ_LONG_asan := --seed 0 --rounds 30
 FUZZ_LONG_tsan := --seed 0 --rounds 12
-FUZZ_TESTS_tsan := one_thread threads_that_share_blocks refusals_in_the_middle
 $(foreach variant,release debug asan tsan,$(eval $(call FUZZ_VARIANT,$(variant))))
 $(eval $(call FUZZ_SHORT,debug,--rounds 2))
 $(eval $(call FUZZ_SHORT,asan,--rounds 2 --steps 2000))

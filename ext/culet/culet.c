@@ -86,6 +86,8 @@ identify(const struct owner *owner, const char **name, VALUE *version, int *acti
   } else if ((pointer = culet_function_of(owner, "mallctl")) != NULL) {
     *name = "jemalloc";
     *version = jemalloc_version(pointer);
+  } else if (culet_function_of(owner, "rpmalloc_global_statistics") != NULL) {
+    *name = "rpmalloc"; /* it does not tell its version */
   } else if ((pointer = culet_function_of(owner, "gnu_get_libc_version")) != NULL) {
     *name = "glibc";
     *version = call_for_text(pointer);
@@ -98,7 +100,7 @@ identify(const struct owner *owner, const char **name, VALUE *version, int *acti
  * The allocator that serves malloc in this process.
  *
  * Returns a frozen Hash:
- *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc" or "unknown"
+ *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc" or "unknown"
  *   version: String, or nil where the library does not tell
  *   library: absolute path of the file that defines malloc, or nil
  *   active:  true when culet serves this process's allocations; false with the

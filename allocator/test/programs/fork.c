@@ -3,6 +3,7 @@
  * FORKS in the environment says how often the first test forks (5,000 unless told). */
 #define _GNU_SOURCE
 #include "programs.h"
+#include "scavenger.h"
 
 #include <sched.h>
 #include <spawn.h>
@@ -149,6 +150,7 @@ static void check_used(size_t base, size_t reachable, const char *when)
 /* A child's life, with at times a child of its own. */
 static void live(uint64_t random, size_t base, unsigned generation)
 {
+    begin_scavenger();
     /* What the dead threads had in their hands. */
     size_t lost = used_bytes() - base - reachable_bytes();
 
@@ -181,6 +183,7 @@ TEST(fork_with_live_threads)
 
     CHECK(forks > 0, "FORKS is no number");
     start_churning(thread);
+    begin_scavenger();
     size_t base = used_bytes();
     pthread_barrier_wait(&gate);
     for (long i = 0; i < forks; i++) {
@@ -222,6 +225,7 @@ TEST(fork_while_threads_only_free)
     CHECK(pthread_barrier_init(&gate, NULL, THREADS + 1) == 0, "pthread_barrier_init");
     for (size_t t = 0; t < THREADS; t++)
         start_thread(&thread[t], only_free, (void *)(uintptr_t)t);
+    begin_scavenger();
     size_t base = used_bytes();
     pthread_barrier_wait(&gate);
     for (int i = 0; i < 1000; i++) {

@@ -11,6 +11,7 @@
  * the library preloaded. */
 #define _GNU_SOURCE
 #include "fuzz_block.h"
+#include "scavenger.h"
 
 #ifdef CULET_PREFIXED
 #include "heap.h"
@@ -446,6 +447,7 @@ static void give_all(void)
 /* A child has all blocks, and can go on with them. What other threads had in their hands is lost to it. */
 static void live_as_child(uint64_t random, unsigned long life)
 {
+    begin_scavenger();
     size_t lost = used_bytes(), all = check_all();
 
     AGREE(lost >= all || !on_culet(), "%zu bytes in use by the heap's books, %zu by the model's", lost, all);
@@ -618,6 +620,7 @@ static void run_round(unsigned round)
 
 static void run_rounds(void)
 {
+    begin_scavenger();
     for (unsigned round = 0; round < rounds; round++) {
         alarm(CHECK_SECONDS); /* a bound for each */
         run_round(round);

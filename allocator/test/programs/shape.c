@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "programs.h"
 
+#include <unistd.h>
+
 #include <fcntl.h>
 
 #define MEBIBYTE ((size_t)1 << 20)
@@ -179,7 +181,7 @@ TEST(burst_of_a_thread_that_ended)
           smaps_bytes("Rss:") / 1024);
 }
 
-/* Without a trim too most of a burst goes back, as the blocks are freed. */
+/* Without a trim too most of a burst goes back, within a second or two (five on a busy machine). */
 TEST(burst_without_a_trim)
 {
     size_t start = smaps_bytes("Rss:");
@@ -188,7 +190,9 @@ TEST(burst_without_a_trim)
     for (size_t i = 0; i < count; i++)
         free(blocks[i]);
     munmap(blocks, count * sizeof *blocks);
-    CHECK(smaps_bytes("Rss:") <= start + 8 * MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024,
+    for (unsigned i = 0; i < 50 && smaps_bytes("Rss:") > start + 4 * MEBIBYTE; i++)
+        usleep(100000);
+    CHECK(smaps_bytes("Rss:") <= start + 4 * MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024,
           smaps_bytes("Rss:") / 1024);
 }
 

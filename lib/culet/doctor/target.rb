@@ -91,7 +91,8 @@ module Culet
 
       # A library under another name, or an allocator linked into the executable.
       def by_symbol(path)
-        { "culet_version" => "culet", "mi_version" => "mimalloc", "tc_version" => "tcmalloc", "mallctl" => "jemalloc" }
+        { "culet_version" => "culet", "mi_version" => "mimalloc", "tc_version" => "tcmalloc", "mallctl" => "jemalloc",
+          "rpmalloc_global_statistics" => "rpmalloc" }
           .find { |symbol, _| elf(path)&.defines?(symbol) }&.last
       end
 
