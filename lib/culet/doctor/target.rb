@@ -44,7 +44,7 @@ module Culet
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
 
-      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "culet"; nil for one that culet does not know
+      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for one that culet does not know
       def allocator
         return @allocator if defined?(@allocator)
 
@@ -91,7 +91,8 @@ module Culet
 
       # A library under another name, or an allocator linked into the executable.
       def by_symbol(path)
-        { "culet_version" => "culet", "mi_version" => "mimalloc", "tc_version" => "tcmalloc", "mallctl" => "jemalloc" }
+        { "culet_version" => "culet", "mi_version" => "mimalloc", "tc_version" => "tcmalloc", "mallctl" => "jemalloc",
+          "rpmalloc_global_statistics" => "rpmalloc" }
           .find { |symbol, _| elf(path)&.defines?(symbol) }&.last
       end
 
