@@ -162,11 +162,7 @@ class AllocatorsTest < Minitest::Test
 
   private
 
-  # bin/setup installs the others everywhere; rpmalloc has a package in Debian's newest releases alone.
-  def installed
-    wanted = Allocators.names - %w[glibc rpmalloc]
-    Allocators.parse("rpmalloc").available? ? [*wanted, "rpmalloc"] : wanted
-  end
+  def installed = TestHelper.allocators - ["glibc"]
 
   # @return [Culet::Allocators::Choice] rpmalloc, found at that place
   def rpmalloc_at(path)

@@ -5,7 +5,7 @@ require "culet/allocators"
 require "json"
 
 class DoctorTest < Minitest::Test
-  Culet::Allocators.names.each do |name|
+  TestHelper.allocators.each do |name|
     define_method(:"test_a_process_on_#{name}_is_recognised") do
       on(name) do |pid|
         report = examine(pid)
@@ -149,7 +149,7 @@ class DoctorTest < Minitest::Test
   end
 
   def test_without_a_pid_it_is_what_a_fresh_ruby_gets_and_nothing_stays_behind
-    Culet::Allocators.names.each do |name|
+    TestHelper.allocators.each do |name|
       out, err, status = run_culet("run", "--allocator", name, "--", *culet_command, "doctor", "--json", env: NEUTRAL)
       assert_predicate status, :success?, err
       report = JSON.parse(out)

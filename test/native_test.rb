@@ -18,7 +18,7 @@ class NativeTest < Minitest::Test
     assert_predicate Culet, :native?
   end
 
-  Culet::Allocators.names.each do |name|
+  TestHelper.allocators.each do |name|
     define_method(:"test_allocator_and_stats_under_#{name}") do
       choice = installed(name)
       script = "require 'culet'; require 'json'; puts JSON.generate([Culet.allocator, Culet.stats, Culet.allocator.frozen?])"

@@ -8,7 +8,7 @@ require "json"
 class RunTest < Minitest::Test
   ASK = ["-I#{TestHelper::ROOT}/lib", "-rculet", "-rjson", "-e", "puts JSON.generate(Culet.allocator)"].freeze
 
-  Culet::Allocators.names.each do |name|
+  TestHelper.allocators.each do |name|
     define_method(:"test_a_ruby_really_runs_on_#{name}") do
       out, err, status = run_culet("run", "--allocator", name, "--", RbConfig.ruby, *ASK, env: NEUTRAL)
       assert_predicate status, :success?, err

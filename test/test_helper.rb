@@ -61,6 +61,13 @@ module TestHelper
     [reader, writer].compact.each { |io| io.close unless io.closed? }
   end
 
+  # @return [Array<String>] the allocators that a test can run on: all that bin/setup installs must be there;
+  #   rpmalloc, which only the newest releases of Debian package, may be
+  def self.allocators
+    require "culet/allocators"
+    Culet::Allocators.names.select { |name| name != "rpmalloc" || Culet::Allocators.parse(name).available? }
+  end
+
   # A Ruby program that says that it is up and then waits to be ended.
   WAITING = "puts :up; $stdout.flush; sleep"
 

@@ -5,6 +5,10 @@
 
 require "/usr/share/redmine/config/environment"
 
+# As many connections as the server has threads; the package's configuration names none, which means five.
+THREADS = 8
+ActiveRecord::Base.establish_connection(ActiveRecord::Base.connection_db_config.configuration_hash.merge(pool: THREADS))
+
 # The pages in turn.
 class Rotation
   PAGES = %w[/ /projects /projects/measured-P /projects/measured-P/issues /issues/N /projects/measured-P/activity

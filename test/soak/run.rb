@@ -85,6 +85,11 @@ module Soak
         tell(now - began)
       end
       nil
+    rescue Culet::Error => e
+      said = @child.last_words
+      raise Culet::Error, "#{e.message} (the server said: #{said})" if said
+
+      raise
     ensure
       sampler&.kill&.join
     end

@@ -55,16 +55,19 @@ class Application
 
     number = @lock.synchronize { @counter += 1 }
     kind = RARE.find { |every, _| (number % every).zero? }&.last || %i[page json cached text].fetch(number % 4)
-    body = send(kind, number)
-    [200, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, [body]]
+    answer(200, send(kind, number))
+  rescue StandardError => e
+    warn("soak server: request #{number}, a #{kind}: #{e.message} (#{e.class})")
+    answer(500, e.message)
   end
 
   private
 
+  def answer(status, body) = [status, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, [body]]
+
   # What Ruby itself holds: its pages of objects grow by its own rules, whatever the allocator does.
   def figures
-    body = JSON.generate(pages: GC.stat(:heap_allocated_pages), live: GC.stat(:heap_live_slots), collections: GC.count)
-    [200, { "content-type" => "application/json", "content-length" => body.bytesize.to_s }, [body]]
+    answer(200, JSON.generate(pages: GC.stat(:heap_allocated_pages), live: GC.stat(:heap_live_slots), collections: GC.count))
   end
 
   def some_records(number, count) = Array.new(count) { |i| RECORDS[((number * 37) + (i * 11)) % RECORDS.size] }

@@ -109,6 +109,14 @@ class RecordingTest < Minitest::Test
     assert_equal %w[1001 1003 1005], asked(1001, 1003, 1005, file: path(last)).map(&:last)
   end
 
+  # A child may be born at any moment of its parent's recording: wherever the last event left off.
+  def test_a_child_forked_after_any_number_of_events_records
+    record(compile("for (int i = 0; i < 70; i++) { malloc(1001); pid_t p = fork(); if (!p) { free(malloc(1003)); _exit(0); } " \
+                   "int s; waitpid(p, &s, 0); if (s) abort(); }"))
+    assert_equal 71, files.size
+    files.drop(1).each { |file| assert_equal [["malloc", "1003"]], asked(1003, file: path(file)) }
+  end
+
   # clone(2) runs no handler of pthread_atfork's.
   def test_a_child_that_libc_knows_nothing_of_leaves_the_parents_file_alone
     record(compile("free(malloc(1001)); if (!syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) { for (int i = 0; i < 100; i++) free(malloc(1003)); _exit(0); } " \
@@ -165,6 +173,17 @@ class RecordingTest < Minitest::Test
     assert_match(/ends before its program did: its file could not be written any more/, err)
     assert_includes 1..49_999, asked(1001).size
     assert_whole info
+  end
+
+  # Blocks of all threads, in every state, at every fork.
+  def test_forks_among_threads_that_allocate
+    skip "run by bin/test --all" unless all_tests?
+
+    forks = "for (int f = 0; f < 100; f++) { pid_t p = fork(); if (!p) { for (int i = 0; i < 500; i++) free(malloc(i)); _exit(0); } " \
+            "int s; waitpid(p, &s, 0); if (s) abort(); }"
+    record(compile("#include <stdatomic.h>\n#{THREADS.sub("for (int i = 0; i < THREADS; i++) pthread_join") { |join| "#{forks} #{join}" }}"))
+    assert_equal 101, files.size
+    files.each { |file| assert_whole info(path(file)) }
   end
 
   def test_the_limit_stops_the_recording_and_not_the_program

@@ -14,13 +14,19 @@ static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
+static bool has_loan(const struct culet_writer *writer)
+{
+    return writer->chunk && writer->epoch == atomic_load(&culet_shared->epoch);
+}
+
 /* The thread ends: another one can write on in its chunk. */
 static void give_back(struct culet_writer *writer)
 {
     struct culet_trace_chunk *chunk = writer->chunk;
+    bool lent = has_loan(writer);
 
     writer->chunk = NULL;
-    if (chunk && writer->epoch == atomic_load(&culet_shared->epoch))
+    if (lent)
         culet_file_return(chunk);
 }
 
@@ -69,50 +75,52 @@ static void put_thread(struct culet_writer *writer)
     atomic_store_explicit(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk), memory_order_release);
 }
 
-/* Room for THREAD, TIME, an event and another TIME. */
+/* Room for THREAD, TIME and an event. */
 static bool roomy(const struct culet_trace_chunk *chunk)
 {
-    return atomic_load_explicit(&chunk->used, memory_order_relaxed) <= CULET_TRACE_CHUNK - 4 * CULET_EVENT_MAX;
+    return atomic_load_explicit(&chunk->used, memory_order_relaxed) <= CULET_TRACE_CHUNK - 3 * CULET_EVENT_MAX;
+}
+
+/* A loan of a chunk with room; false when there is none to be had. */
+static bool borrow(struct culet_writer *writer)
+{
+    do {
+        if (has_loan(writer))
+            culet_file_full(writer->chunk);
+        writer->chunk = culet_file_lend();
+        writer->epoch = atomic_load(&culet_shared->epoch);
+    } while (writer->chunk && !roomy(writer->chunk));
+    if (!writer->chunk)
+        return false;
+    if (!writer->number)
+        introduce(writer);
+    put_thread(writer);
+    return true;
 }
 
 bool culet_writer_prepare(struct culet_writer *writer)
 {
     int saved = errno;
+    bool stays = has_loan(writer) && roomy(writer->chunk) &&
+                 !atomic_load_explicit(&culet_shared->stopped, memory_order_relaxed);
 
-    if (writer->chunk && writer->epoch == atomic_load(&culet_shared->epoch))
-        culet_file_full(writer->chunk);
-    do {
-        writer->chunk = culet_file_lend();
-        if (writer->chunk && !roomy(writer->chunk)) {
-            culet_file_full(writer->chunk);
-            continue;
-        }
-        break;
-    } while (true);
-    if (writer->chunk) {
-        writer->epoch = atomic_load(&culet_shared->epoch);
-        if (!writer->number)
-            introduce(writer);
-        put_thread(writer);
+    bool ready = stays || borrow(writer);
+    if (ready) {
         put_time(writer);
+        writer->pass = writer->epoch;
         writer->countdown = writer->leaving ? 1 : EVENTS_PER_TIME;
     }
     errno = saved;
-    return writer->chunk != NULL;
+    return ready;
 }
 
 void culet_writer_pause(struct culet_writer *writer)
 {
     int saved = errno;
 
-    if (atomic_load_explicit(&culet_shared->stopped, memory_order_relaxed)) {
-        culet_file_full(writer->chunk); /* the recording has ended for all threads */
-        writer->chunk = NULL;
-    } else if (writer->leaving) {
+    if (writer->leaving)
         give_back(writer);
-    } else {
-        put_time(writer);
-        writer->countdown = EVENTS_PER_TIME;
-    }
+    else
+        writer->pass = CULET_NO_PASS;
     errno = saved;
 }

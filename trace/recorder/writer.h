@@ -8,12 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* No epoch, not even the 0 of a child that has no file yet. */
+#define CULET_NO_PASS UINT64_MAX
+
 struct culet_writer {
     struct culet_trace_chunk *chunk; /* on loan; NULL for none */
     uint64_t epoch;                  /* the loan's: no other process's chunk is written into */
+    uint64_t pass;                   /* the epoch while events go straight in; CULET_NO_PASS: look at the clock first */
     uint64_t expected;               /* sequence number */
     uint64_t got, gone;              /* the last addresses, rotated */
-    uint32_t countdown;              /* events until the clock is looked at */
+    uint32_t countdown;              /* events until culet_writer_pause */
     uint32_t number;                 /* of this thread */
     bool busy;                       /* recording: what a signal handler, or our own doing, allocates is not recorded */
     bool leaving;                    /* the thread is about to end, so no loan outlasts an event */
@@ -21,10 +25,11 @@ struct culet_writer {
 
 extern _Thread_local struct culet_writer culet_writer __attribute__((tls_model("initial-exec")));
 
-/* Gets a chunk with room for an event. False when this thread records nothing, now or any more. */
+/* Looks at the clock, and gets a chunk with room for an event. False when this thread records nothing, now or any
+ * more. */
 bool culet_writer_prepare(struct culet_writer *writer);
 
-/* The clock, every so often, and the end of a loan where no loan lasts. */
+/* After every so many events: the next one is to have the time before it, or no loan lasts. */
 void culet_writer_pause(struct culet_writer *writer);
 
 /* ---- one event: begin, put ..., end ---- */
@@ -61,7 +66,7 @@ static inline struct culet_writer *culet_writer_begin(void)
     writer->busy = true;
     atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(!writer->chunk ||
-                             writer->epoch != atomic_load_explicit(&culet_shared->epoch, memory_order_relaxed) ||
+                             writer->pass != atomic_load_explicit(&culet_shared->epoch, memory_order_relaxed) ||
                              atomic_load_explicit(&writer->chunk->used, memory_order_relaxed) >
                                  CULET_TRACE_CHUNK - 2 * CULET_EVENT_MAX,
                          0) &&

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     } else if (choices.info) {
         culet_report(&script, &choices.settings, NULL);
     } else {
-        culet_meter_open();
+        culet_meter_open(script.threads);
         struct culet_performance performance = culet_play(&script, &choices.settings);
         culet_report(&script, &choices.settings, &performance);
     }

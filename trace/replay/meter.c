@@ -10,20 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 static int rollup = -1;
 static int statm = -1;
 static int counter = -1;
+static uint64_t page_bytes;
+static uint64_t counters_suffice; /* from so many bytes on */
 
-void culet_meter_open(void)
+/* How far the running counters of memory may lag behind, in pages: until Linux 6.2 each thread kept up to 64 changes to
+ * itself (TASK_RSS_EVENTS_THRESH of mm/memory.c); since then each processor keeps a batch (percpu_counter). */
+static uint64_t counter_lag(size_t threads)
+{
+    uint64_t processors = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+    uint64_t batch = processors > 16 ? 2 * processors : 32;
+    unsigned major = 0, minor = 0;
+    struct utsname name;
+
+    if (uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 2)))
+        return batch * processors;
+    return 64 * ((uint64_t)threads + 1);
+}
+
+void culet_meter_open(size_t threads)
 {
     rollup = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-    if (rollup < 0)
-        statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (rollup < 0 && statm < 0)
+    statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (statm < 0)
         culet_complain("cannot read /proc/self/statm: %s; mount /proc", strerror(errno));
+    page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    counters_suffice = 100 * counter_lag(threads) * page_bytes;
 }
 
 static void slurp(int fd, char *text, size_t size)
@@ -35,22 +53,29 @@ static void slurp(int fd, char *text, size_t size)
     text[got] = 0;
 }
 
-uint64_t culet_meter_resident(void)
+static uint64_t counted(void)
 {
-    char text[4096];
-
-    if (rollup >= 0) {
-        slurp(rollup, text, sizeof text);
-        const char *line = strstr(text, "\nAnonymous:");
-        if (line)
-            return strtoull(line + strlen("\nAnonymous:"), NULL, 10) * 1024;
-        culet_complain("/proc/self/smaps_rollup has no line for anonymous memory");
-    }
     unsigned long long size, resident, shared;
+    char text[256];
+
     slurp(statm, text, sizeof text);
     if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3)
         culet_complain("/proc/self/statm is not as expected");
-    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return resident > shared ? (resident - shared) * page_bytes : 0;
+}
+
+uint64_t culet_meter_resident(void)
+{
+    uint64_t about = counted();
+    char text[4096];
+
+    if (rollup < 0 || about >= counters_suffice)
+        return about;
+    slurp(rollup, text, sizeof text);
+    const char *line = strstr(text, "\nAnonymous:");
+    if (!line)
+        culet_complain("/proc/self/smaps_rollup has no line for anonymous memory");
+    return strtoull(line + strlen("\nAnonymous:"), NULL, 10) * 1024;
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -180,6 +180,7 @@ struct writer {
     uint64_t *sizes;       /* by slot */
     uint32_t *numbers;     /* by the recorder's number of a thread: ours plus 1 */
     uint64_t live_bytes;
+    uint64_t microseconds; /* each thread looked at the clock for itself: only what is later than all before counts */
     const char *path;
 };
 
@@ -218,7 +219,8 @@ static void emit(struct writer *writer, const struct entry *entry, enum culet_op
     struct culet_op *op = &script->ops[script->count];
     *op = (struct culet_op){.kind = kind, .bytes = bytes, .shift = entry->shift, .slot = slot,
                             .thread = thread(writer, entry->thread)};
-    if (entry->microseconds) {
+    if (entry->microseconds > writer->microseconds) {
+        writer->microseconds = entry->microseconds;
         culet_store_grow((void **)&script->moments, &writer->moment_room, script->moment_count + 1, sizeof *script->moments);
         script->moments[script->moment_count++] = (struct culet_moment){script->count, entry->microseconds};
     }

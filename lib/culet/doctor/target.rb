@@ -44,7 +44,7 @@ module Culet
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
 
-      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "culet"; nil for one that culet does not know
+      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for one that culet does not know
       def allocator
         return @allocator if defined?(@allocator)
 

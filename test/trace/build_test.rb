@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "trace_helper"
+
+# The parts as an installed gem has them: below trace/ in the folder of its compiled files.
+class TraceBuildTest < Minitest::Test
+  include TraceHelper
+
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_trace)"
+
+  def test_the_gems_build_makes_recorder_and_player
+    _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_equal %w[culet-replay culet-trace.so], Dir.children(path("gem/culet/trace")).sort
+
+    program = compile("free(malloc(1001));")
+    _, err, status = run_program(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/trace/culet-trace.so"), "CULET_TRACE_FILE" => path))
+    assert_predicate status, :success?, err
+    out, err, status = run_program(path("gem/culet/trace/culet-replay"), "--list", path)
+    assert_predicate status, :success?, err
+    assert_equal ["0 0 malloc 0 1001\n", "1 0 free 0\n"], out.lines
+  end
+
+  def test_the_gem_has_the_sources
+    files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
+    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/trace.rb lib/culet/cli/replay.rb].each do |file|
+      assert_includes files, file
+    end
+    assert_empty files.grep(%r{\Atrace/build|\.trace\z})
+  end
+end
