@@ -34,7 +34,13 @@ static bool dormant(void)
 
 /* ---- getting ---- */
 
-/* A block for an awake heap. `zeroed` (may be NULL) is told whether it already reads as zeros. */
+/* The set of classes for calloc: what is added to the class of the size. */
+static inline unsigned calloc_set(void)
+{
+    return culet_bell_large() ? CULET_SIZES : 0;
+}
+
+/* A block for an awake heap. For calloc: `zeroed` (otherwise NULL) is told whether it already reads as zeros. */
 static void *get(size_t bytes, size_t alignment, bool *zeroed)
 {
     bool unused;
@@ -46,7 +52,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
     else
         klass = culet_size_class_aligned(bytes, alignment);
     if (klass) {
-        block = culet_cache_get(klass);
+        block = culet_cache_get(zeroed ? klass + calloc_set() : klass);
     } else if (bytes <= BYTES_MAX) {
         block = culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
     } else {
@@ -61,11 +67,12 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. */
-static inline bool get_claimed(size_t bytes, void **block)
+/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`: the first
+ * class of the plain ones or of calloc's, less one. */
+static inline bool get_claimed(size_t bytes, unsigned set, void **block)
 {
     unsigned klass = culet_size_class(bytes);
-    struct culet_claim *claim = &culet_cache->claim[klass];
+    struct culet_claim *claim = &culet_cache->claim[klass + set];
     uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
 
     if (CULET_UNLIKELY(!claimed))
@@ -79,7 +86,7 @@ void *API(malloc)(size_t bytes)
 {
     void *block;
 
-    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, &block)) ? block : malloc_slow(bytes);
+    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, 0, &block)) ? block : malloc_slow(bytes);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -101,7 +108,7 @@ void *API(calloc)(size_t count, size_t bytes)
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, &block)))
+    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, calloc_set(), &block)))
         return memset(block, 0, total);
     return calloc_slow(total);
 }

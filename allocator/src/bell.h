@@ -19,6 +19,12 @@ static inline void culet_bell_ring(void)
         culet_bell_wake();
 }
 
+/* Whether the heap has been large. */
+static inline bool culet_bell_large(void)
+{
+    return atomic_load_explicit(&culet_bell, memory_order_relaxed) != CULET_BELL_NONE;
+}
+
 /* Whether somebody will look after free memory, so that it need not be returned at once. */
 static inline bool culet_bell_answered(void)
 {

@@ -135,7 +135,8 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
  * a free block: the next request needs it. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
-    bool needed = bin->first == slab && !slab->next && bin <= &bins[CULET_TINY_CLASSES];
+    bool needed = bin->first == slab && !slab->next &&
+                  culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES;
 
     if (idle(slab) && !needed)
         destroy(bin, slab);

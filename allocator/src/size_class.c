@@ -48,7 +48,7 @@ void culet_size_class_setup(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         struct culet_class *c = &culet_classes[klass];
-        c->size = class_size(klass);
+        c->size = class_size(culet_size_class_plain(klass));
         c->reciprocal = (uint32_t)((UINT64_C(1) << 32) / c->size + 1);
         c->unit_shift = unit_shift(c->size);
         c->unit_mask = (uint8_t)((1u << c->unit_shift) - 1);
@@ -66,7 +66,7 @@ unsigned culet_size_class_aligned(size_t bytes, size_t alignment)
 {
     if (bytes > CULET_SMALL_MAX || alignment > CULET_GRANULE)
         return 0;
-    for (unsigned klass = culet_size_class(bytes ? bytes : 1); klass < CULET_CLASSES; klass++)
+    for (unsigned klass = culet_size_class(bytes ? bytes : 1); klass <= CULET_SIZES; klass++)
         if (culet_classes[klass].size % alignment == 0)
             return klass;
     return 0;

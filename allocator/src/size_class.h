@@ -25,6 +25,12 @@ static inline unsigned culet_size_class(size_t bytes)
     return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
 }
 
+/* The class of the same size for blocks that are not calloc's. */
+static inline unsigned culet_size_class_plain(unsigned klass)
+{
+    return klass > CULET_SIZES ? klass - CULET_SIZES : klass;
+}
+
 /* The live word of a full unit. */
 static inline uint64_t culet_class_full(const struct culet_class *c, unsigned unit)
 {

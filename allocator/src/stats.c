@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(CULET_CLASSES <= CULET_STATS_CLASSES, "every class needs an entry");
+_Static_assert(CULET_SIZES < CULET_STATS_CLASSES, "every class needs an entry");
 
 /* How long a thread that waits for the pages lock is let in between two segments. Waking it takes some tens of
  * microseconds; without the pause the lock would be taken again before it is up. */
@@ -53,7 +53,7 @@ static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
         struct culet_owner *owner = culet_entry_owner(entry);
         unsigned klass = culet_entry_class(entry);
         if (klass) {
-            count_slab((struct culet_slab *)owner, &culet_classes[klass], &count[klass]);
+            count_slab((struct culet_slab *)owner, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
             g += culet_classes[klass].granules;
             slabs += culet_classes[klass].granules;
         } else {
@@ -92,9 +92,9 @@ static size_t count_slabs(struct culet_stats_class *count)
 
 static void count_blocks(struct culet_stats *s)
 {
-    s->classes = CULET_CLASSES;
+    s->classes = CULET_SIZES + 1;
     s->slab_bytes = count_slabs(s->class);
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         struct culet_stats_class *c = &s->class[klass];
         c->block_bytes = culet_classes[klass].size;
         s->used_bytes += c->used * c->block_bytes;

@@ -2,6 +2,7 @@
 #include "bin.h"
 #include "cache.h"
 #include "check.h"
+#include "bell.h"
 #include "culet.h"
 #include "heap.h"
 #include "pagemap.h"
@@ -39,6 +40,43 @@ static void *get(size_t bytes)
     return block;
 }
 
+/* A block of a class, for a heap that counts as large. */
+static void *get_of(unsigned klass)
+{
+    void *block = culet_malloc(1);
+
+    culet_free(block);
+    atomic_store(&culet_bell, CULET_BELL_NEVER);
+    size_t size = culet_classes[klass].size;
+    block = klass > CULET_SIZES ? culet_calloc(1, size) : culet_malloc(size);
+    CHECK(block, "no memory");
+    return block;
+}
+
+TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
+{
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
+        size_t size = culet_classes[klass].size;
+        atomic_store(&culet_bell, CULET_BELL_NONE);
+        unsigned char *small = culet_calloc(1, size), *large;
+        CHECK_EQUAL(slab_of(small)->owner.klass, klass);
+        for (unsigned set = 0; set < 2; set++) {
+            large = get_of(klass + set * CULET_SIZES);
+            CHECK_EQUAL(slab_of(large)->owner.klass, klass + set * CULET_SIZES);
+            CHECK_EQUAL(culet_malloc_usable_size(large), size);
+            memset(large, 1, size);
+            culet_free(large);
+        }
+        large = culet_calloc(size, 1);
+        for (size_t i = 0; i < size; i++)
+            if (large[i])
+                CHECK(false, "byte %zu of %zu is not zero", i, size);
+        culet_free(large);
+        culet_free(small);
+    }
+    culet_heap_check();
+}
+
 /* Several slabs of a class, all blocks out and in again in random order, the invariants checked on the way. */
 TEST(every_class_fills_and_empties)
 {
@@ -51,7 +89,7 @@ TEST(every_class_fills_and_empties)
         size_t before = used_bytes(), every = count / 8 + 1;
 
         for (size_t i = 0; i < count; i++) {
-            block[i] = get(size);
+            block[i] = get_of(klass);
             CHECK(slab_of(block[i])->owner.klass == klass, "a block of another class");
             memset(block[i], (int)(i % 251), size);
             if (i % every == 0)

@@ -15,13 +15,13 @@ TEST(every_size_gets_the_smallest_class_it_fits)
     culet_size_class_setup();
     for (size_t bytes = 0; bytes <= CULET_SMALL_MAX; bytes++) {
         unsigned klass = culet_size_class(bytes);
-        CHECK(klass >= 1 && klass < CULET_CLASSES, "%zu bytes: class %u", bytes, klass);
+        CHECK(klass >= 1 && klass <= CULET_SIZES, "%zu bytes: class %u", bytes, klass);
         CHECK(culet_classes[klass].size >= bytes, "%zu bytes: %u-byte blocks", bytes, culet_classes[klass].size);
         if (klass > 1)
             CHECK(culet_classes[klass - 1].size < bytes, "%zu bytes would fit %u", bytes, culet_classes[klass - 1].size);
     }
-    CHECK_EQUAL(culet_size_class(CULET_SMALL_MAX), CULET_CLASSES - 1);
-    CHECK_EQUAL(culet_classes[CULET_CLASSES - 1].size, CULET_SMALL_MAX);
+    CHECK_EQUAL(culet_size_class(CULET_SMALL_MAX), CULET_SIZES);
+    CHECK_EQUAL(culet_classes[CULET_SIZES].size, CULET_SMALL_MAX);
 }
 
 TEST(sizes_grow_and_are_multiples_of_the_alignment)
@@ -29,7 +29,18 @@ TEST(sizes_grow_and_are_multiples_of_the_alignment)
     culet_size_class_setup();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         CHECK(culet_classes[klass].size % CULET_ALIGNMENT == 0, "class %u", klass);
-        CHECK(klass == 1 || culet_classes[klass].size > culet_classes[klass - 1].size, "class %u", klass);
+        CHECK((klass - 1) % CULET_SIZES == 0 || culet_classes[klass].size > culet_classes[klass - 1].size, "class %u", klass);
+    }
+}
+
+TEST(callocs_classes_have_the_same_sizes)
+{
+    culet_size_class_setup();
+    CHECK(CULET_CLASSES <= 256, "a pagemap entry has 8 bits for the class");
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
+        CHECK_EQUAL(culet_classes[klass + CULET_SIZES].size, culet_classes[klass].size);
+        CHECK_EQUAL(culet_size_class_plain(klass + CULET_SIZES), klass);
+        CHECK_EQUAL(culet_size_class_plain(klass), klass);
     }
 }
 
@@ -86,7 +97,7 @@ TEST(aligned_classes_are_aligned_and_the_smallest)
             unsigned expected = 0, klass = culet_size_class_aligned(bytes, alignment);
             if (bytes <= CULET_SMALL_MAX && alignment <= CULET_GRANULE)
                 for (expected = culet_size_class(bytes ? bytes : 1); culet_classes[expected].size % alignment;)
-                    if (++expected == CULET_CLASSES) {
+                    if (++expected > CULET_SIZES) {
                         expected = 0;
                         break;
                     }
