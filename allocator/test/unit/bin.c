@@ -1,8 +1,8 @@
 /* Bins and caches: what threads claim, free for each other, and give back when they end. */
+#include "bell.h"
 #include "bin.h"
 #include "cache.h"
 #include "check.h"
-#include "bell.h"
 #include "culet.h"
 #include "heap.h"
 #include "pagemap.h"
@@ -43,18 +43,17 @@ static void *get(size_t bytes)
 /* A block of a class, for a heap that counts as large. */
 static void *get_of(unsigned klass)
 {
-    void *block = culet_malloc(1);
-
-    culet_free(block);
-    atomic_store(&culet_bell, CULET_BELL_NEVER);
     size_t size = culet_classes[klass].size;
-    block = klass > CULET_SIZES ? culet_calloc(1, size) : culet_malloc(size);
+
+    atomic_store(&culet_bell, CULET_BELL_NEVER);
+    void *block = klass > CULET_SIZES ? culet_calloc(1, size) : culet_malloc(size);
     CHECK(block, "no memory");
     return block;
 }
 
 TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
 {
+    get(1);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         size_t size = culet_classes[klass].size;
         atomic_store(&culet_bell, CULET_BELL_NONE);
