@@ -131,15 +131,17 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* Of the tiny classes, which programs use all the time, one idle slab is kept where the bin has no other with
- * a free block: the next request needs it. */
+/* One idle slab is kept where the bin has no other with a free block, since the next request needs it: of the tiny
+ * classes, which programs use all the time, and of all where the scavenger will see whether it was needed. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
-    bool needed = bin->first == slab && !slab->next &&
-                  culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES;
+    bool last = bin->first == slab && !slab->next;
 
-    if (idle(slab) && !needed)
-        destroy(bin, slab);
+    if (!idle(slab))
+        return;
+    if (last && (culet_bell_answered() || culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES))
+        return;
+    destroy(bin, slab);
 }
 
 /* Brings a unit's bits in the slab's masks up to its live word. */

@@ -83,9 +83,36 @@ static size_t count_bits(const uint64_t *map, size_t from, size_t count)
     return bits;
 }
 
-static void measure(uint32_t index)
+/* The first granule of the free run that ends before `to`; `to` if there is none. */
+static size_t find_start(const uint64_t *used, size_t to)
 {
-    const struct culet_segment *s = segments[index];
+    size_t word = to / 64;
+    uint64_t bits = to % 64 ? used[word] & ((UINT64_C(1) << (to % 64)) - 1) : 0;
+
+    while (!bits) {
+        if (word-- == 0)
+            return 0;
+        bits = used[word];
+    }
+    return word * 64 + 64 - (size_t)__builtin_clzll(bits);
+}
+
+/* The length of the free run around granules that are free. */
+static size_t length_around(const struct culet_segment *s, size_t from, size_t granules)
+{
+    return find(s->used, from + granules, true) - find_start(s->used, from);
+}
+
+static void set_longest(uint32_t index, size_t length)
+{
+    longest[index] = (uint16_t)length;
+    for (size_t n = 1; n <= CULET_SLAB_GRANULES && n <= length; n++)
+        if (lowest[n] > index)
+            lowest[n] = index;
+}
+
+static size_t measure(const struct culet_segment *s)
+{
     size_t best = 0;
 
     for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
@@ -94,10 +121,7 @@ static void measure(uint32_t index)
             best = to - from;
         from = find(s->used, to, false);
     }
-    longest[index] = (uint16_t)best;
-    for (size_t n = 1; n <= CULET_SLAB_GRANULES && n <= best; n++)
-        if (lowest[n] > index)
-            lowest[n] = index;
+    return best;
 }
 
 static void add_dirty(uint32_t index, size_t granules)
@@ -135,7 +159,7 @@ static bool add_segment(uint32_t *index)
     }
     s->free = CULET_SEGMENT_GRANULES;
     segments[i] = s;
-    measure(i);
+    set_longest(i, CULET_SEGMENT_GRANULES);
     if (i == ceiling)
         ceiling++;
     spares++;
@@ -176,6 +200,8 @@ void culet_pages_check(void)
             continue;
         count++;
         spare += s->free == CULET_SEGMENT_GRANULES;
+        if (longest[i] != measure(s))
+            __builtin_trap();
         if (dirty_of[i] != count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES))
             __builtin_trap();
         for (size_t n = 1; n <= CULET_SLAB_GRANULES; n++)
@@ -222,6 +248,8 @@ static size_t take(uint32_t index, size_t from, size_t granules)
     struct culet_segment *s = segments[index];
     size_t dirty = count_bits(s->dirty, from, granules);
 
+    bool was_longest = length_around(s, from, granules) == longest[index];
+
     spares -= s->free == CULET_SEGMENT_GRANULES;
     fill(s->used, from, granules, true);
     if (dirty) {
@@ -231,7 +259,8 @@ static size_t take(uint32_t index, size_t from, size_t granules)
     s->free -= (uint32_t)granules;
     figures.free -= granules;
     figures.used += granules;
-    measure(index);
+    if (was_longest)
+        set_longest(index, measure(s));
     return dirty;
 }
 
@@ -333,7 +362,9 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
     spares += s->free == CULET_SEGMENT_GRANULES;
     figures.free += granules;
     figures.used -= granules;
-    measure(segment);
+    size_t length = length_around(s, from, granules);
+    if (length > longest[segment])
+        set_longest(segment, length);
     if (superfluous(segment) && (!culet_bell_answered() || !dirty_of[segment]))
         drop_segment(segment);
     if (!keeps_too_much())
