@@ -67,8 +67,8 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`: the first
- * class of the plain ones or of calloc's, less one. */
+/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
+ * the first class of the plain ones or of calloc's, less one. */
 static inline bool get_claimed(size_t bytes, unsigned set, void **block)
 {
     unsigned klass = culet_size_class(bytes);

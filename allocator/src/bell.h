@@ -6,7 +6,14 @@
 
 /* NONE: the heap is small, and needs no scavenger. WANTED: the next request that can starts it.
  * BEGINNING: somebody is about to. ASLEEP: there is nothing to do. NEVER: the kernel refused the thread. */
-enum culet_bell { CULET_BELL_NONE, CULET_BELL_WANTED, CULET_BELL_BEGINNING, CULET_BELL_NEVER, CULET_BELL_ASLEEP, CULET_BELL_AWAKE };
+enum culet_bell {
+    CULET_BELL_NONE,
+    CULET_BELL_WANTED,
+    CULET_BELL_BEGINNING,
+    CULET_BELL_NEVER,
+    CULET_BELL_ASLEEP,
+    CULET_BELL_AWAKE
+};
 
 extern _Atomic uint32_t culet_bell;
 
@@ -34,8 +41,8 @@ static inline bool culet_bell_answered(void)
 /* The heap has grown so large that it needs a scavenger. */
 void culet_bell_want(void);
 
-/* The scavenger's side. Sleep returns when it is called; at once if `anything` says after the bell is hung that there is
- * something to do. */
+/* The scavenger's side. Sleep returns when it is called; at once if `anything` says after the bell is hung
+ * that there is something to do. */
 void culet_bell_sleep(bool (*anything)(void));
 
 /* In a forked child, which has no scavenger yet. */

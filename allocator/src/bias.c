@@ -4,8 +4,9 @@
 #include "lock.h"
 #include "os.h"
 
-/* In units of CULET_BIAS_VISITS: visits in a row before a thread is made the owner, at the least and at the most; and
- * what a bias must have seen to have paid: a visit stands for some fifty frees, ending and beginning for some microseconds. */
+/* In units of CULET_BIAS_VISITS: visits in a row before a thread is made the owner, at the least and at the
+ * most; and what a bias must have seen to have paid: a visit stands for some fifty frees, ending and beginning
+ * for some microseconds. */
 #define STREAK_LEAST 1
 #define STREAK_MOST (1u << 16)
 #define PAYS 4

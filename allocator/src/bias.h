@@ -30,8 +30,8 @@ void culet_bias_setup(void);
 void culet_bias_enter_slow(struct culet_cache *cache);
 void culet_bias_leave_slow(void);
 
-/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter_other is to
- * follow. */
+/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter_other
+ * is to follow. */
 static inline bool culet_bias_enter_owner(struct culet_cache *cache)
 {
     atomic_store_explicit(&cache->busy, 1, memory_order_relaxed);

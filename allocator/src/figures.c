@@ -1,4 +1,5 @@
-/* figures.c - libc's questions about the heap, from culet_stats: mallinfo, malloc_info, malloc_stats, malloc_trim, mallopt. */
+/* figures.c - libc's questions about the heap, from culet_stats: mallinfo, malloc_info, malloc_stats,
+ * malloc_trim, mallopt. */
 #define _GNU_SOURCE
 #include "culet.h"
 

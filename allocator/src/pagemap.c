@@ -7,7 +7,8 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
 /* A gravestone: bit 0 set, 8 bits of class, then 23 bits of distance from the start and 24 of length, in
- * granules; the 8 bits that are the class in the entry of a slab are 0. A huge block has one gravestone, at its start. */
+ * granules; the 8 bits that are the class in the entry of a slab are 0. A huge block has one gravestone, at
+ * its start. */
 #define GRAVE_CLASS_SHIFT 1
 #define GRAVE_DISTANCE_SHIFT 9
 #define GRAVE_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)

@@ -23,8 +23,8 @@
 
 struct culet_lock culet_pages_lock;
 
-/* [pages lock] `longest[i]` is the longest free run of segment i, `dirty_of[i]` its number of dirty granules; both are
- * 0 where there is no segment. */
+/* [pages lock] `longest[i]` is the longest free run of segment i, `dirty_of[i]` its number of dirty granules;
+ * both are 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
@@ -275,9 +275,9 @@ static bool keeps_too_much(void)
     return figures.dirty > keep() && figures.dirty > 2 * refused;
 }
 
-/* More becomes resident, by so many granules. While the heap keeps too much, a quarter as many go back: so a heap that grows does not keep
- * what it cannot use, and one whose runs come and go in all lengths, of which some never fit what the others left,
- * soon has room enough and returns nothing. */
+/* More becomes resident, by so many granules. While the heap keeps too much, a quarter as many go back: so a
+ * heap that grows does not keep what it cannot use, and one whose runs come and go in all lengths, of which
+ * some never fit what the others left, soon has room enough and returns nothing. */
 static void exchange(size_t granules)
 {
     static size_t owed;

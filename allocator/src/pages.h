@@ -1,9 +1,9 @@
 /* pages.h - the page heap: runs of granules out of segments, lowest address first, and what it keeps.
  *
- * Freed granules stay resident ("dirty") until the scavenger finds that they have stayed free, or until a trim. Where there is no
- * scavenger they go back once there are more of them than KEEP_LEAST and KEEP_SHARE (pages.c) allow. In either case the heap
- * does not become larger while it keeps more than that. A segment without a used granule is unmapped when its
- * granules would go back, unless it is the only spare one. */
+ * Freed granules stay resident ("dirty") until the scavenger finds that they have stayed free, or until a
+ * trim. Where there is no scavenger they go back once there are more of them than KEEP_LEAST and KEEP_SHARE
+ * (pages.c) allow; and while there are more than that, some go back as the heap grows (EXCHANGE). A segment
+ * without a used granule is unmapped when its granules would go back, unless it is the only spare one. */
 #ifndef CULET_PAGES_H
 #define CULET_PAGES_H
 
@@ -45,7 +45,8 @@ void culet_pages_count(size_t bytes);
 /* Begins to watch the dirty granules. */
 void culet_pages_watch(void);
 
-/* Dirty granules that the kernel would take; with `since`, those that there were all the time since culet_pages_watch. */
+/* Dirty granules that the kernel would take; with `since`, those that there were all the time since
+ * culet_pages_watch. */
 size_t culet_pages_idle(bool since);
 
 struct culet_pages_figures culet_pages_figures(void);

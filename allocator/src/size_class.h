@@ -1,8 +1,8 @@
 /* size_class.h - request size to size class, and the shape of each class's slabs.
  *
- * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight equal
- * steps (at most 1/9 = 11.1 % of a block wasted), and one of a thirty-second just above the power of two, for strings and
- * buffers whose contents are a power of two and which end in a terminator. */
+ * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight
+ * equal steps (at most 1/9 = 11.1 % of a block wasted), and one of a thirty-second just above the power of
+ * two, for strings and buffers whose contents are a power of two and which end in a terminator. */
 #ifndef CULET_SIZE_CLASS_H
 #define CULET_SIZE_CLASS_H
 

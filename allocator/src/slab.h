@@ -12,8 +12,8 @@ struct culet_spot {
     bool exact;   /* it is the start of a block, or of the waste behind the last, whose bit is never set */
 };
 
-/* The spot of the byte at `offset` in a slab of that class. A slab's granules are at most what CULET_UNITS units fill, so
- * the unit is always one of the slab's. */
+/* The spot of the byte at `offset` in a slab of that class. A slab's granules are at most what CULET_UNITS
+ * units fill, so the unit is always one of the slab's. */
 static inline struct culet_spot culet_slab_spot(const struct culet_class *c, uint32_t offset)
 {
     uint32_t index = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
@@ -54,7 +54,8 @@ static inline uint16_t culet_slab_granules(const struct culet_class *c, unsigned
 {
     uint32_t unit_bytes = c->size << c->unit_shift, most = (uint32_t)c->count * c->size;
     uint32_t end = (unit + 1) * unit_bytes;
-    uint32_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT, last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
+    uint32_t first = unit * unit_bytes >> CULET_GRANULE_SHIFT;
+    uint32_t last = ((end < most ? end : most) - 1) >> CULET_GRANULE_SHIFT;
 
     return (uint16_t)((2u << last) - (1u << first));
 }

@@ -65,11 +65,11 @@
 #define CULET_DOUBLING_CLASSES 9
 #define CULET_SIZES (CULET_TINY_CLASSES + CULET_DOUBLING_CLASSES * 5)
 
-/* Behind them the same sizes again, for blocks that calloc gives: slabs of their own. What a program asks to be zeroed are
- * mostly tables and caches that it goes on writing for as long as it runs; Ruby's are call caches and inline caches, which
- * each major GC writes. What it fills at once (code, strings, names) stays as it is. Apart, the former do
- * not unshare the pages of the latter in forked workers. A small heap, to which a begun page in each of so many classes
- * would be much, does without. */
+/* Behind them the same sizes again, for blocks that calloc gives: slabs of their own. What a program asks to
+ * be zeroed are mostly tables and caches that it goes on writing for as long as it runs; Ruby's are call
+ * caches and inline caches, which each major GC writes. What it fills at once (code, strings, names) stays as
+ * it is. Apart, the former do not unshare the pages of the latter in forked workers. A small heap, to which a
+ * begun page in each of so many classes would be much, does without. */
 #define CULET_CLASSES (1 + 2 * CULET_SIZES)
 
 #define CULET_UNITS 16          /* units per slab at the most */
