@@ -480,7 +480,7 @@ static void fork_a_child(uint64_t *random)
 static bool refuse_some(void)
 {
     static __thread uint64_t random = 5;
-    return check_random(&random) % 3 == 0;
+    return check_random(&random) % 3 != 0;
 }
 
 static void start_refusals(void)
