@@ -85,9 +85,12 @@ static void set(_Atomic uint32_t *figure, uint32_t value)
     atomic_store_explicit(figure, value, memory_order_relaxed);
 }
 
+/* Without the lock the two figures may be of different moments. */
 static uint32_t resident_empties(struct culet_bin *bin)
 {
-    return get(&bin->empties) - get(&bin->clean);
+    uint32_t empties = get(&bin->empties), clean = get(&bin->clean);
+
+    return empties > clean ? empties - clean : 0;
 }
 
 static void add_empties(struct culet_bin *bin, uint32_t units)
@@ -144,16 +147,15 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
     destroy(bin, slab);
 }
 
-/* Brings a unit's bits in the slab's masks up to its live word. */
+/* Brings a unit's bits in the slab's masks up to its live word. Writes only what changes: a forked child looks at every
+ * slab, and shares most of their descriptors with its parent. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire);
     uint16_t bit = (uint16_t)(1u << unit);
 
-    if (live == culet_class_full(culet_slab_class(slab), unit))
-        slab->available &= (uint16_t)~bit;
-    else
-        slab->available |= bit;
+    if ((live != culet_class_full(culet_slab_class(slab), unit)) != ((slab->available & bit) != 0))
+        slab->available ^= bit;
     if ((live == 0) != ((slab->empty & bit) != 0)) {
         slab->empty ^= bit;
         if (live == 0)
@@ -532,10 +534,10 @@ static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab
     return false;
 }
 
-/* With no free in flight, the rest of the invariants. */
+/* With no free in flight, the rest of the invariants. `data`: empty units, by class. */
 static void check_slab(struct culet_slab *slab, void *data)
 {
-    (void)data;
+    ((uint32_t *)data)[slab->owner.klass] += (uint32_t)__builtin_popcount(slab->empty);
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
@@ -548,9 +550,14 @@ static void check_slab(struct culet_slab *slab, void *data)
 
 void culet_bin_check(void)
 {
+    uint32_t empties[CULET_CLASSES] = {0};
+
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
-    culet_slab_each(check_slab, NULL);
+    culet_slab_each(check_slab, empties);
     culet_unlock(&culet_pages_lock);
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (get(&bins[klass].empties) != empties[klass] || get(&bins[klass].clean) > empties[klass])
+            __builtin_trap();
     culet_bin_unlock_all();
 }

@@ -28,6 +28,7 @@
  *         but for units that the bin's `recent` lists
  *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
  *     slab in bin's list <=> available != 0                    bin lock, no free in flight
+ *     a bin's empties == the sum of its slabs' empty bits >= its clean
  *     used granules of a segment == granules of its slabs and runs
  *     dirty & used == 0 in a segment                           pages lock
  *
