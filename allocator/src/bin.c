@@ -475,6 +475,7 @@ size_t culet_bin_idle(unsigned klass, bool since)
     return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
 }
 
+#ifdef CULET_TEST
 static void count_slab(struct culet_slab *slab, void *data)
 {
     struct culet_bin_figures *figures = (struct culet_bin_figures *)data + slab->owner.klass;
@@ -493,6 +494,7 @@ void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
     culet_slab_each(count_slab, figures);
     culet_unlock(&culet_pages_lock);
 }
+#endif
 
 void culet_bin_lock_all(void)
 {

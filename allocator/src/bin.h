@@ -7,13 +7,6 @@
 /* A word without a block, which claims point to that hold nothing. */
 extern _Atomic uint64_t culet_nothing;
 
-struct culet_bin_figures {
-    size_t slabs;
-    size_t blocks; /* in all of its slabs */
-    size_t live;
-    size_t claimed;
-};
-
 /* Claims a unit for the cache and returns a block of it; NULL when out of memory. */
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass);
 
@@ -45,8 +38,16 @@ void culet_bin_watch(unsigned klass);
  * culet_bin_watch. Takes no lock. */
 size_t culet_bin_idle(unsigned klass, bool since);
 
-/* Fills one entry per class. Takes no bin's lock: figures of a moving heap are near, not exact. */
+#ifdef CULET_TEST
+/* Fills one entry per class. */
+struct culet_bin_figures {
+    size_t slabs;
+    size_t blocks; /* in all of its slabs */
+    size_t live;
+    size_t claimed;
+};
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
+#endif
 
 /* Around fork: all bins' locks. In the child they are free again, whoever held them. */
 void culet_bin_lock_all(void);

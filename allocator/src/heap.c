@@ -112,6 +112,7 @@ size_t culet_heap_trim(size_t keep_bytes)
     return purged() - before;
 }
 
+#ifdef CULET_TEST
 void culet_heap_figures(struct culet_figures *figures)
 {
     memset(figures, 0, sizeof *figures);
@@ -129,6 +130,7 @@ void culet_heap_figures(struct culet_figures *figures)
     figures->used_bytes += figures->large.run_bytes + figures->large.huge_bytes;
     figures->mapped_bytes = figures->pages.segments * CULET_SEGMENT_BYTES + figures->large.huge_bytes;
 }
+#endif
 
 struct culet_counters culet_heap_counters(void)
 {

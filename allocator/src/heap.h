@@ -24,6 +24,8 @@ static inline enum culet_state culet_heap_state(void)
 /* Returns every wholly free page but `keep_bytes` of them. Returns bytes given back. */
 size_t culet_heap_trim(size_t keep_bytes);
 
+#ifdef CULET_TEST
+/* The tests' own count of the heap, beside culet_stats. */
 struct culet_figures {
     struct culet_bin_figures bins[CULET_CLASSES];
     struct culet_pages_figures pages;
@@ -35,6 +37,7 @@ struct culet_figures {
     size_t mapped_bytes; /* segments and huge blocks */
 };
 void culet_heap_figures(struct culet_figures *figures);
+#endif
 
 /* What has happened since the start; a forked child goes on counting from what its parent had. */
 struct culet_counters {

@@ -105,6 +105,7 @@ size_t culet_slab_purge(struct culet_slab *slab)
     return returned;
 }
 
+#ifdef CULET_TEST
 unsigned culet_slab_live(struct culet_slab *slab)
 {
     unsigned live = 0;
@@ -115,6 +116,7 @@ unsigned culet_slab_live(struct culet_slab *slab)
     }
     return live;
 }
+#endif
 
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data)
 {

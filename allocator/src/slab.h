@@ -60,8 +60,10 @@ static inline uint16_t culet_slab_granules(const struct culet_class *c, unsigned
     return (uint16_t)((2u << last) - (1u << first));
 }
 
+#ifdef CULET_TEST
 /* Blocks in the program's hands. */
 unsigned culet_slab_live(struct culet_slab *slab);
+#endif
 
 /* Calls `visit` for every slab of every class. [pages lock] */
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data);

@@ -4,6 +4,7 @@ require "json"
 require "rbconfig"
 require "shellwords"
 require_relative "command"
+require_relative "contenders"
 require_relative "../compare"
 require_relative "../compare/interruption"
 require_relative "../compare/progress"
@@ -12,6 +13,8 @@ module Culet
   module CLI
     # `culet compare`: allocators against each other on Ruby workloads.
     class Compare < Command
+      include Contenders
+
       WHOLE = /\A[1-9]\d*\z/
       private_constant :WHOLE
 
@@ -116,23 +119,13 @@ module Culet
       end
 
       def plan(workloads)
-        choices = (options[:allocators] || engine::Plan::DEFAULT_ALLOCATORS).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
-        raise UsageError, "--allocators names no allocator; e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+        choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
 
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
                   connections: options[:connections], scale: options[:scale] }.compact
         engine::Plan.new(workloads: workloads, choices: choices, baseline: baseline(choices), seed: seed,
                          command_line: command_line(seed), **given)
-      end
-
-      def baseline(choices)
-        return choices.first.spec unless options[:baseline]
-
-        wanted = Allocators.parse(options[:baseline]).spec
-        return wanted if choices.any? { |choice| choice.spec == wanted }
-
-        raise UsageError, "the baseline #{wanted} is none of the contenders #{choices.map(&:spec).join(", ")}; add it to --allocators"
       end
 
       # The command line as given, with the seed that was drawn.

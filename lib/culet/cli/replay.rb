@@ -3,6 +3,7 @@
 require "json"
 require "shellwords"
 require_relative "command"
+require_relative "contenders"
 require_relative "../replay"
 require_relative "../compare/interruption"
 require_relative "../compare/progress"
@@ -11,6 +12,8 @@ module Culet
   module CLI
     # `culet replay`: a trace through allocators, side by side.
     class Replay < Command
+      include Contenders
+
       TOUCHES = %w[none page line all check].freeze
       MAX_SAMPLES = 1_000_000
       private_constant :TOUCHES, :MAX_SAMPLES
@@ -114,21 +117,11 @@ module Culet
       end
 
       def plan(subject)
-        choices = (options[:allocators] || engine::Plan::DEFAULT_ALLOCATORS).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
-        raise UsageError, "--allocators names no allocator; e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+        choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
 
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         engine::Plan.new(workloads: [subject], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
                          runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
-      end
-
-      def baseline(choices)
-        return choices.first.spec unless options[:baseline]
-
-        wanted = Allocators.parse(options[:baseline]).spec
-        return wanted if choices.any? { |choice| choice.spec == wanted }
-
-        raise UsageError, "the baseline #{wanted} is none of the contenders #{choices.map(&:spec).join(", ")}; add it to --allocators"
       end
 
       def command_line(seed)

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../compare/report/figures"
+require_relative "../compare/report/grid"
 
 module Culet
   module Replay
@@ -58,12 +59,10 @@ module Culet
       end
 
       def table
-        columns = [["allocator", names], ["peak resident MB", bytes("peak_rss_bytes")], ["/ requested", ratios],
+        columns = [["allocator", names, true], ["peak resident MB", bytes("peak_rss_bytes")], ["/ requested", ratios],
                    ["mean MB", bytes("mean_rss_bytes")], cpu]
         columns << ["instructions M", figures("instructions", 1e6)] if results.any? { |result| result["summary"]["instructions"] }
-        made = terminal_table.new(headings: columns.map(&:first), rows: columns.map(&:last).transpose, style: style)
-        columns.each_index { |index| made.align_column(index, index.zero? ? :left : :right) }
-        made.render.lines.map(&:rstrip).join("\n")
+        Compare::Report::Grid.render(columns, unicode: @unicode)
       end
 
       def names = results.map { |result| result["allocator"] }
@@ -117,19 +116,6 @@ module Culet
           "#{titles[one["metric"]]} #{shown ? Figures.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"}"
         end
         "#{allocator} / #{comparisons.first["baseline"]}: #{parts.join(", ")}"
-      end
-
-      def style
-        border = @unicode ? Terminal::Table::UnicodeBorder.new : Terminal::Table::AsciiBorder.new
-        (@unicode ? { y: " ", ax: "─", ai: "─", ad: "─", au: "─" } : { y: " ", i: "-" }).each { |key, text| border[key] = text }
-        { border: border, border_left: false, border_right: false, border_top: false, border_bottom: false, padding_left: 0, padding_right: 1 }
-      end
-
-      def terminal_table
-        require "terminal-table"
-        Terminal::Table
-      rescue LoadError
-        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, or use --json"
       end
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text

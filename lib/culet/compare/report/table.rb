@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "findings"
+require_relative "grid"
 
 module Culet
   module Compare
@@ -126,29 +127,11 @@ module Culet
         end
 
         def render(columns)
-          rows = columns.map { |column| painted(column) }.transpose
-          table = terminal_table.new(headings: columns.map(&:heading), rows: rows, style: style)
-          columns.each_with_index { |column, index| table.align_column(index, column.left ? :left : :right) }
-          table.render.lines.map(&:rstrip).join("\n")
+          Grid.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode)
         end
 
         def painted(column)
           column.cells.each_with_index.map { |cell, index| column.best.include?(index) ? paint(cell, BOLD_GREEN) : cell }
-        end
-
-        # Columns apart by spaces, one rule below the headings.
-        def style
-          border = unicode ? Terminal::Table::UnicodeBorder.new : Terminal::Table::AsciiBorder.new
-          (unicode ? { y: " ", ax: "─", ai: "─", ad: "─", au: "─" } : { y: " ", i: "-" }).each { |key, text| border[key] = text }
-          { border: border, border_left: false, border_right: false, border_top: false, border_bottom: false,
-            padding_left: 0, padding_right: 1 }
-        end
-
-        def terminal_table
-          require "terminal-table"
-          Terminal::Table
-        rescue LoadError
-          raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, or use --json"
         end
 
         # What the paired runs show beyond the peak, one ratio per quantity.
