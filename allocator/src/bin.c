@@ -215,7 +215,8 @@ static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit
 static void check_masks(struct culet_slab *slab)
 {
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        uint64_t claimed = slab->unit[u].claimed, live = slab->unit[u].live;
+        /* In this order: nothing becomes claimed while the lock is held, but what is claimed may be handed out, and freed. */
+        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
         if (claimed & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
             __builtin_trap();
         if (claimed && !(slab->claims >> u & 1))

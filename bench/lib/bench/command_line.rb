@@ -25,6 +25,8 @@ module Bench
       fail_with(2, e.message)
     rescue Culet::Error => e
       fail_with(1, e.message)
+    rescue Interrupt
+      fail_with(1, "interrupted; files that were asked for have the probes that were through")
     end
 
     private
