@@ -136,6 +136,7 @@ class CompareCliTest < Minitest::Test
 
   # The first run is complete at once; the second starts a child in another session and then hangs.
   def interrupted(directory, signal)
+    before = trap(signal, "DEFAULT") # culet goes on ignoring what it was started to ignore, as the tests may have been
     script = "mark, note = ARGV; (File.write(mark, ''); sleep 0.1; exit) unless File.exist?(mark); " \
              "pid = fork { Process.setsid; sleep 60 }; sleep 0.2; " \
              "File.write(note + '.new', [$$, pid].join(' ')); File.rename(note + '.new', note); sleep 60"
@@ -149,6 +150,8 @@ class CompareCliTest < Minitest::Test
       assert process.join(PATIENCE_SECONDS), "culet did not end"
       [*readers.map(&:value), process.value, File.read(note).split.map(&:to_i)]
     end
+  ensure
+    trap(signal, before || "DEFAULT")
   end
 
   # A terminal whose other side is closed gives EIO in place of an end.
