@@ -2,6 +2,7 @@
  * over, a trim. These are counts of pages, the same in every run, so they are held to a figure. */
 #define _GNU_SOURCE
 #include "programs.h"
+#include "scavenger.h"
 
 #include <unistd.h>
 
@@ -68,6 +69,34 @@ TEST(frees_in_a_child_keep_pages_shared_256)
 TEST(frees_in_a_child_keep_pages_shared_1024)
 {
     free_in_child(1024);
+}
+
+/* What a forked child has made private by the time it begins. */
+static size_t private_at_birth(void)
+{
+    size_t *bytes = mmap(NULL, sizeof *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(bytes != MAP_FAILED, "mmap");
+    pid_t child = fork();
+    if (child == 0) {
+        *bytes = smaps_bytes("Private_Dirty:");
+        _exit(0);
+    }
+    check_child(child);
+    size_t found = *bytes;
+    munmap(bytes, sizeof *bytes);
+    return found;
+}
+
+/* With other threads in the process the child looks at all slabs, but writes to none. */
+TEST(a_fork_leaves_the_descriptors_shared)
+{
+    begin_scavenger();
+    size_t small = private_at_birth();
+    allocate_all(64);
+    size_t large = private_at_birth();
+    CHECK(large <= small + MEBIBYTE / 8, "%zu KiB are private to the child of a large heap, %zu to that of a small one",
+          large / 1024, small / 1024);
 }
 
 /* A trim in the child gives pages back, but writes into none: what is left stays shared. */
