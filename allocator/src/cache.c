@@ -19,10 +19,34 @@ static struct culet_cache ended = {.guest = true, .claim[0 ... CULET_CLASSES - 1
 
 _Thread_local struct culet_cache *culet_cache = &none;
 
-static void give_up(struct culet_cache *cache)
+static void empty_parks(struct culet_cache *cache, bool owner)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (culet_park_count(&cache->park[klass]))
+            culet_park_empty(&cache->park[klass], klass, owner);
+}
+
+static bool parks_anything(const struct culet_cache *cache)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (culet_park_count(&cache->park[klass]))
+            return true;
+    return false;
+}
+
+/* By its thread; or by a forked child that does not have the thread. */
+static void give_up_claims(struct culet_cache *cache)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_bin_return(cache, klass);
+}
+
+static void give_up(struct culet_cache *cache)
+{
+    bool owner = culet_bias_enter(cache);
+    empty_parks(cache, owner);
+    culet_bias_leave(cache);
+    give_up_claims(cache);
 }
 
 static void forget(struct culet_cache *cache)
@@ -64,10 +88,15 @@ static struct culet_cache *create(void)
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
         cache->claim[klass].word = &culet_nothing;
         cache->slab[klass] = NULL;
+        /* Of a thread that a forked child does not have. */
+        if (culet_park_count(&cache->park[klass]))
+            atomic_store_explicit(&cache->park[klass].count, 0, memory_order_relaxed);
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
-    cache->visits = 0;
+    atomic_store_explicit(&cache->visits, 0, memory_order_relaxed);
+    cache->visited = 0;
+    cache->emptying = false;
     culet_lock(&culet_registry_lock);
     cache->prev = NULL;
     cache->next = registry;
@@ -93,10 +122,20 @@ static void begin_thread(void)
         thread_ends(cache);
 }
 
-void *culet_cache_refill(unsigned klass)
+/* For a thread that is not the heap's owner, or was not a moment ago. */
+static void *take_parked(struct culet_cache *cache, unsigned klass)
 {
-    if (CULET_UNLIKELY(culet_cache == &none))
-        begin_thread();
+    struct culet_park *park = &cache->park[klass];
+
+    bool owner = culet_bias_enter(cache);
+    uint64_t count = culet_park_count(park);
+    void *block = count ? culet_park_pop(park, count, owner) : NULL;
+    culet_bias_leave(cache);
+    return block;
+}
+
+static void *take_from_bin(unsigned klass)
+{
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_cache == &ended || culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);
@@ -104,10 +143,73 @@ void *culet_cache_refill(unsigned klass)
     return culet_bin_claim(culet_cache, klass);
 }
 
+void *culet_cache_refill(unsigned klass)
+{
+    if (CULET_UNLIKELY(culet_cache == &none))
+        begin_thread();
+    void *block = NULL;
+    if (culet_park_count(&culet_cache->park[klass]))
+        block = take_parked(culet_cache, klass);
+    if (!block)
+        block = take_from_bin(klass);
+    /* Out of memory: what others have parked may help. */
+    if (CULET_UNLIKELY(!block) && culet_cache_empty_parks(true))
+        block = take_from_bin(klass);
+    return block;
+}
+
 void culet_cache_flush(void)
 {
     if (culet_cache != &none && culet_cache != &ended)
         give_up(culet_cache);
+}
+
+/* Whether the thread has parked something and had no visit since this was asked of it last. A thread that lives
+ * from what it has parked has none either: it loses that, which costs it little. [registry lock] */
+static bool is_idle(struct culet_cache *cache)
+{
+    uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+    bool idle = cache->visited == visits;
+
+    cache->visited = visits;
+    return idle && parks_anything(cache);
+}
+
+/* Empties one thread's. Its own thread is not inside, but may be ending, and gone. */
+static void empty_one(void)
+{
+    culet_lock(&culet_registry_lock);
+    for (struct culet_cache *cache = registry; cache; cache = cache->next)
+        if (cache->emptying) {
+            cache->emptying = false;
+            empty_parks(cache, true);
+            break;
+        }
+    culet_unlock(&culet_registry_lock);
+}
+
+/* Marks them. Returns how many. */
+static size_t choose(bool all)
+{
+    size_t chosen = 0;
+
+    culet_lock(&culet_registry_lock);
+    for (struct culet_cache *cache = registry; cache; cache = cache->next) {
+        cache->emptying = all ? parks_anything(cache) : is_idle(cache);
+        chosen += cache->emptying;
+    }
+    culet_unlock(&culet_registry_lock);
+    return chosen;
+}
+
+bool culet_cache_empty_parks(bool all)
+{
+    size_t chosen = choose(all);
+
+    for (size_t i = 0; i < chosen; i++)
+        if (!culet_bias_alone(empty_one))
+            return false;
+    return chosen != 0;
 }
 
 void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy))
@@ -134,7 +236,8 @@ void culet_cache_adopt(void)
         next = cache->next;
         if (cache == culet_cache)
             continue;
-        give_up(cache);
+        give_up_claims(cache);
+        /* What it has parked culet_bin_reconcile frees; its stacks are left as they are, shared with the parent. */
         forget(cache);
         culet_meta_put(CULET_META_CACHE, cache);
     }

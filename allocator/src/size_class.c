@@ -1,5 +1,8 @@
 #include "size_class.h"
 
+/* What a thread may park of one class. */
+#define PARK_BYTES 8192
+
 struct culet_class culet_classes[CULET_CLASSES];
 
 static uint32_t class_size(unsigned klass)
@@ -39,6 +42,11 @@ static uint8_t best_granules(uint32_t size, uint8_t shift)
     return (uint8_t)best;
 }
 
+static uint8_t parks(uint32_t size)
+{
+    return (uint8_t)(size <= PARK_BYTES / CULET_PARK ? CULET_PARK : PARK_BYTES / size);
+}
+
 static uint64_t mask_of(unsigned blocks)
 {
     return blocks >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << blocks) - 1;
@@ -53,6 +61,7 @@ void culet_size_class_setup(void)
         c->unit_shift = unit_shift(c->size);
         c->unit_mask = (uint8_t)((1u << c->unit_shift) - 1);
         c->granules = best_granules(c->size, c->unit_shift);
+        c->parks = parks(c->size);
 
         unsigned fits = (unsigned)(c->granules * CULET_GRANULE / c->size), most = CULET_UNITS << c->unit_shift;
         c->count = (uint16_t)(fits < most ? fits : most);

@@ -96,6 +96,7 @@ struct culet_class {
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
     uint8_t unit_mask;   /* blocks per unit, less one */
+    uint8_t parks;       /* blocks that a thread may park */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
@@ -108,10 +109,11 @@ struct culet_owner {
     _Atomic uint8_t klass; /* size class of a slab */
 };
 
-/* A unit's blocks, bit by bit. Side by side, because a free looks at both. */
+/* A unit's blocks, bit by bit. Side by side, because a free looks at all three. */
 struct culet_unit {
     _Atomic uint64_t live;
     _Atomic uint64_t claimed; /* written by the claiming thread alone */
+    _Atomic uint64_t parked;
 };
 
 /* A slab. Its class gives its shape. A free touches the pagemap's entry and the unit, nothing else. */
@@ -125,7 +127,7 @@ struct culet_slab {
     bool listed;
     struct culet_slab *next; /* the bin's list */
     struct culet_slab *prev;
-    _Alignas(64) struct culet_unit unit[CULET_UNITS];
+    struct culet_unit unit[CULET_UNITS];
 };
 
 /* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
@@ -171,15 +173,33 @@ struct culet_claim {
     uintptr_t base; /* address of the unit's first block */
 };
 
-/* A thread's cache: at most one claimed unit per class. Owned by its thread; the list by the registry. */
+/* A block that is parked, and where its bit is. */
+struct culet_parked {
+    uintptr_t block;
+    uintptr_t place; /* the unit's address, of 48 bits, and above it the number of the bit */
+};
+
+/* The blocks of a class that a thread freed last: its next requests get them, the last one first. [between
+ * culet_bias_enter and _leave of its thread] */
+#define CULET_PARK 7
+struct culet_park {
+    _Alignas(16) _Atomic uint64_t count; /* looked at by others too */
+    struct culet_parked block[CULET_PARK];
+};
+
+/* A thread's cache: at most one claimed unit per class, and a few parked blocks. Owned by its thread; the list by
+ * the registry. */
 struct culet_cache {
     struct culet_claim claim[CULET_CLASSES];
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
     bool guest;                             /* shared by threads without a cache of their own */
-    uint32_t visits;                        /* to slow paths; a guest's are not counted */
+    _Atomic uint32_t visits;                /* to slow paths; a guest's are not counted */
+    uint32_t visited;                       /* visits when the scavenger last looked [registry lock] */
+    bool emptying;                          /* somebody is about to empty its parks [registry lock] */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
+    struct culet_park park[CULET_CLASSES];
 };
 
 #endif
