@@ -9,6 +9,10 @@
 
 _Atomic uint64_t culet_nothing;
 
+/* A small heap's last slab of a tiny class is given up so many times when it is idle, and then kept: the program comes
+ * back for it. */
+#define EMPTIED_MOST 64
+
 static struct culet_bin bins[CULET_CLASSES];
 
 /* The heap's owner needs no lock; and lets nobody else in. */
@@ -134,16 +138,19 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* One idle slab is kept where the bin has no other with a free block, since the next request needs it: of the tiny
- * classes, which programs use all the time, and of all where the scavenger will see whether it was needed. */
+/* One idle slab is kept where the bin has no other with a free block, since the next request needs it; but only where
+ * the scavenger will see whether it was needed, or where it was often enough. Each of 64 tiny classes would keep up to
+ * 64 KiB, which is much for a small heap. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
     bool last = bin->first == slab && !slab->next;
+    bool tiny = culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES;
 
     if (!idle(slab))
         return;
-    if (last && (culet_bell_answered() || culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES))
+    if (last && (culet_bell_answered() || (tiny && bin->emptied >= EMPTIED_MOST)))
         return;
+    bin->emptied += last;
     destroy(bin, slab);
 }
 

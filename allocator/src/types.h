@@ -162,6 +162,7 @@ struct culet_bin {
     _Atomic uint32_t clean;   /* of these, those that are not resident or cannot be returned, about */
     _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
     uint32_t recents;
+    uint32_t emptied; /* times that the last slab was given up */
     uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 
