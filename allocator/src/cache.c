@@ -5,6 +5,11 @@
 #include "meta.h"
 
 #include <pthread.h>
+#include <string.h>
+
+/* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
+ * what a thread that soon ends, or does little, would claim lies in pages of its own. */
+#define SINGLE 8
 
 struct culet_lock culet_registry_lock;
 static struct culet_cache *registry; /* [registry lock] all threads' caches */
@@ -69,6 +74,7 @@ static struct culet_cache *create(void)
     cache->guest = false;
     cache->visits = 0;
     culet_lock(&culet_registry_lock);
+    memset(cache->single, threads ? SINGLE : 0, sizeof cache->single);
     cache->prev = NULL;
     cache->next = registry;
     if (registry)
@@ -97,11 +103,18 @@ void *culet_cache_refill(unsigned klass)
 {
     if (CULET_UNLIKELY(culet_cache == &none))
         begin_thread();
-    /* Where a unit has one or two blocks a claim would only keep them from others. */
-    if (culet_cache == &ended || culet_classes[klass].unit_shift < 2)
+    struct culet_cache *cache = culet_cache;
+    if (cache == &ended)
         return culet_bin_take(klass);
-    culet_bias_visit(culet_cache);
-    return culet_bin_claim(culet_cache, klass);
+    /* Where a unit has one or two blocks a claim would only keep them from others. */
+    if (culet_classes[klass].unit_shift < 2)
+        return culet_bin_take(klass);
+    if (cache->single[klass]) {
+        cache->single[klass]--;
+        return culet_bin_take(klass);
+    }
+    culet_bias_visit(cache);
+    return culet_bin_claim(cache, klass);
 }
 
 void culet_cache_flush(void)

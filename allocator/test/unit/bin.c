@@ -305,13 +305,20 @@ TEST(destructors_may_allocate_after_the_cache_is_gone)
 #define HOLDERS 4
 static pthread_barrier_t barrier;
 
+/* Enough blocks that the thread takes no more of them singly, but claims the rest of their unit. */
+#define HELD 12
+
 static void *hold_a_unit(void *data)
 {
+    void *block[HELD];
+
     (void)data;
-    void *block = get(64);
+    for (unsigned i = 0; i < HELD; i++)
+        block[i] = get(64);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
-    culet_free(block);
+    for (unsigned i = 0; i < HELD; i++)
+        culet_free(block[i]);
     return NULL;
 }
 
