@@ -13,7 +13,15 @@ _Atomic uint64_t culet_nothing;
  * back for it. */
 #define EMPTIED_MOST 64
 
+/* Bytes of resident empty units that a small heap may have before it returns them, granules of the page heap that are
+ * kept then, and bytes that are returned so in all: a program that goes on taking what it has freed has more use for
+ * them. */
+#define TIDY_KEEP ((size_t)48 << 10)
+#define TIDY_GRANULES 8
+#define TIDY_MOST ((size_t)16 << 20)
+
 static struct culet_bin bins[CULET_CLASSES];
+static _Atomic size_t tidied; /* bytes */
 
 /* The heap's owner needs no lock; and lets nobody else in. */
 static bool enter(struct culet_bin *bin)
@@ -481,6 +489,36 @@ size_t culet_bin_idle(unsigned klass, bool since)
     uint32_t units = since ? get(&bin->least) : resident_empties(bin);
 
     return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
+}
+
+static size_t resident_bytes(unsigned klass)
+{
+    return ((size_t)resident_empties(&bins[klass]) * culet_classes[klass].size) << culet_classes[klass].unit_shift;
+}
+
+bool culet_bin_untidy(void)
+{
+    size_t resident = 0;
+
+    if (culet_bell_answered() || atomic_load_explicit(&tidied, memory_order_relaxed) >= TIDY_MOST)
+        return false;
+    /* A heap that has never been large has none of calloc's own slabs. */
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
+        resident += resident_bytes(klass);
+    return resident > TIDY_KEEP;
+}
+
+void culet_bin_tidy(void)
+{
+    size_t returned = 0;
+
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (resident_bytes(klass) >= CULET_GRANULE)
+            returned += culet_bin_purge(klass, SIZE_MAX);
+    culet_lock(&culet_pages_lock);
+    returned += culet_pages_tidy(TIDY_GRANULES);
+    culet_unlock(&culet_pages_lock);
+    atomic_fetch_add_explicit(&tidied, returned, memory_order_relaxed);
 }
 
 #ifdef CULET_TEST

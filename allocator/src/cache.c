@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
+/* Requests by the slow path between two looks at whether a small heap should be tidied. */
+#define REFILLS 64
+
 /* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
  * what a thread that soon ends, or does little, would claim lies in pages of its own. */
 #define SINGLE 8
@@ -72,7 +75,7 @@ static struct culet_cache *create(void)
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
-    cache->visits = 0;
+    cache->visits = cache->refills = 0;
     culet_lock(&culet_registry_lock);
     memset(cache->single, threads ? SINGLE : 0, sizeof cache->single);
     cache->prev = NULL;
@@ -106,6 +109,11 @@ void *culet_cache_refill(unsigned klass)
     struct culet_cache *cache = culet_cache;
     if (cache == &ended)
         return culet_bin_take(klass);
+    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
+        /* What the thread claims next are the holes in units that are in use anyway. */
+        give_up(cache);
+        culet_bin_tidy();
+    }
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);

@@ -179,6 +179,7 @@ struct culet_cache {
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
     bool guest;                             /* shared by threads without a cache of their own */
     uint8_t single[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
+    uint32_t refills;                       /* requests by the slow path */
     uint32_t visits;                        /* to slow paths; a guest's are not counted */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
