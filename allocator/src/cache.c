@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "bell.h"
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
@@ -11,12 +12,15 @@
 #define REFILLS 64
 
 /* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
- * what a thread that soon ends, or does little, would claim lies in pages of its own. */
+ * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
+ * not been large. Of the first threads only: where they come and go all the time a claim is the cheaper way. */
 #define SINGLE 8
+#define SINGLE_THREADS 64
 
 struct culet_lock culet_registry_lock;
 static struct culet_cache *registry; /* [registry lock] all threads' caches */
 static size_t threads;               /* [registry lock] */
+static size_t begun;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
 static bool key_made;
 
@@ -77,7 +81,9 @@ static struct culet_cache *create(void)
     cache->guest = false;
     cache->visits = cache->refills = 0;
     culet_lock(&culet_registry_lock);
-    memset(cache->single, threads ? SINGLE : 0, sizeof cache->single);
+    bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
+    memset(cache->single, single ? SINGLE : 0, sizeof cache->single);
+    begun++;
     cache->prev = NULL;
     cache->next = registry;
     if (registry)
