@@ -11,7 +11,19 @@
 
 _Atomic uint64_t culet_nothing;
 
+/* A small heap's last slab of a tiny class is given up so many times when it is idle, and then kept: the program comes
+ * back for it. */
+#define EMPTIED_MOST 64
+
+/* Bytes of resident empty units that a small heap may have before it returns them, granules of the page heap that are
+ * kept then, and bytes that are returned so in all: a program that goes on taking what it has freed has more use for
+ * them. */
+#define TIDY_KEEP ((size_t)48 << 10)
+#define TIDY_GRANULES 8
+#define TIDY_MOST ((size_t)16 << 20)
+
 static struct culet_bin bins[CULET_CLASSES];
+static _Atomic size_t tidied; /* bytes */
 
 /* The heap's owner needs no lock; and lets nobody else in. */
 static bool enter(struct culet_bin *bin)
@@ -136,16 +148,19 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* One idle slab is kept where the bin has no other with a free block, since the next request needs it: of the tiny
- * classes, which programs use all the time, and of all where the scavenger will see whether it was needed. */
+/* One idle slab is kept where the bin has no other with a free block, since the next request needs it; but only where
+ * the scavenger will see whether it was needed, or where it was often enough. Each of 64 tiny classes would keep up to
+ * 64 KiB, which is much for a small heap. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
     bool last = bin->first == slab && !slab->next;
+    bool tiny = culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES;
 
     if (!idle(slab))
         return;
-    if (last && (culet_bell_answered() || culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES))
+    if (last && (culet_bell_answered() || (tiny && bin->emptied >= EMPTIED_MOST)))
         return;
+    bin->emptied += last;
     destroy(bin, slab);
 }
 
@@ -487,6 +502,36 @@ size_t culet_bin_idle(unsigned klass, bool since)
     uint32_t units = since ? get(&bin->least) : resident_empties(bin);
 
     return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
+}
+
+static size_t resident_bytes(unsigned klass)
+{
+    return ((size_t)resident_empties(&bins[klass]) * culet_classes[klass].size) << culet_classes[klass].unit_shift;
+}
+
+bool culet_bin_untidy(void)
+{
+    size_t resident = 0;
+
+    if (culet_bell_answered() || atomic_load_explicit(&tidied, memory_order_relaxed) >= TIDY_MOST)
+        return false;
+    /* A heap that has never been large has none of calloc's own slabs. */
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
+        resident += resident_bytes(klass);
+    return resident > TIDY_KEEP;
+}
+
+void culet_bin_tidy(void)
+{
+    size_t returned = 0;
+
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (resident_bytes(klass) >= CULET_GRANULE)
+            returned += culet_bin_purge(klass, SIZE_MAX);
+    culet_lock(&culet_pages_lock);
+    returned += culet_pages_tidy(TIDY_GRANULES);
+    culet_unlock(&culet_pages_lock);
+    atomic_fetch_add_explicit(&tidied, returned, memory_order_relaxed);
 }
 
 #ifdef CULET_TEST

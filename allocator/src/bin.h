@@ -38,6 +38,13 @@ void culet_bin_watch(unsigned klass);
  * culet_bin_watch. Takes no lock. */
 size_t culet_bin_idle(unsigned klass, bool since);
 
+/* Whether a heap without a scavenger has so many resident empty units that it should be tidied; never again once that
+ * has returned so much that the program is not small, or not young, any more. Takes no lock. */
+bool culet_bin_untidy(void);
+
+/* Returns the resident empty units of all classes, and most of what the page heap keeps. To be called without any lock. */
+void culet_bin_tidy(void);
+
 #ifdef CULET_TEST
 /* Fills one entry per class. */
 struct culet_bin_figures {

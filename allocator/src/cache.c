@@ -1,14 +1,26 @@
 #include "cache.h"
 
+#include "bell.h"
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
 
 #include <pthread.h>
+#include <string.h>
+
+/* Requests by the slow path between two looks at whether a small heap should be tidied. */
+#define REFILLS 64
+
+/* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
+ * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
+ * not been large. Of the first threads only: where they come and go all the time a claim is the cheaper way. */
+#define SINGLE 8
+#define SINGLE_THREADS 64
 
 struct culet_lock culet_registry_lock;
 static struct culet_cache *registry; /* [registry lock] all threads' caches */
 static size_t threads;               /* [registry lock] */
+static size_t begun;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
 static bool key_made;
 
@@ -95,9 +107,12 @@ static struct culet_cache *create(void)
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
     atomic_store_explicit(&cache->visits, 0, memory_order_relaxed);
-    cache->visited = 0;
+    cache->visited = cache->refills = 0;
     cache->emptying = false;
     culet_lock(&culet_registry_lock);
+    bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
+    memset(cache->single, single ? SINGLE : 0, sizeof cache->single);
+    begun++;
     cache->prev = NULL;
     cache->next = registry;
     if (registry)
@@ -136,11 +151,23 @@ static void *take_parked(struct culet_cache *cache, unsigned klass)
 
 static void *take_from_bin(unsigned klass)
 {
-    /* Where a unit has one or two blocks a claim would only keep them from others. */
-    if (culet_cache == &ended || culet_classes[klass].unit_shift < 2)
+    struct culet_cache *cache = culet_cache;
+    if (cache == &ended)
         return culet_bin_take(klass);
-    culet_bias_visit(culet_cache);
-    return culet_bin_claim(culet_cache, klass);
+    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
+        /* What the thread claims next are the holes in units that are in use anyway. */
+        give_up(cache);
+        culet_bin_tidy();
+    }
+    /* Where a unit has one or two blocks a claim would only keep them from others. */
+    if (culet_classes[klass].unit_shift < 2)
+        return culet_bin_take(klass);
+    if (cache->single[klass]) {
+        cache->single[klass]--;
+        return culet_bin_take(klass);
+    }
+    culet_bias_visit(cache);
+    return culet_bin_claim(cache, klass);
 }
 
 void *culet_cache_refill(unsigned klass)

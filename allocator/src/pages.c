@@ -31,6 +31,7 @@ static uint16_t dirty_of[CULET_SEGMENTS];
 static uint32_t ceiling; /* no segment at or above this index */
 static struct culet_pages_figures figures;
 static size_t refused; /* dirty granules that the kernel would not take back (locked memory) */
+static size_t tidied; /* bytes given back that do not call for a scavenger */
 static size_t least;   /* least number of dirty granules since culet_pages_watch */
 static uint32_t spares; /* segments without a used granule */
 /* No segment below lowest[n] has a free run of n granules, for the lengths that slabs have. */
@@ -373,7 +374,7 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
         culet_bell_ring();
     } else {
         culet_pages_purge(keep() / 2, SIZE_MAX);
-        if (figures.purged_bytes > SCAVENGER_PURGED)
+        if (figures.purged_bytes - tidied > SCAVENGER_PURGED)
             culet_bell_want();
     }
     DEBUG_CHECK();
@@ -456,6 +457,14 @@ size_t culet_pages_purge(size_t target, size_t most)
     return returned;
 }
 
+size_t culet_pages_tidy(size_t keep_granules)
+{
+    size_t returned = culet_pages_purge(keep_granules, SIZE_MAX);
+
+    tidied += returned;
+    return returned;
+}
+
 bool culet_pages_release(void)
 {
     size_t before = figures.segments;
@@ -469,6 +478,7 @@ bool culet_pages_release(void)
 void culet_pages_count(size_t bytes)
 {
     figures.purged_bytes += bytes;
+    tidied += bytes;
     figures.purges += bytes != 0;
 }
 

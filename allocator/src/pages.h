@@ -36,6 +36,9 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size
  * Returns bytes given back. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
+/* The same for a heap that tidies up: does not count as what calls for a scavenger. */
+size_t culet_pages_tidy(size_t keep);
+
 /* Unmaps every segment without a used granule: the kernel refuses a mapping. Returns whether there was one. */
 bool culet_pages_release(void);
 

@@ -164,6 +164,7 @@ struct culet_bin {
     _Atomic uint32_t clean;   /* of these, those that are not resident or cannot be returned, about */
     _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
     uint32_t recents;
+    uint32_t emptied; /* times that the last slab was given up */
     uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 
@@ -197,6 +198,8 @@ struct culet_cache {
     _Atomic uint32_t visits;                /* to slow paths; a guest's are not counted */
     uint32_t visited;                       /* visits when the scavenger last looked [registry lock] */
     bool emptying;                          /* somebody is about to empty its parks [registry lock] */
+    uint32_t refills;                       /* requests by the slow path */
+    uint8_t single[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
     struct culet_park park[CULET_CLASSES];
