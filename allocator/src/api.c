@@ -174,7 +174,7 @@ static enum outcome free_among_others(struct culet_cache *cache, unsigned klass,
     struct culet_unit *unit = &slab->unit[number];
     uint64_t bit = UINT64_C(1) << index, count = culet_park_count(park);
 
-    if (count < c->parks && !cache->guest) {
+    if (count < atomic_load_explicit(&c->parks, memory_order_relaxed) && !cache->guest) {
         if (atomic_fetch_or_explicit(&unit->parked, bit, memory_order_acq_rel) & bit)
             return WAS_FREE;
         culet_park_push(park, count, (uintptr_t)block, unit, index);
@@ -231,7 +231,7 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     struct culet_cache *cache = culet_cache;
     if (CULET_UNLIKELY(!culet_bias_enter_owner(cache)))
         free_shared(klass, slab, spot.unit, spot.number, block, function);
-    else if (culet_park_count(&cache->park[klass]) < c->parks)
+    else if (culet_park_count(&cache->park[klass]) < atomic_load_explicit(&c->parks, memory_order_relaxed))
         park_as_owner(klass, slab, spot.unit, spot.number, block);
     else
         free_unparked(klass, slab, spot.unit, spot.number);

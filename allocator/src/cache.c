@@ -8,8 +8,12 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Requests by the slow path between two looks at whether a small heap should be tidied. */
+/* Requests by the slow path between two looks at whether a small heap should be tidied, and whether parking pays. */
 #define REFILLS 64
+
+/* Requests by the slow path after which a thread has blocks parked from then on, though the heap is small. `ruby -e 1`
+ * makes some 4,400. */
+#define PARK_AFTER 8192
 
 /* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
  * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
@@ -149,16 +153,24 @@ static void *take_parked(struct culet_cache *cache, unsigned klass)
     return block;
 }
 
+static void look_around(struct culet_cache *cache)
+{
+    if (!culet_size_class_parks() && (cache->refills >= PARK_AFTER || culet_bell_large()))
+        culet_size_class_park();
+    if (culet_bin_untidy()) {
+        /* What the thread claims next are the holes in units that are in use anyway. */
+        give_up(cache);
+        culet_bin_tidy();
+    }
+}
+
 static void *take_from_bin(unsigned klass)
 {
     struct culet_cache *cache = culet_cache;
     if (cache == &ended)
         return culet_bin_take(klass);
-    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
-        /* What the thread claims next are the holes in units that are in use anyway. */
-        give_up(cache);
-        culet_bin_tidy();
-    }
+    if (++cache->refills % REFILLS == 0)
+        look_around(cache);
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);

@@ -1,6 +1,6 @@
 #include "size_class.h"
 
-/* What a thread may park of one class. */
+/* What a thread may park of one class, in bytes: as many as CULET_PARK of them up to 1 KiB, none above 8 KiB. */
 #define PARK_BYTES 8192
 
 struct culet_class culet_classes[CULET_CLASSES];
@@ -42,11 +42,6 @@ static uint8_t best_granules(uint32_t size, uint8_t shift)
     return (uint8_t)best;
 }
 
-static uint8_t parks(uint32_t size)
-{
-    return (uint8_t)(size <= PARK_BYTES / CULET_PARK ? CULET_PARK : PARK_BYTES / size);
-}
-
 static uint64_t mask_of(unsigned blocks)
 {
     return blocks >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << blocks) - 1;
@@ -61,13 +56,21 @@ void culet_size_class_setup(void)
         c->unit_shift = unit_shift(c->size);
         c->unit_mask = (uint8_t)((1u << c->unit_shift) - 1);
         c->granules = best_granules(c->size, c->unit_shift);
-        c->parks = parks(c->size);
 
         unsigned fits = (unsigned)(c->granules * CULET_GRANULE / c->size), most = CULET_UNITS << c->unit_shift;
         c->count = (uint16_t)(fits < most ? fits : most);
         c->last = (uint8_t)((c->count - 1u) >> c->unit_shift);
         c->full = mask_of(1u << c->unit_shift);
         c->last_full = mask_of(c->count - ((unsigned)c->last << c->unit_shift));
+    }
+}
+
+void culet_size_class_park(void)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        struct culet_class *c = &culet_classes[klass];
+        unsigned most = PARK_BYTES / c->size;
+        atomic_store_explicit(&c->parks, (uint8_t)(most < CULET_PARK ? most : CULET_PARK), memory_order_relaxed);
     }
 }
 

@@ -96,7 +96,7 @@ struct culet_class {
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
     uint8_t unit_mask;   /* blocks per unit, less one */
-    uint8_t parks;       /* blocks that a thread may park */
+    _Atomic uint8_t parks; /* blocks that a thread may park; none at first */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };

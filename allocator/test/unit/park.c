@@ -68,6 +68,13 @@ static void work(void)
         culet_free(block[i]);
 }
 
+/* Before anything else: threads park from now on, as in a program that has been running for a while. */
+static void begin(void)
+{
+    culet_free(get(1));
+    culet_size_class_park();
+}
+
 static pthread_t start(void *(*run)(void *), void *data)
 {
     pthread_t thread;
@@ -105,19 +112,36 @@ static void last_first(void)
 
 TEST(the_last_block_parked_is_the_first_handed_out_to_the_heaps_owner)
 {
+    begin();
     work();
     last_first();
 }
 
 TEST(the_last_block_parked_is_the_first_handed_out_while_the_heap_is_shared)
 {
-    get(1);
+    begin();
     CHECK(!atomic_load(&culet_bias_owner), "there is an owner already");
     last_first();
 }
 
+TEST(a_program_that_only_starts_up_parks_nothing)
+{
+    for (unsigned i = 0; i < TURN; i++)
+        block[i] = get(BYTES);
+    for (unsigned i = 0; i < TURN; i++)
+        culet_free(block[i]);
+    CHECK_EQUAL(parked_of(BYTES), 0);
+    /* Of large blocks each request is one by the slow path. */
+    for (unsigned i = 0; i < 10000; i++) {
+        culet_free(get(30000));
+        culet_free(get(BYTES));
+    }
+    CHECK_EQUAL(parked_of(BYTES), 1);
+}
+
 TEST(no_more_are_parked_than_the_class_allows)
 {
+    begin();
     work();
     for (size_t bytes = 16; bytes <= CULET_SMALL_MAX; bytes += bytes / 2) {
         const struct culet_class *c = &culet_classes[klass_of(bytes)];
@@ -133,7 +157,7 @@ TEST(no_more_are_parked_than_the_class_allows)
 
 TEST(the_figures_count_a_parked_block_as_held_not_as_used)
 {
-    get(1);
+    begin();
     culet_cache_flush();
     size_t before = used_bytes();
     void *one = get(4000), *other = get(4000);
@@ -179,7 +203,7 @@ static void with_a_thread_that_parks(void (*run)(size_t parked))
 {
     size_t parked = 0;
 
-    get(1);
+    begin();
     pthread_barrier_init(&stage, NULL, 2);
     pthread_t thread = start(park_and_wait, &parked);
     pthread_barrier_wait(&stage);
@@ -236,7 +260,7 @@ TEST(a_forked_child_frees_what_threads_it_does_not_have_had_parked)
 
 TEST(a_forked_child_keeps_what_its_own_thread_has_parked)
 {
-    get(1);
+    begin();
     void *one = get(4000);
     culet_free(one);
     pid_t child = fork();
@@ -260,7 +284,7 @@ static void *park_and_end(void *unused)
 
 TEST(a_thread_that_ends_leaves_nothing_parked)
 {
-    get(1);
+    begin();
     culet_cache_flush();
     size_t before = held_by_all();
     for (unsigned i = 0; i < 10; i++)
@@ -320,7 +344,7 @@ TEST(parks_are_emptied_while_their_threads_use_them)
 {
     pthread_t thread[THREADS];
 
-    culet_free(get(1)); /* before the first fork */
+    begin();
     for (uintptr_t i = 0; i < THREADS; i++)
         thread[i] = start(replace, (void *)i);
     for (unsigned i = 0; i < 300 || atomic_load(&rounds) < 100000; i++) {
