@@ -378,7 +378,7 @@ TEST(an_ended_threads_unit_serves_the_others_when_memory_is_out)
     got = 0;
     while (culet_malloc(64))
         got++;
-    CHECK_EQUAL(got, 64);
+    CHECK(got >= 64, "of what the thread held only %u blocks could be had", got);
     culet_heap_check();
 }
 
