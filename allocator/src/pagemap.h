@@ -78,7 +78,8 @@ static inline struct culet_owner *culet_pagemap_owner(uintptr_t address)
 /* Makes sure that entries for the range exist. False when the kernel refuses the memory for them. */
 bool culet_pagemap_prepare(uintptr_t start, size_t granules);
 
-/* Enters an owner for every granule of a prepared range, which is all of a slab, and the first of others. klass: of a slab, 0 for other blocks. */
+/* Enters an owner for every granule of a prepared range: all of a slab's, the first of another block. klass: of the
+ * slab, 0 for other blocks. */
 void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner, unsigned klass);
 
 /* Puts a gravestone on a range: what was freed there. klass 0 for a block of its own. */

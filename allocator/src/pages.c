@@ -294,9 +294,10 @@ static bool keeps_too_much(void)
     return figures.dirty > keep() && figures.dirty > 2 * refused;
 }
 
-/* More becomes resident, by so many granules. As many of the stock go back: it is to add nothing to a peak. While the heap keeps too much, a quarter as many go back: so a
- * heap that grows does not keep what it cannot use, and one whose runs come and go in all lengths, of which
- * some never fit what the others left, soon has room enough and returns nothing. */
+/* More becomes resident, by so many granules. As many of the stock go back: it is to add nothing to a peak. And while
+ * the heap keeps too much, a quarter as many dirty ones: so a heap that grows does not keep what it cannot use, and one
+ * whose runs come and go in all lengths, of which some never fit what the others left, soon has room enough and returns
+ * nothing. */
 static void exchange(size_t granules)
 {
     static size_t owed, owed_by_stock;
