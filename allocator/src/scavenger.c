@@ -66,7 +66,7 @@ static void return_idle(void)
             culet_bin_purge(klass, idle);
     if ((idle = pages_idle(true))) {
         culet_lock(&culet_pages_lock);
-        size_t dirty = culet_pages_figures().dirty;
+        size_t dirty = culet_pages_figures().dirty + culet_pages_figures().stock;
         culet_unlock(&culet_pages_lock);
         culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
     }

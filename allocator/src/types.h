@@ -134,8 +134,9 @@ struct culet_slab {
 struct culet_large {
     struct culet_owner owner;
     uint32_t segment; /* of a run */
+    uint32_t mapping; /* of a huge block: what was mapped together has the same number (stock.h) */
     size_t bytes;     /* usable: a multiple of the granule, or of the kernel's page */
-    bool ending;     /* a huge block that is freed, but not unmapped yet */
+    bool ending;      /* a huge block that is freed, but not unmapped yet */
     struct culet_large *next; /* huge blocks are listed, so that an interior pointer can be named */
     struct culet_large *prev;
 };
