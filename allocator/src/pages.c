@@ -1,6 +1,7 @@
 #include "pages.h"
 
 #include "bell.h"
+#include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
@@ -520,6 +521,18 @@ bool culet_pages_release(void)
         if (segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
             drop_segment(i);
     return stock || figures.segments < before;
+}
+
+void *culet_pages_descriptor(enum culet_meta kind)
+{
+    void *descriptor = culet_meta_get(kind);
+    if (CULET_LIKELY(descriptor != NULL))
+        return descriptor;
+
+    culet_lock(&culet_pages_lock);
+    bool released = culet_pages_release();
+    culet_unlock(&culet_pages_lock);
+    return released ? culet_meta_get(kind) : NULL;
 }
 
 void culet_pages_count(size_t bytes)
