@@ -13,6 +13,7 @@
 #include "park.h"
 #include "scavenger.h"
 #include "slab.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
         block = NULL;
     }
     culet_scavenger_offer();
+    culet_stack_offer();
     return block ? block : out_of_memory();
 }
 
@@ -464,6 +466,7 @@ int culet_active(void)
  * handlers are registered, before any other library's constructor can register one. */
 __attribute__((constructor)) static void loaded(void)
 {
+    culet_stack_setup();
     dormant();
 }
 #endif

@@ -5,6 +5,7 @@
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
+#include "stack.h"
 #include "stock.h"
 
 #include <string.h>
@@ -18,6 +19,9 @@
  * it takes again what it frees. */
 #define SCAVENGER_SEGMENTS 3
 #define SCAVENGER_PURGED ((size_t)4 << 20)
+
+/* With this many the program is past its first steps, and has taken the stack that it will not use (stack.h). */
+#define STACK_SEGMENTS 2
 
 /* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
 #define EXCHANGE 4
@@ -169,7 +173,9 @@ static bool add_segment(uint32_t *index)
     if (i == ceiling)
         ceiling++;
     spares++;
-    if (++figures.segments > SCAVENGER_SEGMENTS)
+    if (++figures.segments == STACK_SEGMENTS)
+        culet_stack_want();
+    if (figures.segments > SCAVENGER_SEGMENTS)
         culet_bell_want();
     figures.free += CULET_SEGMENT_GRANULES;
     fill(s->dirty, 0, moved >> CULET_GRANULE_SHIFT, true);
