@@ -143,7 +143,7 @@ static void begin_thread(void)
         thread_ends(cache);
 }
 
-/* For a thread that is not the heap's owner, or was not a moment ago. */
+/* The block parked last; NULL when there is none. */
 static void *take_parked(struct culet_cache *cache, unsigned klass)
 {
     struct culet_park *park = &cache->park[klass];

@@ -181,8 +181,8 @@ struct culet_parked {
     uintptr_t place; /* the unit's address, of 48 bits, and above it the number of the bit */
 };
 
-/* The blocks of a class that a thread freed last: its next requests get them, the last one first. [between
- * culet_bias_enter and _leave of its thread] */
+/* The blocks of a class that a thread freed last while others used the heap too (park.h): its next requests get them,
+ * the last one first. [between culet_bias_enter and _leave of its thread] */
 #define CULET_PARK 7
 struct culet_park {
     _Alignas(16) _Atomic uint64_t count; /* looked at by others too */
