@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
+#include "shown.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static size_t threads;               /* [registry lock] */
 static size_t begun;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
 static bool key_made;
+
+CULET_SHOW(threads, culet_shown_threads);
 
 /* The cache that holds nothing, of threads that have not allocated yet... */
 static struct culet_cache none = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};

@@ -10,7 +10,7 @@ extern const struct culet_selfmap culet_selfmap;
 
 /* Other files' own variables (shown.h); of no type here. */
 extern char culet_shown_segments[], culet_shown_ceiling[], culet_shown_huge[], culet_shown_extents[];
-extern char culet_shown_extent_count[], culet_shown_chunks[];
+extern char culet_shown_extent_count[], culet_shown_chunks[], culet_shown_threads[];
 
 /* The linker's: zero-initialised data begins and ends there. */
 extern char __bss_start[] __attribute__((visibility("hidden")));
@@ -38,6 +38,7 @@ __attribute__((used)) const struct culet_selfmap culet_selfmap = {
     .extents = ADDRESS(culet_shown_extents),
     .extent_count = ADDRESS(culet_shown_extent_count),
     .chunks = ADDRESS(culet_shown_chunks),
+    .threads = ADDRESS(culet_shown_threads),
     .root = ADDRESS(culet_pagemap_root),
     .classes = ADDRESS(culet_classes),
     .bss = ADDRESS(__bss_start),

@@ -30,6 +30,7 @@ struct culet_selfmap {
     uint64_t extents;    /* extent[], freed huge blocks that are kept */
     uint64_t extent_count; /* uint32_t; of `extents`, those in use */
     uint64_t chunks;     /* pointer to the chunk of descriptors that was mapped last */
+    uint64_t threads;    /* uint64_t; threads that have a cache */
     uint64_t root;       /* pointer[root_entries], to a leaf of the pagemap or NULL */
     uint64_t classes;    /* class[class_entries]; the first is not used */
     uint64_t bss;        /* the library's zero-initialised data, where these tables are: its start, */

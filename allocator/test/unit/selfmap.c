@@ -171,7 +171,9 @@ TEST(kept_extents_are_found)
 TEST(the_state_and_the_lock_are_seen)
 {
     CHECK_EQUAL(byte(MAP.state), CULET_NEW);
+    CHECK_EQUAL(word(MAP.threads), 0);
     culet_free(culet_malloc(1));
+    CHECK_EQUAL(word(MAP.threads), 1);
     CHECK(byte(MAP.state) == CULET_EARLY || byte(MAP.state) == CULET_AWAKE, "state %u", byte(MAP.state));
     CHECK_EQUAL(half(MAP.pages_lock), 0);
     atomic_store(&culet_pages_lock.state, 1);
