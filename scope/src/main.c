@@ -17,6 +17,7 @@
 
 /* In this order. The first that finds its own heap serves malloc; the last names what no one has named. */
 static const struct culet_walker *const walkers[] = {
+    &culet_culet_walker,
     &culet_glibc_walker,
 };
 #define WALKERS (sizeof walkers / sizeof *walkers)

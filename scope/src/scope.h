@@ -36,6 +36,7 @@ struct culet_walker {
     void (*tell)(struct culet_scope *scope);
 };
 
+extern const struct culet_walker culet_culet_walker;
 extern const struct culet_walker culet_glibc_walker;
 
 /* A pause begins; what was read before is forgotten. */
