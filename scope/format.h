@@ -28,7 +28,8 @@
  *              shared_dirty_bytes, private_clean_bytes, private_dirty_bytes, swap_bytes, use, label
  *   allocator  name, library, level ("blocks" or "pages"), why
  *   arena      id, name, address, system_bytes, used_bytes, free_bytes, top_bytes, trim_bytes, broken, why
- *   region     id, arena (id or null), holds (what: "main", "heap", ...), start, end, mapping (id of the one at its start); regions are disjoint
+ *   region     id, arena (id or null), holds ("main", "heap", "mmapped", "slabs", "run", "large", "metadata", "ruby"),
+ *              start, end, mapping (id of the one at its start); regions are disjoint
  *   malloc     arenas, heaps, used_bytes, free_resident_bytes, free_returned_bytes, mmapped_bytes, mmapped_chunks,
  *              metadata_bytes, tcache_bytes, fastbin_bytes, trim_bytes, pause_seconds (the longest), pauses,
  *              walk_seconds, chunks, used_resident_bytes, metadata_resident_bytes; glibc's too: paused_seconds (all

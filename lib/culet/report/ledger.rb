@@ -96,7 +96,15 @@ module Culet
         snapshot.mappings.each { |mapping| levels[level(mapping)] += residence.rest_bytes(mapping) }
       end
 
-      def level(mapping) = LEVELS.fetch(mapping.use, "other")
+      # Where all of malloc's blocks are known, what lies beside them in the same mapping is not malloc's: the kernel makes
+      # one mapping of neighbours, whoever asked for them.
+      def level(mapping)
+        return "other" if mapping.use == "malloc" && known?
+
+        LEVELS.fetch(mapping.use, "other")
+      end
+
+      def known? = snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
     end
   end
 end

@@ -136,7 +136,7 @@ module Culet
       def unsplit
         return unless worth?(ledger.levels.fetch("malloc_unsplit"))
 
-        verdict("allocator", "#{snapshot.allocator.why || "the blocks of this allocator are not known"}; what another would need, a comparison shows",
+        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are not known" : snapshot.allocator.why.chomp(".")}; what another would need, a comparison shows",
                 "culet compare -- COMMAND")
       end
 
