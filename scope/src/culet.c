@@ -2,6 +2,8 @@
 #include "culet_self.h"
 #include "culet_slab.h"
 #include "gather.h"
+#include "names.h"
+#include "ranges.h"
 #include "sizes.h"
 
 #include "../format.h"
@@ -14,6 +16,9 @@
 
 /* A list in the process is followed no further than this: it may be a ring. */
 #define MOST_LISTED ((size_t)1 << 24)
+
+/* No region is longer than this: the sizes come from the process. */
+#define MOST_BYTES (UINT64_C(1) << 44)
 
 /* Times that the process is let go because it is just changing its page heap. */
 #define MOST_RETRIES 200
@@ -29,6 +34,7 @@ static struct {
     struct culet_selfmap self;
     struct culet_shape *shapes;
     const char *library;
+    struct culet_ranges taken; /* by regions */
     struct item *items; /* of one segment, as all that follows */
     uint64_t *entries;
     uint64_t *addresses;
@@ -90,30 +96,16 @@ static bool culet_recognise(struct culet_scope *scope)
 
 /* ---- regions ---- */
 
-/* What the mappings that from..to lies in are used for, where nobody has said so yet. */
-static void name_range(struct culet_scope *scope, uint64_t from, uint64_t to, const char *use)
-{
-    while (from < to) {
-        struct culet_mapping *mapping = culet_maps_at(&scope->maps, from);
-        if (!mapping)
-            return;
-        if (!mapping->use)
-            culet_mapping_name(mapping, use, NULL);
-        from = mapping->end;
-    }
-}
-
 /* A new region, with the states of its pages; NULL where there is one already: the process has mapped something new
  * there since the last slice. */
 static struct culet_place *add_place(struct culet_scope *scope, const char *kind, uint64_t start, uint64_t end,
                                      bool whole)
 {
-    if (start >= end || end - start > UINT64_C(1) << 46 || (start | end) % 8 ||
-        culet_places_at(&scope->places, start) || culet_places_at(&scope->places, end - 1))
+    if (start >= end || end - start > MOST_BYTES || (start | end) % 8 || !culet_ranges_add(&heap.taken, start, end))
         return NULL;
     struct culet_place *place = culet_place_new(&scope->places, kind, ARENA, start, end, whole);
     culet_scope_states(scope, place, start, end);
-    name_range(scope, start, end, "malloc");
+    culet_names_range(&scope->maps, start, end, "malloc", NULL);
     return place;
 }
 

@@ -1,6 +1,7 @@
 #include "culet_self.h"
 
 #include "../format.h"
+#include "names.h"
 
 #include <string.h>
 
@@ -9,9 +10,7 @@
 
 static bool is_library(const struct culet_mapping *mapping)
 {
-    const char *name = strrchr(mapping->path, '/');
-
-    return name && mapping->inode && strncmp(name + 1, "libculet.so", 11) == 0;
+    return mapping->inode && strncmp(culet_names_base(mapping->path), "libculet.so", 11) == 0;
 }
 
 const struct culet_mapping *culet_self_library(const struct culet_maps *maps)

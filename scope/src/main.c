@@ -17,8 +17,7 @@
 
 /* In this order. The first that finds its own heap serves malloc; the last names what no one has named. */
 static const struct culet_walker *const walkers[] = {
-    &culet_culet_walker,
-    &culet_glibc_walker,
+    &culet_culet_walker, &culet_peers_walker, &culet_glibc_walker, &culet_ruby_walker, &culet_names_walker,
 };
 #define WALKERS (sizeof walkers / sizeof *walkers)
 
@@ -134,8 +133,8 @@ static void read_process(bool found[WALKERS])
     culet_scope_pause(&scope);
     if (small)
         read_maps();
-    for (size_t i = 0; i < WALKERS && scope.readable; i++)
-        found[i] = walkers[i]->recognise(&scope);
+    for (size_t i = 0; i < WALKERS; i++)
+        found[i] = (scope.readable || walkers[i]->unread) && walkers[i]->recognise(&scope);
     culet_scope_resume(&scope);
     for (size_t i = 0; i < WALKERS; i++)
         if (found[i])
