@@ -29,8 +29,10 @@ module Culet
         raise UsageError, "`culet report` takes no command; give it a process number, e.g. `culet report 4242`" if command
 
         words = subjects(words)
-        options[:watch] ? watch(words) : show(words)
-        EXIT_OK
+        return watch(words) if options[:watch]
+
+        deliver(render(all(words)))
+        @failed ? EXIT_FAILED : EXIT_OK
       end
 
       private
@@ -67,7 +69,25 @@ module Culet
         raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
       end
 
-      def show(words) = deliver(render(words.flat_map { |word| steady(word) }))
+      # Of several processes, one that has ended meanwhile does not keep the others from being shown.
+      def all(words)
+        return steady(words.first) if words.size == 1
+
+        errors = []
+        found = words.flat_map do |word|
+          steady(word)
+        rescue UsageError
+          raise
+        rescue Error => e
+          errors << e
+          []
+        end
+        raise errors.first if found.empty?
+
+        errors.each { |error| err.puts("culet: #{error.message}") }
+        @failed = errors.any?
+        found
+      end
 
       # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
       def steady(word)
@@ -77,12 +97,12 @@ module Culet
         until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
           taken.concat(snapshots(word, chunks: 0))
         end
-        taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }
+        [taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }]
       end
 
       def watch(words)
         loop do
-          text = render(words.flat_map { |word| steady(word) })
+          text = render(all(words))
           out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
           deliver(text)
           out.flush
