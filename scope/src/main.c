@@ -224,7 +224,7 @@ static void tell_place(const struct culet_place *place)
         culet_json_raw(&json, "arena", "null");
     else
         culet_json_number(&json, "arena", place->arena);
-    culet_json_text(&json, "kind", place->kind);
+    culet_json_text(&json, "holds", place->kind);
     culet_json_number(&json, "start", place->start);
     culet_json_number(&json, "end", place->end);
     if (mapping)
