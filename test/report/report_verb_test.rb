@@ -149,7 +149,7 @@ class ReportVerbTest < Minitest::Test
     assert_sentence(/--pause-ms takes a whole number from 1 on/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")
     assert_sentence(/there is no file no-such\.snapshot; name a snapshot or a process number/, "report", "no-such.snapshot")
-    assert_sentence(/README\.md is no snapshot; `culet snapshot PID` writes one/, "report", "README.md")
+    assert_sentence(/README\.md is no snapshot; `culet snapshot PID` writes one/, "report", "#{ROOT}/README.md")
   end
 
   def test_help_has_examples

@@ -31,7 +31,7 @@ module Culet
         words = subjects(words)
         return watch(words) if options[:watch]
 
-        deliver(render(all(words)))
+        deliver(render(words, all(words)))
         @failed ? EXIT_FAILED : EXIT_OK
       end
 
@@ -70,17 +70,17 @@ module Culet
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
+      #
+      # @return [Array<Culet::Scope::Snapshot, Culet::Scope::Moment>] all of a series, or one for each word
       def all(words)
         return steady(words.first) if words.size == 1
 
         errors = []
-        found = words.flat_map do |word|
-          steady(word)
-        rescue UsageError
-          raise
+        found = words.filter_map do |word|
+          steady(word).last
         rescue Error => e
           errors << e
-          []
+          nil
         end
         raise errors.first if found.empty?
 
@@ -91,7 +91,7 @@ module Culet
 
       # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
       def steady(word)
-        return snapshots(word) unless Culet::Scope.process?(word)
+        return moments(word) unless Culet::Scope.process?(word)
 
         taken = []
         until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
@@ -102,7 +102,7 @@ module Culet
 
       def watch(words)
         loop do
-          text = render(all(words))
+          text = render(words, all(words))
           out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
           deliver(text)
           out.flush
@@ -110,25 +110,20 @@ module Culet
         end
       end
 
-      def render(snapshots)
-        return JSON.generate(document(snapshots)) if options[:json]
+      def render(words, found)
+        return JSON.generate(document(words, found)) if options[:json]
+        return [table(found.last), "the last of #{found.size} snapshots; --json has all\n"].join("\n") if words.size == 1 && found.size > 1
 
-        together = several_processes?(snapshots)
-        tables = (together ? snapshots : snapshots.last(1)).map { |snapshot| Culet::Report::Table.new(snapshot, color: color?).to_s }
-        tables << Culet::Report::Total.new(snapshots).to_s if together
-        tables << "the last of #{snapshots.size} snapshots; --json has all\n" if !together && snapshots.size > 1
-        tables.join("\n")
+        [*found.map { |one| table(one) }, (Culet::Report::Total.new(found.map(&:snapshot)).to_s if words.size > 1)].compact.join("\n")
       end
 
-      # A series is several reports of one process, which have no sum.
-      def several_processes?(snapshots) = snapshots.size > 1 && snapshots.map(&:pid).uniq.size == snapshots.size
+      def table(moment) = Culet::Report::Table.new(moment.snapshot, color: color?).to_s
 
-      def document(snapshots)
-        documents = snapshots.map { |snapshot| Culet::Report::Document.new(snapshot).to_h }
-        return documents.first if documents.size == 1
-        return { "snapshots" => documents } unless several_processes?(snapshots)
+      def document(words, found)
+        documents = found.map { |moment| Culet::Report::Document.new(moment.snapshot).to_h }
+        return { "processes" => documents, **Culet::Report::Total.new(found.map(&:snapshot)).to_h } if words.size > 1
 
-        { "processes" => documents, **Culet::Report::Total.new(snapshots).to_h }
+        documents.size == 1 ? documents.first : { "snapshots" => documents }
       end
     end
   end

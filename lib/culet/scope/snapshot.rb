@@ -56,6 +56,11 @@ module Culet
     # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
                           :ruby_pages, :problems, keyword_init: true) do
+      # So that it can stand where a Moment can.
+      #
+      # @return [Snapshot] itself
+      def snapshot = self
+
       # @return [Integer]
       def pid = process.pid
 
