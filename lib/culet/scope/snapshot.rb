@@ -43,7 +43,8 @@ module Culet
 
     # Ruby's object heap.
     class RubyPart < Part
-      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes
+      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
+              :transient_bytes, :transient_resident_bytes
       texts :version, :why
 
       # @return [Array<Hash>] slot_bytes, pages, live, free
