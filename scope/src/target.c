@@ -5,7 +5,6 @@
 #include "complain.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -15,8 +14,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -404,25 +401,6 @@ void culet_target_resume(struct culet_target *target)
 {
     if (target->mode == CULET_SLICED)
         culet_target_release(target);
-}
-
-bool culet_target_pointer(const struct culet_target *target, size_t index, uint64_t *pointer)
-{
-    if (index >= target->count || !target->threads[index].paused)
-        return false;
-#ifdef __x86_64__
-    struct user_regs_struct registers;
-    struct iovec into = {.iov_base = &registers, .iov_len = sizeof registers};
-    if (ptrace(PTRACE_GETREGSET, target->threads[index].tid, (void *)NT_PRSTATUS, &into) != 0)
-        return false;
-    *pointer = registers.fs_base;
-    return true;
-#elif defined __aarch64__
-    struct iovec into = {.iov_base = pointer, .iov_len = sizeof *pointer};
-    return ptrace(PTRACE_GETREGSET, target->threads[index].tid, (void *)NT_ARM_TLS, &into) == 0;
-#else
-#error "which register holds the thread pointer?"
-#endif
 }
 
 bool culet_target_where(const struct culet_target *target, uint64_t *instruction, long *call)
