@@ -85,10 +85,10 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 static bool recognise(struct culet_scope *scope)
 {
-    if (!culet_glibc_find(scope, &glibc))
+    /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
+    if (scope->served || !culet_glibc_find(scope, &glibc))
         return false;
-    if (!scope->served)
-        scope->served = "glibc";
+    scope->served = "glibc";
     return true;
 }
 

@@ -15,10 +15,7 @@
 #include "../format.h"
 #include "glibc_cached.h"
 #include "scope.h"
-
-/* Sizes are counted exactly up to here, beyond by eighths of powers of two. */
-#define CULET_GLIBC_EXACT 1024u /* times 16 bytes */
-#define CULET_GLIBC_EIGHTHS 320u
+#include "sizes.h"
 
 /* Flags in a chunk's size. */
 #define CULET_GLIBC_PREV_INUSE UINT64_C(1)
@@ -26,11 +23,6 @@
 #define CULET_GLIBC_NON_MAIN UINT64_C(4)
 #define CULET_GLIBC_FLAGS UINT64_C(7)
 #define CULET_GLIBC_LEAST 32u /* bytes of the smallest chunk */
-
-struct culet_glibc_sizes {
-    uint64_t count[2][CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS]; /* used, free */
-    uint64_t bytes[2][CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS];
-};
 
 /* Bytes. */
 struct culet_glibc_sum {
@@ -68,7 +60,7 @@ struct culet_glibc {
     size_t arena_count, arena_room;
     struct culet_glibc_cached cached;
     bool walking; /* something has been read that must fit what will be */
-    struct culet_glibc_sizes sizes;
+    struct culet_sizes sizes;
     uint64_t n_mmaps, mmapped_bytes;             /* as mp_ tells */
     uint64_t found_mmaps, found_mmapped_bytes;   /* as found */
     uint64_t walk_ns;
@@ -139,10 +131,6 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 /* Marks the arena broken, for the reason that printf's arguments tell; the first one stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
-
-/* Bucket of a chunk of `bytes`, and the smallest size in a bucket. */
-unsigned culet_glibc_bucket(uint64_t bytes);
-uint64_t culet_glibc_bucket_bytes(unsigned bucket);
 
 /* ---- glibc_tell.c ---- */
 

@@ -128,7 +128,6 @@ static void correct(struct culet_scope *scope, struct culet_glibc *heap, const s
     uint64_t bytes = (uint64_t)note->units * 16;
     struct culet_glibc_sum *sum = &heap->arenas[note->arena].sum;
     struct culet_place *place = culet_places_at(&scope->places, note->chunk);
-    unsigned bucket = culet_glibc_bucket(bytes);
 
     if (!place)
         return;
@@ -138,10 +137,8 @@ static void correct(struct culet_scope *scope, struct culet_glibc *heap, const s
         sum->tcache += bytes;
     else
         sum->fastbin += bytes;
-    heap->sizes.count[0][bucket]--;
-    heap->sizes.bytes[0][bucket] -= bytes;
-    heap->sizes.count[1][bucket]++;
-    heap->sizes.bytes[1][bucket] += bytes;
+    culet_sizes_used(&heap->sizes, bytes, (uint64_t)-1);
+    culet_sizes_free(&heap->sizes, bytes, 1);
 }
 
 /* The index of the first note at or behind an address. */

@@ -38,7 +38,7 @@ struct state {
     uint64_t log_chunks, log_noted;
     uint16_t page_used;
     struct culet_glibc_sum sum;
-    struct culet_glibc_sizes sizes;
+    struct culet_sizes sizes;
 };
 
 struct walk {
@@ -62,33 +62,6 @@ struct walk {
 #define MOST_CACHED (UINT64_C(4) << 20)
 
 enum outcome { DONE, DUE, FAULT };
-
-unsigned culet_glibc_bucket(uint64_t bytes)
-{
-    uint64_t units = bytes / 16;
-
-    if (units < CULET_GLIBC_EXACT)
-        return (unsigned)units;
-    unsigned shift = 63 - (unsigned)__builtin_clzll(units);
-    unsigned bucket = CULET_GLIBC_EXACT + (shift - 10) * 8 + (unsigned)(units >> (shift - 3) & 7);
-    return bucket < CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS ? bucket : CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS - 1;
-}
-
-uint64_t culet_glibc_bucket_bytes(unsigned bucket)
-{
-    if (bucket < CULET_GLIBC_EXACT)
-        return 16 * (uint64_t)bucket;
-    bucket -= CULET_GLIBC_EXACT;
-    return (UINT64_C(8) + bucket % 8) << (bucket / 8 + 7) << 4;
-}
-
-static void count_size(struct culet_glibc_sizes *sizes, uint64_t bytes, unsigned state)
-{
-    unsigned bucket = culet_glibc_bucket(bytes);
-
-    sizes->count[state][bucket]++;
-    sizes->bytes[state][bucket] += bytes;
-}
 
 static enum outcome fault(struct walk *walk, uint64_t at, const char *why)
 {
@@ -432,7 +405,7 @@ static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
     if (may_be_tcache(bytes, link))
         culet_glibc_note_tcache(walk->scope, walk->heap, now->at, bytes);
     now->sum.used += bytes;
-    count_size(&now->sizes, bytes, 0);
+    culet_sizes_used(&now->sizes, bytes, 1);
     log_chunk(walk, bytes, CULET_CHUNK_USED);
     now->at += bytes;
 }
@@ -444,7 +417,7 @@ static void add_free(struct walk *walk, uint64_t bytes)
     flush_used(walk);
     begin_free(walk);
     now->sum.free += bytes;
-    count_size(&now->sizes, bytes, 1);
+    culet_sizes_free(&now->sizes, bytes, 1);
     log_chunk(walk, bytes, CULET_CHUNK_FREE);
     now->at += bytes;
     now->used_from = now->at;
@@ -538,10 +511,10 @@ static bool walk_on(struct walk *walk)
     }
 }
 
-static void add_sizes(struct culet_glibc_sizes *to, const struct culet_glibc_sizes *from)
+static void add_sizes(struct culet_sizes *to, const struct culet_sizes *from)
 {
-    uint64_t *sum = &to->count[0][0];
-    const uint64_t *one = &from->count[0][0];
+    uint64_t *sum = &to->bucket[0].used_count;
+    const uint64_t *one = &from->bucket[0].used_count;
 
     for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
         sum[i] += one[i];
