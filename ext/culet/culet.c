@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent.h"
 #include "owner.h"
 #include "reader.h"
 #include "stats.h"
@@ -136,4 +137,5 @@ Init_culet(void)
   rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
+  culet_init_agent(culet);
 }

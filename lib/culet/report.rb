@@ -2,6 +2,8 @@
 
 require_relative "report/residence"
 require_relative "report/ledger"
+require_relative "report/holdings"
+require_relative "report/inside"
 require_relative "report/verdicts"
 require_relative "report/document"
 require_relative "report/table"
@@ -15,6 +17,7 @@ module Culet
   #
   #   Residence   which resident bytes lie in malloc's and Ruby's regions
   #   Ledger      the levels that add up to what is resident
+  #   Holdings    which of Ruby's objects hold what malloc gave, where the process told; Inside: for a terminal
   #   Verdicts    what follows from them, in words, with what is worth trying
   #   Document    all of it as one JSON object
   #   Total       several processes together

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "ledger"
+require_relative "holdings"
 require_relative "verdicts"
 
 module Culet
@@ -21,11 +22,17 @@ module Culet
           "other_mappings" => @ledger.others.map { |name, bytes, count| { "name" => name, "rss_bytes" => bytes, "mappings" => count } },
           "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h, "arenas" => @snapshot.arenas.map(&:to_h),
           "ruby" => @snapshot.ruby&.to_h, "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
-          "problems" => @snapshot.problems
+          "problems" => @snapshot.problems, **inside
         }
       end
 
       private
+
+      # What the process told of itself; nothing where it was not asked.
+      def inside
+        { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h, "gc" => @snapshot.gc, "vm" => @snapshot.vm,
+          "allocator_statistics" => @snapshot.allocator_statistics }.compact
+      end
 
       def allocator = @snapshot.allocator
 

@@ -3,6 +3,7 @@
 require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "ledger"
+require_relative "inside"
 require_relative "verdicts"
 require_relative "words"
 
@@ -31,7 +32,7 @@ module Culet
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
       def to_s
-        text = "#{[heading, levels, others, slots, verdicts, problems].compact.join("\n\n")}\n"
+        text = "#{[heading, levels, others, slots, inside.to_s, verdicts, problems].compact.join("\n\n")}\n"
         @unicode ? text : text.tr("–…", "-.")
       end
 
@@ -66,14 +67,24 @@ module Culet
         count.zero? ? "" : ", #{Figures.counted(count, "large block")} beside #{snapshot.malloc.arenas == 1 ? "it" : "them"}"
       end
 
-      def levels
+      def inside = @inside ||= Inside.new(ledger, unicode: @unicode)
+
+      # A level, and below it, where the process told so, who holds it.
+      def rows
         shown = ledger.levels.reject { |_, bytes| bytes.zero? }
-        names = shown.keys.map { |name| Ledger::TITLES.fetch(name) }
-        sums = shown.values.map { |bytes| mega(bytes) }
-        shares = shown.keys.map { |name| format("%.1f %%", 100 * ledger.share(name)) }
+        shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
+      end
+
+      def percent(bytes) = format("%.1f %%", ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes))
+
+      def levels
+        shown = rows
+        names = shown.map(&:first)
+        sums = shown.map { |_, bytes| mega(bytes) }
+        shares = shown.map { |_, bytes| percent(bytes) }
         Grid.render([["level", [*names, "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
                      ["share", [*shares, ledger.rss_bytes.zero? ? "-" : "100.0 %"], false],
-                     ["", [*shown.values.map { |bytes| bar(bytes) }, ""], true]], unicode: @unicode)
+                     ["", [*shown.map { |_, bytes| bar(bytes) }, ""], true]], unicode: @unicode)
       end
 
       BAR_COLUMNS = 30

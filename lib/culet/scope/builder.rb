@@ -8,7 +8,7 @@ module Culet
   module Scope
     # Makes a Snapshot of a stream.
     class Builder
-      SINGLE = { "process" => ProcessPart, "allocator" => AllocatorPart, "malloc" => MallocPart, "ruby" => RubyPart }.freeze
+      SINGLE = { "process" => ProcessPart, "allocator" => AllocatorPart, "malloc" => MallocPart, "ruby" => RubyPart, "objects" => ObjectsPart }.freeze
       MANY = { "mapping" => [:mappings, Mapping], "region" => [:regions, Region], "arena" => [:arenas, ArenaPart] }.freeze
       private_constant :SINGLE, :MANY
 
@@ -67,7 +67,7 @@ module Culet
 
       def plain(kind, fields)
         case kind
-        when "sizes", "freeruns" then @snapshot[kind] = fields.except("kind")
+        when "sizes", "freeruns", "gc", "vm", "allocator_statistics" then @snapshot[kind] = fields.except("kind")
         when "thread" then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end

@@ -4,6 +4,7 @@ require_relative "part"
 require_relative "mapping"
 require_relative "region"
 require_relative "ruby_page"
+require_relative "objects"
 
 module Culet
   module Scope
@@ -55,8 +56,9 @@ module Culet
     #
     # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas: Arrays
     # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
+    # Where the process was asked itself: objects: a Part; gc, vm, allocator_statistics: Hashes.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
-                          :ruby_pages, :problems, keyword_init: true) do
+                          :ruby_pages, :problems, :objects, :gc, :vm, :allocator_statistics, keyword_init: true) do
       # So that it can stand where a Moment can.
       #
       # @return [Snapshot] itself
