@@ -26,7 +26,8 @@ module Culet
       # @param wait_seconds [Float] how long its main thread may take until it begins
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, data: true, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
-        @pid = Processes::Live.find(pid).pid
+        @process = Processes::Live.find(pid)
+        @pid = @process.pid
         @question = "culet-agent 1 data=#{data ? 1 : 0} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
         @patience = limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
       end
@@ -34,6 +35,7 @@ module Culet
       # @return [Supplement]
       # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
       def call
+        check_running
         @deadline = now + @patience
         socket = connect or raise Error, absence
         begin
@@ -42,11 +44,22 @@ module Culet
         ensure
           socket.close
         end
+      rescue Errno::EACCES, Errno::EPERM
+        raise Error, "process #{@pid} belongs to another user; ask as that user or as root"
+      rescue Errno::ENOENT, Errno::ESRCH
+        raise Error, "process #{@pid} has ended"
       rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
         raise Error, "process #{@pid} ended before it answered"
       end
 
       private
+
+      # The kernel connects to it even so, and nobody would answer.
+      def check_running
+        return unless @process.status_fields["State"].to_s.match?(/\A[Tt]/)
+
+        raise Error, "process #{@pid} is stopped; let it run on first: kill -CONT #{@pid}"
+      end
 
       def milliseconds(seconds) = (seconds * 1000).round
 
@@ -68,7 +81,7 @@ module Culet
       def names = spaces.flat_map { |space| Array.new(NAMES) { |index| "culet-agent/#{inner_pid}/#{space}#{"/#{index}" if index.positive?}" } }
 
       # Its number where it lives: that of the innermost of its PID namespaces.
-      def inner_pid = @inner_pid ||= File.read("/proc/#{@pid}/status")[/^NSpid:.*\s(\d+)$/, 1] || @pid
+      def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
 
       # The namespace's inode; 0 where the process could not tell it either.
       def spaces = [File.stat("/proc/#{@pid}/ns/pid").ino, 0]
@@ -119,7 +132,7 @@ module Culet
       end
 
       def receive(socket, bytes)
-        socket.wait_readable(rest) or raise Error, "process #{@pid} does not answer: it may be stopped (SIGCONT lets it run on); ask again"
+        socket.wait_readable(rest) or raise Error, "process #{@pid} does not answer; ask again"
         socket.readpartial(bytes)
       end
 

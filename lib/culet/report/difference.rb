@@ -66,12 +66,20 @@ module Culet
         end
       end
 
+      # What both processes told of themselves; empty where one of them did not.
+      #
+      # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed most first
+      def holdings = by_type(&:malloc_bytes)
+
+      # @return [Array<Entry>] counts instead of bytes, likewise
+      def counts = by_type(&:count)
+
       # @return [Hash{String => Object}] all of it, for JSON
       def to_h
         { "before" => side(before), "after" => side(after), "seconds" => seconds, "rss" => total.to_h.except("name"),
           "levels" => levels.to_h { |entry| [entry.name, entry.to_h.except("name")] },
           "arenas" => arenas.zip(arenas_used).map { |system, used| arena(system, used) },
-          "mappings" => mappings.map(&:to_h), "slots" => slots }
+          "mappings" => mappings.map(&:to_h), "slots" => slots, "objects" => objects }
       end
 
       private
@@ -88,6 +96,21 @@ module Culet
           one, other = sides.map { |side| side[key] }
           Entry.new(name: (other || one).name, before_bytes: one && yield(one), after_bytes: other && yield(other))
         end
+      end
+
+      # Type => the bytes its objects hold and how many there are, for JSON.
+      def objects
+        numbers = counts.to_h { |entry| [entry.name, entry] }
+        holdings.to_h { |entry| [entry.name, { "malloc" => entry.to_h.except("name"), "count" => count(numbers.fetch(entry.name)) }] }
+      end
+
+      def count(entry) = { "before" => entry.before_bytes.to_i, "after" => entry.after_bytes.to_i, "grown" => entry.grown_bytes }
+
+      def by_type
+        sides = [before, after].map(&:objects)
+        return [] unless sides.all? { |side| side&.counted? }
+
+        by_name(sides.map { |side| side.types.to_h { |type| [type.name, yield(type)] } }).sort_by { |entry| [-entry.grown_bytes.abs, entry.name] }
       end
 
       def by_name(sides)

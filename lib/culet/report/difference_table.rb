@@ -3,6 +3,7 @@
 require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "difference"
+require_relative "holdings"
 require_relative "words"
 
 module Culet
@@ -28,7 +29,7 @@ module Culet
 
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s = "#{[heading, levels, arenas, slots, mappings].compact.join("\n\n")}\n"
+      def to_s = "#{[heading, levels, objects, arenas, slots, mappings].compact.join("\n\n")}\n"
 
       private
 
@@ -51,6 +52,19 @@ module Culet
       def levels
         shown = difference.levels.reject { |entry| entry.before_bytes.zero? && entry.after_bytes.zero? }
         table("level", [*shown.map { |entry| [Ledger::TITLES.fetch(entry.name), entry] }, ["resident", difference.total]])
+      end
+
+      # Types whose number or bytes changed, with both.
+      def objects
+        numbers = difference.counts.to_h { |entry| [entry.name, entry] }
+        changed = difference.holdings.select { |entry| entry.grown_bytes.nonzero? || numbers.fetch(entry.name).grown_bytes.nonzero? }.first(MOST)
+        return if changed.empty?
+
+        counts = changed.map { |entry| numbers.fetch(entry.name) }
+        Grid.render([["held by Ruby's objects", changed.map { |entry| Words.plain(Holdings::TITLES.fetch(entry.name, entry.name)) }, true],
+                     ["before MB", changed.map { |one| mega(one.before_bytes) }, false], ["after MB", changed.map { |one| mega(one.after_bytes) }, false],
+                     ["grew by", changed.map { |one| change(one) }, false],
+                     ["more of them", counts.map { |one| Figures.grouped(one.grown_bytes) }, false]], unicode: @unicode)
       end
 
       def arenas

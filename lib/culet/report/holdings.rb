@@ -50,6 +50,9 @@ module Culet
       # @return [Integer] the level less that; may be negative
       def rest_bytes = @ledger.levels.fetch(level) - ruby_bytes
 
+      # @return [String] what to call that
+      def rest_title = level == "malloc_used" ? "C code alone knows" : "C code alone, or free"
+
       # @return [Hash{String => Object}] for JSON; ruby_bytes and rest_bytes add up to the level
       def to_h
         { "level" => level, "level_bytes" => @ledger.levels.fetch(level), "ruby_bytes" => ruby_bytes,

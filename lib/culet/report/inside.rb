@@ -32,7 +32,7 @@ module Culet
         shown, small = holdings.entries.partition { |entry| entry.bytes >= SMALL_SHARE * [holdings.ruby_bytes, 1].max }
         rows = shown.map { |entry| ["  #{Words.plain(entry.title)}", entry.bytes] }
         rows << ["  other Ruby objects", small.sum(&:bytes)] if small.any?
-        rows << ["  C code alone knows", holdings.rest_bytes]
+        rows << ["  #{holdings.rest_title}", holdings.rest_bytes]
       end
 
       # Types that hold less of what all hold are shown together.
