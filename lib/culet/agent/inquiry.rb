@@ -40,7 +40,7 @@ module Culet
         socket = connect or raise Error, absence
         begin
           socket.write(@question)
-          Supplement.new(answer(socket))
+          whole(Supplement.new(answer(socket)))
         ensure
           socket.close
         end
@@ -109,13 +109,17 @@ module Culet
       def answer(socket)
         word, text = line(socket).split(" ", 2)
         case word
-        when "ok" then body(socket, Integer(text, 10))
+        when "ok" then body(socket, Integer(text.to_s, 10))
         when "error" then raise Error, "process #{@pid} does not tell: #{text}"
-        else raise Error, "process #{@pid} answers in a way that this version of culet does not know"
+        else raise Error, strange
         end
       rescue ArgumentError
-        raise Error, "process #{@pid} answers in a way that this version of culet does not know"
+        raise Error, strange
       end
+
+      def strange = "process #{@pid} answers in a way that this version of culet does not know; ask with the version that it carries"
+
+      def whole(supplement) = supplement.fact("objects") ? supplement : raise(Error, strange)
 
       def line(socket)
         text = +""
