@@ -9,6 +9,7 @@ require_relative "scope/builder"
 require_relative "scope/snapshot_file"
 require_relative "scope/series"
 require_relative "scope/reader"
+require_relative "scope/own_reader"
 require_relative "scope/recorder"
 
 module Culet
@@ -16,7 +17,8 @@ module Culet
   # stream for one process; scope/format.h says what is in it.
   #
   #   Tool          where the program is
-  #   Reader        runs it on a process, passes on what it says; Recorder does so again and again
+  #   Reader        runs it on a process, passes on what it says; Recorder does so again and again;
+  #                 OwnReader runs it on this process
   #   Stream        the bytes: header, records, checksum
   #   Builder       makes of a stream's records a Snapshot
   #   Snapshot      one process at one moment, with its parts: mappings, regions, arenas, Ruby's pages

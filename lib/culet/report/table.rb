@@ -41,7 +41,8 @@ module Culet
 
       def process = snapshot.process
 
-      def mega(bytes) = format("%.1f", bytes / 1e6)
+      # Small processes get a digit more; all figures of one table have the same.
+      def mega(bytes) = format(process.rss_bytes < 10e6 ? "%.2f" : "%.1f", bytes / 1e6)
 
       def heading
         title = "#{Words.plain(process.name)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
@@ -83,8 +84,8 @@ module Culet
         first, *rest = ledger.others.each_slice(OTHERS).to_a
         return unless first
 
-        names = first.map { |name, bytes, count| "#{Words.plain(name)}#{" (#{count} mappings)" if count > 1} #{mega(bytes)} MB" }
-        names << "and more, #{mega(rest.flatten(1).sum { |one| one[1] })} MB" if rest.any?
+        names = first.map { |name, bytes, count| "#{Words.plain(name)}#{" (#{count} mappings)" if count > 1} #{Figures.bytes(bytes)}" }
+        names << "and more, #{Figures.bytes(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
         Words.wrap("other mappings: #{names.join(", ")}", indent: 2)
       end
 

@@ -78,7 +78,14 @@ module Culet
 
       def advice
         found = [stale, arenas || free_memory, free_slots, used, unsplit].compact
-        found.empty? ? [verdict("advice", "no setting would make this process much smaller: what it holds is in use")] : found
+        found.empty? ? [verdict("advice", nothing)] : found
+      end
+
+      def nothing
+        return "it is too small for any setting to matter" if ledger.rss_bytes < 2 * WORTH_BYTES
+        return "what malloc keeps for itself is not known here, so there is nothing to advise" unless malloc && snapshot.allocator.blocks?
+
+        "no setting would make it much smaller: what it holds is in use"
       end
 
       # A walk beside a running program counts what moves meanwhile twice or not at all.

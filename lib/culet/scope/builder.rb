@@ -29,6 +29,7 @@ module Culet
 
         [@snapshot.mappings, @snapshot.regions].each { |parts| parts.sort_by!(&:start) }
         check_apart
+        [*@snapshot.mappings, *@snapshot.regions].each { |part| part.check(@snapshot.process.page_bytes) }
         @snapshot
       rescue Malformed, JSON::ParserError => e
         raise Error, "#{@name} is damaged: #{e.is_a?(Malformed) ? e.message : "a record in it is no JSON"}"

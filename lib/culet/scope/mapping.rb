@@ -31,23 +31,27 @@ module Culet
       def bytes = self.end - start
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, their bits
-      # @raise [Malformed] when they reach beyond its end
-      def page_runs = @page_runs ||= Varints.all(pages_payload).each_slice(2).to_a
+      # @raise [Malformed] when that is not what its bytes say
+      def page_runs = @page_runs ||= Part.runs(pages_payload)
 
       # Yields what of it is in memory, in address order.
       #
       # @param page_bytes [Integer]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
-      # @raise [Malformed] when the pages told do not cover it
       def each_resident(page_bytes)
         at = start
         page_runs.each do |count, bits|
           past = at + (count * page_bytes)
-          yield at, past if bits && bits & (PRESENT | ZERO) == PRESENT
+          yield at, past if bits & (PRESENT | ZERO) == PRESENT
           at = past
         end
-        raise Malformed, "mapping #{id} has pages beyond its end" if at > self.end
+      end
+
+      # @param page_bytes [Integer]
+      # @raise [Malformed] when its pages go beyond its end
+      def check(page_bytes)
+        raise Malformed, "mapping #{id} has pages beyond its end" if page_runs.sum(&:first) * page_bytes > bytes
       end
     end
   end

@@ -10,6 +10,16 @@ module Culet
     # A subclass names its keys with `numbers`, `texts` and `truths`; each becomes a method.
     class Part
       class << self
+        # @param bytes [String] what numbers there are, two for each run
+        # @return [Array<Array(Integer, Integer)>]
+        # @raise [Malformed] when there is half a run
+        def runs(bytes)
+          numbers = Varints.all(bytes)
+          raise Malformed, "there is half a run in it" if numbers.size.odd?
+
+          numbers.each_slice(2).to_a
+        end
+
         # @param names [Array<Symbol>] keys that hold a whole number, not negative
         def numbers(*names) = keys(names, "a whole number") { |value| value.is_a?(Integer) && !value.negative? }
 

@@ -13,7 +13,9 @@ module Culet
       # How the process is treated meanwhile: paused for slices, paused once, or not at all.
       MODES = { sliced: [], stopped: ["--stop"], live: ["--live"] }.freeze
       PREFIX = "culet-scope: "
-      private_constant :PREFIX
+      # A preloaded allocator or its settings are for the user's programs.
+      ENVIRONMENT = %w[LD_PRELOAD MALLOC_ARENA_MAX GLIBC_TUNABLES].to_h { |name| [name, nil] }.freeze
+      private_constant :PREFIX, :ENVIRONMENT
 
       # @return [Integer] the process it reads
       attr_reader :pid
@@ -46,7 +48,8 @@ module Culet
             status = run(out, err)
             out.rewind
             err.rewind
-            raise Error, failure(status, err.read) unless status.success?
+            text = err.read.force_encoding(Encoding::UTF_8).scrub
+            raise Error, failure(status, text) if status ? !status.success? : text.start_with?(PREFIX)
 
             out.read
           end
@@ -56,28 +59,41 @@ module Culet
       private
 
       def with_file
-        file = Tempfile.create("culet-scope", binmode: true)
-        File.unlink(file.path)
+        file = nameless_file
         yield file
-      rescue Errno::ENOSPC, Errno::EACCES, Errno::EROFS => e
-        raise Error, "cannot write in #{Dir.tmpdir} (#{e.message.sub(/ @ .*/, "").downcase}); name another folder in TMPDIR"
       ensure
         file&.close
       end
 
+      def nameless_file
+        Tempfile.create("culet-scope", binmode: true).tap { |file| File.unlink(file.path) }
+      rescue SystemCallError, ArgumentError => e
+        raise Error, "cannot make a temporary file (#{e.message.sub(/ @ .*/, "").downcase}); name a folder that may be written to in TMPDIR"
+      end
+
       # However we are left, the program does not outlive us; and the process it held runs on when it ends.
       def run(out, err)
-        child = ::Process.spawn(ENVIRONMENT, Tool.path, *@options, @pid.to_s, in: File::NULL, out: out, err: err)
-        status = ::Process.wait2(child).last
+        child = start(out: out, err: err)
+        status = status_of(child)
         child = nil
         status
       ensure
         end_program(child) if child
       end
 
-      # A preloaded allocator or its settings are for the user's programs; this one is to take no memory of theirs.
-      ENVIRONMENT = %w[LD_PRELOAD MALLOC_ARENA_MAX GLIBC_TUNABLES].to_h { |name| [name, nil] }.freeze
-      private_constant :ENVIRONMENT
+      # @return [Integer] the program's process number
+      def start(**redirections) = spawn(*command, in: File::NULL, **redirections)
+
+      def spawn(*words, **redirections)
+        ::Process.spawn(ENVIRONMENT, *words, **redirections)
+      rescue SystemCallError => e
+        raise Error, "cannot start #{words.first}: #{e.message.sub(/ - .*/, "").downcase}"
+      end
+
+      # @return [Process::Status, nil] how it ended; nil where that cannot be known
+      def status_of(child) = ::Process.wait2(child).last
+
+      def command = [Tool.path, *@options, @pid.to_s]
 
       def end_program(child)
         ::Process.kill(:TERM, child)
@@ -87,7 +103,7 @@ module Culet
       end
 
       def failure(status, text)
-        sentence = text.force_encoding(Encoding::UTF_8).scrub.lines.map(&:strip).reject(&:empty?).last
+        sentence = text.lines.map(&:strip).reject(&:empty?).last
         return sentence.delete_prefix(PREFIX) if sentence&.start_with?(PREFIX)
         return "culet-scope was ended by SIG#{Signal.signame(status.termsig)} while it read process #{@pid}; the process runs on" if status.signaled?
 

@@ -16,7 +16,7 @@ module Culet
       OVERHEAD = 3
 
       numbers :id, :start, :end
-      texts :kind
+      texts :holds
 
       # @return [String] the bytes of its F record behind the number
       attr_accessor :fill_payload
@@ -41,10 +41,18 @@ module Culet
       def mapping = @fields["mapping"]
 
       # @return [Boolean] whether it is Ruby's own and not malloc's
-      def ruby? = kind == RUBY
+      def ruby? = holds == RUBY
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
-      def fill_runs = @fill_runs ||= Varints.all(fill_payload).each_slice(2).to_a
+      def fill_runs = @fill_runs ||= Part.runs(fill_payload)
+
+      # @param page_bytes [Integer]
+      # @raise [Malformed] when its pages go beyond its end, or have more in use than there is
+      def check(page_bytes)
+        pages = ((self.end - 1) / page_bytes) - (start / page_bytes) + 1
+        raise Malformed, "region #{id} has pages beyond its end" if fill_runs.sum(&:first) > pages
+        raise Malformed, "region #{id} has a page with more in use than it holds" if fill_runs.any? { |_, used| used > page_bytes }
+      end
 
       # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes, state
       def chunks

@@ -11,6 +11,11 @@ module Culet
     class ProcessPart < Part
       numbers :pid, :page_bytes, :rss_bytes, :pss_bytes, :shared_bytes, :private_dirty_bytes, :swap_bytes
       texts :name, :program, :mode
+
+      def initialize(fields)
+        super
+        raise Malformed, "process has page_bytes that are none" unless page_bytes.positive?
+      end
     end
 
     # Which malloc serves it, and how far its blocks are known.

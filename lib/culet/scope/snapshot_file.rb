@@ -90,6 +90,7 @@ module Culet
 
         [stream, zlib.total_in]
       ensure
+        zlib&.reset # closing an unfinished one warns
         zlib&.close
       end
       private_class_method :inflate
