@@ -141,12 +141,15 @@ class View {
     const { width, colours } = this.picture.level(strip, level);
     const columns = this.columnsOf();
     let before = -1;
+    let drawn = -1;
     for (let at = top; at < bottom; at++) {
       const row = Math.min(Math.max(Math.floor(this.y + (at + 0.5) / this.scale - strip.row), 0), strip.rows - 1);
-      if (row !== before && before >= 0 && this.scale >= GRID_FROM) { before = row; continue; }
-      if (row === before && at > top + 1) this.pixels.copyWithin(at * this.width, (at - 1) * this.width, at * this.width);
-      else this.drawLine(colours, columns, at * this.width, (row >> level) * width, level);
+      const line = row !== before && before >= 0 && this.scale >= GRID_FROM;
       before = row;
+      if (line) continue;
+      if (row === drawn) this.pixels.copyWithin(at * this.width, (at - 1) * this.width, at * this.width);
+      else this.drawLine(colours, columns, at * this.width, (row >> level) * width, level);
+      drawn = row;
     }
     if (this.scale >= BLOCKS_FROM * this.ratio && this.picture.blocks.any) this.drawBlocks(strip);
   }
@@ -194,17 +197,22 @@ class View {
     const left = (column - this.x) * this.scale;
     const top = (row - this.y) * this.scale;
     const [wide, high] = [this.scale / grid.columns, this.scale / grid.rows];
-    for (let line = Math.max(0, Math.ceil(top) + 1); line < Math.min(this.height, Math.floor(top + this.scale)); line++) {
-      const base = Math.min(Math.floor((line - top) / high), grid.rows - 1) * grid.columns;
+    const [firstLine, pastLine] = this.insideOf(top, this.height);
+    const [first, past] = this.insideOf(left, this.width);
+    for (let line = firstLine; line < pastLine; line++) {
+      const base = Math.min(Math.floor((line + 0.5 - top) / high), grid.rows - 1) * grid.columns;
       let before = -1;
-      for (let at = Math.max(0, Math.ceil(left) + 1); at < Math.min(this.width, Math.floor(left + this.scale)); at++) {
-        const step = base + Math.min(Math.floor((at - left) / wide), grid.columns - 1);
+      for (let at = first; at < past; at++) {
+        const step = base + Math.min(Math.floor((at + 0.5 - left) / wide), grid.columns - 1);
         const edge = steps.starts[step] && step !== before && wide >= 3;
         before = step;
         if (steps.colours[step]) this.pixels[line * this.width + at] = edge ? EDGE : steps.colours[step];
       }
     }
   }
+
+  // The pixels of a cell that starts at `from`, without the line of the grid: the first, and the one after the last.
+  insideOf(from, limit) { return [Math.max(0, Math.ceil(from - 0.5) + 1), Math.min(limit, Math.ceil(from + this.scale - 0.5))]; }
 
   // The colour of each 8 bytes of a page, and where a block or slot starts; null where none is told of.
   stepsOf(found, count) {
