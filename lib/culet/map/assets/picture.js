@@ -33,7 +33,8 @@ class Picture {
     this.kinds = facts.kinds;
     this.kindOf = Object.fromEntries(this.kinds.map((kind, index) => [kind.key, index]));
     this.sections = facts.sections;
-    this.strips = this.sections.flatMap((section) => section.strips.map((strip) => Object.assign(strip, { section })));
+    this.strips = this.sections.flatMap((section) => section.strips.map((strip) => Object.assign(strip, { section, firstCells: strip.pieces.map((piece) => piece[2]) })));
+    this.stripRows = this.strips.map((strip) => strip.row);
     this.colours = new Uint32Array(this.size);
     this.shades = this.table();
     this.recolour(new Filter());
@@ -106,11 +107,15 @@ class Picture {
   // The cell at a place in the picture: { cell, strip, piece, address }; null beside all of them, and in the gap between two pieces.
   find(column, row) {
     if (column < 0 || column >= this.columns) return null;
-    const strip = this.strips.find((one) => row >= one.row && row < one.row + one.rows);
-    if (!strip) return null;
-    const cell = strip.cell + (row - strip.row) * this.columns + column;
-    const piece = strip.pieces.find(([, pages, first]) => cell >= first && cell < first + pages);
-    return piece ? { cell, strip, piece, address: this.address(cell, piece) } : null;
+    const strip = this.strips[lastNotAbove(this.stripRows, row)];
+    return strip && row < strip.row + strip.rows ? this.within(strip, column, row - strip.row) : null;
+  }
+
+  // As `find`, in a strip.
+  within(strip, column, row) {
+    const cell = strip.cell + row * this.columns + column;
+    const piece = strip.pieces[lastNotAbove(strip.firstCells, cell)];
+    return piece && cell < piece[2] + piece[1] ? { cell, strip, piece, address: this.address(cell, piece) } : null;
   }
 
   address(cell, [first, , start]) { return first + (cell - start) * this.pageBytes; }

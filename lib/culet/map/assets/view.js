@@ -5,6 +5,7 @@ const GRID_FROM = 6;
 const BLOCKS_FROM = 32;
 const HEADING_FROM = 9;
 const SLOT_STEP = 8;
+const STEPS_KEPT = 4096;
 const EDGE = pixel("#3a3a3a");
 
 class View {
@@ -177,7 +178,7 @@ class View {
     const lastColumn = Math.min(this.picture.columns - 1, Math.floor(this.x + this.width / this.scale));
     for (let row = firstRow; row <= lastRow; row++) {
       for (let column = firstColumn; column <= lastColumn; column++) {
-        const found = this.picture.find(column, strip.row + row);
+        const found = this.picture.within(strip, column, row);
         const kind = found && this.picture.kinds[this.picture.kind(found.cell)].key;
         // A page that the filters hide stays hidden, and of one that is not in memory there is nothing to see.
         if (found && (kind === "heap" || kind === "ruby" || kind === "metadata") && this.picture.colours[found.cell] === this.picture.shades[this.shadeOf(found.cell)]) this.drawPage(found, column, strip.row + row);
@@ -199,23 +200,39 @@ class View {
     const [wide, high] = [this.scale / grid.columns, this.scale / grid.rows];
     const [firstLine, pastLine] = this.insideOf(top, this.height);
     const [first, past] = this.insideOf(left, this.width);
+    const columns = new Uint16Array(Math.max(0, past - first));
+    for (let at = 0; at < columns.length; at++) columns[at] = Math.min(Math.floor((first + at + 0.5 - left) / wide), grid.columns - 1);
+    let before = -1;
     for (let line = firstLine; line < pastLine; line++) {
-      const base = Math.min(Math.floor((line + 0.5 - top) / high), grid.rows - 1) * grid.columns;
-      let before = -1;
-      for (let at = first; at < past; at++) {
-        const step = base + Math.min(Math.floor((at + 0.5 - left) / wide), grid.columns - 1);
-        const edge = steps.starts[step] && step !== before && wide >= 3;
-        before = step;
-        if (steps.colours[step]) this.pixels[line * this.width + at] = edge ? EDGE : steps.colours[step];
-      }
+      const row = Math.min(Math.floor((line + 0.5 - top) / high), grid.rows - 1);
+      const to = line * this.width + first;
+      if (row === before) this.pixels.copyWithin(to, to - this.width, to - this.width + columns.length);
+      else this.drawSteps(steps, columns, row * grid.columns, to, wide >= 3);
+      before = row;
+    }
+  }
+
+  drawSteps(steps, columns, base, to, edged) {
+    let before = -1;
+    for (let at = 0; at < columns.length; at++) {
+      const step = base + columns[at];
+      if (steps.colours[step]) this.pixels[to + at] = edged && step !== before && steps.starts[step] ? EDGE : steps.colours[step];
+      before = step;
     }
   }
 
   // The pixels of a cell that starts at `from`, without the line of the grid: the first, and the one after the last.
   insideOf(from, limit) { return [Math.max(0, Math.ceil(from - 0.5) + 1), Math.min(limit, Math.ceil(from + this.scale - 0.5))]; }
 
-  // The colour of each 8 bytes of a page, and where a block or slot starts; null where none is told of.
+  // The colour of each 8 bytes of a page, and where a block or slot starts; null where none is told of. Kept for the
+  // next frames.
   stepsOf(found, count) {
+    if (!this.steps || this.steps.picture !== this.picture || this.steps.size >= STEPS_KEPT) this.steps = Object.assign(new Map(), { picture: this.picture });
+    if (!this.steps.has(found.cell)) this.steps.set(found.cell, this.makeSteps(found, count));
+    return this.steps.get(found.cell);
+  }
+
+  makeSteps(found, count) {
     const colours = new Uint32Array(count);
     const starts = new Uint8Array(count);
     let any = false;
