@@ -6,8 +6,8 @@ require "rbconfig"
 require "tmpdir"
 
 # Builds culet's compiled files into one directory: the native extension culet.so,
-# the allocator libculet.so, below trace/ the recorder and the player of traces, and below scope/ the reader of
-# processes. What this machine lacks for one of
+# the allocator libculet.so, below trace/ the recorder and the player of traces,
+# and below scope/ the reader of processes. What this machine lacks for one of
 # them is a sentence, not a failure: the gem's command line and reports are of
 # use without them, and a gem that cannot be installed on a developer's Mac
 # cannot be in that team's Gemfile. What should build here and does not is an

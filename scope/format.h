@@ -11,7 +11,7 @@
  *        The runs cover the mapping from its start to its end.
  *   'F'  fill of a region: its id; then runs until the record's end: count, used bytes of this region in each of these
  *        pages. One entry for every kernel page that the region touches. Bytes of a page that are not used are free,
- *        or metadata (see regions of kind "metadata", and 'C').
+ *        or metadata (see regions that hold "metadata", and 'C').
  *   'C'  chunks of a region: its id; the offset of the first chunk from the region's start; then until the record's
  *        end, for one chunk after the other without gaps: (bytes / CULET_SCOPE_UNIT) << 2 | enum culet_chunk.
  *        Left out of the whole stream when there are more than --max-chunks.
@@ -28,7 +28,8 @@
  *              shared_dirty_bytes, private_clean_bytes, private_dirty_bytes, swap_bytes, use, label
  *   allocator  name, library, level ("blocks" or "pages"), why
  *   arena      id, name, address, system_bytes, used_bytes, free_bytes, top_bytes, trim_bytes, broken, why
- *   region     id, arena (id or null), kind, start, end, mapping (id of the one at its start); regions are disjoint
+ *   region     id, arena (id or null), holds ("main", "heap", "mmapped", "slabs", "run", "large", "metadata", "ruby"),
+ *              start, end, mapping (id of the one at its start); regions are disjoint
  *   malloc     arenas, heaps, used_bytes, free_resident_bytes, free_returned_bytes, mmapped_bytes, mmapped_chunks,
  *              metadata_bytes, tcache_bytes, fastbin_bytes, trim_bytes, pause_seconds (the longest), pauses,
  *              walk_seconds, chunks, used_resident_bytes, metadata_resident_bytes; glibc's too: paused_seconds (all

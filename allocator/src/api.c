@@ -10,6 +10,7 @@
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
+#include "park.h"
 #include "scavenger.h"
 #include "slab.h"
 
@@ -67,26 +68,20 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
+/* Takes a block for at most CULET_TINY_MAX bytes of what the thread holds; false when there is none. `set`:
  * the first class of the plain ones or of calloc's, less one. */
-static inline bool get_claimed(size_t bytes, unsigned set, void **block)
+static inline __attribute__((always_inline)) bool get_held(size_t bytes, unsigned set, void **block)
 {
     unsigned klass = culet_size_class(bytes);
-    struct culet_claim *claim = &culet_cache->claim[klass + set];
-    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
 
-    if (CULET_UNLIKELY(!claimed))
-        return false;
-    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
-    *block = (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
-    return true;
+    return culet_cache_take(culet_cache, klass + set, klass * CULET_ALIGNMENT, block);
 }
 
 void *API(malloc)(size_t bytes)
 {
     void *block;
 
-    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, 0, &block)) ? block : malloc_slow(bytes);
+    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_held(bytes, 0, &block)) ? block : malloc_slow(bytes);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -108,16 +103,16 @@ void *API(calloc)(size_t count, size_t bytes)
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, calloc_set(), &block)))
+    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_held(total, calloc_set(), &block)))
         return memset(block, 0, total);
     return calloc_slow(total);
 }
 
 /* ---- giving back ---- */
 
-static __attribute__((noinline)) void free_other(const char *function, void *block, uintptr_t entry)
+static __attribute__((noinline)) void free_other(const char *function, void *block)
 {
-    struct culet_owner *owner = culet_entry_owner(entry);
+    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
 
     if (!owner && dormant())
         culet_libc_free(block);
@@ -125,68 +120,121 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
         culet_misuse(function, (uintptr_t)block);
 }
 
-/* The slab's unit was full before, or is empty now. The heap's owner, between enter and leave. */
-static __attribute__((noinline)) void note_as_owner(struct culet_cache *cache, unsigned klass, struct culet_slab *slab,
-                                                    unsigned unit)
+/* Where the rest of a free goes on: everything out of the first way is a call at its end, with what is known in
+ * registers, so that the way to it saves none. `number`: of the unit in the slab; `index`: of the block in the unit. */
+
+/* The unit was full before, or is empty now. For the heap's owner, between enter and leave. */
+static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet_slab *slab, unsigned number)
 {
-    culet_bin_note(klass, slab, unit, true);
-    culet_bias_leave(cache);
+    culet_bin_note(klass, slab, number, true);
+    culet_bias_leave(culet_cache);
 }
 
-/* Whoever is not the heap's owner, after culet_bias_enter_owner. */
-static __attribute__((noinline)) void free_shared(const char *function, void *block, struct culet_slab *slab,
-                                                  unsigned klass, struct culet_spot spot)
+/* Frees a live block that cannot be parked. The heap's owner, between enter and leave, who alone changes the words. */
+static __attribute__((noinline)) void free_unparked(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index)
 {
     struct culet_cache *cache = culet_cache;
+    struct culet_unit *unit = &slab->unit[number];
+    uint64_t bit = UINT64_C(1) << index, live = atomic_load_explicit(&unit->live, memory_order_relaxed);
 
+    if (cache->claim[klass].word == &unit->claimed) {
+        uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
+        atomic_store_explicit(&unit->claimed, claimed | bit, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&unit->live, live & ~bit, memory_order_relaxed);
+        if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit)) {
+            note_as_owner(klass, slab, number);
+            return;
+        }
+    }
+    culet_bias_leave_owner(cache);
+}
+
+/* Parks a live block, for which there is room. The heap's owner, between enter and leave. */
+static __attribute__((noinline)) void park_as_owner(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index, void *block)
+{
+    struct culet_cache *cache = culet_cache;
+    struct culet_park *park = &cache->park[klass];
+    struct culet_unit *unit = &slab->unit[number];
+    uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed);
+
+    atomic_store_explicit(&unit->parked, parked | UINT64_C(1) << index, memory_order_relaxed);
+    culet_park_push(park, culet_park_count(park), (uintptr_t)block, unit, index);
+    culet_bias_leave_owner(cache);
+}
+
+enum outcome { FREED, FREED_AND_NOTED, WAS_FREE };
+
+/* Parks or frees a live block, while others may free it too. */
+static enum outcome free_among_others(struct culet_cache *cache, unsigned klass, struct culet_slab *slab,
+                                      unsigned number, unsigned index, void *block)
+{
+    const struct culet_class *c = &culet_classes[klass];
+    struct culet_park *park = &cache->park[klass];
+    struct culet_unit *unit = &slab->unit[number];
+    uint64_t bit = UINT64_C(1) << index, count = culet_park_count(park);
+
+    if (count < atomic_load_explicit(&c->parks, memory_order_relaxed) && !cache->guest) {
+        if (atomic_fetch_or_explicit(&unit->parked, bit, memory_order_acq_rel) & bit)
+            return WAS_FREE;
+        culet_park_push(park, count, (uintptr_t)block, unit, index);
+        return FREED;
+    }
+    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, memory_order_acq_rel);
+    if (!(live & bit))
+        return WAS_FREE;
+    if (live != culet_class_full(c, number) && live != bit)
+        return FREED;
+    culet_bin_note(klass, slab, number, false);
+    return FREED_AND_NOTED;
+}
+
+/* For whoever is not the heap's owner, after culet_bias_enter_owner. */
+static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index, void *block,
+                 const char *function)
+{
+    struct culet_cache *cache = culet_cache;
+    _Atomic uint64_t *claimed = &slab->unit[number].claimed;
+
+    if (cache->claim[klass].word == claimed) {
+        culet_bias_leave_owner(cache);
+        atomic_store_explicit(claimed, atomic_load_explicit(claimed, memory_order_relaxed) | UINT64_C(1) << index,
+                              memory_order_relaxed);
+        return;
+    }
     culet_bias_enter_other(cache);
-    uint64_t live = atomic_fetch_and_explicit(&slab->unit[spot.unit].live, ~spot.bit, memory_order_acq_rel);
-    if (CULET_UNLIKELY(!(live & spot.bit)))
-        culet_misuse(function, (uintptr_t)block);
-    bool slow = live == culet_class_full(&culet_classes[klass], spot.unit) || live == spot.bit;
-    if (slow)
-        culet_bin_note(klass, slab, spot.unit, false);
+    enum outcome outcome = free_among_others(cache, klass, slab, number, index, block);
     culet_bias_leave(cache);
-    if (slow)
+    if (CULET_UNLIKELY(outcome == WAS_FREE))
+        culet_misuse(function, (uintptr_t)block);
+    if (outcome == FREED_AND_NOTED)
         culet_bias_visit(cache);
 }
 
-/* Everything out of the common way is a call at its end, so that the common way saves no registers. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     unsigned klass = culet_entry_class(entry);
     if (CULET_UNLIKELY(!klass)) {
-        free_other(function, block, entry);
+        free_other(function, block);
         return;
     }
 
     const struct culet_class *c = &culet_classes[klass];
-    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
     struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_unit *unit = &slab->unit[spot.unit];
-    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-    if (CULET_UNLIKELY(!spot.exact || !(live & ~claimed & spot.bit))) {
+    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(slab, spot))) {
         culet_misuse(function, (uintptr_t)block);
         return;
     }
 
     struct culet_cache *cache = culet_cache;
-    if (cache->claim[klass].word == &unit->claimed) {
-        atomic_store_explicit(&unit->claimed, claimed | spot.bit, memory_order_relaxed);
-        return;
-    }
-    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
-        free_shared(function, block, slab, klass, spot);
-        return;
-    }
-    /* The owner alone changes it, so what was loaded before is what it is. */
-    atomic_store_explicit(&unit->live, live & ~spot.bit, memory_order_relaxed);
-    if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || live == spot.bit))
-        note_as_owner(cache, klass, slab, spot.unit);
+    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache)))
+        free_shared(klass, slab, spot.unit, spot.number, block, function);
+    else if (culet_park_count(&cache->park[klass]) < atomic_load_explicit(&c->parks, memory_order_relaxed))
+        park_as_owner(klass, slab, spot.unit, spot.number, block);
     else
-        culet_bias_leave_owner(cache);
+        free_unparked(klass, slab, spot.unit, spot.number);
 }
 
 void API(free)(void *block)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "bias.h"
 
+#include "cache.h"
 #include "lock.h"
 #include "os.h"
 
@@ -36,8 +37,8 @@ static void wait_for(_Atomic uint32_t *busy)
             culet_os_pause(rounds > 1024 ? 100 : 0);
 }
 
-/* [lock] Makes `owner` the owner (or NULL: nobody) once all who are inside by the old rule have left. */
-static void change(struct culet_cache *owner)
+/* [lock] Keeps everybody out until admit: returns once all who are inside by the old rule have left. */
+static struct culet_cache *shut(void)
 {
     struct culet_cache *before = atomic_exchange(&culet_bias_owner, &changing);
 
@@ -53,7 +54,20 @@ static void change(struct culet_cache *owner)
         culet_cache_wait_all(wait_for);
         wait_for(&guests);
     }
+    return before;
+}
+
+/* [lock] `owner`, or with NULL everybody. */
+static void admit(struct culet_cache *owner)
+{
     atomic_store(&culet_bias_owner, atomic_load(&possible) ? owner : NULL);
+}
+
+/* [lock] Makes `owner` the owner (or NULL: nobody). */
+static void change(struct culet_cache *owner)
+{
+    shut();
+    admit(owner);
 }
 
 /* [lock] */
@@ -121,6 +135,18 @@ void culet_bias_forget(struct culet_cache *cache)
     if (atomic_load(&culet_bias_owner) == cache)
         change(NULL);
     culet_unlock(&lock);
+}
+
+bool culet_bias_alone(void (*work)(void))
+{
+    if (!atomic_load(&possible))
+        return false;
+    culet_lock(&lock);
+    struct culet_cache *owner = shut();
+    work();
+    admit(owner);
+    culet_unlock(&lock);
+    return true;
 }
 
 void culet_bias_freeze(void)

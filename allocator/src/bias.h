@@ -18,7 +18,6 @@
 #ifndef CULET_BIAS_H
 #define CULET_BIAS_H
 
-#include "cache.h"
 #include "types.h"
 
 extern _Atomic(struct culet_cache *) culet_bias_owner;
@@ -75,9 +74,17 @@ void culet_bias_count_visit(struct culet_cache *cache);
 /* A visit to a slow path, outside of enter and leave: the thread may become the owner. */
 static inline void culet_bias_visit(struct culet_cache *cache)
 {
-    if (!cache->guest && CULET_UNLIKELY(++cache->visits % CULET_BIAS_VISITS == 0))
+    if (cache->guest)
+        return;
+    uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed) + 1;
+    atomic_store_explicit(&cache->visits, visits, memory_order_relaxed);
+    if (CULET_UNLIKELY(visits % CULET_BIAS_VISITS == 0))
         culet_bias_count_visit(cache);
 }
+
+/* Calls `work` while no thread is inside: it may do what the heap's owner may. Everybody else waits meanwhile. False,
+ * and nothing is done, where the kernel has no barrier. The caller is not inside. */
+bool culet_bias_alone(void (*work)(void));
 
 /* Ends the bias, if there is one; until culet_bias_unfreeze there will be none. For fork. */
 void culet_bias_freeze(void);

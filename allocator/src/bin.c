@@ -2,14 +2,28 @@
 
 #include "bell.h"
 #include "bias.h"
+#include "cache.h"
 #include "lock.h"
 #include "pages.h"
+#include "park.h"
 #include "size_class.h"
 #include "slab.h"
 
 _Atomic uint64_t culet_nothing;
 
+/* A small heap's last slab of a tiny class is given up so many times when it is idle, and then kept: the program comes
+ * back for it. */
+#define EMPTIED_MOST 64
+
+/* Bytes of resident empty units that a small heap may have before it returns them, granules of the page heap that are
+ * kept then, and bytes that are returned so in all: a program that goes on taking what it has freed has more use for
+ * them. */
+#define TIDY_KEEP ((size_t)48 << 10)
+#define TIDY_GRANULES 8
+#define TIDY_MOST ((size_t)16 << 20)
+
 static struct culet_bin bins[CULET_CLASSES];
+static _Atomic size_t tidied; /* bytes */
 
 /* The heap's owner needs no lock; and lets nobody else in. */
 static bool enter(struct culet_bin *bin)
@@ -134,16 +148,19 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* One idle slab is kept where the bin has no other with a free block, since the next request needs it: of the tiny
- * classes, which programs use all the time, and of all where the scavenger will see whether it was needed. */
+/* One idle slab is kept where the bin has no other with a free block, since the next request needs it; but only where
+ * the scavenger will see whether it was needed, or where it was often enough. Each of 64 tiny classes would keep up to
+ * 64 KiB, which is much for a small heap. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
     bool last = bin->first == slab && !slab->next;
+    bool tiny = culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES;
 
     if (!idle(slab))
         return;
-    if (last && (culet_bell_answered() || culet_size_class_plain((unsigned)(bin - bins)) <= CULET_TINY_CLASSES))
+    if (last && (culet_bell_answered() || (tiny && bin->emptied >= EMPTIED_MOST)))
         return;
+    bin->emptied += last;
     destroy(bin, slab);
 }
 
@@ -215,9 +232,10 @@ static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit
 static void check_masks(struct culet_slab *slab)
 {
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        /* In this order: nothing becomes claimed while the lock is held, but what is claimed may be handed out, and freed. */
-        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
-        if (claimed & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
+        /* In this order: while the lock is held nothing becomes live or claimed, but what is claimed may be handed out,
+         * and parked, and freed. */
+        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed, parked = slab->unit[u].parked;
+        if ((claimed | parked) & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
             __builtin_trap();
         if (claimed && !(slab->claims >> u & 1))
             __builtin_trap();
@@ -335,6 +353,16 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
 
+/* A unit of the slab that nobody has claimed. While several threads use the heap: one whose words do not lie in a
+ * cache line with those of a claimed one, as long as there is one. */
+static unsigned choose_unit(const struct culet_slab *slab, bool owner)
+{
+    unsigned free = slab->available & ~slab->claims, claims = slab->claims;
+    unsigned near = claims | claims << 1 | claims << 2 | claims >> 1 | claims >> 2;
+
+    return (unsigned)__builtin_ctz(!owner && free & ~near ? free & ~near : free);
+}
+
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
@@ -362,7 +390,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     if (CULET_UNLIKELY(!slab)) {
         block = take_one(bin, klass, owner);
     } else {
-        unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
+        unit = choose_unit(slab, owner);
         uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
         block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
@@ -476,6 +504,36 @@ size_t culet_bin_idle(unsigned klass, bool since)
     return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
 }
 
+static size_t resident_bytes(unsigned klass)
+{
+    return ((size_t)resident_empties(&bins[klass]) * culet_classes[klass].size) << culet_classes[klass].unit_shift;
+}
+
+bool culet_bin_untidy(void)
+{
+    size_t resident = 0;
+
+    if (culet_bell_answered() || atomic_load_explicit(&tidied, memory_order_relaxed) >= TIDY_MOST)
+        return false;
+    /* A heap that has never been large has none of calloc's own slabs. */
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
+        resident += resident_bytes(klass);
+    return resident > TIDY_KEEP;
+}
+
+void culet_bin_tidy(void)
+{
+    size_t returned = 0;
+
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (resident_bytes(klass) >= CULET_GRANULE)
+            returned += culet_bin_purge(klass, SIZE_MAX);
+    culet_lock(&culet_pages_lock);
+    returned += culet_pages_tidy(TIDY_GRANULES);
+    culet_unlock(&culet_pages_lock);
+    atomic_fetch_add_explicit(&tidied, returned, memory_order_relaxed);
+}
+
 #ifdef CULET_TEST
 static void count_slab(struct culet_slab *slab, void *data)
 {
@@ -486,7 +544,8 @@ static void count_slab(struct culet_slab *slab, void *data)
     figures->live += culet_slab_live(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
         figures->claimed +=
-            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
+            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed) |
+                                         atomic_load_explicit(&slab->unit[u].parked, memory_order_relaxed));
 }
 
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
@@ -515,17 +574,27 @@ void culet_bin_reset_all(void)
         culet_lock_reset(&bins[klass].lock);
 }
 
+/* `data`: the cache of the only thread. What others had parked is free; their stacks may not be asked for it, since
+ * they may have been in the middle of a change. */
 static void reconcile(struct culet_slab *slab, void *data)
 {
-    (void)data;
-    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
+    const struct culet_park *park = &((struct culet_cache *)data)->park[slab->owner.klass];
+
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
+        struct culet_unit *unit = &slab->unit[u];
+        uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed), kept;
+        if (parked && (kept = culet_park_bits(park, unit)) != parked) {
+            atomic_store_explicit(&unit->parked, kept, memory_order_relaxed);
+            atomic_fetch_and_explicit(&unit->live, ~(parked & ~kept), memory_order_relaxed);
+        }
         update(&bins[slab->owner.klass], slab, u);
+    }
 }
 
-void culet_bin_reconcile(void)
+void culet_bin_reconcile(struct culet_cache *cache)
 {
     culet_lock(&culet_pages_lock);
-    culet_slab_each(reconcile, NULL);
+    culet_slab_each(reconcile, cache);
     culet_unlock(&culet_pages_lock);
 }
 
@@ -544,6 +613,8 @@ static void check_slab(struct culet_slab *slab, void *data)
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
+        if (slab->unit[u].claimed & slab->unit[u].parked)
+            __builtin_trap();
         bool available = slab->available >> u & 1;
         if ((available != (live != full) && (available || !is_recent(&bins[slab->owner.klass], slab, u))) ||
             (slab->empty >> u & 1) != (live == 0))

@@ -38,13 +38,20 @@ void culet_bin_watch(unsigned klass);
  * culet_bin_watch. Takes no lock. */
 size_t culet_bin_idle(unsigned klass, bool since);
 
+/* Whether a heap without a scavenger has so many resident empty units that it should be tidied; never again once that
+ * has returned so much that the program is not small, or not young, any more. Takes no lock. */
+bool culet_bin_untidy(void);
+
+/* Returns the resident empty units of all classes, and most of what the page heap keeps. To be called without any lock. */
+void culet_bin_tidy(void);
+
 #ifdef CULET_TEST
 /* Fills one entry per class. */
 struct culet_bin_figures {
     size_t slabs;
     size_t blocks; /* in all of its slabs */
     size_t live;
-    size_t claimed;
+    size_t claimed; /* or parked */
 };
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
 #endif
@@ -54,8 +61,9 @@ void culet_bin_lock_all(void);
 void culet_bin_unlock_all(void);
 void culet_bin_reset_all(void);
 
-/* In a forked child: takes note of frees that other threads were in the middle of. */
-void culet_bin_reconcile(void);
+/* In a forked child: frees what other threads had parked, and takes note of frees that they were in the middle of.
+ * `cache`: of the only thread. */
+void culet_bin_reconcile(struct culet_cache *cache);
 
 /* Aborts unless the invariants hold for every bin. Only while no other thread frees. */
 void culet_bin_check(void);

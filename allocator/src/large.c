@@ -1,13 +1,25 @@
 #include "large.h"
 
+#include "bell.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
+#include "shown.h"
+#include "stock.h"
+
+/* A program without a scavenger that has freed so many bytes of huge blocks is better off with one. */
+#define SCAVENGER_FREED ((size_t)16 << 20)
+
+/* A huge block is copied to pages that are kept, rather than moved and lengthened by new ones, when it is at most so
+ * many times as long as what it grows by: a copied page costs 0.5 us, a new one 3.2, a moved one 0.2. */
+#define COPY_RATIO 8
 
 static struct culet_large *huge_blocks;    /* [pages lock] */
 static struct culet_large_figures figures; /* [pages lock] */
+
+CULET_SHOW(huge_blocks, culet_shown_huge);
 
 static size_t round_up(size_t bytes, size_t unit)
 {
@@ -28,7 +40,7 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
     atomic_store_explicit(&block->owner.klass, 0, memory_order_relaxed);
 }
 
-/* ---- runs ---- */
+/* ---- runs: only the first granule is in the pagemap; the others have gravestones, or were never used ---- */
 
 static bool get_run(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
 {
@@ -37,7 +49,7 @@ static bool get_run(struct culet_large *block, size_t bytes, size_t alignment, b
     uintptr_t start = culet_pages_get(granules(bytes), alignment, &block->segment, zeroed);
     if (start) {
         describe(block, CULET_RUN, start, bytes);
-        culet_pagemap_set(start, granules(bytes), &block->owner, 0);
+        culet_pagemap_set(start, 1, &block->owner, 0);
         figures.runs++;
         figures.run_bytes += bytes;
     }
@@ -66,8 +78,6 @@ static bool resize_run(struct culet_large *run, size_t bytes)
         culet_pages_put(run->segment, run->owner.start + bytes, granules(old - bytes), ~UINT64_C(0));
     } else if (bytes > old) {
         done = culet_pages_extend(run->segment, run->owner.start, granules(old), granules(bytes - old));
-        if (done)
-            culet_pagemap_set(run->owner.start + old, granules(bytes - old), &run->owner, 0);
     }
     if (done) {
         figures.run_bytes += bytes - old;
@@ -78,6 +88,22 @@ static bool resize_run(struct culet_large *run, size_t bytes)
 }
 
 /* ---- huge blocks: only the first granule is in the pagemap ---- */
+
+static struct culet_extent extent_of(const struct culet_large *block)
+{
+    return (struct culet_extent){.start = block->owner.start, .bytes = block->bytes, .mapping = block->mapping};
+}
+
+/* Keeps an extent that is not used any more, for a while; not one that is too long, nor where nobody would return it
+ * later: false then. [pages lock] */
+static bool stock(struct culet_extent extent)
+{
+    if (extent.bytes > CULET_STOCK_MOST || !culet_bell_answered())
+        return false;
+    culet_stock_put(extent);
+    culet_bell_ring();
+    return true;
+}
 
 static void enlist(struct culet_large *block)
 {
@@ -115,52 +141,129 @@ static uintptr_t map(size_t bytes, size_t alignment)
     return released ? (uintptr_t)culet_os_map_aligned(bytes, alignment) : 0;
 }
 
-static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment)
+/* A block of that extent; false when there is no memory for its place in the pagemap. [pages lock] */
+static bool begin_huge(struct culet_large *block, struct culet_extent extent)
 {
-    bytes = round_up(bytes, culet_os_page());
-    uintptr_t start = map(bytes, alignment);
-    if (!start)
+    if (!culet_pagemap_prepare(extent.start, 1))
         return false;
-
-    culet_lock(&culet_pages_lock);
-    bool prepared = culet_pagemap_prepare(start, 1);
-    if (prepared) {
-        describe(block, CULET_HUGE, start, bytes);
-        culet_pagemap_set(start, 1, &block->owner, 0);
-        enlist(block);
-    }
-    culet_unlock(&culet_pages_lock);
-    if (!prepared)
-        culet_os_unmap((void *)start, bytes);
-    return prepared;
+    describe(block, CULET_HUGE, extent.start, extent.bytes);
+    block->mapping = extent.mapping;
+    culet_pagemap_set(extent.start, 1, &block->owner, 0);
+    enlist(block);
+    return true;
 }
 
-/* Moves a huge block's pages to a larger mapping. [pages lock, so that the old address cannot be given to
- * anybody before the pagemap has forgotten it] */
-static bool move_huge(struct culet_large *block, size_t bytes)
+/* Moves an extent's pages to a larger mapping with a place in the pagemap. [pages lock] */
+static bool move_extent(struct culet_extent *extent, size_t bytes)
 {
     void *target = culet_os_map(bytes);
+
     if (!target && culet_pages_release())
         target = culet_os_map(bytes);
     if (!target)
         return false;
     if (!culet_pagemap_prepare((uintptr_t)target, 1) ||
-        !culet_os_move((void *)block->owner.start, block->bytes, target, bytes)) {
+        !culet_os_move((void *)extent->start, extent->bytes, target, bytes)) {
         culet_os_unmap(target, bytes);
         return false;
     }
-    culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
-    culet_pagemap_set((uintptr_t)target, 1, &block->owner, 0);
-    block->owner.start = (uintptr_t)target;
+    *extent = (struct culet_extent){.start = (uintptr_t)target, .bytes = bytes, .mapping = culet_stock_mapping()};
     return true;
+}
+
+/* Takes the largest extent of the stock and lengthens it. As much of the rest goes back as new pages come: what is kept
+ * is to add nothing to a peak. [pages lock] */
+static bool lengthen_largest(size_t bytes, struct culet_extent *taken)
+{
+    if (!culet_stock_take_largest(taken))
+        return false;
+    size_t old = taken->bytes;
+    culet_stock_return(bytes - old);
+    if (move_extent(taken, bytes))
+        return true;
+    culet_os_unmap((void *)taken->start, old);
+    return false;
+}
+
+static bool get_huge_kept(struct culet_large *block, size_t bytes)
+{
+    struct culet_extent extent;
+
+    culet_lock(&culet_pages_lock);
+    bool found = culet_stock_take(bytes, &extent) || lengthen_largest(bytes, &extent);
+    bool begun = found && begin_huge(block, extent);
+    if (found && !begun)
+        culet_os_unmap((void *)extent.start, extent.bytes);
+    culet_unlock(&culet_pages_lock);
+    return begun;
+}
+
+static bool get_huge_new(struct culet_large *block, size_t bytes, size_t alignment)
+{
+    struct culet_extent extent = {.start = map(bytes, alignment), .bytes = bytes};
+
+    if (!extent.start)
+        return false;
+    culet_lock(&culet_pages_lock);
+    extent.mapping = culet_stock_mapping();
+    bool begun = begin_huge(block, extent);
+    culet_unlock(&culet_pages_lock);
+    if (!begun)
+        culet_os_unmap((void *)extent.start, bytes);
+    return begun;
+}
+
+static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
+{
+    size_t page = culet_os_page();
+
+    bytes = round_up(bytes, page);
+    *zeroed = !(alignment <= page && get_huge_kept(block, bytes));
+    return !*zeroed || get_huge_new(block, bytes, alignment);
+}
+
+/* [pages lock, so that the old address cannot be given to anybody before the pagemap has forgotten it] */
+static bool move_huge(struct culet_large *block, size_t bytes)
+{
+    struct culet_extent extent = extent_of(block);
+
+    if (!move_extent(&extent, bytes))
+        return false;
+    culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
+    culet_pagemap_set(extent.start, 1, &block->owner, 0);
+    block->owner.start = extent.start;
+    block->mapping = extent.mapping;
+    return true;
+}
+
+/* [pages lock] */
+static bool grow_huge(struct culet_large *block, size_t bytes)
+{
+    struct culet_extent extent = extent_of(block);
+    size_t more = bytes - block->bytes;
+
+    if (culet_stock_extend(&extent, more))
+        return true;
+    if (block->bytes / COPY_RATIO <= more && culet_stock_has(bytes))
+        return false;
+    culet_stock_return(more);
+    return culet_os_resize((void *)extent.start, extent.bytes, bytes) || move_huge(block, bytes);
+}
+
+/* [pages lock] */
+static bool shrink_huge(struct culet_large *block, size_t bytes)
+{
+    struct culet_extent rest = {
+        .start = block->owner.start + bytes, .bytes = block->bytes - bytes, .mapping = block->mapping};
+
+    return stock(rest) || culet_os_resize((void *)block->owner.start, block->bytes, bytes);
 }
 
 static bool resize_huge(struct culet_large *block, size_t bytes)
 {
     bytes = round_up(bytes, culet_os_page());
     culet_lock(&culet_pages_lock);
-    bool done = bytes == block->bytes || culet_os_resize((void *)block->owner.start, block->bytes, bytes) ||
-                move_huge(block, bytes);
+    bool done = bytes == block->bytes || (bytes > block->bytes ? grow_huge(block, bytes) : shrink_huge(block, bytes));
     if (done) {
         figures.huge_bytes += bytes - block->bytes;
         block->bytes = bytes;
@@ -180,7 +283,7 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
     bool run = bytes <= CULET_RUN_MAX && alignment <= CULET_RUN_MAX;
     *zeroed = true;
     if (run ? get_run(block, bytes, alignment > CULET_GRANULE ? alignment : CULET_GRANULE, zeroed)
-            : get_huge(block, bytes, alignment))
+            : get_huge(block, bytes, alignment, zeroed))
         return (void *)block->owner.start;
     culet_meta_put(CULET_META_LARGE, block);
     return NULL;
@@ -193,32 +296,50 @@ static void unmap_huge(struct culet_large *block)
     culet_os_unmap((void *)block->owner.start, block->bytes);
 }
 
+/* Ends a huge block; false when it is still to be unmapped, by end_huge. [pages lock] */
+static bool put_huge(struct culet_large *block)
+{
+    static size_t freed;
+
+    culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
+    if (stock(extent_of(block))) {
+        unlist(block);
+        return true;
+    }
+    block->ending = true;
+    freed += block->bytes;
+    if (freed > SCAVENGER_FREED)
+        culet_bell_want();
+    return false;
+}
+
+/* Giving back many pages takes long; the lock is held for the empty mapping only. */
+static void end_huge(struct culet_large *block)
+{
+    culet_os_purge(block->owner.start, block->bytes);
+    culet_lock(&culet_pages_lock);
+    unmap_huge(block);
+    culet_unlock(&culet_pages_lock);
+}
+
 bool culet_large_put(struct culet_owner *owner, uintptr_t start)
 {
     struct culet_large *block = (struct culet_large *)owner;
-    bool there, huge = false;
+    bool there, done = true;
 
     culet_lock(&culet_pages_lock);
     there = culet_pagemap_owner(start) == owner && owner->start == start;
     if (there) {
-        huge = owner->kind == CULET_HUGE;
-        if (huge) {
-            culet_pagemap_bury_huge(start, granules(block->bytes));
-            block->ending = true;
-        } else {
+        if (owner->kind == CULET_HUGE)
+            done = put_huge(block);
+        else
             put_run(block);
-        }
     }
     culet_unlock(&culet_pages_lock);
     if (!there)
         return false;
-    if (huge) {
-        /* Giving back many pages takes long; the lock is held for the empty mapping only. */
-        culet_os_purge(start, block->bytes);
-        culet_lock(&culet_pages_lock);
-        unmap_huge(block);
-        culet_unlock(&culet_pages_lock);
-    }
+    if (!done)
+        end_huge(block);
     culet_meta_put(CULET_META_LARGE, block);
     return true;
 }
@@ -247,12 +368,31 @@ void *culet_large_resize(struct culet_owner *owner, size_t bytes)
     return (void *)owner->start;
 }
 
+static bool holds(const struct culet_large *block, uintptr_t address)
+{
+    return address >= block->owner.start && address - block->owner.start < block->bytes;
+}
+
+/* The run that holds an address: it is the first owner before it, and not far. [pages lock] */
+static struct culet_large *run_holding(uintptr_t address)
+{
+    for (size_t back = 0; back < CULET_RUN_MAX && back <= address; back += CULET_GRANULE) {
+        struct culet_owner *owner = culet_pagemap_owner(address - back);
+        if (owner)
+            return owner->kind == CULET_RUN && holds((struct culet_large *)owner, address) ? (struct culet_large *)owner
+                                                                                           : NULL;
+    }
+    return NULL;
+}
+
 struct culet_large *culet_large_holding(uintptr_t address)
 {
     culet_lock(&culet_pages_lock);
     struct culet_large *block = huge_blocks;
-    while (block && (block->ending || address < block->owner.start || address - block->owner.start >= block->bytes))
+    while (block && (block->ending || !holds(block, address)))
         block = block->next;
+    if (!block)
+        block = run_holding(address);
     culet_unlock(&culet_pages_lock);
     return block;
 }

@@ -25,7 +25,7 @@ static inline size_t culet_large_bytes(const struct culet_owner *owner)
     return ((const struct culet_large *)owner)->bytes;
 }
 
-/* The huge block that holds an address, or NULL. */
+/* The run or huge block that holds an address, or NULL. */
 struct culet_large *culet_large_holding(uintptr_t address);
 
 /* In a forked child: ends the huge blocks whose freeing other threads had begun. */

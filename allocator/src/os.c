@@ -63,6 +63,16 @@ void *culet_os_map_aligned(size_t bytes, size_t alignment)
     return (void *)aligned;
 }
 
+bool culet_os_map_at(void *start, size_t bytes)
+{
+    int saved = errno;
+    bool done = !REFUSED() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                                   0) != MAP_FAILED;
+
+    errno = saved;
+    return done;
+}
+
 bool culet_os_unmap(void *start, size_t bytes)
 {
     int saved = errno;

@@ -14,6 +14,9 @@ void *culet_os_map(size_t bytes);
 /* As culet_os_map, aligned to `alignment` (a power of two, at least a page). */
 void *culet_os_map_aligned(size_t bytes, size_t alignment);
 
+/* Maps zeroed memory over whatever is at `start`; false when the kernel refuses. Both: multiples of the page size. */
+bool culet_os_map_at(void *start, size_t bytes);
+
 /* Gives a mapping back. When the kernel cannot split a mapping (its map count is at the limit) the pages
  * are returned and the address space stays: false then. */
 bool culet_os_unmap(void *start, size_t bytes);
@@ -26,7 +29,7 @@ size_t culet_os_purge(uintptr_t start, size_t bytes);
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);
 
 /* Moves the pages of a mapping over another one, of new_bytes, which they replace; false when the kernel
- * refuses, and nothing has changed. */
+ * refuses: then what was to be moved has not changed, but the target may be a hole. */
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes);
 
 /* Sleeps while *word == value; wakes one sleeper. */

@@ -22,9 +22,21 @@ static culet_entry *entry_at(uintptr_t address)
     return &leaf[(address >> CULET_GRANULE_SHIFT) & (LEAF_ENTRIES - 1)];
 }
 
-static void put(uintptr_t address, uintptr_t value)
+/* Writes the entries of a range: `value`, and `step` more for each granule. Leaf by leaf, so that it is a store and
+ * an addition for each. */
+static void put(uintptr_t start, size_t granules, uintptr_t value, uintptr_t step)
 {
-    atomic_store_explicit(entry_at(address), value, memory_order_release);
+    /* What an entry leads to is complete before the entry is seen. */
+    atomic_thread_fence(memory_order_release);
+    while (granules) {
+        culet_entry *entry = entry_at(start);
+        size_t left = LEAF_ENTRIES - ((start >> CULET_GRANULE_SHIFT) & (LEAF_ENTRIES - 1));
+        size_t here = granules < left ? granules : left;
+        for (const culet_entry *end = entry + here; entry < end; entry++, value += step)
+            atomic_store_explicit(entry, value, memory_order_relaxed);
+        granules -= here;
+        start += here * CULET_GRANULE;
+    }
 }
 
 bool culet_pagemap_prepare(uintptr_t start, size_t granules)
@@ -49,8 +61,7 @@ void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *own
 {
     uintptr_t entry = (uintptr_t)owner | (uintptr_t)klass << CULET_ENTRY_CLASS_SHIFT;
 
-    for (size_t i = 0; i < granules; i++)
-        put(start + i * CULET_GRANULE, entry | (klass ? i << CULET_ENTRY_PLACE_SHIFT : 0));
+    put(start, granules, entry, klass ? UINT64_C(1) << CULET_ENTRY_PLACE_SHIFT : 0);
 }
 
 static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)
@@ -62,19 +73,17 @@ static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)
 
 void culet_pagemap_bury(uintptr_t start, size_t granules, unsigned klass)
 {
-    for (size_t i = 0; i < granules; i++)
-        put(start + i * CULET_GRANULE, gravestone(klass, i, granules));
+    put(start, granules, gravestone(klass, 0, granules), UINT64_C(1) << GRAVE_DISTANCE_SHIFT);
 }
 
 void culet_pagemap_bury_huge(uintptr_t start, size_t granules)
 {
-    put(start, gravestone(0, 0, granules));
+    put(start, 1, gravestone(0, 0, granules), 0);
 }
 
 void culet_pagemap_clear(uintptr_t start, size_t granules)
 {
-    for (size_t i = 0; i < granules; i++)
-        put(start + i * CULET_GRANULE, 0);
+    put(start, granules, 0, 0);
 }
 
 struct culet_grave culet_pagemap_grave(uintptr_t address)

@@ -2,9 +2,9 @@
  *
  * Two levels over the user's half of the address space, one entry per granule. An entry is
  *     0                  never ours
- *     an owner           (even) the descriptor of the slab, run or huge block that owns the granule; for a
- *                        slab also its class and the granule's place in it, so that a free need not look
- *                        at the descriptor for them: descriptors have addresses of 48 bits
+ *     an owner           (even) the descriptor of the slab that owns the granule, or of the run or huge block that
+ *                        begins here; for a slab also its class and the granule's place in it, so that a free
+ *                        need not look at the descriptor for them: descriptors have addresses of 48 bits
  *     a gravestone       (odd) of what was freed here last: so that a second free can be named; to
  *                        culet_entry_class it is of no class
  * Readers take no lock. Entries are written under the pages lock. */
@@ -78,7 +78,8 @@ static inline struct culet_owner *culet_pagemap_owner(uintptr_t address)
 /* Makes sure that entries for the range exist. False when the kernel refuses the memory for them. */
 bool culet_pagemap_prepare(uintptr_t start, size_t granules);
 
-/* Enters an owner for every granule of a prepared range. klass: of a slab, 0 for other blocks. */
+/* Enters an owner for every granule of a prepared range: all of a slab's, the first of another block. klass: of the
+ * slab, 0 for other blocks. */
 void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner, unsigned klass);
 
 /* Puts a gravestone on a range: what was freed there. klass 0 for a block of its own. */

@@ -4,6 +4,8 @@
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
+#include "shown.h"
+#include "stock.h"
 
 #include <string.h>
 
@@ -20,6 +22,7 @@
 /* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
 #define EXCHANGE 4
 #define PURGE_BATCH ((size_t)256)
+#define STOCK_BATCH ((size_t)64)
 
 struct culet_lock culet_pages_lock;
 
@@ -31,10 +34,14 @@ static uint16_t dirty_of[CULET_SEGMENTS];
 static uint32_t ceiling; /* no segment at or above this index */
 static struct culet_pages_figures figures;
 static size_t refused; /* dirty granules that the kernel would not take back (locked memory) */
+static size_t tidied; /* bytes given back that do not call for a scavenger */
 static size_t least;   /* least number of dirty granules since culet_pages_watch */
 static uint32_t spares; /* segments without a used granule */
 /* No segment below lowest[n] has a free run of n granules, for the lengths that slabs have. */
 static uint32_t lowest[CULET_SLAB_GRANULES + 1];
+
+CULET_SHOW(segments, culet_shown_segments);
+CULET_SHOW(ceiling, culet_shown_ceiling);
 
 #define WORDS (CULET_SEGMENT_GRANULES / 64)
 
@@ -151,7 +158,9 @@ static bool add_segment(uint32_t *index)
         return false;
     memset(s, 0, sizeof *s);
     s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
-    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_GRANULES)) {
+    size_t moved = 0;
+    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_GRANULES) ||
+        !culet_stock_move(s->base, CULET_SEGMENT_BYTES, &moved)) {
         if (s->base)
             culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
         culet_meta_put(CULET_META_SEGMENT, s);
@@ -166,6 +175,8 @@ static bool add_segment(uint32_t *index)
     if (++figures.segments > SCAVENGER_SEGMENTS)
         culet_bell_want();
     figures.free += CULET_SEGMENT_GRANULES;
+    fill(s->dirty, 0, moved >> CULET_GRANULE_SHIFT, true);
+    add_dirty(i, moved >> CULET_GRANULE_SHIFT);
     *index = i;
     return true;
 }
@@ -192,6 +203,7 @@ static void drop_segment(uint32_t index)
 
 void culet_pages_check(void)
 {
+    culet_stock_check();
     size_t used = 0, dirty = 0, count = 0, spare = 0;
 
     for (uint32_t i = 0; i < ceiling; i++) {
@@ -242,20 +254,30 @@ static size_t fit(const struct culet_segment *s, size_t granules, size_t alignme
     return CULET_SEGMENT_GRANULES;
 }
 
+/* Makes free granules used ones. Returns how many of them were dirty. */
+static size_t occupy(struct culet_segment *s, size_t from, size_t count)
+{
+    size_t dirty = 0;
+
+    for (size_t here; count; from += here, count -= here) {
+        uint64_t mask = mask_of(from, count, &here), bits = s->dirty[from / 64] & mask;
+        s->used[from / 64] |= mask;
+        s->dirty[from / 64] ^= bits;
+        dirty += bits == mask ? here : bits ? (size_t)__builtin_popcountll(bits) : 0;
+    }
+    return dirty;
+}
+
 /* Returns how many of them were dirty. */
 static size_t take(uint32_t index, size_t from, size_t granules)
 {
     struct culet_segment *s = segments[index];
-    size_t dirty = count_bits(s->dirty, from, granules);
-
     bool was_longest = length_around(s, from, granules) == longest[index];
+    size_t dirty = occupy(s, from, granules);
 
     spares -= s->free == CULET_SEGMENT_GRANULES;
-    fill(s->used, from, granules, true);
-    if (dirty) {
-        fill(s->dirty, from, granules, false);
+    if (dirty)
         remove_dirty(index, dirty);
-    }
     s->free -= (uint32_t)granules;
     figures.free -= granules;
     figures.used += granules;
@@ -263,6 +285,8 @@ static size_t take(uint32_t index, size_t from, size_t granules)
         set_longest(index, measure(s));
     return dirty;
 }
+
+static size_t purge_segments(size_t target, size_t most);
 
 static size_t keep(void)
 {
@@ -275,13 +299,18 @@ static bool keeps_too_much(void)
     return figures.dirty > keep() && figures.dirty > 2 * refused;
 }
 
-/* More becomes resident, by so many granules. While the heap keeps too much, a quarter as many go back: so a
- * heap that grows does not keep what it cannot use, and one whose runs come and go in all lengths, of which
- * some never fit what the others left, soon has room enough and returns nothing. */
+/* More becomes resident, by so many granules. As many of the stock go back: it is to add nothing to a peak. And while
+ * the heap keeps too much, a quarter as many dirty ones: so a heap that grows does not keep what it cannot use, and one
+ * whose runs come and go in all lengths, of which some never fit what the others left, soon has room enough and returns
+ * nothing. */
 static void exchange(size_t granules)
 {
-    static size_t owed;
+    static size_t owed, owed_by_stock;
 
+    if (culet_stock_bytes() && (owed_by_stock += granules) >= STOCK_BATCH) {
+        culet_pages_count(culet_stock_return(owed_by_stock << CULET_GRANULE_SHIFT));
+        owed_by_stock = 0;
+    }
     if (!keeps_too_much())
         return;
     owed += granules;
@@ -289,7 +318,7 @@ static void exchange(size_t granules)
         return;
     size_t batch = owed / EXCHANGE;
     owed = 0;
-    culet_pages_purge(figures.dirty - keep() > batch ? figures.dirty - batch : keep(), SIZE_MAX);
+    purge_segments(figures.dirty - keep() > batch ? figures.dirty - batch : keep(), SIZE_MAX);
 }
 
 /* The first segment that may have such a run. */
@@ -339,7 +368,11 @@ static void mark_dirty(uint32_t index, size_t from, size_t granules, uint64_t di
     size_t first = granules < 64 ? granules : 64;
 
     fill(s->dirty, from, granules, true);
-    for (size_t i = 0; dirty != ~UINT64_C(0) && i < first; i++)
+    if (dirty == ~UINT64_C(0)) {
+        add_dirty(index, granules);
+        return;
+    }
+    for (size_t i = 0; i < first; i++)
         if (!(dirty >> i & 1))
             fill(s->dirty, from + i, 1, false);
     add_dirty(index, count_bits(s->dirty, from, granules));
@@ -372,8 +405,8 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
     if (culet_bell_answered()) {
         culet_bell_ring();
     } else {
-        culet_pages_purge(keep() / 2, SIZE_MAX);
-        if (figures.purged_bytes > SCAVENGER_PURGED)
+        purge_segments(keep() / 2, SIZE_MAX);
+        if (figures.purged_bytes - tidied > SCAVENGER_PURGED)
             culet_bell_want();
     }
     DEBUG_CHECK();
@@ -433,7 +466,8 @@ static size_t purge_segment(uint32_t index)
     return returned;
 }
 
-size_t culet_pages_purge(size_t target, size_t most)
+/* As culet_pages_purge, of the segments alone. */
+static size_t purge_segments(size_t target, size_t most)
 {
     size_t returned = 0;
     uint32_t i = ceiling;
@@ -456,37 +490,69 @@ size_t culet_pages_purge(size_t target, size_t most)
     return returned;
 }
 
+static size_t stocked(void)
+{
+    return culet_stock_bytes() >> CULET_GRANULE_SHIFT;
+}
+
+size_t culet_pages_purge(size_t target, size_t most)
+{
+    size_t all = figures.dirty + stocked(), surplus = all > target ? all - target : 0;
+    size_t returned = culet_stock_return((surplus < most ? surplus : most) << CULET_GRANULE_SHIFT);
+
+    culet_pages_count(returned);
+    if (returned >> CULET_GRANULE_SHIFT >= most)
+        return returned;
+    return returned + purge_segments(target > stocked() ? target - stocked() : 0,
+                                     most - (returned >> CULET_GRANULE_SHIFT));
+}
+
+size_t culet_pages_tidy(size_t keep_granules)
+{
+    size_t returned = culet_pages_purge(keep_granules, SIZE_MAX);
+
+    tidied += returned;
+    return returned;
+}
+
 bool culet_pages_release(void)
 {
     size_t before = figures.segments;
+    bool stock = culet_stock_return(SIZE_MAX) != 0;
 
     for (uint32_t i = ceiling; i-- > 0;)
         if (segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
             drop_segment(i);
-    return figures.segments < before;
+    return stock || figures.segments < before;
 }
 
 void culet_pages_count(size_t bytes)
 {
     figures.purged_bytes += bytes;
+    tidied += bytes;
     figures.purges += bytes != 0;
 }
 
 void culet_pages_watch(void)
 {
     least = figures.dirty;
+    culet_stock_watch();
 }
 
 size_t culet_pages_idle(bool since)
 {
     size_t granules = since ? least : figures.dirty;
 
-    return granules > refused ? granules - refused : 0;
+    granules = granules > refused ? granules - refused : 0;
+    return granules + ((since ? culet_stock_least() : culet_stock_bytes()) >> CULET_GRANULE_SHIFT);
 }
 
 struct culet_pages_figures culet_pages_figures(void)
 {
-    return figures;
+    struct culet_pages_figures copy = figures;
+
+    copy.stock = stocked();
+    return copy;
 }
 
 uintptr_t culet_pages_segment(uint32_t index)

@@ -16,6 +16,7 @@ struct culet_pages_figures {
     size_t used;  /* granules */
     size_t free;  /* granules, resident or not */
     size_t dirty; /* of the free ones, those that may be resident */
+    size_t stock; /* granules of freed huge blocks that are kept (stock.h); not among the free ones */
     size_t purged_bytes; /* given back since the start */
     size_t purges;       /* times that something was */
 };
@@ -32,20 +33,24 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_
 /* Lengthens a run in place; false when the granules behind it are not free. */
 bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more);
 
-/* Returns dirty granules to the kernel until at most `keep` are left, or about `most` have been returned.
+/* Returns the stock and dirty granules to the kernel until at most `keep` are left of both, or about `most` have
+ * been returned.
  * Returns bytes given back. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
-/* Unmaps every segment without a used granule: the kernel refuses a mapping. Returns whether there was one. */
+/* The same for a heap that tidies up: does not count as what calls for a scavenger. */
+size_t culet_pages_tidy(size_t keep);
+
+/* Unmaps the stock and every segment without a used granule: the kernel refuses a mapping. Returns whether there was one. */
 bool culet_pages_release(void);
 
 /* Notes bytes that went back from inside slabs. */
 void culet_pages_count(size_t bytes);
 
-/* Begins to watch the dirty granules. */
+/* Begins to watch the dirty granules and the stock. */
 void culet_pages_watch(void);
 
-/* Dirty granules that the kernel would take; with `since`, those that there were all the time since
+/* Granules of the stock, and dirty ones that the kernel would take; with `since`, those that there were all the time since
  * culet_pages_watch. */
 size_t culet_pages_idle(bool since);
 

@@ -2,6 +2,7 @@
 #include "scavenger.h"
 
 #include "bin.h"
+#include "cache.h"
 #include "lock.h"
 #include "os.h"
 #include "pages.h"
@@ -59,12 +60,13 @@ static void return_idle(void)
 {
     size_t idle;
 
+    culet_cache_empty_parks(false);
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         if ((idle = culet_bin_idle(klass, true)))
             culet_bin_purge(klass, idle);
     if ((idle = pages_idle(true))) {
         culet_lock(&culet_pages_lock);
-        size_t dirty = culet_pages_figures().dirty;
+        size_t dirty = culet_pages_figures().dirty + culet_pages_figures().stock;
         culet_unlock(&culet_pages_lock);
         culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
     }

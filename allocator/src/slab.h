@@ -8,7 +8,8 @@
 /* Where a pointer lies in a slab. */
 struct culet_spot {
     unsigned unit;
-    uint64_t bit; /* of the block in the unit's words */
+    unsigned number; /* of the block in its unit */
+    uint64_t bit;    /* the same as a bit of the unit's words */
     bool exact;   /* it is the start of a block, or of the waste behind the last, whose bit is never set */
 };
 
@@ -19,6 +20,7 @@ static inline struct culet_spot culet_slab_spot(const struct culet_class *c, uin
     uint32_t index = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
     struct culet_spot spot = {
         .unit = index >> c->unit_shift,
+        .number = index & c->unit_mask,
         .bit = UINT64_C(1) << (index & c->unit_mask),
         .exact = index * c->size == offset,
     };
@@ -31,7 +33,8 @@ static inline bool culet_slab_is_live(struct culet_slab *slab, struct culet_spot
     struct culet_unit *unit = &slab->unit[spot.unit];
     uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    return (live & ~claimed & spot.bit) != 0;
+    uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed);
+    return (live & ~(claimed | parked)) >> spot.number & 1;
 }
 
 /* The shape of a slab. */

@@ -32,10 +32,12 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
 
     for (unsigned u = 0; u <= c->last; u++) {
         uint64_t live = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed);
-        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed) & live;
+        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
+        uint64_t parked = atomic_load_explicit(&slab->unit[u].parked, memory_order_relaxed);
+        uint64_t held = (claimed | parked) & live;
         bool whole = live == c->full && u != c->last;
         used += whole ? 1u << c->unit_shift : bits(live);
-        cached += claimed ? bits(claimed) : 0;
+        cached += held ? bits(held) : 0;
     }
     count->slabs++;
     count->used += used - cached;

@@ -23,7 +23,7 @@ struct culet_stats_class {
     uint64_t slabs;
     uint64_t used;   /* blocks that the program holds */
     uint64_t free;   /* blocks that any thread may take */
-    uint64_t cached; /* blocks that a thread has claimed, and not handed out */
+    uint64_t cached; /* blocks that a thread holds for its next requests */
 };
 
 /* New members are only ever added at the end; none is taken away or changes its meaning. */
@@ -33,7 +33,7 @@ struct culet_stats {
     uint64_t heap_bytes;          /* in segments */
     uint64_t used_bytes;          /* of the heap, blocks that the program holds: in slabs, and runs */
     uint64_t free_bytes;          /* the rest of the heap, resident or not */
-    uint64_t cached_bytes;        /* of free_bytes, blocks that threads have claimed */
+    uint64_t cached_bytes;        /* of free_bytes, blocks that threads hold for their next requests */
     uint64_t slab_bytes;          /* of the heap, slabs */
     uint64_t run_bytes;           /* of the heap, runs: blocks of 32 KiB to 1 MiB */
     uint64_t free_resident_bytes; /* of the heap, neither slab nor run, and resident at the most */

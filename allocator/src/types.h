@@ -37,6 +37,9 @@
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
  *
+ * Readers in another process find all of this by a record in the library (selfmap.h): who moves or adds a structure that
+ * holds blocks, free pages or descriptors tells it there.
+ *
  * Freed memory stays resident for a moment, since most of it is wanted again at once. What has stayed free for a
  * whole interval of the scavenger's, a thread that larger heaps have (scavenger.h), goes back to the kernel.
  */
@@ -96,6 +99,7 @@ struct culet_class {
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
     uint8_t unit_mask;   /* blocks per unit, less one */
+    _Atomic uint8_t parks; /* blocks that a thread may park; none at first */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
@@ -108,10 +112,11 @@ struct culet_owner {
     _Atomic uint8_t klass; /* size class of a slab */
 };
 
-/* A unit's blocks, bit by bit. Side by side, because a free looks at both. */
+/* A unit's blocks, bit by bit. Side by side, because a free looks at all three. */
 struct culet_unit {
     _Atomic uint64_t live;
     _Atomic uint64_t claimed; /* written by the claiming thread alone */
+    _Atomic uint64_t parked;
 };
 
 /* A slab. Its class gives its shape. A free touches the pagemap's entry and the unit, nothing else. */
@@ -125,15 +130,16 @@ struct culet_slab {
     bool listed;
     struct culet_slab *next; /* the bin's list */
     struct culet_slab *prev;
-    _Alignas(64) struct culet_unit unit[CULET_UNITS];
+    struct culet_unit unit[CULET_UNITS];
 };
 
 /* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
 struct culet_large {
     struct culet_owner owner;
     uint32_t segment; /* of a run */
+    uint32_t mapping; /* of a huge block: what was mapped together has the same number (stock.h) */
     size_t bytes;     /* usable: a multiple of the granule, or of the kernel's page */
-    bool ending;     /* a huge block that is freed, but not unmapped yet */
+    bool ending;      /* a huge block that is freed, but not unmapped yet */
     struct culet_large *next; /* huge blocks are listed, so that an interior pointer can be named */
     struct culet_large *prev;
 };
@@ -162,6 +168,7 @@ struct culet_bin {
     _Atomic uint32_t clean;   /* of these, those that are not resident or cannot be returned, about */
     _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
     uint32_t recents;
+    uint32_t emptied; /* times that the last slab was given up */
     uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 
@@ -171,15 +178,35 @@ struct culet_claim {
     uintptr_t base; /* address of the unit's first block */
 };
 
-/* A thread's cache: at most one claimed unit per class. Owned by its thread; the list by the registry. */
+/* A block that is parked, and where its bit is. */
+struct culet_parked {
+    uintptr_t block;
+    uintptr_t place; /* the unit's address, of 48 bits, and above it the number of the bit */
+};
+
+/* The blocks of a class that a thread freed last: its next requests get them, the last one first. [between
+ * culet_bias_enter and _leave of its thread] */
+#define CULET_PARK 7
+struct culet_park {
+    _Alignas(16) _Atomic uint64_t count; /* looked at by others too */
+    struct culet_parked block[CULET_PARK];
+};
+
+/* A thread's cache: at most one claimed unit per class, and a few parked blocks. Owned by its thread; the list by
+ * the registry. */
 struct culet_cache {
     struct culet_claim claim[CULET_CLASSES];
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
     bool guest;                             /* shared by threads without a cache of their own */
-    uint32_t visits;                        /* to slow paths; a guest's are not counted */
+    _Atomic uint32_t visits;                /* to slow paths; a guest's are not counted */
+    uint32_t visited;                       /* visits when the scavenger last looked [registry lock] */
+    bool emptying;                          /* somebody is about to empty its parks [registry lock] */
+    uint32_t refills;                       /* requests by the slow path */
+    uint8_t single[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
+    struct culet_park park[CULET_CLASSES];
 };
 
 #endif

@@ -17,7 +17,7 @@
 
 /* In this order. The first that finds its own heap serves malloc; the last names what no one has named. */
 static const struct culet_walker *const walkers[] = {
-    &culet_glibc_walker,
+    &culet_culet_walker, &culet_peers_walker, &culet_glibc_walker, &culet_ruby_walker, &culet_names_walker,
 };
 #define WALKERS (sizeof walkers / sizeof *walkers)
 
@@ -133,8 +133,8 @@ static void read_process(bool found[WALKERS])
     culet_scope_pause(&scope);
     if (small)
         read_maps();
-    for (size_t i = 0; i < WALKERS && scope.readable; i++)
-        found[i] = walkers[i]->recognise(&scope);
+    for (size_t i = 0; i < WALKERS; i++)
+        found[i] = (scope.readable || walkers[i]->unread) && walkers[i]->recognise(&scope);
     culet_scope_resume(&scope);
     for (size_t i = 0; i < WALKERS; i++)
         if (found[i])
@@ -224,7 +224,7 @@ static void tell_place(const struct culet_place *place)
         culet_json_raw(&json, "arena", "null");
     else
         culet_json_number(&json, "arena", place->arena);
-    culet_json_text(&json, "kind", place->kind);
+    culet_json_text(&json, "holds", place->kind);
     culet_json_number(&json, "start", place->start);
     culet_json_number(&json, "end", place->end);
     if (mapping)

@@ -15,7 +15,7 @@ struct culet_range {
 struct culet_place {
     uint32_t id;      /* its index */
     uint32_t arena;   /* CULET_NO_ARENA: none */
-    const char *kind; /* of format.h's list */
+    const char *kind; /* of format.h's list: what a region holds */
     bool malloc;      /* its bytes are in the totals of malloc (Ruby's pages by mmap are not) */
     uint64_t start, end;
     uint32_t pages;   /* that it touches */

@@ -31,12 +31,17 @@ struct culet_scope {
 
 struct culet_walker {
     const char *name;
+    bool unread; /* asked also where the memory of the process cannot be read */
     bool (*recognise)(struct culet_scope *scope);
     void (*walk)(struct culet_scope *scope);
     void (*tell)(struct culet_scope *scope);
 };
 
+extern const struct culet_walker culet_culet_walker;
 extern const struct culet_walker culet_glibc_walker;
+extern const struct culet_walker culet_peers_walker;
+extern const struct culet_walker culet_ruby_walker;
+extern const struct culet_walker culet_names_walker;
 
 /* A pause begins; what was read before is forgotten. */
 void culet_scope_pause(struct culet_scope *scope);

@@ -70,14 +70,14 @@ module ScopeHelper
 
   # @return [Hash] what a verb printed with --json
   def json(*words, env: {})
-    out, err, status = run_culet(*words, "--json", env: NEUTRAL.merge(env))
+    out, err, status = run_culet(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
     assert_predicate status, :success?, err
     JSON.parse(out)
   end
 
   # Asserts that the command line ends with that status, one sentence and nothing else.
-  def assert_sentence(pattern, *words, status: 1, env: {}, chdir: ROOT)
-    out, err, ended = run_culet(*words, env: NEUTRAL.merge(env), chdir: chdir)
+  def assert_sentence(pattern, *words, status: 1, env: {}, chdir: TestHelper::ROOT)
+    out, err, ended = run_culet(*words, env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
     assert_match(/\Aculet: .+\n\z/, err)
     assert_equal 1, err.lines.size, err
     assert_match pattern, err

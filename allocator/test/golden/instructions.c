@@ -27,7 +27,7 @@ MEASURE(malloc)
         block[i + 1] = malloc(BYTES);
 }
 
-/* A block of the unit that the thread is handing out. */
+/* A block of the unit that the thread is handing out, while it is not the heap's owner. */
 MEASURE(free_own_unit)
 {
     for (unsigned i = 0; i < CALLS; i++)
@@ -52,17 +52,26 @@ MEASURE(calloc)
         block[i + 1] = calloc(2, OTHER_BYTES / 2);
 }
 
-/* Blocks of units that are neither full before nor empty afterwards. */
+/* A free and a request by the heap's owner. */
+MEASURE(park_and_take_owner)
+{
+    for (unsigned i = 0; i < CALLS; i++) {
+        free(block[UNIT * UNITS - 2]);
+        block[UNIT * UNITS - 2] = malloc(BYTES);
+    }
+}
+
+/* Blocks of units that are neither full before nor empty afterwards. The first ones freed are parked. */
 MEASURE(free_other_unit_owner)
 {
     for (unsigned i = 0; i < CALLS; i++)
-        free(block[(i + 4) * UNIT + 1]);
+        free(block[(i + 16) * UNIT + 1]);
 }
 
 MEASURE(free_other_unit_shared)
 {
     for (unsigned i = 0; i < CALLS; i++)
-        free(block[(i + 4) * UNIT + 2]);
+        free(block[(i + 16) * UNIT + 2]);
 }
 
 static void *use_the_heap(void *data)
@@ -87,6 +96,7 @@ int main(void)
 
     for (unsigned i = 0; i < UNITS * UNIT; i++)
         block[i] = malloc(BYTES);
+    measure_park_and_take_owner();
     for (unsigned i = 0; i < UNITS; i++)
         free(block[i * UNIT]);
     measure_free_other_unit_owner();

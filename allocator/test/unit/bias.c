@@ -1,6 +1,7 @@
 /* The bias: a thread that alone uses the heap becomes its owner; anybody else ends that; nothing is lost or
  * given twice while owners change, threads only free, trim, fork and end. */
 #include "bias.h"
+#include "cache.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"

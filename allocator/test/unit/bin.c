@@ -108,12 +108,13 @@ TEST(every_class_fills_and_empties)
                 culet_heap_check();
         }
         CHECK_EQUAL(used_bytes(), before);
+        culet_cache_flush(); /* what is parked keeps its slabs */
         CHECK(figures_of(klass).slabs <= 2, "%zu slabs of size %zu are kept for nothing", figures_of(klass).slabs, size);
         culet_heap_check();
     }
 }
 
-TEST(a_thread_holds_one_unit_per_class_at_the_most)
+TEST(a_thread_holds_one_unit_per_class_and_a_few_blocks_at_the_most)
 {
     void *block[CULET_CLASSES * 8];
     uint64_t seed = 2;
@@ -129,8 +130,8 @@ TEST(a_thread_holds_one_unit_per_class_at_the_most)
     }
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         size_t claimed = figures_of(klass).claimed;
-        CHECK(claimed <= 1u << culet_classes[klass].unit_shift, "%zu blocks of class %u are claimed",
-              claimed, klass);
+        CHECK(claimed <= (1u << culet_classes[klass].unit_shift) + culet_classes[klass].parks,
+              "%zu blocks of class %u are held", claimed, klass);
     }
     culet_heap_check();
 }
@@ -150,21 +151,31 @@ TEST(a_flush_gives_everything_back)
     culet_free(get(48)); /* a flushed cache goes on */
 }
 
-/* One idle slab is kept; a block more, freed, does not make a slab anew each time. */
-TEST(an_idle_slab_is_kept_for_the_next_request)
+/* A small heap gives up its idle slabs; but one that is wanted again and again is kept: a block more, freed, does not
+ * make a slab anew each time. */
+TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
 {
     struct culet_figures before, after;
 
     culet_free(get(100));
     culet_cache_flush();
     culet_heap_figures(&before);
+    CHECK_EQUAL(before.pages.used, 0);
+    for (unsigned i = 0; i < 100; i++) {
+        culet_free(get(100));
+        culet_cache_flush();
+    }
+    culet_heap_figures(&before);
+    CHECK_EQUAL(before.pages.used, culet_classes[culet_size_class(100)].granules);
     for (unsigned i = 0; i < 1000; i++) {
         culet_free(get(100));
         culet_cache_flush();
     }
     culet_heap_figures(&after);
     CHECK_EQUAL(after.pages.used, before.pages.used);
-    CHECK_EQUAL(after.pages.purged_bytes, before.pages.purged_bytes);
+    /* When the heap is tidied the slab goes too; not a thousand times. */
+    CHECK(after.pages.purged_bytes - before.pages.purged_bytes <= 4 * before.pages.used * CULET_GRANULE, "%zu bytes",
+          after.pages.purged_bytes - before.pages.purged_bytes);
 }
 
 #define PASSED 30000
@@ -297,13 +308,20 @@ TEST(destructors_may_allocate_after_the_cache_is_gone)
 #define HOLDERS 4
 static pthread_barrier_t barrier;
 
+/* Enough blocks that the thread takes no more of them singly, but claims the rest of their unit. */
+#define HELD 12
+
 static void *hold_a_unit(void *data)
 {
+    void *block[HELD];
+
     (void)data;
-    void *block = get(64);
+    for (unsigned i = 0; i < HELD; i++)
+        block[i] = get(64);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
-    culet_free(block);
+    for (unsigned i = 0; i < HELD; i++)
+        culet_free(block[i]);
     return NULL;
 }
 
@@ -360,7 +378,7 @@ TEST(an_ended_threads_unit_serves_the_others_when_memory_is_out)
     got = 0;
     while (culet_malloc(64))
         got++;
-    CHECK_EQUAL(got, 64);
+    CHECK(got >= 64, "of what the thread held only %u blocks could be had", got);
     culet_heap_check();
 }
 

@@ -13,7 +13,8 @@ module Culet
 
       DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      private_constant :DEFAULT_SECONDS, :CLEAR
+      ATTEMPTS = 3
+      private_constant :DEFAULT_SECONDS, :CLEAR, :ATTEMPTS
 
       def banner = "culet report PID ... | SNAPSHOT"
 
@@ -66,11 +67,22 @@ module Culet
         raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
       end
 
-      def show(words) = deliver(render(words.flat_map { |word| snapshots(word, chunks: 0) }))
+      def show(words) = deliver(render(words.flat_map { |word| steady(word) }))
+
+      # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
+      def steady(word)
+        return snapshots(word) unless Culet::Scope.process?(word)
+
+        taken = []
+        until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
+          taken.concat(snapshots(word, chunks: 0))
+        end
+        taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }
+      end
 
       def watch(words)
         loop do
-          text = render(words.flat_map { |word| snapshots(word, chunks: 0) })
+          text = render(words.flat_map { |word| steady(word) })
           out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
           deliver(text)
           out.flush

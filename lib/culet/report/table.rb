@@ -55,10 +55,15 @@ module Culet
         name = Words.plain(snapshot.allocator.name)
         malloc = snapshot.malloc
         text = if malloc && snapshot.allocator.blocks?
-                 "malloc: #{name}, #{Figures.counted(malloc.arenas, "arena")}, #{Figures.counted(malloc.mmapped_chunks, "large block")} of their own"
-               else "malloc: #{name}; #{Words.plain(snapshot.allocator.why)}"
+                 "malloc: #{name}, #{Figures.counted(malloc.arenas, "arena")}#{large_blocks}"
+               else ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| Words.plain(part) }.join("; ")
                end
         Words.wrap(text, indent: 2)
+      end
+
+      def large_blocks
+        count = snapshot.malloc.mmapped_chunks
+        count.zero? ? "" : ", #{Figures.counted(count, "large block")} beside #{snapshot.malloc.arenas == 1 ? "it" : "them"}"
       end
 
       def levels

@@ -90,7 +90,7 @@ module Culet
 
       # A walk beside a running program counts what moves meanwhile twice or not at all.
       def stale
-        return unless ledger.unexplained_bytes.abs > 0.01 * ledger.rss_bytes
+        return if ledger.explained?
 
         verdict("exactness", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
                              "changed while it was read", "culet report --stop #{snapshot.pid}")
@@ -136,7 +136,7 @@ module Culet
       def unsplit
         return unless worth?(ledger.levels.fetch("malloc_unsplit"))
 
-        verdict("allocator", "#{snapshot.allocator.why || "the blocks of this allocator are not known"}; what another would need, a comparison shows",
+        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are not known" : snapshot.allocator.why.chomp(".")}; what another would need, a comparison shows",
                 "culet compare -- COMMAND")
       end
 
