@@ -11,8 +11,10 @@ class Synthetic
   attr_reader :records
 
   # @param name [String] the process's
-  def initialize(name: "ruby", seed: 1)
+  # @param arena_name [String, nil] what all arenas but the main one are called
+  def initialize(name: "ruby", seed: 1, arena_name: nil)
     @name = name
+    @arena_name = arena_name
     @random = Random.new(seed)
     @records = []
     @rss = 0
@@ -52,17 +54,31 @@ class Synthetic
                    "free_resident_bytes" => all - all_live, "overhead_resident_bytes" => (pages * PAGE) - all, "why" => nil)
   end
 
-  # A mapping that is no allocator's.
-  def map(start:, pages:, use:, bits: [1] * pages, path: "", label: nil)
+  # A mapping.
+  #
+  # @param bits [Array<Integer>] of each page
+  # @param runs [Array<Integer>] the same as it stands in the stream
+  def map(start:, pages:, use:, bits: [1] * pages, path: "", label: nil, runs: bits.chunk_while { |one, other| one == other }.flat_map { |run| [run.size, run.first] })
     resident = bits.count { |one| one & 1 == 1 } * PAGE
     @rss += resident
     object("mapping", "id" => @mappings, "start" => start, "end" => start + (pages * PAGE), "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => path,
                       "rss_bytes" => resident, "pss_bytes" => resident, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
                       "private_dirty_bytes" => resident, "swap_bytes" => 0, "use" => use, "label" => label)
-    @records << ["P", varints(@mappings, *bits.chunk_while { |one, other| one == other }.flat_map { |run| [run.size, run.first] })]
+    @records << ["P", varints(@mappings, *runs)]
     @mappings += 1
     @mappings - 1
   end
+
+  # A region as it is: its runs as they stand in the stream, pages and bytes in use of each one after the other.
+  def part(arena:, kind:, start:, bytes:, mapping:, runs:)
+    object("region", "id" => @regions, "arena" => arena, "holds" => kind, "start" => start, "end" => start + bytes, "mapping" => mapping)
+    @records << ["F", varints(@regions, *runs)]
+    @regions += 1
+    @arenas[arena]["system_bytes"] += bytes
+  end
+
+  # A sentence that the reader has to say.
+  def problem(sentence) = object("problem", "sentence" => sentence)
 
   # @return [String] the stream
   def to_s
@@ -129,7 +145,7 @@ class Synthetic
                       "time" => 1_790_000_000.5, "rss_bytes" => @rss, "pss_bytes" => @rss, "shared_bytes" => 0, "private_dirty_bytes" => @rss, "swap_bytes" => 0)
     object("allocator", "name" => "glibc", "library" => "/lib/x86_64-linux-gnu/libc.so.6", "level" => "blocks", "why" => nil)
     @arenas.each do |id, sums|
-      object("arena", "id" => id, "name" => id.zero? ? "main" : "thread #{id}", "address" => 4096 * id, "top_bytes" => 0, "trim_bytes" => 0, "broken" => false, "why" => nil, **sums)
+      object("arena", "id" => id, "name" => id.zero? ? "main" : @arena_name || "thread #{id}", "address" => 4096 * id, "top_bytes" => 0, "trim_bytes" => 0, "broken" => false, "why" => nil, **sums)
     end
     object("malloc", "arenas" => @arenas.size, "heaps" => 0, "used_bytes" => 0, "free_resident_bytes" => 0, "free_returned_bytes" => 0, "mmapped_bytes" => 0, "mmapped_chunks" => 0,
                      "metadata_bytes" => 0, "tcache_bytes" => 0, "fastbin_bytes" => 0, "trim_bytes" => 123_456, "pause_seconds" => 0.0123, "pauses" => 3, "walk_seconds" => 0.5,

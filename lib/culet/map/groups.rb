@@ -33,7 +33,7 @@ module Culet
       def to_a
         rest = rests.group_by { |span| span.mapping.use }
         ruby = sorted(visible(ruby_spans, ABSENT_SHOWN_ELSEWHERE) + rest.fetch("ruby", []))
-        groups = [Group.new(key: "ruby", title: "Ruby's heap pages", spans: ruby), *arenas]
+        groups = [Group.new(key: "ruby", title: "Ruby's own pages", spans: ruby), *arenas]
         groups.concat(USES.map { |use, title| Group.new(key: use, title: title, spans: rest.fetch(use, [])) })
         groups.concat(strangers(rest))
         groups.reject { |group| group.spans.empty? }
@@ -41,7 +41,11 @@ module Culet
 
       private
 
-      def ruby_regions = @snapshot.regions.select(&:ruby?)
+      # What lies in them is told apart as slots, or as bodies of young objects ("transient", up to Ruby 3.2).
+      RUBY = %w[ruby transient].freeze
+      private_constant :RUBY
+
+      def ruby_regions = @snapshot.regions.select { |region| RUBY.include?(region.holds) }
 
       def ruby_spans = ruby_regions.map { |region| Span.of(region, @page_bytes) }
 

@@ -145,7 +145,7 @@ module Culet
 
       def region_kind(region)
         case region.holds
-        when "ruby" then Palette::INDEX.fetch(:ruby)
+        when "ruby", "transient" then Palette::INDEX.fetch(:ruby)
         when "metadata" then Palette::INDEX.fetch(:metadata)
         else Palette::INDEX.fetch(:heap)
         end

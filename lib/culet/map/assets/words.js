@@ -40,8 +40,8 @@ function describe(picture, found) {
   lines.push(`page ${hex(found.address)}: ${describeState(picture, found.cell, kind)}`);
   if (kind.key !== "returned") lines.push(picture.states[found.cell] & PRIVATE ? "this process's alone" : "shared, or a file's");
   lines.push(found.strip.section.title);
-  if (span) lines.push([span.label, span.path && span.path !== span.label ? span.path : null].filter(Boolean).join(", ") || "no name");
-  return lines;
+  if (span) lines.push([span.label, span.path && span.path !== span.label ? span.path : null].filter(Boolean).join(", "));
+  return lines.filter(Boolean);
 }
 
 function describeState(picture, cell, kind) {
