@@ -41,7 +41,9 @@
  *   freeruns   buckets: [[pages, count, resident_pages], ...]: runs of `pages` (the least of the bucket) or more
  *              neighbouring pages without a used byte
  *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], live_bytes, free_bytes,
- *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, why
+ *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes
+ *              (used of the transient heap that Ruby has up to 3.2), transient_resident_bytes, why.
+ *              Ruby's pages are regions that hold "ruby", its transient heap is one that holds "transient".
  *   problem    sentence
  *
  * Texts that came from the process (paths, names) are data: valid UTF-8, but anything may be in them. */

@@ -96,21 +96,20 @@ static void read_maps(void)
     scope.pages.maps = &scope.maps;
 }
 
-/* What regions know of their pages from when they were walked. */
-static void known_states(void *context, uint64_t first, size_t count, uint8_t *states)
+/* What regions know of their pages from when they were walked: culet_pages_known. */
+static size_t known_states(void *context, uint64_t first, size_t count, uint8_t *states, bool *is)
 {
+    const struct culet_place *place = culet_places_next(&scope.places, first << scope.pages.shift);
+    uint64_t from = place ? place->start >> scope.pages.shift : UINT64_MAX;
+
     (void)context;
-    for (size_t i = 0; i < count;) {
-        uint64_t address = (first + i) << scope.pages.shift;
-        struct culet_place *place = culet_places_next(&scope.places, address);
-        if (!place)
-            return;
-        uint64_t from = place->start >> scope.pages.shift;
-        if (from > first + i)
-            i = (size_t)(from - first);
-        for (; i < count && first + i - from < place->pages; i++)
-            states[i] = place->states[first + i - from];
-    }
+    if (from > first)
+        return from - first < count ? (size_t)(from - first) : count;
+    if (place->pages - (first - from) < count)
+        count = (size_t)(place->pages - (first - from));
+    memcpy(states, place->states + (first - from), count);
+    *is = true;
+    return count;
 }
 
 static void read_pages(void)

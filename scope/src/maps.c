@@ -49,13 +49,6 @@ static void read_figure(struct culet_mapping *mapping, const char *line)
     }
 }
 
-/* "VmFlags: rd wr mr mw me nr": two letters for each. */
-static void read_flags(struct culet_mapping *mapping, const char *line)
-{
-    if (strncmp(line, "VmFlags:", 8) == 0)
-        mapping->noreserve = strstr(line + 8, " nr") != NULL;
-}
-
 static void add_up(struct culet_maps *maps)
 {
     for (size_t i = 0; i < maps->count; i++) {
@@ -86,8 +79,6 @@ bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized)
         /* The names of figures begin with capitals, addresses are in small letters. */
         if (line[0] < 'A' || line[0] > 'Z')
             read_head(maps, line);
-        else if (sized && maps->count && line[0] == 'V')
-            read_flags(&maps->all[maps->count - 1], line);
         else if (sized && maps->count)
             read_figure(&maps->all[maps->count - 1], line);
     int failed = ferror(file) ? errno ? errno : EIO : 0;

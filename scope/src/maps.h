@@ -16,7 +16,6 @@ struct culet_mapping {
     uint64_t offset, inode;
     char *path; /* as the kernel tells it: "", "[heap]", "[anon:NAME]", "/usr/lib/...", "... (deleted)" */
     uint64_t rss, pss, shared_clean, shared_dirty, private_clean, private_dirty, swap; /* bytes */
-    bool noreserve; /* no memory was reserved for it (MAP_NORESERVE) */
     const char *use; /* of format.h's list; NULL until somebody knows: "other" */
     char *label;     /* owned; NULL: none */
     struct culet_buffer pages; /* the runs of record 'P', once they were read (page.h) */

@@ -1,14 +1,11 @@
-/* Names mappings by what the kernel tells of them, and by the threads whose stacks they are. */
+/* Names mappings by what the kernel tells of them. */
 #include "names.h"
 
 #include "peers.h"
-#include "ruby.h"
 #include "scope.h"
-#include "threads.h"
+#include "stacks.h"
 
 #include <string.h>
-
-static struct culet_threads threads;
 
 const char *culet_names_base(const char *path)
 {
@@ -98,93 +95,6 @@ static void name_file(const struct culet_scope *scope, struct culet_mapping *map
         culet_mapping_name(mapping, "file", "%s", culet_names_base(mapping->path));
 }
 
-/* ---- stacks ---- */
-
-static bool is_no_access(const struct culet_mapping *mapping)
-{
-    return strncmp(mapping->perms, "---p", 4) == 0 && !mapping->inode;
-}
-
-/* The mapping without access right below this one, which keeps a stack from growing into what is there; or NULL. */
-static struct culet_mapping *guard_of(const struct culet_scope *scope, const struct culet_mapping *mapping)
-{
-    struct culet_mapping *before = &scope->maps.all[mapping->id] - 1;
-
-    return mapping->id && before->end == mapping->start && is_no_access(before) ? before : NULL;
-}
-
-/* Ruby maps the stacks of fibers without reserving memory for them, a guard page below each; threads' are reserved. */
-static bool is_fiber(const struct culet_scope *scope, const struct culet_mapping *mapping)
-{
-    const struct culet_mapping *guard = guard_of(scope, mapping);
-
-    return culet_ruby_is_there(scope) && mapping->noreserve && guard && guard->end - guard->start == scope->page_bytes &&
-           culet_mapping_is_heap_like(mapping);
-}
-
-static void name_guard(const struct culet_scope *scope, const struct culet_mapping *mapping)
-{
-    struct culet_mapping *guard = guard_of(scope, mapping);
-
-    if (guard)
-        culet_mapping_name(guard, mapping->use, "guard");
-}
-
-static void name_fibers(const struct culet_scope *scope)
-{
-    for (size_t i = 0; i < scope->maps.count; i++) {
-        struct culet_mapping *mapping = &scope->maps.all[i];
-        if (!mapping->use && is_fiber(scope, mapping)) {
-            culet_mapping_name(mapping, "fiber", "fiber");
-            name_guard(scope, mapping);
-        }
-    }
-}
-
-/* The walkers have named what holds blocks by now, and a thread's stack can be one mapping with such a neighbour: the
- * stack's name is left out then, its blocks are in the regions. */
-static void name_stacks(const struct culet_scope *scope)
-{
-    for (size_t i = 0; i < threads.count; i++) {
-        struct culet_thread_stack *thread = &threads.all[i];
-        struct culet_mapping *mapping = thread->pointer ? culet_maps_at(&scope->maps, thread->pointer) : NULL;
-        if (!mapping)
-            continue;
-        thread->mapping = mapping;
-        if (thread->tid == scope->target.pid && strcmp(mapping->path, "[stack]") == 0)
-            culet_mapping_name(mapping, "stack", "main thread");
-        else
-            culet_mapping_name(mapping, "stack", "thread %s (%d)", thread->name, (int)thread->tid);
-        name_guard(scope, mapping);
-    }
-}
-
-static bool is_stack_of(const struct culet_scope *scope, const struct culet_mapping *mapping, uint64_t length,
-                        uint64_t guard_length)
-{
-    const struct culet_mapping *guard = guard_of(scope, mapping);
-
-    return guard && guard->end - guard->start == guard_length && mapping->end - mapping->start == length;
-}
-
-/* glibc keeps the stacks of ended threads for the next ones: a guard and a stack of the same lengths as a thread's. */
-static void name_ended(const struct culet_scope *scope)
-{
-    for (size_t i = 0; i < scope->maps.count; i++) {
-        struct culet_mapping *mapping = &scope->maps.all[i];
-        if (mapping->use || mapping->noreserve || !culet_mapping_is_heap_like(mapping) || !guard_of(scope, mapping))
-            continue;
-        for (size_t t = 0; t < threads.count && !mapping->use; t++) {
-            const struct culet_mapping *stack = threads.all[t].mapping;
-            const struct culet_mapping *guard = stack ? guard_of(scope, stack) : NULL;
-            if (!guard || !is_stack_of(scope, mapping, stack->end - stack->start, guard->end - guard->start))
-                continue;
-            culet_mapping_name(mapping, "stack", "of an ended thread");
-            name_guard(scope, mapping);
-        }
-    }
-}
-
 /* ---- the rest ---- */
 
 /* Zero-initialised data of a library or program come behind what is read from its file. */
@@ -208,7 +118,7 @@ static void name_anonymous(const struct culet_scope *scope, struct culet_mapping
         culet_mapping_name(mapping, "library", "%s, zero-initialised data", culet_names_base(data->path));
     else if (culet_peers_serve() && culet_mapping_is_heap_like(mapping))
         culet_mapping_name(mapping, "malloc", "taken for %s's heap", culet_peers_serve());
-    else if (is_no_access(mapping))
+    else if (strncmp(mapping->perms, "---", 3) == 0)
         culet_mapping_name(mapping, "other", "reserved, not accessible");
 }
 
@@ -220,7 +130,9 @@ static void name_special(struct culet_mapping *mapping)
 
     if (!use)
         return;
-    if (starts_with(mapping->path, "[anon:") && length > 7)
+    if (strcmp(mapping->path, "[stack]") == 0)
+        culet_mapping_name(mapping, use, "main thread");
+    else if (starts_with(mapping->path, "[anon:") && length > 7)
         culet_mapping_name(mapping, use, "%.*s", (int)length - 7, mapping->path + 6);
     else
         culet_mapping_name(mapping, use, "%s", mapping->path);
@@ -228,22 +140,18 @@ static void name_special(struct culet_mapping *mapping)
 
 static bool names_recognise(struct culet_scope *scope)
 {
-    culet_threads_read(&threads, scope->target.pid);
+    culet_stacks_read(scope);
     return true;
 }
 
 static void names_walk(struct culet_scope *scope)
 {
-    culet_threads_name(&threads, scope->target.pid);
-    name_fibers(scope);
-    name_stacks(scope);
-    for (size_t i = 0; i < scope->maps.count; i++) {
-        struct culet_mapping *mapping = &scope->maps.all[i];
-        name_special(mapping);
-        if (mapping->inode)
-            name_file(scope, mapping);
-    }
-    name_ended(scope);
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (scope->maps.all[i].inode)
+            name_file(scope, &scope->maps.all[i]);
+    culet_stacks_name(scope);
+    for (size_t i = 0; i < scope->maps.count; i++)
+        name_special(&scope->maps.all[i]);
     for (size_t i = 0; i < scope->maps.count; i++)
         if (!scope->maps.all[i].inode)
             name_anonymous(scope, &scope->maps.all[i]);
@@ -252,7 +160,7 @@ static void names_walk(struct culet_scope *scope)
 static void names_tell(struct culet_scope *scope)
 {
     (void)scope;
-    culet_threads_tell(&threads);
+    culet_stacks_tell();
 }
 
 const struct culet_walker culet_names_walker = {

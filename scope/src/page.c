@@ -10,6 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Entries looked up for a page that is read out of order. */
+#define LONE 16u
+
 /* Documentation/admin-guide/mm/pagemap.rst of Linux. */
 #define ENTRY_PRESENT (UINT64_C(1) << 63)
 #define ENTRY_SWAPPED (UINT64_C(1) << 62)
@@ -127,9 +130,9 @@ uint8_t culet_pages_at(struct culet_pages *pages, uint64_t address)
     uint64_t page = address >> pages->shift;
 
     if (page - pages->first >= pages->count) {
-        /* Address order is the rule: look ahead, but for a lone page only at its neighbours. */
-        bool next = pages->count && page >= pages->first && page - pages->first < 2 * CULET_PAGES_WINDOW;
-        look(pages, page, next ? CULET_PAGES_WINDOW : 64);
+        /* In order of addresses the rule is to look ahead; a lone page has no use for it. */
+        bool next = pages->count && page >= pages->first && page - pages->first < pages->count + CULET_PAGES_WINDOW / 8;
+        look(pages, page, !next ? LONE : pages->count < CULET_PAGES_WINDOW / 4 ? pages->count * 4 : CULET_PAGES_WINDOW);
     }
     return pages->states[page - pages->first];
 }
@@ -137,8 +140,11 @@ uint8_t culet_pages_at(struct culet_pages *pages, uint64_t address)
 void culet_pages_copy(struct culet_pages *pages, uint64_t first, size_t count, uint8_t *states)
 {
     while (count) {
-        if (first - pages->first >= pages->count)
-            look(pages, first, count < CULET_PAGES_WINDOW ? (uint32_t)count : CULET_PAGES_WINDOW);
+        if (first - pages->first >= pages->count) {
+            bool next = pages->count && first == pages->first + pages->count;
+            look(pages, first, next || count > CULET_PAGES_WINDOW ? CULET_PAGES_WINDOW
+                               : count > LONE ? (uint32_t)count : LONE);
+        }
         size_t from = (size_t)(first - pages->first), part = pages->count - from;
         if (part > count)
             part = count;
@@ -167,9 +173,10 @@ void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, 
     culet_buffer_free(&mapping->pages);
     while (page < end) {
         size_t count = end - page < CULET_PAGES_WINDOW ? (size_t)(end - page) : CULET_PAGES_WINDOW;
-        culet_pages_copy(pages, page, count, states);
-        if (known)
-            known(context, page, count, states);
+        bool is = false;
+        count = known(context, page, count, states, &is);
+        if (!is)
+            culet_pages_copy(pages, page, count, states);
         for (size_t i = 0; i < count; i++) {
             if (states[i] != state) {
                 add_run(&mapping->pages, run, state);

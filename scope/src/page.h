@@ -34,9 +34,10 @@ uint8_t culet_pages_at(struct culet_pages *pages, uint64_t address);
 /* The states of the `count` pages from page number `first` on, into `states`. */
 void culet_pages_copy(struct culet_pages *pages, uint64_t first, size_t count, uint8_t *states);
 
-/* Makes the runs of record 'P' of a mapping, now. `known` (may be NULL) is asked for states that were seen earlier,
- * while the process was paused: it fills `states` of these pages where it knows better. */
-typedef void culet_pages_known(void *context, uint64_t first, size_t count, uint8_t *states);
+/* Makes the runs of record 'P' of a mapping, now. `known` is asked for states that were seen earlier, while the process
+ * was paused. It returns the length, at most `count`, of a run of pages from number `first` on: *is tells whether these
+ * are known, and then `states` are theirs. */
+typedef size_t culet_pages_known(void *context, uint64_t first, size_t count, uint8_t *states, bool *is);
 void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, culet_pages_known *known,
                       void *context);
 

@@ -87,6 +87,7 @@ void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to)
 
 void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes, unsigned state)
 {
+    place->noted++;
     if (places->chunks++ >= places->max_chunks)
         return;
     uint64_t units = bytes / CULET_SCOPE_UNIT;
@@ -146,6 +147,26 @@ struct culet_place *culet_places_at(struct culet_places *places, uint64_t addres
     struct culet_place *place = culet_places_next(places, address);
 
     return place && place->start <= address ? place : NULL;
+}
+
+void culet_places_drop(struct culet_places *places, uint32_t id)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < places->count; i++) {
+        struct culet_place *place = places->all[i];
+        if (place->id < id) {
+            places->all[kept++] = place;
+            continue;
+        }
+        places->chunks -= place->noted;
+        free(place->used);
+        free(place->states);
+        free(place->other);
+        culet_buffer_free(&place->chunks);
+        free(place);
+    }
+    places->count = kept;
 }
 
 /* Bytes of page `index` that are the region's. */

@@ -26,6 +26,7 @@ struct culet_place {
     size_t others, other_room;
     struct culet_buffer chunks; /* uint32_t each: units of 16 bytes << 2 | enum culet_chunk */
     uint64_t first_chunk;       /* address */
+    uint64_t noted;             /* chunks, whether kept or not */
 };
 
 #define CULET_NO_ARENA UINT32_MAX
@@ -75,6 +76,9 @@ struct culet_place *culet_places_at(struct culet_places *places, uint64_t addres
 
 /* The first region that ends behind this address, or NULL. */
 struct culet_place *culet_places_next(struct culet_places *places, uint64_t address);
+
+/* Removes the regions from number `id` on. */
+void culet_places_drop(struct culet_places *places, uint32_t id);
 
 struct culet_place_sum culet_place_sum(const struct culet_places *places, const struct culet_place *place);
 

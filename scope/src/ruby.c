@@ -6,6 +6,7 @@
 #include "gather.h"
 #include "names.h"
 #include "ruby_page.h"
+#include "ruby_transient.h"
 #include "stream.h"
 
 #include <inttypes.h>
@@ -31,6 +32,7 @@ static struct {
     size_t count, room;
     uint32_t page_bytes;
     struct share all, resident;
+    struct culet_transient transient;
     uint64_t swapped; /* pages with a part in swap */
 } ruby;
 
@@ -117,17 +119,21 @@ static void add_page(const struct culet_ruby_page *shape)
 static void look_at(struct culet_scope *scope, const uint64_t *starts, size_t count)
 {
     static unsigned char descriptions[CULET_GATHER_PIECES][CULET_RUBY_DESCRIPTION];
-    static uint64_t words[CULET_GATHER_PIECES], pointers[CULET_GATHER_PIECES], described[CULET_GATHER_PIECES];
+    static uint64_t words[CULET_GATHER_PIECES][2], pointers[CULET_GATHER_PIECES], described[CULET_GATHER_PIECES];
     static bool got[CULET_GATHER_PIECES];
     struct culet_ruby_page shape;
     size_t wanted = 0;
 
     culet_gather(&scope->memory, starts, count, sizeof *words, words, got);
-    for (size_t i = 0; i < count; i++)
-        if (got[i] && can_describe(scope, starts[i], words[i])) {
+    for (size_t i = 0; i < count; i++) {
+        if (!got[i])
+            continue;
+        culet_transient_note(&ruby.transient, starts[i], words[i]);
+        if (can_describe(scope, starts[i], words[i][0])) {
             described[wanted] = starts[i];
-            pointers[wanted++] = words[i];
+            pointers[wanted++] = words[i][0];
         }
+    }
     culet_gather(&scope->memory, pointers, wanted, CULET_RUBY_DESCRIPTION, descriptions, got);
     for (size_t i = 0; i < wanted; i++)
         if (got[i] && culet_ruby_page_recognise(described[i], descriptions[i], &shape))
@@ -306,6 +312,7 @@ static void ruby_walk(struct culet_scope *scope)
     culet_scope_pause(scope);
     find_pages(scope);
     keep_alike();
+    culet_transient_walk(scope, &ruby.transient);
     for (size_t i = 0, to; i < ruby.count; i = to) {
         to = neighbours(scope, i);
         walk_region(scope, i, to);
@@ -382,9 +389,11 @@ static void tell_slots(struct culet_json *json)
 
 static void ruby_tell(struct culet_scope *scope)
 {
+    struct culet_place_sum transient = {0};
     struct culet_json json;
 
-    (void)scope;
+    if (ruby.transient.place)
+        transient = culet_place_sum(&scope->places, ruby.transient.place);
     culet_json_begin(&json, "ruby");
     culet_json_text(&json, "version", ruby.version[0] ? ruby.version : NULL);
     culet_json_number(&json, "page_bytes", ruby.page_bytes);
@@ -396,6 +405,8 @@ static void ruby_tell(struct culet_scope *scope)
     culet_json_number(&json, "live_resident_bytes", ruby.resident.live);
     culet_json_number(&json, "free_resident_bytes", ruby.resident.free);
     culet_json_number(&json, "overhead_resident_bytes", ruby.resident.overhead);
+    culet_json_number(&json, "transient_bytes", transient.used);
+    culet_json_number(&json, "transient_resident_bytes", transient.used_resident + transient.free_resident);
     culet_json_text(&json, "why", ruby.count ? "" : "no pages of Ruby's heap were found: their layout is not one that is known");
     culet_json_end(&json);
     for (size_t i = 0; i < ruby.count; i++)

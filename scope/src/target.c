@@ -5,6 +5,7 @@
 #include "complain.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -401,6 +404,44 @@ void culet_target_resume(struct culet_target *target)
 {
     if (target->mode == CULET_SLICED)
         culet_target_release(target);
+}
+
+bool culet_target_pointer(const struct culet_target *target, size_t index, uint64_t *pointer)
+{
+    if (index >= target->count || !target->threads[index].paused)
+        return false;
+#ifdef __x86_64__
+    struct user_regs_struct registers;
+    struct iovec into = {.iov_base = &registers, .iov_len = sizeof registers};
+    if (ptrace(PTRACE_GETREGSET, target->threads[index].tid, (void *)NT_PRSTATUS, &into) != 0)
+        return false;
+    *pointer = registers.fs_base;
+    return true;
+#elif defined __aarch64__
+    struct iovec into = {.iov_base = pointer, .iov_len = sizeof *pointer};
+    return ptrace(PTRACE_GETREGSET, target->threads[index].tid, (void *)NT_ARM_TLS, &into) == 0;
+#else
+#error "which register holds the thread pointer?"
+#endif
+}
+
+bool culet_target_where(const struct culet_target *target, uint64_t *instruction, long *call)
+{
+    char name[64], text[512], *at;
+
+    if (target->count != 1 || !target->paused)
+        return false;
+    snprintf(name, sizeof name, "/proc/%d/syscall", (int)target->pid);
+    FILE *file = fopen(name, "re");
+    bool read = file && fgets(text, sizeof text, file);
+    if (file)
+        fclose(file);
+    /* "number arguments... stack instruction", or "-1 stack instruction"; proc(5). */
+    if (!read || (*text != '-' && (*text < '0' || *text > '9')) || !(at = strrchr(text, ' ')))
+        return false;
+    *call = strtol(text, NULL, 10);
+    *instruction = strtoull(at, NULL, 16);
+    return true;
 }
 
 bool culet_target_still(const struct culet_target *target)

@@ -9,6 +9,7 @@ struct culet_thread_stack {
     char name[64];
     uint64_t pointer; /* its stack pointer; 0 where the kernel does not tell: it was running */
     const struct culet_mapping *mapping; /* of its stack, or NULL */
+    bool in_fiber;                       /* that is a fiber's, and its own is another */
 };
 
 struct culet_threads {

@@ -12,6 +12,7 @@ module Culet
         "ruby_objects" => "Ruby objects",
         "ruby_free_slots" => "Ruby: free slots",
         "ruby_page_overhead" => "Ruby: page overhead",
+        "ruby_transient" => "Ruby: transient heap",
         "ruby_unsplit" => "Ruby: not told apart",
         "malloc_used" => "malloc: in use",
         "malloc_metadata" => "malloc: its own",
@@ -92,6 +93,7 @@ module Culet
         levels["ruby_objects"] = ruby.live_resident_bytes
         levels["ruby_free_slots"] = ruby.free_resident_bytes
         levels["ruby_page_overhead"] = ruby.overhead_resident_bytes
+        levels["ruby_transient"] = ruby.transient_resident_bytes
       end
 
       def add_malloc(levels)
