@@ -103,7 +103,7 @@ static bool is_candidate(struct culet_scope *scope, uint64_t address)
 /* A pointer to a description: aligned, into memory that is written to, and not into the page itself. */
 static bool can_describe(const struct culet_scope *scope, uint64_t start, uint64_t pointer)
 {
-    if (pointer % 8 || !pointer || pointer - start < CULET_RUBY_LONG)
+    if (pointer % 8 || !pointer || pointer - start < CULET_RUBY_SHORT)
         return false;
     const struct culet_mapping *mapping = culet_maps_at(&scope->maps, pointer);
     return mapping && mapping->perms[1] == 'w' && pointer + CULET_RUBY_DESCRIPTION <= mapping->end;

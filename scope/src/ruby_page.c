@@ -48,18 +48,21 @@ static bool numbers_fit(struct culet_ruby_page *page)
     return page->start % CULET_RUBY_LONG == 0 && fills(page);
 }
 
+/* Other words may lie in the page's range too, if the allocator has put descriptions next to it: not where a first slot
+ * can be. */
 bool culet_ruby_page_recognise(uint64_t start, const unsigned char *description, struct culet_ruby_page *page)
 {
     for (uint32_t at = FIRST_WORD; at + 16 <= CULET_RUBY_DESCRIPTION; at += 8) {
         uint64_t word = word_at(description + at);
-        if (word - start >= CULET_RUBY_LONG)
-            continue;
         if (word == start) /* the page itself; the first slot comes next */
             word = word_at(description + at + 8);
+        if (word - start >= CULET_RUBY_LONG)
+            continue;
         *page = (struct culet_ruby_page){.start = start, .slot_bytes = half_at(description),
                                          .slots = half_at(description + 2), .first = (uint32_t)(word - start),
                                          .layout = at};
-        return word - start < CULET_RUBY_LONG && numbers_fit(page);
+        if (numbers_fit(page))
+            return true;
     }
     return false;
 }
