@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "io/nonblock"
 require "io/wait"
 require "json"
+require "minitest"
 require "tmpdir"
 
 # A real Chromium without a window, told what to do through its debugging pipe (NUL-separated JSON on descriptors 3 and
@@ -16,35 +18,43 @@ class Browser
              --disable-sync --disable-extensions --hide-scrollbars --remote-debugging-pipe --force-device-scale-factor=1].freeze
   PATIENCE_SECONDS = 90
 
+  WINDOW = [1400, 900].freeze
+
   # What the page asked for, and what went wrong in it.
   attr_reader :requests, :complaints
 
-  # Starts one, yields it, ends it.
-  def self.use(width: 1400, height: 900)
-    Dir.mktmpdir do |folder|
-      browser = new(folder, width, height)
-      begin
-        yield browser
-      ensure
-        browser.quit
-      end
-    end
+  # Yields the one that all tests share, with a fresh page: starting it takes longer than most tests.
+  def self.use
+    @shared ||= new(Dir.mktmpdir).tap { |browser| Minitest.after_run { browser.quit } }
+    @shared.fresh
+    yield @shared
   end
 
-  def initialize(folder, width, height)
+  def initialize(folder)
+    @folder = folder
     theirs, @out = IO.pipe
     @in, answers = IO.pipe
     # Ruby's pipes do not block, and Chromium takes "nothing there yet" for the end.
     [theirs, answers].each { |io| io.nonblock = false }
     @log = File.join(folder, "log")
-    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{width},#{height}",
+    @pid = spawn({ "LD_PRELOAD" => nil, "HOME" => folder }, PROGRAM, *FLAGS, "--user-data-dir=#{folder}/profile", "--window-size=#{WINDOW.join(",")}",
                  "--host-resolver-rules=MAP * ~NOTFOUND", "about:blank", in: File::NULL, out: @log, err: @log, 3 => theirs, 4 => answers, pgroup: true)
     [theirs, answers].each(&:close)
     @buffer = +"".b
     @number = 0
+  end
+
+  # Closes the page before, and opens an empty one that has nothing in common with it.
+  def fresh
+    @session = nil
+    call("Target.disposeBrowserContext", browserContextId: @context) if @context
     @requests = []
     @complaints = []
-    attach(width, height)
+    @context = call("Target.createBrowserContext")["browserContextId"]
+    target = call("Target.createTarget", url: "about:blank", browserContextId: @context)["targetId"]
+    @session = call("Target.attachToTarget", targetId: target, flatten: true)["sessionId"]
+    %w[Page Network Runtime Log].each { |domain| call("#{domain}.enable") }
+    call("Emulation.setDeviceMetricsOverride", width: WINDOW[0], height: WINDOW[1], deviceScaleFactor: 1, mobile: false)
   end
 
   # Opens a file and waits until its script says how it went.
@@ -87,16 +97,10 @@ class Browser
     Process.kill(:KILL, -@pid)
     Process.wait(@pid)
     [@in, @out].each(&:close)
+    FileUtils.remove_entry(@folder)
   end
 
   private
-
-  def attach(width, height)
-    target = call("Target.createTarget", url: "about:blank")["targetId"]
-    @session = call("Target.attachToTarget", targetId: target, flatten: true)["sessionId"]
-    %w[Page Network Runtime Log].each { |domain| call("#{domain}.enable") }
-    call("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: 1, mobile: false)
-  end
 
   def call(method, **parameters)
     @number += 1
@@ -122,6 +126,8 @@ class Browser
   end
 
   def note(message)
+    return if message["sessionId"] != @session
+
     fields = message["params"]
     case message["method"]
     when "Network.requestWillBeSent" then @requests << fields.dig("request", "url")

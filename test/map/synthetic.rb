@@ -51,7 +51,7 @@ class Synthetic
     all = count * slots * slot_bytes
     object("ruby", "version" => "3.4.1", "page_bytes" => 65_536, "pages" => count, "slots" => [{ "slot_bytes" => slot_bytes, "pages" => count, "live" => all_live / slot_bytes, "free" => (all - all_live) / slot_bytes }],
                    "live_bytes" => all_live, "free_bytes" => all - all_live, "overhead_bytes" => (pages * PAGE) - all, "live_resident_bytes" => all_live,
-                   "free_resident_bytes" => all - all_live, "overhead_resident_bytes" => (pages * PAGE) - all, "why" => nil)
+                   "free_resident_bytes" => all - all_live, "overhead_resident_bytes" => (pages * PAGE) - all, "transient_bytes" => 0, "transient_resident_bytes" => 0, "why" => nil)
   end
 
   # A mapping.

@@ -55,7 +55,11 @@ module Culet
         known = @snapshot.arenas.map do |arena|
           Group.new(key: "arena-#{arena.id}", title: title(arena), arena: arena, spans: joined(by_arena.delete(arena.id)))
         end
-        by_arena.empty? ? known : [*known, Group.new(key: "arena-none", title: "Blocks of no arena", spans: joined(by_arena.values.flatten))]
+        by_arena.empty? ? known : [*known, Group.new(key: "arena-none", title: strays(by_arena.values.flatten), spans: joined(by_arena.values.flatten))]
+      end
+
+      def strays(regions)
+        regions.all? { |region| region.holds == "mmapped" } ? "Large blocks, each a mapping of its own" : "Memory of no arena"
       end
 
       def title(arena)

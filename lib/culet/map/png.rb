@@ -24,15 +24,15 @@ module Culet
       private_constant :MARGIN, :LINE, :TITLE_SCALE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
 
       # @param snapshot [Scope::Snapshot]
+      # @param widest [Integer] up to how many cells in a row have a pixel each; of more, several share one
       # @raise [Scope::Malformed] when the snapshot contradicts itself
-      def initialize(snapshot)
+      def initialize(snapshot, widest: 2048)
         @snapshot = snapshot
         @model = Model.new(snapshot)
         @totals = Totals.new(snapshot)
         @colours = CellColours.new(@model)
-        # Of very many cells several share a pixel.
-        @cell = (CELLS_WIDTH / @model.columns).clamp(1, LARGEST_CELL)
-        @fold = [(@model.columns / 2048.0).ceil, 1].max
+        @fold = [(@model.columns / widest.to_f).ceil, 1].max
+        @cell = (CELLS_WIDTH * @fold / @model.columns).clamp(1, LARGEST_CELL)
       end
 
       # @return [String] the bytes of the PNG

@@ -18,6 +18,7 @@ class Panel {
     this.list("problems", facts.problems.map((text) => element("li", {}, text)));
     this.list("totals", facts.totals.map(([key, title, bytes]) => this.total(key, title, bytes)));
     this.list("legend", this.legend());
+    this.list("blocks", this.blocks());
     this.list("sections", picture.sections.map((section) => this.section(section)));
     this.histogram("sizes", this.sizes(), "block sizes");
     this.histogram("freeruns", this.freeRuns(), "runs of free pages");
@@ -52,12 +53,22 @@ class Panel {
     });
   }
 
-  entry(key, title, from, to = from) {
+  // What is seen inside a page at the closest.
+  blocks() {
+    if (!this.picture.blocks.any) return [];
+    return Object.entries(this.picture.facts.block_colours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
+  }
+
+  swatch(from, to = from) {
     const swatch = element("span", { className: "swatch" });
     swatch.style.background = from === to ? from : `linear-gradient(to right, ${from}, ${to})`;
+    return swatch;
+  }
+
+  entry(key, title, from, to = from) {
     return element("li", {}, element("label", {},
       element("input", { type: "checkbox", checked: !this.filter.hidden.has(key), "data-kind": key, onchange: (event) => this.toggle(this.filter.hidden, key, event.target.checked) }),
-      swatch, title));
+      this.swatch(from, to), title));
   }
 
   section(section) {
@@ -139,7 +150,9 @@ class Panel {
     tip.textContent = title;
     group.append(tip);
     if (labelled) {
-      const text = this.svg("text", { x: left + 1, y: height + foot - 4 });
+      // A label in the last fifth would reach beyond the edge.
+      const late = left > 240;
+      const text = this.svg("text", { x: late ? left + wide - 1 : left + 1, y: height + foot - 4, "text-anchor": late ? "end" : "start" });
       text.textContent = label;
       group.append(text);
     }

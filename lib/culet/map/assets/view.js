@@ -1,6 +1,7 @@
 // The part of a picture that is to be seen, and how it is drawn: `scale` pixels to a cell, from the cell at `x`, `y`.
 
 const LARGEST_CELL = 1024;
+const BUTTONS_HEIGHT = 52;
 const GRID_FROM = 6;
 const BLOCKS_FROM = 32;
 const HEADING_FROM = 9;
@@ -41,7 +42,8 @@ class View {
 
   // --- Where to look ---------------------------------------------------------
 
-  get fit() { return Math.min(this.width / (this.picture.columns + 2), this.height / (this.picture.rows + 1)); }
+  // The buttons below must not cover anything of the whole.
+  get fit() { return Math.min(this.width / (this.picture.columns + 2), Math.max(this.height - BUTTONS_HEIGHT * this.ratio, 100) / (this.picture.rows + 1)); }
 
   whole() {
     this.scale = this.fit;
