@@ -212,6 +212,26 @@ class MapBrowserTest < Minitest::Test
     end
   end
 
+  def test_what_changed_since_the_first_snapshot
+    moment = lambda do |runs, bits|
+      process = Synthetic.new
+      mapping = process.map(start: MapHelper::HEAP, pages: 6, bits: bits, use: "malloc")
+      process.part(arena: 0, kind: "main", start: MapHelper::HEAP, bytes: 6 * PAGE, mapping: mapping, runs: runs)
+      Culet::Scope::Builder.new(process.to_s).call
+    end
+    before = moment.call([6, 1024], [5, 5, 5, 0, 5, 0])
+    after = moment.call([1, 1024, 1, 2048, 1, 512, 3, 1024], [5, 5, 5, 5, 0, 0])
+    with_page(before, after) do |browser|
+      browser.evaluate("culetMap.player.go(1).then(function () { document.getElementById('compare').click(); })")
+      expected = %w[#c9c9c4 #e69f00 #56b4e9 #d55e00 #0072b2 #ffffff]
+      assert_equal expected, (Array.new(6) { |page| colour_of(browser, MapHelper::HEAP + (page * PAGE)) })
+      bytes = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-change]')).map(function (one) { return [one.dataset.change, Number(one.dataset.bytes)]; }))")
+      assert_equal %w[absent same come fuller emptier gone].to_h { |key| [key, PAGE] }, bytes
+      browser.evaluate("document.getElementById('compare').click()")
+      refute_includes expected.first(5), colour_of(browser, MapHelper::HEAP)
+    end
+  end
+
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so
     with_page(MapHelper.snapshot, largest_bytes: 50_000) do |browser|
       assert_equal false, browser.evaluate("culetMap.view.picture.blocks.any")

@@ -11,23 +11,24 @@ module Culet
     class Map < Command
       include Subjects
 
-      def banner = "culet map PID | SNAPSHOT [--html FILE] [--png FILE]"
+      def banner = "culet map PID | SNAPSHOT ... [--html FILE] [--png FILE]"
 
       def examples
         ["culet map 4242                                   writes culet-map-4242.html, to be opened in any browser",
          "culet map 4242 --png heap.png                    a picture of the whole, with legend and totals",
          "culet map $(pgrep -o puma) --html a.html --png a.png",
          "culet map series.snapshot --html series.html     a series of snapshots: the page plays it",
+         "culet map before.snapshot 4242 --html both.html  then and now: the page shows what changed",
          "culet map 4242 --json                            only the figures"]
       end
 
       def execute(words, command)
         raise UsageError, "`culet map` takes no command; give it a process number, e.g. `culet map 4242`" if command
-        unless words.size == 1
+        if words.empty?
           raise UsageError, "which process? Write `culet map PID`, e.g. `culet map $(pgrep -o puma)`, or name a snapshot"
         end
 
-        show(words.first)
+        show(words)
         EXIT_OK
       end
 
@@ -41,10 +42,10 @@ module Culet
         define_treatment(parser)
       end
 
-      def show(word)
+      def show(words)
         pictures = options.key?(:html) || options.key?(:png)
-        html = options.fetch(:html) { default_name(word) unless pictures || options[:json] }
-        found = snapshots(word, chunks: html ? nil : 0)
+        html = options.fetch(:html) { default_name(words.first) unless pictures || options[:json] }
+        found = words.flat_map { |word| snapshots(word, chunks: html ? nil : 0) }
         write_png(found) if options[:png]
         write_html(found, html) if html
         deliver(JSON.generate(document(found))) if options[:json]

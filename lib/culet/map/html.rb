@@ -11,7 +11,7 @@ module Culet
     # base64, and only ever shown as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[inflate data blocks picture words view panel pointer main].freeze
+      SCRIPTS = %w[inflate data blocks picture changes words view panel pointer main].freeze
 
       # A page that is larger takes too long to open, and is a burden to send.
       LARGEST_BYTES = 10_000_000

@@ -14,7 +14,7 @@ class Player {
     this.count = count;
     this.show = show;
     this.number = 0;
-    this.slider = root.querySelector("input");
+    this.slider = root.querySelector("input[type=range]");
     this.button = root.querySelector("button");
     root.hidden = count < 2;
     this.slider.max = count - 1;
@@ -55,8 +55,9 @@ async function start() {
   const actions = { in: () => view.zoom(ZOOM_STEP), out: () => view.zoom(1 / ZOOM_STEP), whole: () => view.whole() };
   bar.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", actions[button.dataset.zoom]));
   document.querySelectorAll("[name=owner]").forEach((radio) => radio.addEventListener("change", () => panel.own(radio.value)));
+  document.getElementById("compare").addEventListener("change", (event) => panel.compare(event.target.checked));
   const show = async (number) => {
-    const next = await load(number);
+    const next = number === 0 ? picture : await load(number);
     view.show(next);
     panel.show(next);
     canvas.setAttribute("aria-label", `Map of the memory of ${next.facts.subject}`);

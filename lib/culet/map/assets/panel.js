@@ -11,6 +11,7 @@ class Panel {
   }
 
   show(picture) {
+    this.first = this.first || picture;
     this.picture = picture;
     const facts = picture.facts;
     this.fill("subject", facts.subject);
@@ -90,7 +91,23 @@ class Panel {
     this.refilter();
   }
 
+  // Shows what changed since the first snapshot in the place of what is.
+  compare(shown) {
+    this.filter.changes = shown;
+    this.refilter();
+  }
+
+  // What changed, in bytes; nothing where changes are not shown.
+  changes() {
+    if (!this.filter.changes) return [];
+    const bytes = this.picture.changes.tally();
+    return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(change.colour), change.title),
+      element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
+  }
+
   refilter() {
+    if (this.filter.changes && !this.picture.changes) this.picture.changes = new Changes(this.first, this.picture);
+    this.list("changes", this.changes());
     this.picture.recolour(this.filter);
     this.view.redraw();
   }

@@ -3,6 +3,7 @@
 const KIND_BITS = 15;
 const PRIVATE = 16;
 const USED_UNIT = 8;
+const FIRST_RESIDENT = 3;
 
 // Red, green and blue of "#rrggbb" as canvas images hold them.
 function pixel(colour) {
@@ -42,6 +43,9 @@ class Picture {
 
   used(cell) { return (this.low[cell] | (this.high[cell] << 8)) * USED_UNIT; }
 
+  // Kinds before these are gaps, and pages that are not in memory.
+  resident(cell) { return (this.states[cell] & KIND_BITS) >= FIRST_RESIDENT; }
+
   kind(cell) { return this.states[cell] & KIND_BITS; }
 
   // The colour of each kind at each fullness.
@@ -60,6 +64,7 @@ class Picture {
     const units = this.pageBytes / USED_UNIT;
     const shown = this.kinds.map((kind) => [filter.shows(kind.key, false), filter.shows(kind.key, true)]);
     const background = pixel(this.kinds[0].full);
+    const changes = filter.changes && this.changes ? CHANGES.map((change) => pixel(change.colour)) : null;
     const shadows = this.kinds.map((kind, index) => (index === 0 ? 0 : mix(background, pixel(kind.full), 0.07)));
     for (const strip of this.strips) {
       const listed = filter.showsSection(strip.section.key);
@@ -68,7 +73,7 @@ class Picture {
         const kind = state & KIND_BITS;
         const used = Math.min(this.low[cell] | (this.high[cell] << 8), units);
         const visible = listed && shown[kind][used > 0 ? 1 : 0] && filter.showsState(state);
-        this.colours[cell] = visible ? this.shades[kind * (units + 1) + used] : shadows[kind];
+        this.colours[cell] = !visible ? shadows[kind] : changes && kind > 0 ? changes[this.changes.cells[cell]] : this.shades[kind * (units + 1) + used];
       }
       strip.levels = [];
     }
@@ -155,6 +160,7 @@ class Filter {
     this.hidden = new Set();
     this.sections = new Set();
     this.owner = "all";
+    this.changes = false;
   }
 
   // Kinds of which a part has no use are filtered by two names: heap and heap-free, ruby and ruby-free.
@@ -168,7 +174,7 @@ class Filter {
   showsState(state) {
     if (this.owner === "all") return true;
     const kind = state & KIND_BITS;
-    if (kind < 3) return true;
+    if (kind < FIRST_RESIDENT) return true;
     return (this.owner === "private") === ((state & PRIVATE) !== 0);
   }
 }
