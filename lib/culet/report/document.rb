@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "ledger"
+require_relative "verdicts"
+
+module Culet
+  module Report
+    # A report as one JSON object.
+    class Document
+      # @param snapshot [Scope::Snapshot]
+      def initialize(snapshot)
+        @snapshot = snapshot
+        @ledger = Ledger.new(snapshot)
+      end
+
+      # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+      def to_h
+        {
+          **process, "allocator" => allocator.name, "allocator_library" => allocator.library, "allocator_level" => allocator.level,
+          "allocator_why" => allocator.why, "levels" => @ledger.levels, "unexplained_bytes" => @ledger.unexplained_bytes,
+          "other_mappings" => @ledger.others.map { |name, bytes, count| { "name" => name, "rss_bytes" => bytes, "mappings" => count } },
+          "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h, "arenas" => @snapshot.arenas.map(&:to_h),
+          "ruby" => @snapshot.ruby&.to_h, "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
+          "problems" => @snapshot.problems
+        }
+      end
+
+      private
+
+      def allocator = @snapshot.allocator
+
+      def process
+        @snapshot.process.to_h.slice("pid", "name", "program", "time", "mode", "threads", "rss_bytes", "pss_bytes", "shared_bytes",
+                                     "private_dirty_bytes", "swap_bytes")
+      end
+    end
+  end
+end
