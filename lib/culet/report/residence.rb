@@ -38,7 +38,7 @@ module Culet
           mapping.each_resident(@snapshot.process.page_bytes) do |first, past|
             index = overlaps(regions, index, first, past) do |region, bytes|
               count(region, mapping, bytes)
-              next if region.ruby?
+              next unless region.malloc?
 
               ruby_index = overlaps(ruby, ruby_index, [first, region.start].max, [past, region.end].min) { |_, part| @ruby_in_malloc_bytes += part }
             end
@@ -70,7 +70,7 @@ module Culet
       end
 
       def count(region, mapping, bytes)
-        region.ruby? ? @ruby_bytes += bytes : @malloc_bytes += bytes
+        region.malloc? ? @malloc_bytes += bytes : @ruby_bytes += bytes
         @covered[mapping.id] += bytes
       end
     end
