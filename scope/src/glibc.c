@@ -74,7 +74,7 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 {
     for (unsigned i = 0; i < SETTLE_TRIES && culet_target_still(&scope->target) && busy(scope, heap, arena); i++) {
         /* Also in one long pause: nothing has been read in it yet. */
-        if (scope->target.mode == CULET_STOPPED && heap->cached_count)
+        if (scope->target.mode == CULET_STOPPED && heap->walking)
             return;
         culet_target_release(&scope->target);
         culet_scope_pause(scope);
@@ -85,10 +85,10 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 static bool recognise(struct culet_scope *scope)
 {
-    if (!culet_glibc_find(scope, &glibc))
+    /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
+    if (scope->served || !culet_glibc_find(scope, &glibc))
         return false;
-    if (!scope->served)
-        scope->served = "glibc";
+    scope->served = "glibc";
     return true;
 }
 
@@ -110,7 +110,7 @@ static void walk_brk(struct culet_scope *scope, struct culet_glibc_arena *arena)
 
     culet_glibc_refresh(scope, &glibc, arena);
     mapping = culet_maps_at(&scope->maps, base);
-    if (!base || !mapping)
+    if (!base || !mapping || strcmp(mapping->path, "[heap]") != 0)
         return;
     end = mapping->end;
     if (arena->top > base && arena->top < base + arena->system_bytes)
@@ -196,6 +196,7 @@ static void walk_arenas(struct culet_scope *scope)
             culet_glibc_break(arena, "its own structure cannot be read");
             continue;
         }
+        culet_glibc_read_fastbins(scope, &glibc, arena);
         if (arena->address != glibc.main) {
             walk_heaps(scope, arena);
             continue;
@@ -208,15 +209,6 @@ static void walk_arenas(struct culet_scope *scope)
     }
 }
 
-/* Forgets what a walk found, and that it was. */
-static void forget(struct culet_scope *scope, uint32_t places)
-{
-    culet_places_drop(&scope->places, places);
-    memset(&glibc.sizes, 0, sizeof glibc.sizes);
-    for (size_t i = 0; i < glibc.arena_count; i++)
-        glibc.arenas[i] = (struct culet_glibc_arena){.id = glibc.arenas[i].id, .address = glibc.arenas[i].address};
-}
-
 static void walk(struct culet_scope *scope)
 {
     uint64_t began = culet_now();
@@ -227,18 +219,11 @@ static void walk(struct culet_scope *scope)
         return;
     }
     culet_glibc_settle(scope, &glibc, NULL);
-    if (scope->target.mode == CULET_LIVE) {
-        /* Threads cannot be asked where their caches are. */
-        uint32_t places = (uint32_t)scope->places.count;
-        glibc.scouting = true;
-        walk_arenas(scope);
-        forget(scope, places);
-        glibc.scouting = false;
-    }
-    culet_glibc_collect(scope, &glibc);
+    glibc.walking = true;
     walk_arenas(scope);
     culet_glibc_find_mmapped(scope, &glibc);
     culet_scope_resume(scope);
+    culet_glibc_settle_cached(scope, &glibc);
     glibc.walk_ns = culet_now() - began;
 }
 

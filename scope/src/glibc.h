@@ -12,11 +12,10 @@
 #ifndef CULET_GLIBC_H
 #define CULET_GLIBC_H
 
+#include "../format.h"
+#include "glibc_cached.h"
 #include "scope.h"
-
-/* Sizes are counted exactly up to here, beyond by eighths of powers of two. */
-#define CULET_GLIBC_EXACT 1024u /* times 16 bytes */
-#define CULET_GLIBC_EIGHTHS 320u
+#include "sizes.h"
 
 /* Flags in a chunk's size. */
 #define CULET_GLIBC_PREV_INUSE UINT64_C(1)
@@ -24,11 +23,6 @@
 #define CULET_GLIBC_NON_MAIN UINT64_C(4)
 #define CULET_GLIBC_FLAGS UINT64_C(7)
 #define CULET_GLIBC_LEAST 32u /* bytes of the smallest chunk */
-
-struct culet_glibc_sizes {
-    uint64_t count[2][CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS]; /* used, free */
-    uint64_t bytes[2][CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS];
-};
 
 /* Bytes. */
 struct culet_glibc_sum {
@@ -47,13 +41,12 @@ struct culet_glibc_arena {
     uint64_t top, top_bytes; /* top 0: it has no heap yet */
     uint64_t system_bytes;
     uint32_t heaps;
+    unsigned fastbins;
+    uint64_t fastbin[10]; /* first chunks */
     struct culet_glibc_sum sum;
     bool broken;
     char why[256];
 };
-
-/* Kinds of cached chunks, in the low bits of their address. */
-enum culet_glibc_cache { CULET_GLIBC_TCACHE = 1, CULET_GLIBC_FASTBIN = 2 };
 
 struct culet_glibc {
     char library[512]; /* path */
@@ -65,13 +58,9 @@ struct culet_glibc {
     uint64_t heap_max;             /* HEAP_MAX_SIZE; 0: no other arenas than main */
     struct culet_glibc_arena *arenas;
     size_t arena_count, arena_room;
-    uint64_t *cached; /* chunk addresses | kind, sorted */
-    size_t cached_count, cached_room;
-    uint64_t *scouted; /* addresses of tcache structures that a first walk found, where threads cannot be asked */
-    size_t scouted_count, scouted_room;
-    bool scouting;
-    int64_t tcache_offset; /* from the thread pointer; 0: not known yet */
-    struct culet_glibc_sizes sizes;
+    struct culet_glibc_cached cached;
+    bool walking; /* something has been read that must fit what will be */
+    struct culet_sizes sizes;
     uint64_t n_mmaps, mmapped_bytes;             /* as mp_ tells */
     uint64_t found_mmaps, found_mmapped_bytes;   /* as found */
     uint64_t walk_ns;
@@ -102,13 +91,17 @@ uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_gl
 /* mp_.sbrk_base, or 0. Updates n_mmaps and mmapped_bytes. */
 uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *heap);
 
-/* ---- glibc_cached.c; pauses by itself ---- */
+/* ---- glibc_cached.c ---- */
 
-/* Collects the cached chunks of all threads and arenas. */
-void culet_glibc_collect(struct culet_scope *scope, struct culet_glibc *heap);
+/* Notes what may be a thread's tcache: the chunk of `bytes` at `chunk`. */
+void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes);
 
-/* Whether the chunk of `bytes` at `chunk` looks like a thread's tcache with something in it. */
-bool culet_glibc_is_tcache(struct culet_scope *scope, uint64_t chunk, uint64_t bytes);
+/* Reads the heads of an arena's fastbins; in the pause in which its walk begins. */
+void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena);
+
+/* After all walks: finds out which chunks are cached, and takes them out of what is used. */
+void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *heap);
 
 /* ---- glibc_walk.c; pauses by itself ---- */
 
@@ -116,6 +109,11 @@ bool culet_glibc_is_tcache(struct culet_scope *scope, uint64_t chunk, uint64_t b
  * meanwhile. heap_start is 0 for main's. */
 void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
                       struct culet_place *place, uint64_t first, uint64_t heap_start);
+
+/* Resident bytes that malloc_trim(0) would give back of the free bytes from..to of a region, which are one chunk once
+ * it has merged them. */
+uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                             uint64_t to, enum culet_glibc_end end);
 
 /* Whether a chain of chunks begins at `address`: that reaches `end` or has `most` chunks without a fault. */
 bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, unsigned most);
@@ -133,10 +131,6 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 /* Marks the arena broken, for the reason that printf's arguments tell; the first one stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
-
-/* Bucket of a chunk of `bytes`, and the smallest size in a bucket. */
-unsigned culet_glibc_bucket(uint64_t bytes);
-uint64_t culet_glibc_bucket_bytes(unsigned bucket);
 
 /* ---- glibc_tell.c ---- */
 

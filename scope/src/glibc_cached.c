@@ -4,241 +4,232 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Thread-local storage is searched this far for a pointer to the thread's cache. */
-#define TLS_BYTES 16384u
-
-/* No list is longer: glibc's counts have 16 bits. */
-#define MOST_LIST 65536u
-
-/* Arenas' fastbins, between the flags and `top`; there are none from 2.43 on. */
-#define FASTBINS_AT 16u
+/* Arenas' fastbins, right before `top`; there are none from 2.43 on. */
 #define FASTBINS 10u
 
-/* struct tcache_perthread_struct, by the size of the chunk that it is in. */
-struct layout {
-    uint64_t chunk_bytes;
-    unsigned bins;
-    bool counts; /* how many there are; else how many there is room for */
-};
-static const struct layout layouts[] = {
-    {0x290, 64, true},  /* 2.30 to 2.41 */
-    {0x300, 76, false}, /* 2.42 on; the last 12 bins are of no single size */
-};
-#define MOST_BINS 76u
+/* The bins from here on are of no single size. */
 #define SMALL_BINS 64u
 
-struct tcache {
-    const struct layout *layout;
-    uint16_t counts[MOST_BINS];
-    uint64_t entries[MOST_BINS];
+/* struct tcache_perthread_struct, by the size of the chunk that it is in. */
+static const struct layout {
+    uint64_t chunk_bytes;
+    unsigned bins;
+    bool counts;
+} layouts[] = {
+    {0x290, 64, true},  /* 2.30 to 2.41 */
+    {0x300, 76, false}, /* 2.42 on */
 };
 
-static bool read_tcache(struct culet_scope *scope, uint64_t chunk, uint64_t bytes, struct tcache *tcache)
-{
-    tcache->layout = NULL;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (layouts[i].chunk_bytes == bytes)
-            tcache->layout = &layouts[i];
-    if (!tcache->layout)
-        return false;
-    size_t bins = tcache->layout->bins;
-    const unsigned char *data = culet_memory_at(&scope->memory, chunk + 16, bins * 10);
-    if (!data)
-        return false;
-    memcpy(tcache->counts, data, bins * 2);
-    memcpy(tcache->entries, data + bins * 2, bins * 8);
-    return true;
-}
-
-/* The size of the chunk whose block is at `block`, 0 when it cannot be one that is cached in bin `bin`. */
-static uint64_t cached_bytes(struct culet_scope *scope, uint64_t block, unsigned bin)
-{
-    uint64_t size;
-
-    if (!block || block & 15 || block >> 56 || !culet_memory_word(&scope->memory, block - 8, &size) ||
-        size & CULET_GLIBC_MMAPPED)
-        return 0;
-    size &= ~CULET_GLIBC_FLAGS;
-    if (size & 15 || size < CULET_GLIBC_LEAST || (bin < SMALL_BINS && size != CULET_GLIBC_LEAST + 16 * bin))
-        return 0;
-    return size;
-}
-
-/* What is in it makes sense. Returns how many lists have something. */
-static unsigned check_tcache(struct culet_scope *scope, const struct tcache *tcache)
+static bool plausible(const struct culet_glibc_tcache *tcache)
 {
     unsigned lists = 0;
 
-    for (unsigned bin = 0; bin < tcache->layout->bins; bin++) {
-        uint64_t entry = tcache->entries[bin];
-        if (tcache->layout->counts && !entry != !tcache->counts[bin])
-            return 0;
-        if (entry & 15 || entry >> 56)
-            return 0;
-    }
-    for (unsigned bin = 0; bin < tcache->layout->bins; bin++) {
-        if (!tcache->entries[bin])
-            continue;
-        if (!cached_bytes(scope, tcache->entries[bin], bin))
-            return 0;
-        lists++;
+    for (unsigned bin = 0; bin < tcache->bins; bin++) {
+        uint64_t entry = tcache->entry[bin];
+        if (entry & 15 || entry >> 48 || (tcache->counts && !entry != !tcache->count[bin]))
+            return false;
+        lists += entry != 0;
     }
     return lists;
 }
 
-bool culet_glibc_is_tcache(struct culet_scope *scope, uint64_t chunk, uint64_t bytes)
+/* Learns from a list's only block how links are written: it leads to nothing. */
+static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *cached,
+                        const struct culet_glibc_tcache *tcache)
 {
-    struct tcache tcache;
-
-    return read_tcache(scope, chunk, bytes, &tcache) && check_tcache(scope, &tcache);
-}
-
-static void note(struct culet_glibc *heap, uint64_t chunk, enum culet_glibc_cache kind)
-{
-    heap->cached = culet_grow(heap->cached, &heap->cached_room, heap->cached_count + 1, sizeof *heap->cached);
-    heap->cached[heap->cached_count++] = chunk | kind;
-}
-
-/* Notes the blocks of one list, up to `most`. `mangled`: next pointers are xor-ed with their own address / 4096 (from
- * 2.32 on). Returns false, nothing noted, when the list does not hold. */
-static bool follow(struct culet_scope *scope, struct culet_glibc *heap, uint64_t block, unsigned bin, size_t most,
-                   bool exact, bool mangled)
-{
-    size_t before = heap->cached_count, count = 0;
-
-    while (block && count < most) {
-        uint64_t next;
-        if (!cached_bytes(scope, block, bin) || !culet_memory_word(&scope->memory, block, &next))
-            break;
-        note(heap, block - 16, CULET_GLIBC_TCACHE);
-        block = mangled ? next ^ (block >> 12) : next;
-        count++;
-    }
-    if (!block && (!exact || count == most))
-        return true;
-    heap->cached_count = before;
-    return false;
-}
-
-static void collect_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
-{
-    struct tcache tcache;
-
-    if (!read_tcache(scope, chunk, bytes, &tcache))
-        return;
-    for (unsigned bin = 0; bin < tcache.layout->bins; bin++) {
-        bool exact = tcache.layout->counts;
-        size_t most = exact ? tcache.counts[bin] : MOST_LIST;
-        if (tcache.entries[bin] && !follow(scope, heap, tcache.entries[bin], bin, most, exact, true))
-            follow(scope, heap, tcache.entries[bin], bin, most, exact, false);
-    }
-}
-
-/* The chunk whose block the pointer at `field` points to, if that can be a thread's cache. */
-static bool tcache_chunk(struct culet_scope *scope, uint64_t field, uint64_t *chunk, uint64_t *bytes)
-{
-    uint64_t block, size;
-
-    if (!culet_memory_word(&scope->memory, field, &block) || !block || block & 15 || block >> 56 ||
-        !culet_memory_word(&scope->memory, block - 8, &size))
-        return false;
-    *chunk = block - 16;
-    *bytes = size & ~CULET_GLIBC_FLAGS;
-    return *bytes == layouts[0].chunk_bytes || *bytes == layouts[1].chunk_bytes;
-}
-
-/* Where in a thread's storage the pointer to its cache is: the same place for all threads. */
-static bool find_offset(struct culet_scope *scope, struct culet_glibc *heap, uint64_t pointer)
-{
-    uint64_t words[TLS_BYTES / 8], chunk, bytes;
-#ifdef __x86_64__
-    uint64_t start = pointer - TLS_BYTES;
-#else
-    uint64_t start = pointer;
-#endif
-
-    culet_memory_copy(&scope->memory, start, words, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i] && !(words[i] & 15) && tcache_chunk(scope, start + 8 * i, &chunk, &bytes) &&
-            culet_glibc_is_tcache(scope, chunk, bytes)) {
-            heap->tcache_offset = (int64_t)(start + 8 * i - pointer);
-            return true;
-        }
-    return false;
-}
-
-static void collect_threads(struct culet_scope *scope, struct culet_glibc *heap)
-{
-    uint64_t pointer, chunk, bytes;
-
-    for (size_t i = 0; i < scope->target.count; i++) {
-        if (!culet_target_pointer(&scope->target, i, &pointer) ||
-            (!heap->tcache_offset && !find_offset(scope, heap, pointer)))
+    for (unsigned bin = 0; bin < tcache->bins && cached->links == CULET_GLIBC_UNKNOWN; bin++) {
+        uint64_t block = tcache->entry[bin], link;
+        if (!block || !tcache->counts || tcache->count[bin] != 1 ||
+            !culet_memory_word(&scope->memory, block, &link))
             continue;
-        if (tcache_chunk(scope, pointer + (uint64_t)heap->tcache_offset, &chunk, &bytes))
-            collect_tcache(scope, heap, chunk, bytes);
+        if (link == block >> 12)
+            cached->links = CULET_GLIBC_MASKED;
+        else if (!link)
+            cached->links = CULET_GLIBC_PLAIN;
+    }
+    if (!tcache->counts)
+        cached->links = CULET_GLIBC_MASKED; /* such tcaches are newer than masks */
+}
+
+void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
+{
+    struct culet_glibc_cached *cached = &heap->cached;
+
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        struct culet_glibc_tcache tcache = {.counts = layouts[i].counts, .bins = layouts[i].bins};
+        const unsigned char *data;
+        if (layouts[i].chunk_bytes != bytes ||
+            !(data = culet_memory_at(&scope->memory, chunk + 16, layouts[i].bins * 10)))
+            continue;
+        memcpy(tcache.count, data, tcache.bins * 2);
+        memcpy(tcache.entry, data + tcache.bins * 2, tcache.bins * 8);
+        if (!plausible(&tcache))
+            return;
+        cached->tcaches = culet_grow(cached->tcaches, &cached->tcache_room, cached->tcache_count + 1,
+                                     sizeof *cached->tcaches);
+        cached->tcaches[cached->tcache_count++] = tcache;
+        learn_links(scope, cached, &tcache);
     }
 }
 
-static void collect_scouted(struct culet_scope *scope, struct culet_glibc *heap)
+/* The note of the chunk at this address, or NULL. */
+static struct culet_glibc_maybe *note_of(const struct culet_glibc_cached *cached, uint64_t chunk)
 {
-    uint64_t size;
+    size_t from = 0, to = cached->maybe_count;
 
-    for (size_t i = 0; i < heap->scouted_count; i++)
-        if (culet_memory_word(&scope->memory, heap->scouted[i] + 8, &size))
-            collect_tcache(scope, heap, heap->scouted[i], size & ~CULET_GLIBC_FLAGS);
-}
-
-/* A fastbin's list of chunks, whose link is at chunk + 16. */
-static bool follow_fastbin(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, unsigned bin,
-                           bool mangled)
-{
-    size_t before = heap->cached_count;
-
-    while (chunk && chunk + 16 > chunk && heap->cached_count - before < (size_t)1 << 26) {
-        uint64_t next;
-        if (!cached_bytes(scope, chunk + 16, bin) || !culet_memory_word(&scope->memory, chunk + 16, &next))
-            break;
-        note(heap, chunk, CULET_GLIBC_FASTBIN);
-        chunk = mangled ? next ^ ((chunk + 16) >> 12) : next;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (cached->maybe[middle].chunk < chunk)
+            from = middle + 1;
+        else
+            to = middle;
     }
-    if (!chunk)
-        return true;
-    heap->cached_count = before;
-    return false;
+    return from < cached->maybe_count && cached->maybe[from].chunk == chunk ? &cached->maybe[from] : NULL;
 }
 
-static void collect_fastbins(struct culet_scope *scope, struct culet_glibc *heap)
+static bool fits(const struct culet_glibc_maybe *note, unsigned bin)
 {
-    if (heap->top_at < FASTBINS_AT + 8 * (FASTBINS - 1))
+    return note && note->kind == CULET_GLIBC_USED &&
+           (bin >= SMALL_BINS || (uint64_t)note->units * 16 == CULET_GLIBC_LEAST + 16 * bin);
+}
+
+/* Follows a list from `address` on: of blocks (`ahead` is 16: the chunk begins that far before), or of chunks (0).
+ * Returns how many were marked as `kind`. With `count` none is, it is only told how long the list is; -1 when it does
+ * not end as a list does. */
+static long follow(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin, bool masked,
+                   enum culet_glibc_cache kind, bool count)
+{
+    long length = 0;
+
+    while (address) {
+        struct culet_glibc_maybe *note = note_of(cached, address - ahead);
+        if (!fits(note, bin) || length > (long)cached->maybe_count)
+            return count ? -1 : length;
+        if (!count)
+            note->kind = (uint16_t)kind;
+        length++;
+        address = masked ? note->link ^ ((note->chunk + 16) >> 12) : note->link;
+    }
+    return length;
+}
+
+/* Marks a list. Which way links are written is seen from what leads to an end; in a heap that changed while it was
+ * read neither may, and then as far as it goes. */
+static void mark(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin,
+                 enum culet_glibc_cache kind)
+{
+    bool masked = cached->links == CULET_GLIBC_MASKED ||
+                  (cached->links == CULET_GLIBC_UNKNOWN &&
+                   (follow(cached, address, ahead, bin, true, kind, true) >= 0 ||
+                    follow(cached, address, ahead, bin, false, kind, true) < 0));
+
+    follow(cached, address, ahead, bin, masked, kind, false);
+}
+
+static int by_chunk(const void *a, const void *b)
+{
+    const struct culet_glibc_maybe *one = a, *other = b;
+
+    return (one->chunk > other->chunk) - (one->chunk < other->chunk);
+}
+
+void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena)
+{
+    arena->fastbins = heap->top_at >= 8 * FASTBINS ? FASTBINS : 0;
+    for (unsigned bin = 0; bin < arena->fastbins; bin++)
+        if (!culet_memory_word(&scope->memory, arena->address + heap->top_at - 8 * FASTBINS + 8 * bin,
+                               &arena->fastbin[bin]))
+            arena->fastbin[bin] = 0;
+}
+
+/* What looked used was free: takes it from the one and gives it to the other. */
+static void correct(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_glibc_maybe *note)
+{
+    uint64_t bytes = (uint64_t)note->units * 16;
+    struct culet_glibc_sum *sum = &heap->arenas[note->arena].sum;
+    struct culet_place *place = culet_places_at(&scope->places, note->chunk);
+
+    if (!place)
         return;
-    /* 2.26 had no word of its own for have_fastchunks. */
-    uint64_t at = heap->top_at - 8 * FASTBINS;
-    for (size_t i = 0; i < heap->arena_count; i++)
-        for (unsigned bin = 0; bin < FASTBINS; bin++) {
-            uint64_t chunk;
-            if (!culet_memory_word(&scope->memory, heap->arenas[i].address + at + 8 * bin, &chunk) || !chunk)
-                continue;
-            if (!follow_fastbin(scope, heap, chunk, bin, true) && !follow_fastbin(scope, heap, chunk, bin, false))
-                culet_glibc_break(&heap->arenas[i], "its fastbin of %u bytes does not hold together",
-                                  CULET_GLIBC_LEAST + 16 * bin);
-        }
-}
-
-static int by_address(const void *a, const void *b)
-{
-    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-    return (one > other) - (one < other);
-}
-
-void culet_glibc_collect(struct culet_scope *scope, struct culet_glibc *heap)
-{
-    heap->cached_count = 0;
-    if (scope->target.mode == CULET_LIVE)
-        collect_scouted(scope, heap);
+    culet_place_unuse(&scope->places, place, note->chunk, note->chunk + bytes);
+    sum->used -= bytes;
+    if (note->kind == CULET_GLIBC_TCACHE)
+        sum->tcache += bytes;
     else
-        collect_threads(scope, heap);
-    collect_fastbins(scope, heap);
-    qsort(heap->cached, heap->cached_count, sizeof *heap->cached, by_address);
+        sum->fastbin += bytes;
+    culet_sizes_used(&heap->sizes, bytes, (uint64_t)-1);
+    culet_sizes_free(&heap->sizes, bytes, 1);
+}
+
+/* The index of the first note at or behind an address. */
+static size_t first_note(const struct culet_glibc_cached *cached, uint64_t address)
+{
+    size_t from = 0, to = cached->maybe_count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (cached->maybe[middle].chunk < address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* In a region's chunks the cached ones are told as such. */
+static void correct_chunks(const struct culet_glibc_cached *cached, struct culet_place *place)
+{
+    uint32_t *items = (uint32_t *)(void *)place->chunks.bytes;
+    uint64_t at = place->first_chunk;
+    size_t next = first_note(cached, at);
+
+    for (size_t i = 0; i < place->chunks.length / sizeof *items; i++) {
+        while (next < cached->maybe_count && cached->maybe[next].chunk < at)
+            next++;
+        if (next < cached->maybe_count && cached->maybe[next].chunk == at && cached->maybe[next].kind &&
+            (items[i] & 3) == CULET_CHUNK_USED)
+            items[i] |= CULET_CHUNK_CACHED;
+        at += (uint64_t)(items[i] >> 2) * CULET_SCOPE_UNIT;
+    }
+}
+
+/* What malloc_trim would give back of a run of free chunks, now that it is known which of them are in fastbins: the
+ * others part it. */
+static uint64_t settle_doubt(const struct culet_scope *scope, const struct culet_glibc *heap,
+                             const struct culet_glibc_doubt *doubt)
+{
+    const struct culet_glibc_cached *cached = &heap->cached;
+    uint64_t from = doubt->from, bytes = 0;
+
+    for (size_t i = first_note(cached, from); i < cached->maybe_count && cached->maybe[i].chunk < doubt->to; i++) {
+        const struct culet_glibc_maybe *note = &cached->maybe[i];
+        if (note->kind == CULET_GLIBC_FASTBIN)
+            continue;
+        bytes += culet_glibc_trimmed(scope, doubt->place, from, note->chunk, CULET_GLIBC_CHUNK);
+        from = note->chunk + (uint64_t)note->units * 16;
+    }
+    return bytes + culet_glibc_trimmed(scope, doubt->place, from, doubt->to, doubt->end);
+}
+
+void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *heap)
+{
+    struct culet_glibc_cached *cached = &heap->cached;
+
+    qsort(cached->maybe, cached->maybe_count, sizeof *cached->maybe, by_chunk);
+    for (size_t i = 0; i < cached->tcache_count; i++)
+        for (unsigned bin = 0; bin < cached->tcaches[i].bins; bin++)
+            mark(cached, cached->tcaches[i].entry[bin], 16, bin, CULET_GLIBC_TCACHE);
+    for (size_t i = 0; i < heap->arena_count; i++)
+        for (unsigned bin = 0; bin < heap->arenas[i].fastbins; bin++)
+            mark(cached, heap->arenas[i].fastbin[bin], 0, bin, CULET_GLIBC_FASTBIN);
+    for (size_t i = 0; i < cached->maybe_count; i++)
+        if (cached->maybe[i].kind)
+            correct(scope, heap, &cached->maybe[i]);
+    for (size_t i = 0; i < cached->doubt_count; i++) {
+        const struct culet_glibc_doubt *doubt = &cached->doubts[i];
+        heap->arenas[doubt->place->arena].sum.trim += settle_doubt(scope, heap, doubt);
+    }
+    for (size_t i = 0; i < scope->places.count; i++)
+        correct_chunks(cached, scope->places.all[i]);
 }

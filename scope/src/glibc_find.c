@@ -117,18 +117,16 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before, 
 static bool find_parameters(struct culet_scope *scope, struct culet_glibc *heap, const unsigned char *data,
                             uint64_t base, size_t bytes, unsigned before)
 {
-    const struct culet_mapping *brk = NULL;
     uint64_t without = 0;
 
-    for (size_t i = 0; i < scope->maps.count; i++)
-        if (strcmp(scope->maps.all[i].path, "[heap]") == 0 && !brk)
-            brk = &scope->maps.all[i];
     heap->counts_before = before;
     for (size_t at = 40; at + 8 <= bytes; at += 8) {
         uint64_t word = word_of(data, at);
         if (!is_sbrk_base(data, at, before, scope->page_bytes))
             continue;
-        if (word && brk && word >= brk->start && word < brk->end) {
+        /* Where brk failed from the start it is the address of a mapping. */
+        const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;
+        if (mapping && culet_mapping_is_heap_like(mapping)) {
             heap->sbrk_field = base + at;
             return true;
         }

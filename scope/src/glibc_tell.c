@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths of runs of free pages: exact up to 16, then by powers of two. */
-#define RUN_EXACT 16u
-#define RUN_BUCKETS (RUN_EXACT + 44u)
-
 struct totals {
     struct culet_glibc_sum sum;
     uint32_t heaps;
@@ -20,12 +16,10 @@ struct totals {
     uint64_t mmapped_resident;
 };
 
-static void tell_allocator(const struct culet_scope *scope, const struct culet_glibc *heap)
+static void tell_allocator(const struct culet_glibc *heap)
 {
     struct culet_json json;
 
-    if (strcmp(scope->served, "glibc") != 0)
-        return;
     culet_json_begin(&json, "allocator");
     culet_json_text(&json, "name", "glibc");
     culet_json_text(&json, "library", heap->library);
@@ -124,102 +118,6 @@ static void tell_malloc(const struct culet_scope *scope, const struct culet_glib
     culet_json_end(&json);
 }
 
-static void tell_sizes(const struct culet_glibc *heap)
-{
-    struct culet_buffer buckets = {0};
-    struct culet_json json;
-    const char *comma = "";
-
-    culet_buffer_byte(&buckets, '[');
-    for (unsigned i = 0; i < CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS; i++) {
-        const struct culet_glibc_sizes *sizes = &heap->sizes;
-        if (!sizes->count[0][i] && !sizes->count[1][i])
-            continue;
-        culet_buffer_print(&buckets, "%s[%llu,%llu,%llu,%llu,%llu]", comma,
-                           (unsigned long long)culet_glibc_bucket_bytes(i), (unsigned long long)sizes->count[0][i],
-                           (unsigned long long)sizes->bytes[0][i], (unsigned long long)sizes->count[1][i],
-                           (unsigned long long)sizes->bytes[1][i]);
-        comma = ",";
-    }
-    culet_buffer_print(&buckets, "]%c", 0);
-    culet_json_begin(&json, "sizes");
-    culet_json_raw(&json, "buckets", (char *)buckets.bytes);
-    culet_json_end(&json);
-    culet_buffer_free(&buckets);
-}
-
-struct runs {
-    uint64_t count[RUN_BUCKETS], resident[RUN_BUCKETS];
-};
-
-static void note_run(struct runs *runs, uint64_t pages, uint64_t resident)
-{
-    if (!pages)
-        return;
-    unsigned bucket = pages <= RUN_EXACT ? (unsigned)pages - 1
-                                         : RUN_EXACT + (unsigned)(63 - __builtin_clzll(pages)) - 4;
-    runs->count[bucket]++;
-    runs->resident[bucket] += resident;
-}
-
-/* Whether page `index` of the region has nothing but free bytes. */
-static bool wholly_free(const struct culet_scope *scope, const struct culet_place *place, uint32_t index, size_t *other)
-{
-    uint64_t start = ((place->start >> scope->places.shift) + index) << scope->places.shift;
-    uint64_t end = start + scope->page_bytes;
-
-    if (place->used[index] || start < place->start || end > place->end)
-        return false;
-    while (*other < place->others && place->other[*other].end <= start)
-        ++*other;
-    return *other == place->others || place->other[*other].start >= end;
-}
-
-static void count_runs(const struct culet_scope *scope, const struct culet_place *place, struct runs *runs)
-{
-    uint64_t pages = 0, resident = 0;
-    size_t other = 0;
-
-    for (uint32_t i = 0; i < place->pages; i++) {
-        if (wholly_free(scope, place, i, &other)) {
-            pages++;
-            resident += place->states[i] & CULET_PAGE_PRESENT ? 1 : 0;
-            continue;
-        }
-        note_run(runs, pages, resident);
-        pages = resident = 0;
-    }
-    note_run(runs, pages, resident);
-}
-
-static void tell_runs(const struct culet_scope *scope)
-{
-    struct culet_buffer buckets = {0};
-    struct culet_json json;
-    struct runs *runs = culet_new(1, sizeof *runs);
-    const char *comma = "";
-
-    for (size_t i = 0; i < scope->places.count; i++)
-        if (!scope->places.all[i]->whole && (strcmp(scope->places.all[i]->kind, "main") == 0 ||
-                                             strcmp(scope->places.all[i]->kind, "heap") == 0))
-            count_runs(scope, scope->places.all[i], runs);
-    culet_buffer_byte(&buckets, '[');
-    for (unsigned i = 0; i < RUN_BUCKETS; i++) {
-        if (!runs->count[i])
-            continue;
-        uint64_t pages = i < RUN_EXACT ? i + 1 : i == RUN_EXACT ? RUN_EXACT + 1 : UINT64_C(1) << (i - RUN_EXACT + 4);
-        culet_buffer_print(&buckets, "%s[%llu,%llu,%llu]", comma, (unsigned long long)pages,
-                           (unsigned long long)runs->count[i], (unsigned long long)runs->resident[i]);
-        comma = ",";
-    }
-    culet_buffer_print(&buckets, "]%c", 0);
-    culet_json_begin(&json, "freeruns");
-    culet_json_raw(&json, "buckets", (char *)buckets.bytes);
-    culet_json_end(&json);
-    culet_buffer_free(&buckets);
-    free(runs);
-}
-
 static void tell_doubts(const struct culet_glibc *heap)
 {
     if (!heap->sbrk_field)
@@ -242,11 +140,11 @@ void culet_glibc_tell(struct culet_scope *scope, const struct culet_glibc *heap)
 {
     struct totals totals = add_up(scope, heap);
 
-    tell_allocator(scope, heap);
+    tell_allocator(heap);
     for (size_t i = 0; i < heap->arena_count; i++)
         tell_arena(&heap->arenas[i]);
     tell_malloc(scope, heap, &totals);
-    tell_sizes(heap);
-    tell_runs(scope);
+    culet_sizes_tell(&heap->sizes);
+    culet_freeruns_tell(&scope->places);
     tell_doubts(heap);
 }

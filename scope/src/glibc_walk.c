@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 #include "glibc.h"
 
-#include "../format.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +18,10 @@
 /* Bytes fetched at a jump; more, the longer the chunks lie side by side. */
 #define LEAST_FETCH 2048u
 
+/* Of a chunk its sizes and its block's first word are looked at. (What follows a heap's last fencepost, 16 bytes, is
+ * never used.) */
+#define HEADER 24u
+
 /* malloc_trim keeps the header of a chunk and its links for sizes: sizeof(struct malloc_chunk). */
 #define TRIM_KEEPS 48u
 /* systrim keeps a chunk of the least size, and a byte, in main's top. */
@@ -30,12 +32,13 @@ struct state {
     uint64_t used_from; /* used bytes up to `at` that are not in the pages' tally yet; `at`: none */
     uint64_t free_from; /* free chunks, fastbin's among them, lie from here to `at`; 0: none */
     uint64_t known_to;  /* states of pages are noted up to here */
-    size_t cached;      /* index of the first cached chunk that is not below `at` */
+    bool doubtful;      /* of these some only look used, if so */
+    size_t maybes, tcaches, doubts;
     size_t log_bytes, others;
     uint64_t log_chunks, log_noted;
     uint16_t page_used;
     struct culet_glibc_sum sum;
-    struct culet_glibc_sizes sizes;
+    struct culet_sizes sizes;
 };
 
 struct walk {
@@ -55,34 +58,10 @@ struct walk {
     size_t fetch;
 };
 
+/* Larger chunks are in no cache, unless a program asks for it (glibc.malloc.tcache_max). */
+#define MOST_CACHED (UINT64_C(4) << 20)
+
 enum outcome { DONE, DUE, FAULT };
-
-unsigned culet_glibc_bucket(uint64_t bytes)
-{
-    uint64_t units = bytes / 16;
-
-    if (units < CULET_GLIBC_EXACT)
-        return (unsigned)units;
-    unsigned shift = 63 - (unsigned)__builtin_clzll(units);
-    unsigned bucket = CULET_GLIBC_EXACT + (shift - 10) * 8 + (unsigned)(units >> (shift - 3) & 7);
-    return bucket < CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS ? bucket : CULET_GLIBC_EXACT + CULET_GLIBC_EIGHTHS - 1;
-}
-
-uint64_t culet_glibc_bucket_bytes(unsigned bucket)
-{
-    if (bucket < CULET_GLIBC_EXACT)
-        return 16 * (uint64_t)bucket;
-    bucket -= CULET_GLIBC_EXACT;
-    return (UINT64_C(8) + bucket % 8) << (bucket / 8 + 7) << 4;
-}
-
-static void count_size(struct culet_glibc_sizes *sizes, uint64_t bytes, unsigned state)
-{
-    unsigned bucket = culet_glibc_bucket(bytes);
-
-    sizes->count[state][bucket]++;
-    sizes->bytes[state][bucket] += bytes;
-}
 
 static enum outcome fault(struct walk *walk, uint64_t at, const char *why)
 {
@@ -113,40 +92,65 @@ static void flush_used(struct walk *walk)
 }
 
 /* Resident bytes of the whole pages in from..to. */
-static uint64_t whole_pages(struct walk *walk, uint64_t from, uint64_t to)
+static uint64_t whole_pages(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                            uint64_t to)
 {
-    uint64_t page = walk->scope->page_bytes, bytes = 0;
-    unsigned shift = walk->scope->pages.shift;
+    uint64_t page = scope->page_bytes, bytes = 0;
+    unsigned shift = scope->pages.shift;
 
     from = (from + page - 1) & ~(page - 1);
     to &= ~(page - 1);
     for (; from < to; from += page)
-        if (walk->place->states[(from >> shift) - (walk->place->start >> shift)] & CULET_PAGE_PRESENT)
+        if (place->states[(from >> shift) - (place->start >> shift)] & CULET_PAGE_PRESENT)
             bytes += page;
     return bytes;
 }
 
-/* A run of free chunks ends at `to`: what malloc_trim, which merges them, would give back of it. */
-static void end_free(struct walk *walk, uint64_t to)
+/* Algorithm: mtrim and systrim of glibc's malloc/malloc.c. A chunk in a bin keeps its header and links; of main's top a
+ * chunk of the least size and a byte are kept, and it goes back from its end on; other arenas' stays. */
+uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                             uint64_t to, enum culet_glibc_end end)
 {
-    if (walk->now.free_from && to - walk->now.free_from >= walk->scope->page_bytes) {
+    if (end == CULET_GLIBC_TOP)
+        return 0;
+    if (end == CULET_GLIBC_CHUNK)
+        return whole_pages(scope, place, from + TRIM_KEEPS, to);
+    if (to - from <= TOP_KEEPS)
+        return 0;
+    return whole_pages(scope, place, to - ((to - from - TOP_KEEPS) & ~(uint64_t)(scope->page_bytes - 1)), to);
+}
+
+/* A run of free chunks ends at `to`. */
+static void end_free(struct walk *walk, uint64_t to, enum culet_glibc_end end)
+{
+    struct culet_glibc_cached *cached = &walk->heap->cached;
+    uint64_t from = walk->now.free_from;
+
+    if (from && to - from >= walk->scope->page_bytes) {
         note_states(walk, to);
-        walk->now.sum.trim += whole_pages(walk, walk->now.free_from + TRIM_KEEPS, to);
+        if (walk->now.doubtful) {
+            cached->doubts = culet_grow(cached->doubts, &cached->doubt_room, cached->doubt_count + 1,
+                                        sizeof *cached->doubts);
+            cached->doubts[cached->doubt_count++] =
+                (struct culet_glibc_doubt){.place = walk->place, .from = from, .to = to, .end = end};
+        } else {
+            walk->now.sum.trim += culet_glibc_trimmed(walk->scope, walk->place, from, to, end);
+        }
     }
     walk->now.free_from = 0;
+    walk->now.doubtful = false;
 }
 
 static void log_chunk(struct walk *walk, uint64_t bytes, enum culet_chunk state)
 {
-    if (!walk->heap->scouting)
-        culet_place_chunk(&walk->scope->places, walk->place, bytes, state);
+    culet_place_chunk(&walk->scope->places, walk->place, bytes, state);
 }
 
 /* What is no chunk: headers, fenceposts, gaps, what could not be read. */
 static void other(struct walk *walk, uint64_t to)
 {
     flush_used(walk);
-    end_free(walk, walk->now.at);
+    end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
     if (to > walk->now.at) {
         culet_place_other(walk->place, walk->now.at, to);
         walk->now.sum.other += to - walk->now.at;
@@ -167,6 +171,9 @@ static void keep_checkpoint(struct walk *walk)
     now->log_chunks = walk->scope->places.chunks;
     now->log_noted = walk->place->noted;
     now->others = walk->place->others;
+    now->maybes = walk->heap->cached.maybe_count;
+    now->tcaches = walk->heap->cached.tcache_count;
+    now->doubts = walk->heap->cached.doubt_count;
     now->page_used = 0;
     if (now->at < walk->place->end)
         now->page_used = walk->place->used[(now->at >> shift) - (walk->place->start >> shift)];
@@ -191,6 +198,9 @@ static void go_back(struct walk *walk)
     walk->scope->places.chunks = walk->now.log_chunks;
     place->noted = walk->now.log_noted;
     place->others = walk->now.others;
+    walk->heap->cached.maybe_count = walk->now.maybes;
+    walk->heap->cached.tcache_count = walk->now.tcaches;
+    walk->heap->cached.doubt_count = walk->now.doubts;
     uint64_t page = (walk->now.at >> shift) - (place->start >> shift);
     if (page < place->pages) {
         memset(place->used + page, 0, (place->pages - page) * sizeof *place->used);
@@ -232,21 +242,14 @@ static bool refresh(struct walk *walk)
 static enum outcome finish_top(struct walk *walk, uint64_t size)
 {
     struct state *now = &walk->now;
-    uint64_t end = now->at + (size & ~CULET_GLIBC_FLAGS), keeps = end;
+    uint64_t end = now->at + (size & ~CULET_GLIBC_FLAGS);
 
     if (end != walk->place->end)
         return fault(walk, now->at, "the top chunk does not end where its heap does");
     flush_used(walk);
     if (!now->free_from)
         now->free_from = now->at;
-    /* Only main's is given back, from its end on, in pages. */
-    uint64_t page = walk->scope->page_bytes, top_bytes = end - now->free_from;
-    if (walk->main && top_bytes > TOP_KEEPS) {
-        keeps = end - ((top_bytes - TOP_KEEPS) & ~(page - 1));
-        note_states(walk, end);
-        now->sum.trim += whole_pages(walk, keeps, end);
-    }
-    now->free_from = 0;
+    end_free(walk, end, walk->main ? CULET_GLIBC_MAIN_TOP : CULET_GLIBC_TOP);
     now->sum.free += size & ~CULET_GLIBC_FLAGS;
     now->sum.chunks++;
     log_chunk(walk, size & ~CULET_GLIBC_FLAGS, CULET_CHUNK_FREE);
@@ -322,6 +325,10 @@ static enum outcome fencepost(struct walk *walk, uint64_t size)
         other(walk, next);
         return DUE;
     }
+    /* Two fenceposts end what was got at once, in pages. */
+    uint64_t page = walk->scope->page_bytes, end = (at + 32 + page - 1) & ~(page - 1);
+    if (end < walk->place->end)
+        culet_place_resize(&walk->scope->places, walk->place, end);
     other(walk, walk->place->end);
     note_states(walk, walk->place->end);
     return DONE;
@@ -333,9 +340,9 @@ static enum outcome fencepost(struct walk *walk, uint64_t size)
 static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
 {
     struct culet_memory *memory = &walk->scope->memory;
-    size_t length;
+    size_t length, least = end - at < HEADER ? 16 : HEADER;
 
-    if (at >= memory->start && at + 16 <= memory->end)
+    if (at >= memory->start && at + least <= memory->end)
         return (const uint64_t *)(const void *)(memory->window + (at - memory->start));
     /* While the window of pages is where it should be. */
     note_states(walk, at);
@@ -346,7 +353,7 @@ static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
         walk->fetch = LEAST_FETCH;
     if (end - at > walk->fetch)
         end = at + walk->fetch;
-    return (const uint64_t *)(const void *)culet_memory_span(memory, at, 16, end, &length);
+    return (const uint64_t *)(const void *)culet_memory_span(memory, at, least, end, &length);
 }
 
 static enum outcome unreadable(struct walk *walk, uint64_t at)
@@ -357,45 +364,63 @@ static enum outcome unreadable(struct walk *walk, uint64_t at)
                  state ? "a chunk's header cannot be read" : "a chunk's header is not in memory");
 }
 
-/* What kind of cached chunk `at` is, 0 when it is none. */
-static unsigned cached_kind(struct walk *walk, uint64_t at)
+/* Where a free chunk lies, the run of them begins if there is none. */
+static void begin_free(struct walk *walk)
 {
-    const struct culet_glibc *heap = walk->heap;
-
-    while (walk->now.cached < heap->cached_count && heap->cached[walk->now.cached] < at)
-        walk->now.cached++;
-    if (walk->now.cached < heap->cached_count && (heap->cached[walk->now.cached] & ~UINT64_C(15)) == at)
-        return (unsigned)(heap->cached[walk->now.cached] & 15);
-    return 0;
+    if (!walk->now.free_from)
+        walk->now.free_from = walk->now.at;
 }
 
-static void add_cached(struct walk *walk, uint64_t bytes, unsigned kind)
+/* A chunk that looks used, but may be in a list of freed ones. */
+static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
+{
+    struct culet_glibc_cached *cached = &walk->heap->cached;
+
+    cached->maybe = culet_grow(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
+    cached->maybe[cached->maybe_count++] =
+        (struct culet_glibc_maybe){.chunk = walk->now.at, .link = link, .units = (uint32_t)(bytes / 16),
+                                   .arena = (uint16_t)walk->arena->id};
+    if (bytes > CULET_GLIBC_FAST_BYTES) {
+        end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
+        return;
+    }
+    begin_free(walk);
+    walk->now.doubtful = true;
+}
+
+/* In a structure that is a thread's tcache the first word is four small numbers. */
+static bool may_be_tcache(uint64_t bytes, uint64_t word)
+{
+    return (bytes == 0x290 || bytes == 0x300) && !(word & UINT64_C(0xff00ff00ff00ff00));
+}
+
+static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
+{
+    struct state *now = &walk->now;
+
+    if (bytes <= MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
+        note_maybe(walk, bytes, link);
+    else if (now->free_from)
+        end_free(walk, now->at, CULET_GLIBC_CHUNK);
+    if (may_be_tcache(bytes, link))
+        culet_glibc_note_tcache(walk->scope, walk->heap, now->at, bytes);
+    now->sum.used += bytes;
+    culet_sizes_used(&now->sizes, bytes, 1);
+    log_chunk(walk, bytes, CULET_CHUNK_USED);
+    now->at += bytes;
+}
+
+static void add_free(struct walk *walk, uint64_t bytes)
 {
     struct state *now = &walk->now;
 
     flush_used(walk);
-    if (kind == CULET_GLIBC_FASTBIN) {
-        now->sum.fastbin += bytes;
-        if (!now->free_from)
-            now->free_from = now->at;
-    } else {
-        now->sum.tcache += bytes;
-        end_free(walk, now->at);
-    }
-    count_size(&now->sizes, bytes, 1);
-    log_chunk(walk, bytes, CULET_CHUNK_CACHED);
+    begin_free(walk);
+    now->sum.free += bytes;
+    culet_sizes_free(&now->sizes, bytes, 1);
+    log_chunk(walk, bytes, CULET_CHUNK_FREE);
     now->at += bytes;
     now->used_from = now->at;
-}
-
-static void scout(struct walk *walk, uint64_t chunk, uint64_t bytes)
-{
-    struct culet_glibc *heap = walk->heap;
-
-    if ((bytes != 0x290 && bytes != 0x300) || !culet_glibc_is_tcache(walk->scope, chunk, bytes))
-        return;
-    heap->scouted = culet_grow(heap->scouted, &heap->scouted_room, heap->scouted_count + 1, sizeof *heap->scouted);
-    heap->scouted[heap->scouted_count++] = chunk;
 }
 
 /* One chunk after the other, until the end, a fault, or the end of the slice. */
@@ -408,8 +433,7 @@ static enum outcome chunks(struct walk *walk)
 
     if (!header)
         return unreadable(walk, now->at);
-    uint64_t size = header[1];
-    uint64_t next_cached = now->cached < walk->heap->cached_count ? walk->heap->cached[now->cached] : UINT64_MAX;
+    uint64_t size = header[1], link = header[2];
     for (;;) {
         uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
         if (now->at == top)
@@ -419,7 +443,7 @@ static enum outcome chunks(struct walk *walk)
         uint64_t next = now->at + bytes;
         if (bytes & 15 || size & CULET_GLIBC_MMAPPED || bytes > end - now->at || end - next < 16)
             return fault(walk, now->at, "a chunk's size is wrong");
-        if (next < memory->start || next + 16 > memory->end) {
+        if (next < memory->start || next + HEADER > memory->end) {
             if (!(header = header_at(walk, next, end)))
                 return unreadable(walk, next);
             uint64_t clock = culet_now();
@@ -430,43 +454,17 @@ static enum outcome chunks(struct walk *walk)
         } else {
             header = (const uint64_t *)(const void *)(memory->window + (next - memory->start));
         }
-        uint64_t next_size = header[1];
+        uint64_t next_size = header[1], next_link = header[2];
         now->sum.chunks++;
         if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
             if (header[0] != bytes || !(size & CULET_GLIBC_PREV_INUSE))
                 return fault(walk, now->at, "a free chunk's two sizes differ");
-            flush_used(walk);
-            if (!now->free_from)
-                now->free_from = now->at;
-            now->sum.free += bytes;
-            count_size(&now->sizes, bytes, 1);
-            log_chunk(walk, bytes, CULET_CHUNK_FREE);
-            now->at = now->used_from = next;
+            add_free(walk, bytes);
         } else {
-            unsigned kind = 0;
-            if (now->at + 15 >= next_cached) {
-                kind = cached_kind(walk, now->at);
-                if (kind)
-                    now->cached++;
-                next_cached = now->cached < walk->heap->cached_count ? walk->heap->cached[now->cached] : UINT64_MAX;
-            }
-            if (kind) {
-                add_cached(walk, bytes, kind);
-            } else {
-                if (now->free_from)
-                    end_free(walk, now->at);
-                if (walk->heap->scouting) {
-                    scout(walk, now->at, bytes);
-                    if (next < memory->start || next + 16 > memory->end)
-                        header_at(walk, next, end);
-                }
-                now->sum.used += bytes;
-                count_size(&now->sizes, bytes, 0);
-                log_chunk(walk, bytes, CULET_CHUNK_USED);
-                now->at = next;
-            }
+            add_used(walk, bytes, link);
         }
         size = next_size;
+        link = next_link;
     }
 }
 
@@ -513,10 +511,10 @@ static bool walk_on(struct walk *walk)
     }
 }
 
-static void add_sizes(struct culet_glibc_sizes *to, const struct culet_glibc_sizes *from)
+static void add_sizes(struct culet_sizes *to, const struct culet_sizes *from)
 {
-    uint64_t *sum = &to->count[0][0];
-    const uint64_t *one = &from->count[0][0];
+    uint64_t *sum = &to->bucket[0].used_count;
+    const uint64_t *one = &from->bucket[0].used_count;
 
     for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
         sum[i] += one[i];
@@ -531,21 +529,6 @@ static void add_sum(struct culet_glibc_sum *to, const struct culet_glibc_sum *fr
         sum[i] += one[i];
 }
 
-/* Index of the first cached chunk at or behind `address`. */
-static size_t first_cached(const struct culet_glibc *heap, uint64_t address)
-{
-    size_t from = 0, to = heap->cached_count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (heap->cached[middle] < address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
                       struct culet_place *place, uint64_t first, uint64_t heap_start)
 {
@@ -556,7 +539,6 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     walk->checkpoints = culet_new(CHECKPOINTS, sizeof *walk->checkpoints);
     walk->now.at = walk->now.used_from = place->start;
     walk->now.known_to = place->start & ~(uint64_t)(scope->page_bytes - 1);
-    walk->now.cached = first_cached(heap, first);
     place->first_chunk = place->start;
     refresh(walk);
     other(walk, first);

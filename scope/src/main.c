@@ -132,8 +132,10 @@ static void read_process(bool found[WALKERS])
     culet_scope_pause(&scope);
     if (small)
         read_maps();
-    for (size_t i = 0; i < WALKERS; i++)
+    for (size_t i = 0; i < WALKERS; i++) {
+        culet_scope_breathe(&scope);
         found[i] = (scope.readable || walkers[i]->unread) && walkers[i]->recognise(&scope);
+    }
     culet_scope_resume(&scope);
     for (size_t i = 0; i < WALKERS; i++)
         if (found[i])

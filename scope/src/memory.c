@@ -104,7 +104,7 @@ const unsigned char *culet_memory_span(struct culet_memory *memory, uint64_t add
                                        size_t *length)
 {
     if (address < memory->start || address + least > memory->end) {
-        uint64_t end = address + sizeof memory->window;
+        uint64_t end = address + CULET_MEMORY_WINDOW;
         if (end < address)
             return NULL;
         bring(memory, address, end > limit && limit >= address + least ? limit : end);

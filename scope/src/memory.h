@@ -18,7 +18,8 @@ struct culet_memory {
     uint64_t start;   /* address of the window */
     uint64_t end;
     uint64_t refused; /* present pages that the kernel would not read */
-    _Alignas(64) unsigned char window[CULET_MEMORY_WINDOW];
+    /* A few bytes more, so that a word behind its end can be looked at, if not used. */
+    _Alignas(64) unsigned char window[CULET_MEMORY_WINDOW + 64];
 };
 
 /* Prepares; reads nothing. */

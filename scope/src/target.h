@@ -65,10 +65,6 @@ void culet_target_release(struct culet_target *target);
 /* Whether what is read cannot change meanwhile: it is paused. */
 bool culet_target_still(const struct culet_target *target);
 
-/* Thread number `index` of the pause's threads: its thread pointer, where its thread-local storage is. False when it
- * cannot be asked: not paused. */
-bool culet_target_pointer(const struct culet_target *target, size_t index, uint64_t *pointer);
-
 /* What the only thread of a paused process is in the middle of: the address of its next instruction, and the number of
  * the system call that it waits in, -1 for none. False when there are more threads, or it cannot be told. */
 bool culet_target_where(const struct culet_target *target, uint64_t *instruction, long *call);
