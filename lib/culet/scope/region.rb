@@ -7,7 +7,8 @@ module Culet
     # Addresses that one owner divides into blocks: an arena's heap, a large block, slabs, Ruby's heap pages. Regions
     # never overlap.
     class Region < Part
-      RUBY = "ruby"
+      RUBY = %w[ruby transient].freeze
+      private_constant :RUBY
 
       # What of a block there is, as in scope/format.h.
       USED = 0
@@ -41,7 +42,7 @@ module Culet
       def mapping = @fields["mapping"]
 
       # @return [Boolean] whether it is Ruby's own and not malloc's
-      def ruby? = holds == RUBY
+      def ruby? = RUBY.include?(holds)
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Part.runs(fill_payload)

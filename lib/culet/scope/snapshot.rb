@@ -43,7 +43,8 @@ module Culet
 
     # Ruby's object heap.
     class RubyPart < Part
-      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes
+      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
+              :transient_bytes, :transient_resident_bytes
       texts :version, :why
 
       # @return [Array<Hash>] slot_bytes, pages, live, free
@@ -56,6 +57,11 @@ module Culet
     # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
                           :ruby_pages, :problems, keyword_init: true) do
+      # So that it can stand where a Moment can.
+      #
+      # @return [Snapshot] itself
+      def snapshot = self
+
       # @return [Integer]
       def pid = process.pid
 
