@@ -9,16 +9,13 @@ module Culet
       # @return [Integer] resident bytes of malloc's regions
       attr_reader :malloc_bytes
 
-      # @return [Integer] resident bytes of Ruby's own regions
-      attr_reader :ruby_bytes
-
       # @return [Integer] resident bytes of the Ruby pages that lie in malloc's blocks: where Ruby could not map them itself
       attr_reader :ruby_in_malloc_bytes
 
       # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
         @snapshot = snapshot
-        @malloc_bytes = @ruby_bytes = @ruby_in_malloc_bytes = 0
+        @malloc_bytes = @ruby_in_malloc_bytes = 0
         @covered = Hash.new(0)
         walk
       end
@@ -70,7 +67,7 @@ module Culet
       end
 
       def count(region, mapping, bytes)
-        region.malloc? ? @malloc_bytes += bytes : @ruby_bytes += bytes
+        @malloc_bytes += bytes if region.malloc?
         @covered[mapping.id] += bytes
       end
     end
