@@ -179,9 +179,7 @@ ask_main_thread(long wait_ms)
   if (agent.state == LEFT) return "it is still counting for an earlier question that was given up; ask again in a while";
   agent.sentence[0] = '\0';
   agent.state = ASKED;
-  pthread_mutex_unlock(&agent.lock);
-  pthread_kill(pthread_self(), agent.signal);
-  pthread_mutex_lock(&agent.lock);
+  pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end has had it */
   wait_in_state(ASKED, wait_ms);
   if (agent.state == ASKED) {
     agent.state = IDLE;
