@@ -8,6 +8,7 @@
 #include <ruby/version.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -35,13 +36,14 @@ typedef const char *internal_name_function(int kind);
 struct tally {
   const void *key;
   const char *name;
-  size_t count, slot_bytes, malloc_bytes, transient_bytes, shared, untold;
+  size_t count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, untold;
 };
 
 struct count {
   memsize_function *memsize;
   slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
   const struct culet_objects_wish *wish;
+  size_t vm_stack_bytes; /* of a thread; 0: not known */
   struct timespec start;
   int incomplete;
   struct tally all;
@@ -117,6 +119,25 @@ transient(int type, VALUE flags)
 #endif
 }
 
+static int
+is_thread(VALUE object)
+{
+  const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
+
+  return name != NULL && strcmp(name, "VM/thread") == 0;
+}
+
+/*
+ * Of what an object holds, the bytes that are not malloc's. A thread counts its VM stack, which lies on its native stack
+ * (alloca in thread.c's start of a thread).
+ */
+static size_t
+bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
+{
+  if (transient(type, RBASIC(object)->flags)) return bytes;
+  return type == T_DATA && bytes >= count->vm_stack_bytes && is_thread(object) ? count->vm_stack_bytes : 0;
+}
+
 /* What one object adds to the sums it is in. */
 static struct tally
 tally_of(const struct count *count, VALUE object, size_t slot_bytes)
@@ -125,11 +146,11 @@ tally_of(const struct count *count, VALUE object, size_t slot_bytes)
   int type = (int)(flags & RUBY_T_MASK);
   int told = sizable(type) && (type != T_DATA || data_tells(count, object));
   size_t bytes = told ? malloc_bytes_of(count, object, slot_bytes) : 0;
-  int elsewhere = transient(type, flags);
+  size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
   int shared = (type == T_STRING || type == T_ARRAY) && (flags & ELEMENTS_SHARED) != 0;
 
-  return (struct tally){.count = 1, .slot_bytes = slot_bytes, .malloc_bytes = elsewhere ? 0 : bytes,
-                        .transient_bytes = elsewhere ? bytes : 0, .shared = shared != 0, .untold = !told};
+  return (struct tally){.count = 1, .slot_bytes = slot_bytes, .malloc_bytes = bytes - elsewhere,
+                        .elsewhere_bytes = elsewhere, .shared = shared != 0, .untold = !told};
 }
 
 static void
@@ -138,7 +159,7 @@ add(struct tally *sum, const struct tally *part)
   sum->count += part->count;
   sum->slot_bytes += part->slot_bytes;
   sum->malloc_bytes += part->malloc_bytes;
-  sum->transient_bytes += part->transient_bytes;
+  sum->elsewhere_bytes += part->elsewhere_bytes;
   sum->shared += part->shared;
   sum->untold += part->untold;
 }
@@ -242,7 +263,7 @@ tell_tally(struct culet_text *text, const struct tally *tally, int kind)
   culet_text_words(text, "{\"name\":");
   culet_text_string(text, name, strlen(name));
   culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count, tally->slot_bytes, tally->malloc_bytes);
-  culet_text_format(text, ",\"transient_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->transient_bytes, tally->shared, tally->untold);
+  culet_text_format(text, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes, tally->shared, tally->untold);
 }
 
 static void
@@ -281,8 +302,8 @@ tell_count(struct culet_text *text, struct count *count)
   data = gather_data(count);
   culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", seconds_since(&count->start),
                     count->incomplete ? "false" : "true", count->wish->data ? "true" : "false");
-  culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"transient_bytes\":%zu,\"why\":\"\"", count->all.count,
-                    count->all.slot_bytes, count->all.malloc_bytes, count->all.transient_bytes);
+  culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
+                    count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
   tell_list(text, "data", count->data, data);
   tell_list(text, "internals", count->internals, INTERNALS);
   qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
@@ -294,7 +315,7 @@ static void
 tell_nothing(struct culet_text *text, const char *why)
 {
   culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
-                          "\"malloc_bytes\":0,\"transient_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n", why);
+                          "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n", why);
 }
 
 /* ---- the whole ---- */
@@ -334,6 +355,16 @@ several_ractors(void)
   return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
+/* RubyVM::DEFAULT_PARAMS tells how large a thread's VM stack is; 0 where it does not. */
+static size_t
+vm_stack_bytes(void)
+{
+  VALUE parameters = rb_const_get(rb_const_get(rb_cObject, rb_intern("RubyVM")), rb_intern("DEFAULT_PARAMS"));
+  VALUE bytes = rb_hash_aref(parameters, culet_symbol("thread_vm_stack_size"));
+
+  return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 0;
+}
+
 void
 culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish)
 {
@@ -341,6 +372,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
   void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
+  size_t stack_bytes;
   int failure;
 
   if (each_pointer == NULL || memsize_pointer == NULL) {
@@ -351,6 +383,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
     tell_nothing(text, "several Ractors run, whose objects cannot be counted while they do");
     return;
   }
+  stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
   AS_FUNCTION(each_function, each, each_pointer);
@@ -359,6 +392,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   count->memsize = memsize;
   count->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
   count->wish = wish;
+  count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);
   struct walk walk = {each, count};
   failure = walk_without_gc(&walk);

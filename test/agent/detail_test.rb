@@ -62,7 +62,7 @@ class AgentDetailTest < Minitest::Test
       puts JSON.generate([told, counted])
     RUBY
     %w[T_STRING T_ARRAY T_HASH T_CLASS T_REGEXP T_FILE].each do |name|
-      whole = told[name].values_at("slot_bytes", "malloc_bytes", "transient_bytes").sum
+      whole = told[name].values_at("slot_bytes", "malloc_bytes", "elsewhere_bytes").sum
       assert_in_delta counted[name], whole, counted[name] * 0.1, name
     end
   end
@@ -98,9 +98,22 @@ class AgentDetailTest < Minitest::Test
     assert_operator told["internals"].find { |one| one["name"] == "iseq" }["malloc_bytes"], :>, 100_000
   end
 
+  # A thread counts its VM stack, which is on its native one.
+  def test_threads_stacks_are_not_malloc_s
+    before, after = JSON.parse(inside(<<~RUBY))
+      #{DETAIL}
+      before = types["T_DATA"]
+      threads = Array.new(8) { Thread.new { sleep } }
+      Thread.pass until threads.all?(&:stop?)
+      puts JSON.generate([before, types["T_DATA"]])
+    RUBY
+    assert_operator after["malloc_bytes"] - before["malloc_bytes"], :<, 500_000
+    assert_equal 8 * RubyVM::DEFAULT_PARAMS[:thread_vm_stack_size], after["elsewhere_bytes"] - before["elsewhere_bytes"]
+  end
+
   def test_sums_fit
     told = JSON.parse(inside("#{DETAIL}; puts JSON.generate(detail['objects'])"))
-    %w[count slot_bytes malloc_bytes transient_bytes].each { |key| assert_equal told[key], told["types"].sum { |one| one[key] }, key }
+    %w[count slot_bytes malloc_bytes elsewhere_bytes].each { |key| assert_equal told[key], told["types"].sum { |one| one[key] }, key }
     assert told["complete"]
     assert_operator told["seconds"], :>, 0
   end

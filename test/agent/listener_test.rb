@@ -128,7 +128,7 @@ class AgentListenerTest < Minitest::Test
 
   # What a file says of objects is checked like all else in it.
   def test_damaged_counts_are_a_sentence
-    whole = { "seconds" => 0.1, "complete" => true, "data_asked" => true, "count" => 1, "slot_bytes" => 40, "malloc_bytes" => 9, "transient_bytes" => 0,
+    whole = { "seconds" => 0.1, "complete" => true, "data_asked" => true, "count" => 1, "slot_bytes" => 40, "malloc_bytes" => 9, "elsewhere_bytes" => 0,
               "why" => "", "data" => [], "internals" => [], "types" => [] }
     [{ "types" => 3 }, { "types" => [3] }, { "types" => [{}] }, { "count" => -1 }, { "complete" => 1 }, { "seconds" => "x" }].each do |wrong|
       stream = small_stream { |writer| writer.object("objects", whole.merge(wrong)) }

@@ -55,7 +55,7 @@ module Culet
         shown = objects.types.first(MOST_TYPES)
         Grid.render([["objects", shown.map { |type| Words.plain(Holdings::TITLES.fetch(type.name, type.name)) }, true],
                      column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes), column("malloc bytes", shown, &:malloc_bytes),
-                     *([column("transient", shown, &:transient_bytes)] if objects.transient_bytes.positive?)], unicode: @unicode)
+                     *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)], unicode: @unicode)
       end
 
       def column(heading, tallies) = [heading, tallies.map { |tally| Figures.grouped(yield(tally)) }, false]

@@ -6,13 +6,13 @@ module Culet
   module Scope
     # Objects of one type, as the process itself counted them.
     class TallyPart < Part
-      numbers :count, :slot_bytes, :malloc_bytes, :transient_bytes, :shared, :untold
+      numbers :count, :slot_bytes, :malloc_bytes, :elsewhere_bytes, :shared, :untold
       texts :name
     end
 
     # What Ruby's objects hold, as the process itself counted it when it was asked through culet's agent.
     class ObjectsPart < Part
-      numbers :count, :slot_bytes, :malloc_bytes, :transient_bytes
+      numbers :count, :slot_bytes, :malloc_bytes, :elsewhere_bytes
       texts :why
       truths :complete, :data_asked
 
