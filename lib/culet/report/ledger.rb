@@ -38,7 +38,8 @@ module Culet
 
       # What is in a mapping without a name.
       ANONYMOUS = "anonymous memory"
-      private_constant :ANONYMOUS
+      HEAP = "[heap]"
+      private_constant :ANONYMOUS, :HEAP
 
       attr_reader :snapshot
 
@@ -114,10 +115,10 @@ module Culet
       def level(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
 
       # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
-      # of Ruby's pages, what lies beside them in the same mapping is somebody else's.
+      # of Ruby's pages, what lies beside them in the same mapping is somebody else's. The heap by brk has no neighbours.
       def neighbour?(mapping)
         case mapping.use
-        when "malloc" then snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
+        when "malloc" then mapping.path != HEAP && snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
         when "ruby" then !snapshot.ruby.nil?
         else false
         end
