@@ -62,7 +62,7 @@ module Culet
         require_relative "../map/html"
         page = Culet::Map::Html.new(snapshots)
         write(path, page.to_s)
-        err.puts("culet: single #{page.left_out.join(" and ")} are not in #{path}; it would be too large") if page.left_out.any?
+        err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
       end
 
       def write_png(snapshots)
