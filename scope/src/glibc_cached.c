@@ -33,6 +33,24 @@ static bool plausible(const struct culet_glibc_tcache *tcache)
     return lists;
 }
 
+/* Learns from a list's only block how links are written: it leads to nothing. */
+static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *cached,
+                        const struct culet_glibc_tcache *tcache)
+{
+    for (unsigned bin = 0; bin < tcache->bins && cached->links == CULET_GLIBC_UNKNOWN; bin++) {
+        uint64_t block = tcache->entry[bin], link;
+        if (!block || !tcache->counts || tcache->count[bin] != 1 ||
+            !culet_memory_word(&scope->memory, block, &link))
+            continue;
+        if (link == block >> 12)
+            cached->links = CULET_GLIBC_MASKED;
+        else if (!link)
+            cached->links = CULET_GLIBC_PLAIN;
+    }
+    if (!tcache->counts)
+        cached->links = CULET_GLIBC_MASKED; /* such tcaches are newer than masks */
+}
+
 void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
 {
     struct culet_glibc_cached *cached = &heap->cached;
@@ -50,6 +68,7 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
         cached->tcaches = culet_grow(cached->tcaches, &cached->tcache_room, cached->tcache_count + 1,
                                      sizeof *cached->tcaches);
         cached->tcaches[cached->tcache_count++] = tcache;
+        learn_links(scope, cached, &tcache);
     }
 }
 
@@ -99,8 +118,10 @@ static long follow(const struct culet_glibc_cached *cached, uint64_t address, ui
 static void mark(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin,
                  enum culet_glibc_cache kind)
 {
-    bool masked = follow(cached, address, ahead, bin, true, kind, true) >= 0 ||
-                  follow(cached, address, ahead, bin, false, kind, true) < 0;
+    bool masked = cached->links == CULET_GLIBC_MASKED ||
+                  (cached->links == CULET_GLIBC_UNKNOWN &&
+                   (follow(cached, address, ahead, bin, true, kind, true) >= 0 ||
+                    follow(cached, address, ahead, bin, false, kind, true) < 0));
 
     follow(cached, address, ahead, bin, masked, kind, false);
 }

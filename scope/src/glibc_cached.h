@@ -37,7 +37,11 @@ struct culet_glibc_doubt {
     enum culet_glibc_end end;
 };
 
+/* How links are written: from glibc 2.32 on xor-ed with their own address / 4096. */
+enum culet_glibc_links { CULET_GLIBC_UNKNOWN, CULET_GLIBC_MASKED, CULET_GLIBC_PLAIN };
+
 struct culet_glibc_cached {
+    enum culet_glibc_links links;
     struct culet_glibc_maybe *maybe;
     size_t maybe_count, maybe_room;
     struct culet_glibc_tcache *tcaches;
@@ -49,13 +53,13 @@ struct culet_glibc_cached {
 /* Fastbins have chunks up to this size (MAX_FAST_SIZE, and its header). */
 #define CULET_GLIBC_FAST_BYTES 0xb0u
 
-/* Whether the first word of a block can be a link of a list: to nothing, or to another block or chunk. Links are
- * xor-ed with their own address / 4096 from glibc 2.32 on. */
-static inline bool culet_glibc_may_link(uint64_t chunk, uint64_t link)
+/* Whether the first word of a block can be a link of a list: to nothing, or to another block or chunk. */
+static inline bool culet_glibc_may_link(enum culet_glibc_links links, uint64_t chunk, uint64_t link)
 {
     uint64_t masked = link ^ ((chunk + 16) >> 12);
 
-    return (!(masked & 15) && !(masked >> 48)) || (!(link & 15) && !(link >> 48));
+    return (links != CULET_GLIBC_PLAIN && !(masked & 15) && !(masked >> 48)) ||
+           (links != CULET_GLIBC_MASKED && !(link & 15) && !(link >> 48));
 }
 
 #endif

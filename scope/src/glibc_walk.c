@@ -398,7 +398,7 @@ static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct state *now = &walk->now;
 
-    if (bytes <= MOST_CACHED && culet_glibc_may_link(now->at, link))
+    if (bytes <= MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
         note_maybe(walk, bytes, link);
     else if (now->free_from)
         end_free(walk, now->at, CULET_GLIBC_CHUNK);

@@ -16,7 +16,4 @@ $(TEST_BUILD)/unit/%: test/unit/%.c $(TEST_BUILD)/unit/libscope.a $(CHECK)/check
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -o $@ $< $(TEST_BUILD)/unit/libscope.a
 
-UNITS := $(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c))
-TESTS += $(UNITS:%=unit-%)
-$(foreach unit,$(UNITS),$(eval DEPS_unit-$(unit) := $(TEST_BUILD)/unit/$(unit)))
-$(foreach unit,$(UNITS),$(eval RUN_unit-$(unit) := env ASAN_OPTIONS=detect_leaks=0 $(TEST_BUILD)/unit/$(unit)))
+TESTS += $(patsubst test/unit/%.c,$(TEST_BUILD)/unit/%,$(wildcard test/unit/*.c))

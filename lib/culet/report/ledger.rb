@@ -98,7 +98,9 @@ module Culet
 
       def add_malloc(levels)
         malloc = snapshot.malloc
-        return levels["malloc_unsplit"] = residence.malloc_bytes unless malloc && snapshot.allocator.blocks?
+        unless malloc && snapshot.allocator.blocks?
+          return levels["malloc_unsplit"] = residence.malloc_bytes - residence.ruby_in_malloc_bytes
+        end
 
         levels["malloc_used"] = malloc.used_resident_bytes - residence.ruby_in_malloc_bytes
         levels["malloc_metadata"] = malloc.metadata_resident_bytes

@@ -7,8 +7,8 @@ module Culet
     # Addresses that one owner divides into blocks: an arena's heap, a large block, slabs, Ruby's heap pages. Regions
     # never overlap.
     class Region < Part
-      RUBY = %w[ruby transient].freeze
-      private_constant :RUBY
+      RUBY = "ruby"
+      TRANSIENT = "transient"
 
       # What of a block there is, as in scope/format.h.
       USED = 0
@@ -41,8 +41,11 @@ module Culet
       # @return [Integer, nil] the mapping's id
       def mapping = @fields["mapping"]
 
-      # @return [Boolean] whether it is Ruby's own and not malloc's
-      def ruby? = RUBY.include?(holds)
+      # @return [Boolean] whether it consists of Ruby's heap pages
+      def ruby? = holds == RUBY
+
+      # @return [Boolean] whether malloc made it, and not Ruby by itself
+      def malloc? = !ruby? && holds != TRANSIENT
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Part.runs(fill_payload)

@@ -15,10 +15,10 @@
 /* Prints the figures as one line "mallinfo uordblks=... ..." without using malloc, and stops the process. */
 static inline void say_and_stop(void)
 {
-    char line[256];
+    char line[512];
     struct mallinfo2 info = mallinfo2();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu\n",
-                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena);
+    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu\n",
+                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks);
 
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(3);
