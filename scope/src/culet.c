@@ -77,7 +77,7 @@ static bool culet_recognise(struct culet_scope *scope)
     if (!library || scope->served)
         return false;
     if (!culet_self_find(scope, &heap.self, &why)) {
-        culet_scope_problem(scope, "%s; its heap is shown by pages only", why);
+        culet_scope_problem(scope, "%s. Its heap is shown by pages only.", why);
         return false;
     }
     culet_memory_copy(&scope->memory, heap.self.state, &state, sizeof state);
@@ -85,8 +85,8 @@ static bool culet_recognise(struct culet_scope *scope)
         return false;
     heap.shapes = culet_new(heap.self.class_entries, sizeof *heap.shapes);
     if (!culet_self_shapes(scope, &heap.self, heap.shapes)) {
-        culet_scope_problem(scope, "the size classes of libculet.so in the process make no sense; its heap is shown by "
-                                   "pages only");
+        culet_scope_problem(scope, "The size classes of libculet.so in the process make no sense: its heap is shown by "
+                                   "pages only.");
         return false;
     }
     heap.library = library->path;
@@ -123,8 +123,8 @@ static void read_entries(struct culet_scope *scope, uint64_t address, uint32_t c
         memset(entries, 0, here * sizeof *entries);
         if (root < self->root_entries && culet_memory_word(&scope->memory, self->root + 8 * root, &leaf) && leaf &&
             !culet_memory_copy(&scope->memory, leaf + 8 * at, entries, here * sizeof *entries))
-            culet_scope_problem(scope, "some of what culet knows of its heap in the process is swapped out: blocks may "
-                                       "be missing");
+            culet_scope_problem(scope, "Some of what culet knows of its heap in the process is swapped out: blocks may "
+                                       "be missing.");
         entries += here;
         granule += here;
         count -= here;
@@ -469,8 +469,8 @@ static void pause_at_rest(struct culet_scope *scope)
     culet_scope_pause(scope);
     for (unsigned i = 0; scope->target.mode == CULET_SLICED && !is_at_rest(scope); i++) {
         if (i == MOST_RETRIES) {
-            culet_scope_problem(scope, "the process was always just changing its heap when it was paused: some figures "
-                                       "may be off");
+            culet_scope_problem(scope, "The process was always just changing its heap when it was paused: some figures "
+                                       "may be off.");
             return;
         }
         culet_scope_resume(scope);
@@ -525,7 +525,7 @@ static void culet_walk(struct culet_scope *scope)
     heap.walk_ns = culet_now() - began;
     if (heap.strange)
         culet_scope_problem(scope, "%llu pieces of culet's heap changed while they were read: their bytes are missing in "
-                                   "the figures; --stop reads all of it at one moment",
+                                   "the figures. --stop reads all of it at one moment.",
                             (unsigned long long)heap.strange);
 }
 
