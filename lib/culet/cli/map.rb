@@ -49,6 +49,8 @@ module Culet
         write_png(found) if options[:png]
         write_html(found, html) if html
         deliver(JSON.generate(document(found))) if options[:json]
+      rescue Culet::Scope::Malformed => e
+        raise Error, "what was read of #{words.join(" ")} contradicts itself: #{e.message}"
       end
 
       def default_name(word) = "culet-map-#{Culet::Scope.process?(word) ? word : File.basename(word, ".*")}.html"
