@@ -232,6 +232,15 @@ class MapBrowserTest < Minitest::Test
     end
   end
 
+  def test_it_fits_a_phone
+    with_page(MapHelper.snapshot, MapHelper.snapshot(pages: 300)) do |browser|
+      browser.window(390, 844, ratio: 2, mobile: true)
+      fits = "document.documentElement.scrollWidth <= 390 && culetMap.view.width === 780"
+      browser.evaluate("new Promise(function (done) { (function look() { #{fits} ? done() : setTimeout(look, 20); }()); })")
+      assert_equal hex(:stack, 1), colour_of(browser, MapHelper::STACK + (2040 * PAGE))
+    end
+  end
+
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so
     with_page(MapHelper.snapshot, largest_bytes: 50_000) do |browser|
       assert_equal false, browser.evaluate("culetMap.view.picture.blocks.any")
