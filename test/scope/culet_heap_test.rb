@@ -51,7 +51,7 @@ class ScopeCuletHeapTest < Minitest::Test
   # What a trim returns is told beforehand. Pages that the scavenger returned meanwhile are among them.
   def test_a_trim_returns_what_was_predicted
     with_target("blocks") do |program|
-      with_frozen(program, 1, 20_000, "still", env: on("culet")) do |pid, _, output|
+      with_frozen(program, 1, 20_000, "full", env: on("culet")) do |pid, _, output|
         predicted = read(pid).malloc.trim_bytes
         before = rss_bytes(pid)
         Process.kill(:CONT, pid)

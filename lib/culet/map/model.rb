@@ -23,14 +23,17 @@ module Culet
       COLUMNS = (5..12).flat_map { |power| [1 << power, 3 << (power - 1)] }.sort.freeze
       # How much wider than high the picture is to be, about.
       ASPECT = 1.5
+      # Of 256 GB, in pages of 4 KiB: more than this is no picture, and takes more memory than it is worth.
+      MOST_CELLS = 1 << 26
       HEAP = Palette::INDEX.fetch(:heap)
-      private_constant :COLUMNS, :ASPECT, :HEAP
+      private_constant :COLUMNS, :ASPECT, :MOST_CELLS, :HEAP
 
       # sections: Array of Section; columns: cells in a row; rows: in all, headings included; cells: Cells
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
       # @param snapshot [Scope::Snapshot]
       # @raise [Scope::Malformed] when the snapshot contradicts itself
+      # @raise [Culet::Error] when it has more pages than a picture can show
       def initialize(snapshot)
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
@@ -72,6 +75,8 @@ module Culet
 
       def choose_proportions(groups)
         total = groups.sum { |group| group.spans.sum { |span| pages(span) } }
+        raise Error, "process #{@snapshot.pid} has #{total} pages to show; a map can have #{MOST_CELLS}" if total > MOST_CELLS
+
         @columns = COLUMNS.find { |columns| columns * columns >= total * ASPECT } || COLUMNS.last
         rows = total / columns
         @heading_rows = (1 + (columns / 64)).clamp(2, [rows / 4 / [groups.size, 1].max, 4].max)

@@ -21,10 +21,12 @@ module Culet
         @totals = Totals.new(snapshot)
       end
 
+      # Packed harder, the cells take eight times as long and save three per cent.
+      #
       # @return [Hash{Symbol => String}] part => zlib's format in base64; without those that would be empty
       def parts
         @parts ||= { facts: JSON.generate(facts), cells: planes, blocks: blocks, slots: slots }
-                   .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| [Zlib.deflate(bytes, Zlib::BEST_COMPRESSION)].pack("m0") }
+                   .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| [Zlib.deflate(bytes)].pack("m0") }
       end
 
       private
@@ -33,10 +35,24 @@ module Culet
 
       def facts
         { "subject" => @totals.subject, "moment" => moment, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
-          "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil), "freeruns" => @snapshot.freeruns&.fetch("buckets", nil),
+          "process" => @snapshot.process.to_h, "sizes" => buckets(@snapshot.sizes, 5), "freeruns" => buckets(@snapshot.freeruns, 3),
           "kinds" => Palette::KINDS.map(&:to_h), "block_colours" => Palette::BLOCKS, "columns" => @model.columns, "rows" => @model.rows,
           "heading_rows" => @model.heading_rows, "cells" => @model.cells.size, "sections" => @model.sections.map { |section| section(section) },
           "mappings" => mappings }
+      end
+
+      # @param histogram [Hash, nil] as it stands in the stream, where nobody has looked into it
+      # @param numbers [Integer] that each bucket has
+      # @return [Array<Array<Integer>>, nil]
+      def buckets(histogram, numbers)
+        found = histogram&.fetch("buckets", nil)
+        return found if found.nil? || (found.is_a?(Array) && found.all? { |bucket| bucket?(bucket, numbers) })
+
+        raise Scope::Malformed, "a histogram in it has buckets that are no #{numbers} whole numbers"
+      end
+
+      def bucket?(bucket, numbers)
+        bucket.is_a?(Array) && bucket.size == numbers && bucket.all? { |value| value.is_a?(Integer) && !value.negative? }
       end
 
       def problems
