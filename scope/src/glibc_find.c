@@ -47,16 +47,19 @@ static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint
            culet_memory_word(&scope->memory, bk + 16, &back) && back == bin;
 }
 
-/* Whether the 127 bins that end with the pair at `last` are an arena's. One may be out of order: the process may have
- * been stopped while it changed it. */
+/* So many bins may be out of order: the process may have been stopped while it changed them. Where there are no bins,
+ * hardly any looks like one. */
+#define WRONG_BINS 8u
+
+/* Whether the 127 bins that end with the pair at `last` are an arena's. */
 static bool bins_hold(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t last)
 {
     unsigned wrong = 0;
 
     /* The first bin first: `last` is mostly an empty bin of smaller chunks, and what is before them is not bins. */
-    for (unsigned i = BIN_PAIRS; i-- > 0 && wrong < 2;)
+    for (unsigned i = BIN_PAIRS; i-- > 0 && wrong < WRONG_BINS;)
         wrong += !bin_holds(scope, data, base, last - 16 * i);
-    return wrong < 2;
+    return wrong < WRONG_BINS;
 }
 
 /* Follows `next` from main_arena on. Returns the number of arenas, 0 when the ring does not close. */

@@ -21,6 +21,7 @@
 /* Of a chunk its sizes and its block's first word are looked at. (What follows a heap's last fencepost, 16 bytes, is
  * never used.) */
 #define HEADER 24u
+#define NO_LINK UINT64_MAX
 
 /* malloc_trim keeps the header of a chunk and its links for sizes: sizeof(struct malloc_chunk). */
 #define TRIM_KEEPS 48u
@@ -353,7 +354,11 @@ static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
         walk->fetch = LEAST_FETCH;
     if (end - at > walk->fetch)
         end = at + walk->fetch;
-    return (const uint64_t *)(const void *)culet_memory_span(memory, at, least, end, &length);
+    const unsigned char *data = culet_memory_span(memory, at, least, end, &length);
+    /* The block may begin with a page that is not in memory. */
+    if (!data && least > 16)
+        data = culet_memory_span(memory, at, 16, end, &length);
+    return (const uint64_t *)(const void *)data;
 }
 
 static enum outcome unreadable(struct walk *walk, uint64_t at)
@@ -391,7 +396,7 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
 /* In a structure that is a thread's tcache the first word is four small numbers. */
 static bool may_be_tcache(uint64_t bytes, uint64_t word)
 {
-    return (bytes == 0x290 || bytes == 0x300) && !(word & UINT64_C(0xff00ff00ff00ff00));
+    return (bytes - 0x290 <= 16 || bytes - 0x300 <= 16) && !(word & UINT64_C(0xff00ff00ff00ff00));
 }
 
 static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
@@ -423,6 +428,16 @@ static void add_free(struct walk *walk, uint64_t bytes)
     now->used_from = now->at;
 }
 
+/* The first word of the block of the chunk at `at`, whose header was fetched; NO_LINK where it is not in memory. */
+static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
+{
+    uint64_t link = NO_LINK;
+
+    if (at + HEADER <= memory->end)
+        memcpy(&link, memory->window + (at - memory->start) + 16, sizeof link);
+    return link;
+}
+
 /* One chunk after the other, until the end, a fault, or the end of the slice. */
 static enum outcome chunks(struct walk *walk)
 {
@@ -433,7 +448,7 @@ static enum outcome chunks(struct walk *walk)
 
     if (!header)
         return unreadable(walk, now->at);
-    uint64_t size = header[1], link = header[2];
+    uint64_t size = header[1], link = link_of(memory, now->at);
     for (;;) {
         uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
         if (now->at == top)
@@ -454,7 +469,7 @@ static enum outcome chunks(struct walk *walk)
         } else {
             header = (const uint64_t *)(const void *)(memory->window + (next - memory->start));
         }
-        uint64_t next_size = header[1], next_link = header[2];
+        uint64_t next_size = header[1], next_link = link_of(memory, next);
         now->sum.chunks++;
         if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
             if (header[0] != bytes || !(size & CULET_GLIBC_PREV_INUSE))
