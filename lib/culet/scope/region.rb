@@ -7,8 +7,8 @@ module Culet
     # Addresses that one owner divides into blocks: an arena's heap, a large block, slabs, Ruby's heap pages. Regions
     # never overlap.
     class Region < Part
-      RUBY = %w[ruby transient].freeze
-      private_constant :RUBY
+      RUBY = "ruby"
+      TRANSIENT = "transient"
 
       # What of a block there is, as in scope/format.h.
       USED = 0
@@ -17,6 +17,8 @@ module Culet
       OVERHEAD = 3
 
       numbers :id, :start, :end
+      # The arena's id, nil for what belongs to none; the id of the mapping at its start.
+      references :arena, :mapping
       texts :holds
 
       # @return [String] the bytes of its F record behind the number
@@ -35,14 +37,11 @@ module Culet
       # @return [Integer]
       def bytes = self.end - start
 
-      # @return [Integer, nil] the arena's id; nil for what belongs to none
-      def arena = @fields["arena"]
+      # @return [Boolean] whether it consists of Ruby's heap pages
+      def ruby? = holds == RUBY
 
-      # @return [Integer, nil] the mapping's id
-      def mapping = @fields["mapping"]
-
-      # @return [Boolean] whether it is Ruby's own and not malloc's
-      def ruby? = RUBY.include?(holds)
+      # @return [Boolean] whether malloc made it, and not Ruby by itself
+      def malloc? = !ruby? && holds != TRANSIENT
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Part.runs(fill_payload)
