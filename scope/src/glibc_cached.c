@@ -58,7 +58,8 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         struct culet_glibc_tcache tcache = {.counts = layouts[i].counts, .bins = layouts[i].bins};
         const unsigned char *data;
-        if (layouts[i].chunk_bytes != bytes ||
+        /* 16 bytes more where what was left of a larger chunk is too small to be one. */
+        if (bytes - layouts[i].chunk_bytes > 16 ||
             !(data = culet_memory_at(&scope->memory, chunk + 16, layouts[i].bins * 10)))
             continue;
         memcpy(tcache.count, data, tcache.bins * 2);

@@ -396,7 +396,7 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
 /* In a structure that is a thread's tcache the first word is four small numbers. */
 static bool may_be_tcache(uint64_t bytes, uint64_t word)
 {
-    return (bytes == 0x290 || bytes == 0x300) && !(word & UINT64_C(0xff00ff00ff00ff00));
+    return (bytes - 0x290 <= 16 || bytes - 0x300 <= 16) && !(word & UINT64_C(0xff00ff00ff00ff00));
 }
 
 static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
