@@ -112,6 +112,13 @@ class MapModelTest < Minitest::Test
     assert_equal 2 * 400 * 40, model.cells.used_bytes(model.cell_at(MapHelper::HEAP))
   end
 
+  def test_mappings_that_are_not_of_whole_pages_are_refused
+    process = Synthetic.new
+    process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
+    snapshot = Culet::Scope::Builder.new(process.to_s).call
+    assert_includes assert_raises(Culet::Scope::Malformed) { Culet::Map::Model.new(snapshot) }.message, "mapping 0 is not of whole pages"
+  end
+
   def test_more_pages_than_a_picture_can_show_are_refused
     process = Synthetic.new
     process.map(start: MapHelper::HEAP, pages: 1 << 27, use: "other", bits: [5], runs: [1 << 27, 5])

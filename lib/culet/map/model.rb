@@ -37,7 +37,7 @@ module Culet
       def initialize(snapshot)
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
-        raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
+        check
 
         @states = PageStates.new(snapshot.mappings, page_bytes: @page_bytes)
         groups = Groups.new(snapshot, @states).to_a
@@ -70,6 +70,14 @@ module Culet
       end
 
       private
+
+      # Everything here counts in whole pages.
+      def check
+        raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
+
+        crooked = @snapshot.mappings.find { |mapping| mapping.start % @page_bytes != 0 || mapping.end % @page_bytes != 0 }
+        raise Scope::Malformed, "mapping #{crooked.id} is not of whole pages" if crooked
+      end
 
       def pages(span) = (span.past - span.first) / @page_bytes
 
