@@ -13,6 +13,7 @@
 #include "park.h"
 #include "scavenger.h"
 #include "slab.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
         block = NULL;
     }
     culet_scavenger_offer();
+    culet_stack_offer();
     return block ? block : out_of_memory();
 }
 
@@ -68,20 +70,26 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes of what the thread holds; false when there is none. `set`:
+/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
  * the first class of the plain ones or of calloc's, less one. */
-static inline __attribute__((always_inline)) bool get_held(size_t bytes, unsigned set, void **block)
+static inline bool get_claimed(size_t bytes, unsigned set, void **block)
 {
     unsigned klass = culet_size_class(bytes);
+    struct culet_claim *claim = &culet_cache->claim[klass + set];
+    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
 
-    return culet_cache_take(culet_cache, klass + set, klass * CULET_ALIGNMENT, block);
+    if (CULET_UNLIKELY(!claimed))
+        return false;
+    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
+    *block = (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
+    return true;
 }
 
 void *API(malloc)(size_t bytes)
 {
     void *block;
 
-    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_held(bytes, 0, &block)) ? block : malloc_slow(bytes);
+    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, 0, &block)) ? block : malloc_slow(bytes);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -103,7 +111,7 @@ void *API(calloc)(size_t count, size_t bytes)
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_held(total, calloc_set(), &block)))
+    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, calloc_set(), &block)))
         return memset(block, 0, total);
     return calloc_slow(total);
 }
@@ -120,8 +128,8 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
         culet_misuse(function, (uintptr_t)block);
 }
 
-/* Where the rest of a free goes on: everything out of the first way is a call at its end, with what is known in
- * registers, so that the way to it saves none. `number`: of the unit in the slab; `index`: of the block in the unit. */
+/* Everything out of a free's common way is a call at its end, with what is known in registers, so that the common way
+ * saves none. `number`: of the unit in the slab; `index`: of the block in the unit. */
 
 /* The unit was full before, or is empty now. For the heap's owner, between enter and leave. */
 static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet_slab *slab, unsigned number)
@@ -130,78 +138,37 @@ static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet
     culet_bias_leave(culet_cache);
 }
 
-/* Frees a live block that cannot be parked. The heap's owner, between enter and leave, who alone changes the words. */
-static __attribute__((noinline)) void free_unparked(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index)
-{
-    struct culet_cache *cache = culet_cache;
-    struct culet_unit *unit = &slab->unit[number];
-    uint64_t bit = UINT64_C(1) << index, live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-
-    if (cache->claim[klass].word == &unit->claimed) {
-        uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-        atomic_store_explicit(&unit->claimed, claimed | bit, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(&unit->live, live & ~bit, memory_order_relaxed);
-        if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit)) {
-            note_as_owner(klass, slab, number);
-            return;
-        }
-    }
-    culet_bias_leave_owner(cache);
-}
-
-/* Parks a live block, for which there is room. The heap's owner, between enter and leave. */
-static __attribute__((noinline)) void park_as_owner(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index, void *block)
-{
-    struct culet_cache *cache = culet_cache;
-    struct culet_park *park = &cache->park[klass];
-    struct culet_unit *unit = &slab->unit[number];
-    uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed);
-
-    atomic_store_explicit(&unit->parked, parked | UINT64_C(1) << index, memory_order_relaxed);
-    culet_park_push(park, culet_park_count(park), (uintptr_t)block, unit, index);
-    culet_bias_leave_owner(cache);
-}
-
 enum outcome { FREED, FREED_AND_NOTED, WAS_FREE };
 
-/* Parks or frees a live block, while others may free it too. */
+/* Parks a live block, or frees it; while others may free it too. */
 static enum outcome free_among_others(struct culet_cache *cache, unsigned klass, struct culet_slab *slab,
                                       unsigned number, unsigned index, void *block)
 {
-    const struct culet_class *c = &culet_classes[klass];
     struct culet_park *park = &cache->park[klass];
     struct culet_unit *unit = &slab->unit[number];
-    uint64_t bit = UINT64_C(1) << index, count = culet_park_count(park);
+    uint64_t bit = UINT64_C(1) << index, full = culet_class_full(&culet_classes[klass], number);
 
-    if (count < atomic_load_explicit(&c->parks, memory_order_relaxed) && !cache->guest) {
+    if (culet_park_has_room(park, &culet_classes[klass]) && !cache->guest) {
         if (atomic_fetch_or_explicit(&unit->parked, bit, memory_order_acq_rel) & bit)
             return WAS_FREE;
-        culet_park_push(park, count, (uintptr_t)block, unit, index);
+        culet_park_push(park, (uintptr_t)block, unit, index);
         return FREED;
     }
     uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, memory_order_acq_rel);
     if (!(live & bit))
         return WAS_FREE;
-    if (live != culet_class_full(c, number) && live != bit)
+    if (live != full && live != bit)
         return FREED;
     culet_bin_note(klass, slab, number, false);
     return FREED_AND_NOTED;
 }
 
 /* For whoever is not the heap's owner, after culet_bias_enter_owner. */
-static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number, unsigned index, void *block,
-                 const char *function)
+static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number,
+                                                  unsigned index, void *block, const char *function)
 {
     struct culet_cache *cache = culet_cache;
-    _Atomic uint64_t *claimed = &slab->unit[number].claimed;
 
-    if (cache->claim[klass].word == claimed) {
-        culet_bias_leave_owner(cache);
-        atomic_store_explicit(claimed, atomic_load_explicit(claimed, memory_order_relaxed) | UINT64_C(1) << index,
-                              memory_order_relaxed);
-        return;
-    }
     culet_bias_enter_other(cache);
     enum outcome outcome = free_among_others(cache, klass, slab, number, index, block);
     culet_bias_leave(cache);
@@ -229,12 +196,23 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     }
 
     struct culet_cache *cache = culet_cache;
-    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache)))
+    struct culet_unit *unit = &slab->unit[spot.unit];
+    if (cache->claim[klass].word == &unit->claimed) {
+        uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
+        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << spot.number, memory_order_relaxed);
+        return;
+    }
+    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
         free_shared(klass, slab, spot.unit, spot.number, block, function);
-    else if (culet_park_count(&cache->park[klass]) < atomic_load_explicit(&c->parks, memory_order_relaxed))
-        park_as_owner(klass, slab, spot.unit, spot.number, block);
+        return;
+    }
+    /* The owner alone changes it. */
+    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed), rest = live & ~(UINT64_C(1) << spot.number);
+    atomic_store_explicit(&unit->live, rest, memory_order_relaxed);
+    if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || !rest))
+        note_as_owner(klass, slab, spot.unit);
     else
-        free_unparked(klass, slab, spot.unit, spot.number);
+        culet_bias_leave_owner(cache);
 }
 
 void API(free)(void *block)
@@ -464,6 +442,7 @@ int culet_active(void)
  * handlers are registered, before any other library's constructor can register one. */
 __attribute__((constructor)) static void loaded(void)
 {
+    culet_stack_setup();
     dormant();
 }
 #endif

@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
+#include "pages.h"
 #include "shown.h"
 
 #include <pthread.h>
@@ -100,7 +101,7 @@ void culet_cache_setup(void)
 
 static struct culet_cache *create(void)
 {
-    struct culet_cache *cache = culet_meta_get(CULET_META_CACHE);
+    struct culet_cache *cache = culet_pages_descriptor(CULET_META_CACHE);
 
     if (!cache)
         return NULL;
@@ -114,7 +115,8 @@ static struct culet_cache *create(void)
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
     atomic_store_explicit(&cache->visits, 0, memory_order_relaxed);
-    cache->visited = cache->refills = 0;
+    cache->visited = UINT32_MAX;
+    cache->refills = 0;
     cache->emptying = false;
     culet_lock(&culet_registry_lock);
     bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
@@ -144,7 +146,7 @@ static void begin_thread(void)
         thread_ends(cache);
 }
 
-/* For a thread that is not the heap's owner, or was not a moment ago. */
+/* The block parked last; NULL when there is none. */
 static void *take_parked(struct culet_cache *cache, unsigned klass)
 {
     struct culet_park *park = &cache->park[klass];

@@ -18,38 +18,16 @@ void culet_cache_setup(void);
 /* A block of a class for a thread whose claim is used up; NULL when out of memory. */
 void *culet_cache_refill(unsigned klass);
 
-/* A block of a class, of `size` bytes, that the thread holds: one it has parked, where that takes no atomic, or one
- * of its claim. False when there is none at hand. */
-static inline __attribute__((always_inline)) bool culet_cache_take(struct culet_cache *cache, unsigned klass, size_t size, void **block)
-{
-    struct culet_park *park = &cache->park[klass];
-
-    if (culet_park_count(park)) {
-        bool owner = culet_bias_enter_owner(cache);
-        /* Until then somebody else may have emptied it. */
-        uint64_t count = culet_park_count(park);
-        if (CULET_LIKELY(owner && count))
-            *block = culet_park_pop(park, count, true);
-        culet_bias_leave_owner(cache);
-        if (CULET_LIKELY(owner && count))
-            return true;
-    }
-
-    struct culet_claim *claim = &cache->claim[klass];
-    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
-    if (CULET_UNLIKELY(!claimed))
-        return false;
-    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
-    *block = (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * size);
-    return true;
-}
-
 /* A block of a class; NULL when out of memory. */
 static inline void *culet_cache_get(unsigned klass)
 {
-    void *block;
+    struct culet_claim *claim = &culet_cache->claim[klass];
+    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
 
-    return culet_cache_take(culet_cache, klass, culet_classes[klass].size, &block) ? block : culet_cache_refill(klass);
+    if (CULET_UNLIKELY(!claimed))
+        return culet_cache_refill(klass);
+    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
+    return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * culet_classes[klass].size);
 }
 
 /* Gives back all that the calling thread holds. */

@@ -5,6 +5,7 @@
 
 #include "heap.h"
 #include "libc.h"
+#include "stack.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ int API(malloc_trim)(size_t pad)
         int (*next)(size_t) = (int (*)(size_t))culet_libc_find("malloc_trim");
         return next ? next(pad) : 0;
     }
+    culet_stack_trim();
     return culet_heap_trim(pad) != 0;
 }
 

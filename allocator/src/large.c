@@ -276,7 +276,7 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
 
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 {
-    struct culet_large *block = culet_meta_get(CULET_META_LARGE);
+    struct culet_large *block = culet_pages_descriptor(CULET_META_LARGE);
 
     if (!block)
         return NULL;

@@ -1,10 +1,12 @@
 #include "pages.h"
 
 #include "bell.h"
+#include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
 #include "shown.h"
+#include "stack.h"
 #include "stock.h"
 
 #include <string.h>
@@ -18,6 +20,9 @@
  * it takes again what it frees. */
 #define SCAVENGER_SEGMENTS 3
 #define SCAVENGER_PURGED ((size_t)4 << 20)
+
+/* With this many the program is past its first steps, and has taken the stack that it will not use (stack.h). */
+#define STACK_SEGMENTS 2
 
 /* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
 #define EXCHANGE 4
@@ -172,7 +177,9 @@ static bool add_segment(uint32_t *index)
     if (i == ceiling)
         ceiling++;
     spares++;
-    if (++figures.segments > SCAVENGER_SEGMENTS)
+    if (++figures.segments == STACK_SEGMENTS)
+        culet_stack_want();
+    if (figures.segments > SCAVENGER_SEGMENTS)
         culet_bell_want();
     figures.free += CULET_SEGMENT_GRANULES;
     fill(s->dirty, 0, moved >> CULET_GRANULE_SHIFT, true);
@@ -524,6 +531,18 @@ bool culet_pages_release(void)
         if (segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
             drop_segment(i);
     return stock || figures.segments < before;
+}
+
+void *culet_pages_descriptor(enum culet_meta kind)
+{
+    void *descriptor = culet_meta_get(kind);
+    if (CULET_LIKELY(descriptor != NULL))
+        return descriptor;
+
+    culet_lock(&culet_pages_lock);
+    bool released = culet_pages_release();
+    culet_unlock(&culet_pages_lock);
+    return released ? culet_meta_get(kind) : NULL;
 }
 
 void culet_pages_count(size_t bytes)

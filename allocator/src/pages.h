@@ -7,6 +7,7 @@
 #ifndef CULET_PAGES_H
 #define CULET_PAGES_H
 
+#include "meta.h"
 #include "types.h"
 
 extern struct culet_lock culet_pages_lock;
@@ -43,6 +44,10 @@ size_t culet_pages_tidy(size_t keep);
 
 /* Unmaps the stock and every segment without a used granule: the kernel refuses a mapping. Returns whether there was one. */
 bool culet_pages_release(void);
+
+/* culet_meta_get; where the kernel refuses it memory the segments that are only kept are given up first. The pages lock
+ * is not held. */
+void *culet_pages_descriptor(enum culet_meta kind);
 
 /* Notes bytes that went back from inside slabs. */
 void culet_pages_count(size_t bytes);

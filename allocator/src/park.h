@@ -1,8 +1,12 @@
-/* park.h - the few blocks of each class that a thread freed last, which its next requests get.
+/* park.h - the few blocks of each class that a thread freed last, while several threads use the heap.
  *
- * A free that finds its unit full and a request that finds its claim used up have to visit the bin. A program that
- * replaces blocks one by one would do nothing else. A parked block stays live in its unit's word, so that the bin
- * need not know of it, and is marked in the word `parked`, so that a second free of it is caught like any other.
+ * A free that finds its unit full and a request that finds its claim used up have to visit the bin, for whose lock
+ * threads that replace blocks one by one would wait all the time. So a free parks its block, and the next request whose
+ * claim is used up takes it. The heap's owner, who has no lock to wait for, parks nothing: with the life times of Ruby's
+ * blocks that would cost as much as it saves.
+ *
+ * A parked block stays live in its unit's word, so that the bin need not know of it, and is marked in the word `parked`,
+ * so that a second free of it is caught like any other.
  *
  * All of this happens between culet_bias_enter and culet_bias_leave. `owner`: what the former said. */
 #ifndef CULET_PARK_H
@@ -29,10 +33,16 @@ static inline uint64_t culet_park_count(const struct culet_park *park)
     return atomic_load_explicit(&park->count, memory_order_relaxed);
 }
 
-/* Puts a live block, whose bit the caller sets in `parked`, on a stack of `count` blocks, fewer than its class may park. */
-static inline void culet_park_push(struct culet_park *park, uint64_t count, uintptr_t block, struct culet_unit *unit,
-                                   unsigned number)
+static inline bool culet_park_has_room(const struct culet_park *park, const struct culet_class *c)
 {
+    return culet_park_count(park) < atomic_load_explicit(&c->parks, memory_order_relaxed);
+}
+
+/* Puts a live block, whose bit the caller sets in `parked`, on a stack that has room. */
+static inline void culet_park_push(struct culet_park *park, uintptr_t block, struct culet_unit *unit, unsigned number)
+{
+    uint64_t count = culet_park_count(park);
+
     park->block[count] = (struct culet_parked){block, (uintptr_t)unit | (uintptr_t)number << CULET_PLACE_SHIFT};
     atomic_store_explicit(&park->count, count + 1, memory_order_relaxed);
 }

@@ -20,13 +20,18 @@ bool culet_program_mark(void)
     return true;
 }
 
+bool culet_program_ruby(void)
+{
+    return false;
+}
+
 #else
 
 #define LIBRARY "libculet.so"
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
 
-static bool is_ruby(void)
+bool culet_program_ruby(void)
 {
     char path[4096];
     int saved = errno;
@@ -95,7 +100,7 @@ bool culet_program_dormant(void)
             look(*entry, &wishes);
     else
         read_environment(&wishes);
-    return wishes.inherited && !wishes.all && !is_ruby();
+    return wishes.inherited && !wishes.all && !culet_program_ruby();
 }
 
 /* `entry` is "LD_PRELOAD=..."; writes it to `rest` without this library and its place in the search. Returns
@@ -172,7 +177,7 @@ bool culet_program_mark(void)
         return false;
     if (wished("CULET_CHILDREN=none"))
         leave_preload();
-    else if (!wished("CULET_CHILDREN=all") && is_ruby())
+    else if (!wished("CULET_CHILDREN=all") && culet_program_ruby())
         add_mark();
     return true;
 }

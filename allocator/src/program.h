@@ -19,4 +19,7 @@ bool culet_program_dormant(void);
  * setenv, in the middle of which the program may be. */
 bool culet_program_mark(void);
 
+/* Whether this program is Ruby, by its file's name. */
+bool culet_program_ruby(void);
+
 #endif

@@ -10,7 +10,7 @@
 struct culet_slab *culet_slab_create(unsigned klass)
 {
     const struct culet_class *c = &culet_classes[klass];
-    struct culet_slab *slab = culet_meta_get(CULET_META_SLAB);
+    struct culet_slab *slab = culet_pages_descriptor(CULET_META_SLAB);
     bool zeroed;
 
     if (!slab)

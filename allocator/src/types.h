@@ -14,16 +14,20 @@
  * by whichever thread, is one atomic AND on the unit's `live` word: no cache to fill or flush, and the
  * block is there for everybody at once. A block of the very unit that the freeing thread is handing out
  * goes back into its `claimed` word instead, which needs no atomic. And while one thread alone uses the heap,
- * as under Ruby's GVL, the heap is biased towards it and needs neither atomics nor locks at all (bias.h).
+ * as under Ruby's GVL, the heap is biased towards it and needs neither atomics nor locks at all (bias.h). While several
+ * threads use it, each keeps the few blocks that it freed last for its own next requests (park.h).
  *
- * Block states, by its bit in (live, claimed):
- *     free    (0, 0)   anyone may claim it
- *     claimed (1, 1)   belongs to one thread's cache, not handed out
- *     live    (1, 0)   in the program's hands
+ * Block states, by its bit in (live, claimed, parked):
+ *     free    (0, 0, 0)   anyone may claim it
+ *     claimed (1, 1, 0)   belongs to one thread's cache, not handed out
+ *     parked  (1, 0, 1)   was freed, and is on the stack of the thread that freed it
+ *     live    (1, 0, 0)   in the program's hands
  * A free of anything but a live block is a misuse and is caught there and then.
  *
  * Invariants (checked by culet_heap_check in debug builds, with the locks named):
- *     claimed & ~live == 0 in each unit
+ *     (claimed | parked) & ~live == 0 in each unit
+ *     claimed & parked == 0 in each unit                       nobody inside
+ *     a unit's parked bits == the blocks of it on all threads' stacks    nobody inside
  *     bit u of available == (live of u != full mask of u),     bin lock, no free in flight
  *         but for units that the bin's `recent` lists
  *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
@@ -32,7 +36,7 @@
  *     used granules of a segment == granules of its slabs and runs
  *     dirty & used == 0 in a segment                           pages lock
  *
- * "bin lock" below means: the lock, or being the heap's owner (bias.h).
+ * "bin lock" below means: the lock, or being the heap's owner, or alone (bias.h).
  *
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
@@ -184,8 +188,8 @@ struct culet_parked {
     uintptr_t place; /* the unit's address, of 48 bits, and above it the number of the bit */
 };
 
-/* The blocks of a class that a thread freed last: its next requests get them, the last one first. [between
- * culet_bias_enter and _leave of its thread] */
+/* The blocks of a class that a thread freed last while others used the heap too (park.h): its next requests get them,
+ * the last one first. [between culet_bias_enter and _leave of its thread] */
 #define CULET_PARK 7
 struct culet_park {
     _Alignas(16) _Atomic uint64_t count; /* looked at by others too */

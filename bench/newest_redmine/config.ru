@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Redmine, whatever address is asked for: a counter picks the page, so that a load generator that knows one address
-# asks for all of them in turn.
+# asks for all of them in turn. Each answer names the process that gave it, in the header x-worker.
 
 require "/usr/share/redmine/config/environment"
 
@@ -27,7 +27,8 @@ class Rotation
     number = @lock.synchronize { @number += 1 }
     issue = @first + ((number * 7) % (@last - @first + 1))
     page = PAGES[number % PAGES.size].sub("P", (number % @projects).to_s).sub("N", issue.to_s)
-    @application.call(environment.merge("PATH_INFO" => page, "REQUEST_PATH" => page, "REQUEST_URI" => page))
+    status, headers, body = @application.call(environment.merge("PATH_INFO" => page, "REQUEST_PATH" => page, "REQUEST_URI" => page))
+    [status, headers.merge("x-worker" => Process.pid.to_s), body]
   end
 end
 

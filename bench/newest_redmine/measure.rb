@@ -17,6 +17,7 @@ require_relative "pages"
 class Turn
   START_SECONDS = 300
   GRACE_SECONDS = 20
+  WORKERS = 3 # of puma.rb
 
   # @param manner [String]
   # @param choice [Culet::Allocators::Choice]
@@ -61,17 +62,23 @@ class Turn
 
   def serve
     before = cpu
-    seconds = Client.new(port: @port, requests: @requests, connections: @connections).run
+    client = Client.new(port: @port, requests: @requests, connections: @connections, workers: @manner == "single" ? 1 : WORKERS)
+    seconds = client.run
     used = cpu - before
     pids = @child.descendants.refresh
-    check(pids)
+    check(pids, client)
     memory = pids.map { |pid| Culet::Processes::Memory.rollup(pid) }
     { "processes" => pids.size, "rss_bytes" => sum(memory, "rss_bytes"), "pss_bytes" => sum(memory, "pss_bytes"),
-      "private_dirty_bytes" => sum(memory, "private_dirty_bytes"), "requests_per_second" => (@requests / seconds).round(2),
-      "cpu_per_request_seconds" => (used / @requests).round(5), **sharing(pids.drop(1)) }
+      "private_dirty_bytes" => sum(memory, "private_dirty_bytes"), "requests_per_second" => (client.served.values.sum / seconds).round(2),
+      "cpu_per_request_seconds" => (used / client.served.values.sum).round(5), "served" => client.served.values.sort, **sharing(pids.drop(1)) }
   end
 
-  def check(pids)
+  # A worker that was killed and forked anew has done little, too.
+  def check(pids, client)
+    serving = pids.size > 1 ? pids.drop(1) : pids
+    raise "workers came and went under the load: #{client.served.inspect} served, #{serving.inspect} are there" unless
+      client.served.keys.map(&:to_i).sort == serving.sort
+
     pids.each do |pid|
       names = Culet::Processes::Live.new(pid).mappings.filter_map { |mapping| mapping.path && Culet::Allocators.of_library(mapping.path) }.uniq
       raise "process #{pid} runs on #{names.inspect}, not on #{@choice.name}" unless names == [@choice.name] - ["glibc"]
@@ -137,7 +144,8 @@ class Measurement
   def turn(choice, number)
     figures = Turn.new(manner: @manner, choice: choice, **@options.slice(:requests, :connections)).call
     @results[choice.spec] << figures
-    warn("#{@manner}, #{choice.spec}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s")
+    warn("#{@manner}, #{choice.spec}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s, " \
+         "served #{figures["served"].join(" + ")}")
   rescue Culet::Error, RuntimeError, SystemCallError, Timeout::Error => e
     @failures[choice.spec] = "run #{number}: #{e.message}"
     warn("#{@manner}, #{choice.spec}, run #{number}: #{e.message}")

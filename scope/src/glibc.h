@@ -126,6 +126,10 @@ bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end
 /* Makes a region of every chunk with a mapping of its own. */
 void culet_glibc_find_mmapped(struct culet_scope *scope, struct culet_glibc *heap);
 
+/* Whether all large blocks were found, by glibc's own count and sum of them. The sum is too large by 16 bytes for each
+ * time that a block was grown in glibc 2.43 (mremap_chunk forgets its header), also for blocks freed since. */
+bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
+
 /* ---- glibc.c ---- */
 
 /* Paused: waits, by letting go and pausing again, until no thread is in the middle of changing this arena (NULL: any). */

@@ -319,7 +319,7 @@ static void ruby_walk(struct culet_scope *scope)
     }
     culet_scope_resume(scope);
     if (ruby.swapped)
-        culet_scope_problem(scope, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are told as free", ruby.swapped);
+        culet_scope_problem(scope, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are told as free.", ruby.swapped);
 }
 
 /* ---- telling ---- */
@@ -407,7 +407,7 @@ static void ruby_tell(struct culet_scope *scope)
     culet_json_number(&json, "overhead_resident_bytes", ruby.resident.overhead);
     culet_json_number(&json, "transient_bytes", transient.used);
     culet_json_number(&json, "transient_resident_bytes", transient.used_resident + transient.free_resident);
-    culet_json_text(&json, "why", ruby.count ? "" : "no pages of Ruby's heap were found: their layout is not one that is known");
+    culet_json_text(&json, "why", ruby.count ? "" : "No pages of Ruby's heap were found: their layout is not one that is known here.");
     culet_json_end(&json);
     for (size_t i = 0; i < ruby.count; i++)
         tell_page(&ruby.pages[i]);

@@ -16,7 +16,7 @@ class ReportLevelsTest < Minitest::Test
     in_directory do |directory|
       @scratch = directory
       processes.each do |name, (command, environment, input)|
-        with_process(command, environment || {}, input) { |pid| assert_adds_up(name, pid) }
+        with_process(command, environment || {}, input) { |pid| assert_explained(name, assert_adds_up(name, pid)) }
       end
     end
   end
@@ -25,6 +25,7 @@ class ReportLevelsTest < Minitest::Test
     with_puma do |pid|
       snapshot = assert_adds_up("puma", pid)
       assert_operator snapshot.process.to_h["threads"], :>, 5
+      assert_explained("puma", snapshot)
     end
   end
 
@@ -43,6 +44,20 @@ class ReportLevelsTest < Minitest::Test
     assert_operator ledger.unexplained_bytes.abs, :<=, UNEXPLAINED * ledger.rss_bytes, "#{name}: #{ledger.levels}"
     assert_empty ledger.levels.except("unexplained").select { |_, bytes| bytes.negative? }, name
     snapshot
+  end
+
+  # That everything adds up is worth something only if little is left to "other".
+  def assert_explained(name, snapshot)
+    ledger = Culet::Report::Ledger.new(snapshot)
+    allocator = name[/ on (\w+)\z/, 1] || "glibc"
+    assert_equal [allocator, %w[glibc culet].include?(allocator)], [snapshot.allocator.name, snapshot.allocator.blocks?], name
+    assert_operator ledger.levels.fetch("malloc_used"), :>, 0, name if snapshot.allocator.blocks?
+    assert_equal snapshot.allocator.blocks?, ledger.levels.fetch("malloc_unsplit").zero?, name
+    return unless name.match?(/ruby|puma|worker/)
+
+    assert_operator ledger.share("other"), :<=, 0.01, "#{name}: #{ledger.others}"
+    assert_operator ledger.levels.fetch("ruby_objects"), :>, 200_000, name
+    assert_operator ledger.levels.fetch("jit"), :>, 0, name if name.include?("JIT")
   end
 
   def resident(pid) = File.read("/proc/#{pid}/smaps").scan(/^Rss: +(\d+) kB/).sum { |kilobytes,| kilobytes.to_i } * 1024

@@ -63,6 +63,14 @@ class ReportVerbTest < Minitest::Test
     end
   end
 
+  def test_one_of_several_that_is_not_there
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      out, err, status = run_culet("report", "999999999", pid.to_s, env: NEUTRAL)
+      assert_equal [1, "culet: there is no process 999999999\n"], [status.exitstatus, err]
+      assert_match(/\(process #{pid}\)/, out)
+    end
+  end
+
   def test_it_is_written_to_a_file
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
       in_directory do |directory|
@@ -77,7 +85,7 @@ class ReportVerbTest < Minitest::Test
   # Every way to treat the process gives a report, and leaves it running.
   def test_treatments
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
-      { "sliced" => [], "live" => %w[--live], "stopped" => %w[--stop], }.each do |mode, words|
+      { "sliced" => [], "live" => %w[--live], "stopped" => %w[--stop] }.each do |mode, words|
         document = json("report", pid.to_s, *words)
         assert_equal [mode, document["rss_bytes"]], [document["mode"], document["levels"].values.sum]
         assert_equal "S", Culet::Processes::Cpu.state(pid)
@@ -141,7 +149,7 @@ class ReportVerbTest < Minitest::Test
     assert_sentence(/--pause-ms takes a whole number from 1 on/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")
     assert_sentence(/there is no file no-such\.snapshot; name a snapshot or a process number/, "report", "no-such.snapshot")
-    assert_sentence(/README\.md is no snapshot; `culet snapshot PID` writes one/, "report", "README.md")
+    assert_sentence(/README\.md is no snapshot; `culet snapshot PID` writes one/, "report", "#{ROOT}/README.md")
   end
 
   def test_help_has_examples

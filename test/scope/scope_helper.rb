@@ -2,7 +2,9 @@
 
 require "test_helper"
 require "json"
+require "stringio"
 require "zlib"
+require "culet/cli"
 require "culet/scope"
 
 # What the tests of snapshots share.
@@ -75,12 +77,14 @@ module ScopeHelper
     JSON.parse(out)
   end
 
-  # Asserts that the command line ends with that status, one sentence and nothing else.
-  def assert_sentence(pattern, *words, status: 1, env: {}, chdir: TestHelper::ROOT)
-    out, err, ended = run_culet(*words, env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
-    assert_match(/\Aculet: .+\n\z/, err)
-    assert_equal 1, err.lines.size, err
-    assert_match pattern, err
-    assert_equal [status, ""], [ended.exitstatus, out]
+  # Asserts that the command line ends with that status, one sentence and nothing else. It runs in this process: a sentence
+  # needs no other.
+  def assert_sentence(pattern, *words, status: 1)
+    out, err = StringIO.new, StringIO.new
+    ended = Culet::CLI.run(words, out: out, err: err)
+    assert_match(/\Aculet: .+\n\z/, err.string)
+    assert_equal 1, err.string.lines.size, err.string
+    assert_match pattern, err.string
+    assert_equal [status, ""], [ended, out.string]
   end
 end

@@ -52,16 +52,7 @@ MEASURE(calloc)
         block[i + 1] = calloc(2, OTHER_BYTES / 2);
 }
 
-/* A free and a request by the heap's owner. */
-MEASURE(park_and_take_owner)
-{
-    for (unsigned i = 0; i < CALLS; i++) {
-        free(block[UNIT * UNITS - 2]);
-        block[UNIT * UNITS - 2] = malloc(BYTES);
-    }
-}
-
-/* Blocks of units that are neither full before nor empty afterwards. The first ones freed are parked. */
+/* Blocks of units that are neither full before nor empty afterwards. */
 MEASURE(free_other_unit_owner)
 {
     for (unsigned i = 0; i < CALLS; i++)
@@ -96,7 +87,6 @@ int main(void)
 
     for (unsigned i = 0; i < UNITS * UNIT; i++)
         block[i] = malloc(BYTES);
-    measure_park_and_take_owner();
     for (unsigned i = 0; i < UNITS; i++)
         free(block[i * UNIT]);
     measure_free_other_unit_owner();

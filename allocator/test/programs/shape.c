@@ -159,8 +159,8 @@ static void burst(size_t bytes)
     munmap(blocks, count * sizeof *blocks);
     malloc_trim(0);
     size_t end = smaps_bytes("Rss:");
-    /* Descriptors stay, and the table from addresses to them: under 1.5 % of the burst. */
-    CHECK(end <= start + MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024, end / 1024);
+    /* Descriptors stay, and the table from addresses to them: under 2 % of the burst. */
+    CHECK(end <= start + TOTAL / 50, "%zu KiB resident at first, %zu at the end", start / 1024, end / 1024);
 }
 
 TEST(burst_of_48)
@@ -201,13 +201,13 @@ static void *burst_in_thread(void *unused)
 TEST(burst_of_a_thread_that_ended)
 {
     pthread_t thread;
-    size_t start = smaps_bytes("Rss:");
+    size_t start = smaps_bytes("Anonymous:");
 
     start_thread(&thread, burst_in_thread, NULL);
     join_thread(thread);
     malloc_trim(0);
-    CHECK(smaps_bytes("Rss:") <= start + MEBIBYTE, "%zu KiB resident at first, %zu at the end", start / 1024,
-          smaps_bytes("Rss:") / 1024);
+    CHECK(smaps_bytes("Anonymous:") <= start + MEBIBYTE, "%zu KiB of its own at first, %zu at the end", start / 1024,
+          smaps_bytes("Anonymous:") / 1024);
 }
 
 /* Without a trim too most of a burst goes back, within a second or two (five on a busy machine). */

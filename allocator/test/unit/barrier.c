@@ -8,6 +8,7 @@
 #include "culet.h"
 
 #include "bias.h"
+#include "cache.h"
 
 #include <pthread.h>
 #include <sched.h>

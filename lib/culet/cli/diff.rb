@@ -40,10 +40,10 @@ module Culet
       end
 
       def sides(words)
-        return words.map { |word| snapshots(word, chunks: 0).last } if words.size == 2
+        return words.map { |word| moments(word, chunks: 0).last.snapshot } if words.size == 2
 
-        all = snapshots(words.first, chunks: 0)
-        return [all.first, all.last] if all.size > 1
+        all = moments(words.first, chunks: 0)
+        return [all.first, all.last].map(&:snapshot) if all.size > 1
 
         raise UsageError, "#{words.first} is one moment; name another to compare it with: `culet diff BEFORE AFTER`"
       end

@@ -13,7 +13,8 @@ module Culet
 
       DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      private_constant :DEFAULT_SECONDS, :CLEAR
+      ATTEMPTS = 3
+      private_constant :DEFAULT_SECONDS, :CLEAR, :ATTEMPTS
 
       def banner = "culet report PID ... | SNAPSHOT"
 
@@ -28,8 +29,10 @@ module Culet
         raise UsageError, "`culet report` takes no command; give it a process number, e.g. `culet report 4242`" if command
 
         words = subjects(words)
-        options[:watch] ? watch(words) : show(words)
-        EXIT_OK
+        return watch(words) if options[:watch]
+
+        deliver(render(words, all(words)))
+        @failed ? EXIT_FAILED : EXIT_OK
       end
 
       private
@@ -66,11 +69,40 @@ module Culet
         raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
       end
 
-      def show(words) = deliver(render(words.flat_map { |word| snapshots(word, chunks: 0) }))
+      # Of several processes, one that has ended meanwhile does not keep the others from being shown.
+      #
+      # @return [Array<Culet::Scope::Snapshot, Culet::Scope::Moment>] all of a series, or one for each word
+      def all(words)
+        return steady(words.first) if words.size == 1
+
+        errors = []
+        found = words.filter_map do |word|
+          steady(word).last
+        rescue Error => e
+          errors << e
+          nil
+        end
+        raise errors.first if found.empty?
+
+        errors.each { |error| err.puts("culet: #{error.message}") }
+        @failed = errors.any?
+        found
+      end
+
+      # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
+      def steady(word)
+        return moments(word) unless Culet::Scope.process?(word)
+
+        taken = []
+        until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
+          taken.concat(snapshots(word, chunks: 0))
+        end
+        [taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }]
+      end
 
       def watch(words)
         loop do
-          text = render(words.flat_map { |word| snapshots(word, chunks: 0) })
+          text = render(words, all(words))
           out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
           deliver(text)
           out.flush
@@ -78,25 +110,20 @@ module Culet
         end
       end
 
-      def render(snapshots)
-        return JSON.generate(document(snapshots)) if options[:json]
+      def render(words, found)
+        return JSON.generate(document(words, found)) if options[:json]
+        return [table(found.last), "the last of #{found.size} snapshots; --json has all\n"].join("\n") if words.size == 1 && found.size > 1
 
-        together = several_processes?(snapshots)
-        tables = (together ? snapshots : snapshots.last(1)).map { |snapshot| Culet::Report::Table.new(snapshot, color: color?).to_s }
-        tables << Culet::Report::Total.new(snapshots).to_s if together
-        tables << "the last of #{snapshots.size} snapshots; --json has all\n" if !together && snapshots.size > 1
-        tables.join("\n")
+        [*found.map { |one| table(one) }, (Culet::Report::Total.new(found.map(&:snapshot)).to_s if words.size > 1)].compact.join("\n")
       end
 
-      # A series is several reports of one process, which have no sum.
-      def several_processes?(snapshots) = snapshots.size > 1 && snapshots.map(&:pid).uniq.size == snapshots.size
+      def table(moment) = Culet::Report::Table.new(moment.snapshot, color: color?).to_s
 
-      def document(snapshots)
-        documents = snapshots.map { |snapshot| Culet::Report::Document.new(snapshot).to_h }
-        return documents.first if documents.size == 1
-        return { "snapshots" => documents } unless several_processes?(snapshots)
+      def document(words, found)
+        documents = found.map { |moment| Culet::Report::Document.new(moment.snapshot).to_h }
+        return { "processes" => documents, **Culet::Report::Total.new(found.map(&:snapshot)).to_h } if words.size > 1
 
-        { "processes" => documents, **Culet::Report::Total.new(snapshots).to_h }
+        documents.size == 1 ? documents.first : { "snapshots" => documents }
       end
     end
   end

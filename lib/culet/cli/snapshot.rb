@@ -27,7 +27,7 @@ module Culet
         raise UsageError, "which process? Write `culet snapshot PID`, e.g. `culet snapshot $(pgrep -o puma)`" unless words.size == 1
         raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
-        take(Culet::Scope::Reader.new(words.first, **treatment))
+        take(Culet::Scope::Reader.new(words.first, **treatment, chunks: options[:every] && 0))
         EXIT_OK
       end
 
@@ -35,7 +35,7 @@ module Culet
 
       def define(parser)
         parser.separator("Sizes and states are kept, never contents. The file is the reader's alone (mode 0600) and bears its name only")
-        parser.separator("once it is whole.")
+        parser.separator("once it is whole. A series has no single blocks, only how full each page is.")
         parser.separator("")
         parser.on("--every TIME", "take another one each TIME (10s, 5m), into the same file, until Ctrl-C") { |v| options[:every] = Duration.seconds("--every", v) }
         parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }

@@ -30,9 +30,13 @@ module Culet
 
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: as many as is usual
-      # @return [Array<Culet::Scope::Snapshot>] one, or all of a series
+      # @return [Array<Culet::Scope::Moment>] one, or all of a series
       # @raise [Culet::Error]
-      def snapshots(word, chunks: nil) = Culet::Scope.snapshots(word, **treatment, chunks: chunks)
+      def moments(word, chunks: nil) = Culet::Scope.moments(word, **treatment, chunks: chunks)
+
+      # @return [Array<Culet::Scope::Snapshot>] of all of them
+      # @raise [Culet::Error]
+      def snapshots(word, chunks: nil) = moments(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader
       def treatment = { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause] }

@@ -13,7 +13,9 @@ module Culet
       Grid = Compare::Report::Grid
       # How many mappings, and arenas beyond the first, are worth a line.
       MOST = 12
-      private_constant :Figures, :Grid, :MOST
+      # What changed less would be shown as nought.
+      LEAST_BYTES = 50_000
+      private_constant :Figures, :Grid, :MOST, :LEAST_BYTES
 
       # @param difference [Difference]
       # @param color [Boolean] whether to use ANSI colours
@@ -61,11 +63,12 @@ module Culet
       def mappings = changed("mappings, resident", difference.mappings.map { |entry| [Words.plain(entry.name), entry] })
 
       def changed(heading, entries)
-        shown = entries.reject { |_, entry| entry.grown_bytes.zero? }.sort_by { |_, entry| -entry.grown_bytes.abs }
+        changed = entries.reject { |_, entry| entry.grown_bytes.zero? }.sort_by { |_, entry| -entry.grown_bytes.abs }
+        shown = changed.first(MOST).take_while { |_, entry| entry.grown_bytes.abs >= LEAST_BYTES }
         return if shown.empty?
 
-        text = table(heading, shown.first(MOST))
-        more = shown.size - MOST
+        text = table(heading, shown)
+        more = changed.size - shown.size
         more.positive? ? "#{text}\nand #{more} more that changed less (--json has all)" : text
       end
 

@@ -9,16 +9,13 @@ module Culet
       # @return [Integer] resident bytes of malloc's regions
       attr_reader :malloc_bytes
 
-      # @return [Integer] resident bytes of Ruby's own regions
-      attr_reader :ruby_bytes
-
       # @return [Integer] resident bytes of the Ruby pages that lie in malloc's blocks: where Ruby could not map them itself
       attr_reader :ruby_in_malloc_bytes
 
       # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
         @snapshot = snapshot
-        @malloc_bytes = @ruby_bytes = @ruby_in_malloc_bytes = 0
+        @malloc_bytes = @ruby_in_malloc_bytes = 0
         @covered = Hash.new(0)
         walk
       end
@@ -38,7 +35,7 @@ module Culet
           mapping.each_resident(@snapshot.process.page_bytes) do |first, past|
             index = overlaps(regions, index, first, past) do |region, bytes|
               count(region, mapping, bytes)
-              next if region.ruby?
+              next unless region.malloc?
 
               ruby_index = overlaps(ruby, ruby_index, [first, region.start].max, [past, region.end].min) { |_, part| @ruby_in_malloc_bytes += part }
             end
@@ -50,9 +47,9 @@ module Culet
       private_constant :Range
 
       def ruby_ranges
-        bytes = @snapshot.ruby&.to_h&.fetch("page_bytes", nil)
-        return [] unless bytes
+        return [] unless @snapshot.ruby
 
+        bytes = @snapshot.ruby.page_bytes
         @snapshot.ruby_pages.map { |page| Range.new(page.address, page.address + bytes) }.sort_by(&:start)
       end
 
@@ -70,7 +67,7 @@ module Culet
       end
 
       def count(region, mapping, bytes)
-        region.ruby? ? @ruby_bytes += bytes : @malloc_bytes += bytes
+        @malloc_bytes += bytes if region.malloc?
         @covered[mapping.id] += bytes
       end
     end

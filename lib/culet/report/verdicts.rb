@@ -57,6 +57,7 @@ module Culet
         "ruby_objects" => "Ruby objects in their slots",
         "ruby_free_slots" => "free slots in Ruby's heap pages",
         "ruby_page_overhead" => "what Ruby's heap pages need beside their slots",
+        "ruby_transient" => "what Ruby keeps for young arrays and hashes (its transient heap, up to Ruby 3.2)",
         "ruby_unsplit" => "Ruby's heap, whose objects could not be told apart",
         "malloc_used" => "what the program holds from malloc",
         "malloc_metadata" => "the allocator's own bookkeeping",
@@ -90,7 +91,7 @@ module Culet
 
       # A walk beside a running program counts what moves meanwhile twice or not at all.
       def stale
-        return unless ledger.unexplained_bytes.abs > 0.01 * ledger.rss_bytes
+        return if ledger.explained?
 
         verdict("exactness", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
                              "changed while it was read", "culet report --stop #{snapshot.pid}")

@@ -67,7 +67,8 @@ module Culet
 
       def plain(kind, fields)
         case kind
-        when "sizes", "freeruns" then @snapshot[kind] = fields.except("kind")
+        when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
+        when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
         when "thread" then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end

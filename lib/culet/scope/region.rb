@@ -8,6 +8,7 @@ module Culet
     # never overlap.
     class Region < Part
       RUBY = "ruby"
+      TRANSIENT = "transient"
 
       # What of a block there is, as in scope/format.h.
       USED = 0
@@ -16,6 +17,8 @@ module Culet
       OVERHEAD = 3
 
       numbers :id, :start, :end
+      # The arena's id, nil for what belongs to none; the id of the mapping at its start.
+      references :arena, :mapping
       texts :holds
 
       # @return [String] the bytes of its F record behind the number
@@ -34,14 +37,11 @@ module Culet
       # @return [Integer]
       def bytes = self.end - start
 
-      # @return [Integer, nil] the arena's id; nil for what belongs to none
-      def arena = @fields["arena"]
-
-      # @return [Integer, nil] the mapping's id
-      def mapping = @fields["mapping"]
-
-      # @return [Boolean] whether it is Ruby's own and not malloc's
+      # @return [Boolean] whether it consists of Ruby's heap pages
       def ruby? = holds == RUBY
+
+      # @return [Boolean] whether malloc made it, and not Ruby by itself
+      def malloc? = !ruby? && holds != TRANSIENT
 
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Part.runs(fill_payload)

@@ -11,6 +11,7 @@ module Culet
     class ProcessPart < Part
       numbers :pid, :page_bytes, :rss_bytes, :pss_bytes, :shared_bytes, :private_dirty_bytes, :swap_bytes
       texts :name, :program, :mode
+      seconds :time
 
       def initialize(fields)
         super
@@ -43,11 +44,21 @@ module Culet
 
     # Ruby's object heap.
     class RubyPart < Part
-      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes
+      numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
+              :transient_bytes, :transient_resident_bytes
       texts :version, :why
+      # Hashes: slot_bytes, pages, live, free.
+      lists(:slots, "a list of slot sizes") { |one| one.is_a?(Hash) && one.values_at("slot_bytes", "pages", "live", "free").all? { |value| number?(value) } }
+    end
 
-      # @return [Array<Hash>] slot_bytes, pages, live, free
-      def slots = @fields.fetch("slots", [])
+    # Sizes of blocks: bytes from, used, used bytes, free, free bytes.
+    class SizesPart < Part
+      lists(:buckets, "a list of five numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 5 && bucket.all? { |value| number?(value) } }
+    end
+
+    # Lengths of runs of free pages: pages from, runs, pages in memory.
+    class FreerunsPart < Part
+      lists(:buckets, "a list of three numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 3 && bucket.all? { |value| number?(value) } }
     end
 
     # One process at one moment. Parts that the process does not have are nil, lists of them empty.
@@ -56,11 +67,16 @@ module Culet
     # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
                           :ruby_pages, :problems, keyword_init: true) do
+      # So that it can stand where a Moment can.
+      #
+      # @return [Snapshot] itself
+      def snapshot = self
+
       # @return [Integer]
       def pid = process.pid
 
       # @return [Time] when it was taken
-      def time = Time.at(process.to_h.fetch("time", 0))
+      def time = Time.at(process.time)
     end
   end
 end

@@ -2,8 +2,7 @@
 
 require "zlib"
 require_relative "../errors"
-require_relative "builder"
-require_relative "snapshot"
+require_relative "moment"
 
 module Culet
   module Scope
@@ -16,7 +15,9 @@ module Culet
       MODE = 0o600
       # zlib's way to say: with gzip's header and checksum.
       GZIP = Zlib::MAX_WBITS + 16
-      private_constant :GZIP
+      # No stream is longer: that of a process with 100 GB of small blocks has less.
+      MOST_BYTES = 1 << 31
+      private_constant :GZIP, :MOST_BYTES
 
       module_function
 
@@ -25,21 +26,21 @@ module Culet
       def snapshot?(path) = File.file?(path) && File.binread(path, NAME.bytesize) == NAME
 
       # @param path [String]
-      # @return [Array<Snapshot>] one, or those of a series in the order they were taken
+      # @return [Array<Moment>] one, or those of a series in the order they were taken
       # @raise [Culet::Error] when there is no such file, or it is foreign, newer, cut off or damaged
-      def load(path) = streams(path).map { |bytes| Builder.new(bytes, name: path).call }
-
-      # @param path [String]
-      # @return [Array<String>] the streams in it, not yet looked at
-      # @raise [Culet::Error] as `load`
-      def streams(path)
+      def moments(path)
         bytes = read(path)
         check_header(path, bytes)
-        found = members(path, bytes)
-        raise Error, "#{path} is cut off: there is no snapshot in it; take it again" if found.empty?
+        places = places(path, bytes)
+        raise Error, "#{path} is cut off: there is no snapshot in it; take it again" if places.empty?
 
-        found
+        places.map { |at, length| Moment.new(name: path) { Zlib.gunzip(bytes.byteslice(at, length)) } }
       end
+
+      # @param path [String]
+      # @return [Array<Snapshot>] of all of them
+      # @raise [Culet::Error] as `moments`
+      def load(path) = moments(path).map(&:snapshot)
 
       # @param stream [String] what culet-scope wrote
       # @return [String] as it stands in a file behind the header
@@ -67,33 +68,36 @@ module Culet
       end
       private_class_method :check_header
 
-      def members(path, bytes)
+      # Unpacks all once to see that it is whole, and keeps nothing.
+      #
+      # @return [Array<Array(Integer, Integer)>] where each packed stream starts, and how long it is
+      def places(path, bytes)
         found = []
         at = HEADER.bytesize
         while at < bytes.bytesize
-          stream, length = inflate(bytes.byteslice(at..))
-          found << stream
-          at += length
+          found << [at, packed_bytes(bytes.byteslice(at..))]
+          at += found.last.last
         end
         found
       rescue Zlib::BufError
         raise Error, "#{path} is cut off#{" behind its first #{found.size} snapshots" if found.any?}; take it again"
-      rescue Zlib::Error
+      rescue Zlib::Error, RangeError
         raise Error, "#{path} is damaged: it cannot be unpacked; take it again"
       end
-      private_class_method :members
+      private_class_method :places
 
-      def inflate(bytes)
+      def packed_bytes(bytes)
         zlib = Zlib::Inflate.new(GZIP)
-        stream = zlib.inflate(bytes)
+        unpacked = 0
+        zlib.inflate(bytes) { |part| raise RangeError if (unpacked += part.bytesize) > MOST_BYTES }
         raise Zlib::BufError unless zlib.finished?
 
-        [stream, zlib.total_in]
+        zlib.total_in
       ensure
         zlib&.reset # closing an unfinished one warns
         zlib&.close
       end
-      private_class_method :inflate
+      private_class_method :packed_bytes
     end
   end
 end
