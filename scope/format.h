@@ -15,8 +15,8 @@
  *   'C'  chunks of a region: its id; the offset of the first chunk from the region's start; then until the record's
  *        end, for one chunk after the other without gaps: (bytes / CULET_SCOPE_UNIT) << 2 | enum culet_chunk.
  *        Left out of the whole stream when there are more than --max-chunks.
- *   'R'  a Ruby heap page: address, bytes of a slot, offset of the first slot, slots; then a bitmap, slot n is bit
- *        n & 7 of byte n / 8, set: live.
+ *   'R'  a Ruby heap page (none of an empty one that is kept): address, bytes of a slot, offset of the first slot, slots;
+ *        then a bitmap, slot n is bit n & 7 of byte n / 8, set: live.
  *   'E'  the end: four bytes, CRC-32 (zlib's) of all bytes before this record's type.
  *
  * JSON objects, by "kind" (keys that end in _bytes are bytes, in _seconds seconds; addresses are decimal integers):

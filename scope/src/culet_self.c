@@ -72,11 +72,11 @@ static bool make_sense(const struct culet_selfmap *self, uint64_t at, const char
     if (self->self != at)
         return false; /* a copy of the magic: not the record */
     if (self->version != CULET_SELFMAP_VERSION || self->bytes < sizeof *self) {
-        *why = "the process runs another version of culet, whose heap this one cannot read";
+        *why = "The process runs another version of culet, whose heap this one cannot read";
         return false;
     }
     if (!numbers_make_sense(self) || !offsets_make_sense(self)) {
-        *why = "what libculet.so says of its heap in the process is damaged";
+        *why = "What libculet.so says of its heap in the process is damaged";
         return false;
     }
     return true;

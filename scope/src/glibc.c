@@ -14,6 +14,11 @@
 /* How often the process is let go because a thread was about to change the heap. Each time it has rested for a
  * millisecond, which is many times what such a change takes. */
 #define SETTLE_TRIES 50u
+/* After so many tries it is led out of that, which makes the pause longer. */
+#define PATIENT_TRIES 3u
+
+/* How often a single thread is let go for a moment to be found out of malloc. */
+#define LEAD_TURNS 16u
 
 /* An arena has no more heaps: 256 GB of them. */
 #define MOST_HEAPS 4096u
@@ -42,13 +47,22 @@ static bool locked(struct culet_scope *scope, const struct culet_glibc_arena *ar
     return culet_memory_word(&scope->memory, arena->address, &word) && (uint32_t)word != 0;
 }
 
-/* The only thread of a process takes no locks: it may be anywhere in malloc. */
-static bool inside_libc(const struct culet_scope *scope, const struct culet_glibc *heap)
+static size_t locked_arenas(struct culet_scope *scope, const struct culet_glibc *heap)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < heap->arena_count; i++)
+        count += locked(scope, &heap->arenas[i]);
+    return count;
+}
+
+/* A thread is in libc's code, perhaps in malloc. */
+static bool inside_libc(const struct culet_scope *scope, const struct culet_glibc *heap, size_t thread)
 {
     uint64_t instruction;
     long call;
 
-    if (!culet_target_where(&scope->target, &instruction, &call))
+    if (!culet_target_where(&scope->target, thread, &instruction, &call))
         return false;
     if (instruction < heap->text_start || instruction >= heap->text_end)
         return false;
@@ -57,25 +71,51 @@ static bool inside_libc(const struct culet_scope *scope, const struct culet_glib
            call == SYS_madvise || call == SYS_mprotect;
 }
 
+/* Some thread is in the middle of changing the arena, or any. The only thread of a process takes no locks. */
 static bool busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
-    if (inside_libc(scope, heap))
+    if (scope->target.count == 1 && inside_libc(scope, heap, 0))
         return true;
-    if (arena)
-        return locked(scope, arena);
-    for (size_t i = 0; i < heap->arena_count; i++)
-        if (locked(scope, &heap->arenas[i]))
-            return true;
-    return false;
+    return arena ? locked(scope, arena) : locked_arenas(scope, heap) > 0;
+}
+
+/* Lets one thread go on until fewer arenas are locked than before. If that does not come to pass soon the locks are not
+ * this thread's. */
+static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, size_t thread)
+{
+    size_t before = locked_arenas(scope, heap);
+
+    for (unsigned i = 0; i < LEAD_TURNS && before && inside_libc(scope, heap, thread); i++) {
+        bool on = culet_target_nudge(&scope->target, thread);
+        culet_pages_forget(&scope->pages);
+        culet_memory_forget(&scope->memory);
+        size_t after = locked_arenas(scope, heap);
+        if (!on || after < before || (after == before && i >= LEAD_TURNS / 4))
+            return;
+    }
+}
+
+/* A thread that holds a lock may wait long for a processor; and in one long pause all arenas must be at rest together,
+ * which with many threads they may never be. So the threads that are inside of libc go on one at a time, until none
+ * holds a lock. */
+static void finish(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+{
+    for (size_t thread = 0; thread < scope->target.count && busy(scope, heap, arena); thread++)
+        lead_out(scope, heap, thread);
 }
 
 void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena)
 {
-    for (unsigned i = 0; i < SETTLE_TRIES && culet_target_still(&scope->target) && busy(scope, heap, arena); i++) {
-        /* Also in one long pause: nothing has been read in it yet. */
-        if (scope->target.mode == CULET_STOPPED && heap->walking)
-            return;
+    /* What has been read in one long pause must fit what will be. */
+    if (!culet_target_still(&scope->target) || (scope->target.mode == CULET_STOPPED && heap->walking))
+        return;
+    for (unsigned i = 0; i < SETTLE_TRIES && busy(scope, heap, arena); i++) {
+        if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
+            finish(scope, heap, arena);
+            if (!busy(scope, heap, arena))
+                return;
+        }
         culet_target_release(&scope->target);
         culet_scope_pause(scope);
     }

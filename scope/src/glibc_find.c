@@ -47,16 +47,19 @@ static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint
            culet_memory_word(&scope->memory, bk + 16, &back) && back == bin;
 }
 
-/* Whether the 127 bins that end with the pair at `last` are an arena's. One may be out of order: the process may have
- * been stopped while it changed it. */
+/* So many bins may be out of order: the process may have been stopped while it changed them. Where there are no bins,
+ * hardly any looks like one. */
+#define WRONG_BINS 8u
+
+/* Whether the 127 bins that end with the pair at `last` are an arena's. */
 static bool bins_hold(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t last)
 {
     unsigned wrong = 0;
 
     /* The first bin first: `last` is mostly an empty bin of smaller chunks, and what is before them is not bins. */
-    for (unsigned i = BIN_PAIRS; i-- > 0 && wrong < 2;)
+    for (unsigned i = BIN_PAIRS; i-- > 0 && wrong < WRONG_BINS;)
         wrong += !bin_holds(scope, data, base, last - 16 * i);
-    return wrong < 2;
+    return wrong < WRONG_BINS;
 }
 
 /* Follows `next` from main_arena on. Returns the number of arenas, 0 when the ring does not close. */
@@ -99,7 +102,7 @@ static bool search(struct culet_scope *scope, struct culet_glibc *heap, const un
 
 /* Whether sbrk_base may be at `at` of the data, by the numbers before it in struct malloc_par: from at - before on
  * int n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold; from at - 16 on size_t mmapped_mem, max_mmapped_mem. */
-static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before, uint64_t page_bytes)
+static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
 {
     int32_t counts[4];
     uint64_t mapped, most;
@@ -107,8 +110,9 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before, 
     memcpy(counts, data + at - before, sizeof counts);
     mapped = word_of(data, at - 16);
     most = word_of(data, at - 8);
+    /* Multiples of pages, but from 2.43 on, where a grown block (mremap) adds the sixteen bytes of its header. */
     return counts[0] >= 0 && counts[1] >= 0 && counts[2] >= counts[0] && (counts[3] & ~1) == 0 && mapped <= most &&
-           mapped % page_bytes == 0 && most % page_bytes == 0 && !counts[0] == !mapped && !counts[2] == !most &&
+           mapped % 16 == 0 && most % 16 == 0 && !counts[0] == !mapped && !counts[2] == !most &&
            /* M_MMAP_MAX is 65536 unless the program says otherwise, and rarely more. */
            (counts[1] == 65536 || (counts[0] <= counts[1] && most));
 }
@@ -122,7 +126,7 @@ static bool find_parameters(struct culet_scope *scope, struct culet_glibc *heap,
     heap->counts_before = before;
     for (size_t at = 40; at + 8 <= bytes; at += 8) {
         uint64_t word = word_of(data, at);
-        if (!is_sbrk_base(data, at, before, scope->page_bytes))
+        if (!is_sbrk_base(data, at, before))
             continue;
         /* Where brk failed from the start it is the address of a mapping. */
         const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;

@@ -66,9 +66,13 @@ static void found(struct culet_scope *scope, struct culet_glibc *heap, const str
     heap->found_mmapped_bytes += range->end - range->start;
 }
 
-static bool complete(const struct culet_glibc *heap)
+bool culet_glibc_mmapped_complete(const struct culet_glibc *heap)
 {
-    return heap->sbrk_field && heap->found_mmaps == heap->n_mmaps && heap->found_mmapped_bytes == heap->mmapped_bytes;
+    bool no_fastbins = heap->top_at == 8; /* as in 2.43 */
+
+    return heap->sbrk_field && heap->found_mmaps == heap->n_mmaps &&
+           (heap->found_mmapped_bytes == heap->mmapped_bytes ||
+            (no_fastbins && heap->found_mmapped_bytes < heap->mmapped_bytes));
 }
 
 /* Looks at pages of one mapping: with `thorough` at each, else only where the mapping and each found chunk begins. A
@@ -78,7 +82,7 @@ static void scan(struct culet_scope *scope, struct culet_glibc *heap, const stru
 {
     uint64_t at = mapping->start;
 
-    while (at < mapping->end && !complete(heap)) {
+    while (at < mapping->end && !culet_glibc_mmapped_complete(heap)) {
         struct culet_range range;
         struct culet_place *place = culet_places_next(&scope->places, at);
         if (place && place->start <= at) {
@@ -103,7 +107,7 @@ void culet_glibc_find_mmapped(struct culet_scope *scope, struct culet_glibc *hea
 {
     culet_glibc_parameters(scope, heap);
     for (int thorough = 0; thorough < 2; thorough++)
-        for (size_t i = 0; i < scope->maps.count && !complete(heap); i++) {
+        for (size_t i = 0; i < scope->maps.count && !culet_glibc_mmapped_complete(heap); i++) {
             const struct culet_mapping *mapping = &scope->maps.all[i];
             if (culet_mapping_is_heap_like(mapping) && strcmp(mapping->path, "[heap]") != 0 &&
                 (!scope->maps.sized || mapping->rss || mapping->swap))

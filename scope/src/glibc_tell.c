@@ -122,7 +122,7 @@ static void tell_doubts(const struct culet_glibc *heap)
 {
     if (!heap->sbrk_field)
         culet_stream_problem("glibc's own count of mappings was not found: large blocks may be missing.");
-    else if (heap->found_mmaps != heap->n_mmaps || heap->found_mmapped_bytes != heap->mmapped_bytes)
+    else if (!culet_glibc_mmapped_complete(heap))
         culet_stream_problem("Of %llu large blocks with a mapping of their own (%llu bytes) %llu (%llu bytes) were "
                              "found.", (unsigned long long)heap->n_mmaps, (unsigned long long)heap->mmapped_bytes,
                              (unsigned long long)heap->found_mmaps, (unsigned long long)heap->found_mmapped_bytes);

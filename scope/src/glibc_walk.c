@@ -21,6 +21,7 @@
 /* Of a chunk its sizes and its block's first word are looked at. (What follows a heap's last fencepost, 16 bytes, is
  * never used.) */
 #define HEADER 24u
+#define NO_LINK UINT64_MAX
 
 /* malloc_trim keeps the header of a chunk and its links for sizes: sizeof(struct malloc_chunk). */
 #define TRIM_KEEPS 48u
@@ -57,9 +58,6 @@ struct walk {
     const char *why;      /* the last fault */
     size_t fetch;
 };
-
-/* Larger chunks are in no cache, unless a program asks for it (glibc.malloc.tcache_max). */
-#define MOST_CACHED (UINT64_C(4) << 20)
 
 enum outcome { DONE, DUE, FAULT };
 
@@ -353,7 +351,11 @@ static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
         walk->fetch = LEAST_FETCH;
     if (end - at > walk->fetch)
         end = at + walk->fetch;
-    return (const uint64_t *)(const void *)culet_memory_span(memory, at, least, end, &length);
+    const unsigned char *data = culet_memory_span(memory, at, least, end, &length);
+    /* The block may begin with a page that is not in memory. */
+    if (!data && least > 16)
+        data = culet_memory_span(memory, at, 16, end, &length);
+    return (const uint64_t *)(const void *)data;
 }
 
 static enum outcome unreadable(struct walk *walk, uint64_t at)
@@ -376,10 +378,10 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct culet_glibc_cached *cached = &walk->heap->cached;
 
-    cached->maybe = culet_grow(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
-    cached->maybe[cached->maybe_count++] =
-        (struct culet_glibc_maybe){.chunk = walk->now.at, .link = link, .units = (uint32_t)(bytes / 16),
-                                   .arena = (uint16_t)walk->arena->id};
+    cached->maybe = culet_stretch(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
+    cached->maybe[cached->maybe_count++] = (struct culet_glibc_maybe){
+        .chunk = walk->now.at >> 4 & ((UINT64_C(1) << 44) - 1), .units = bytes >> 4 & ((1u << 18) - 1),
+        .link = link & ((UINT64_C(1) << 48) - 1)};
     if (bytes > CULET_GLIBC_FAST_BYTES) {
         end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
         return;
@@ -391,14 +393,14 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
 /* In a structure that is a thread's tcache the first word is four small numbers. */
 static bool may_be_tcache(uint64_t bytes, uint64_t word)
 {
-    return (bytes == 0x290 || bytes == 0x300) && !(word & UINT64_C(0xff00ff00ff00ff00));
+    return (bytes - 0x290 <= 16 || bytes - 0x300 <= 16) && !(word & UINT64_C(0xff00ff00ff00ff00));
 }
 
 static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct state *now = &walk->now;
 
-    if (bytes <= MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
+    if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
         note_maybe(walk, bytes, link);
     else if (now->free_from)
         end_free(walk, now->at, CULET_GLIBC_CHUNK);
@@ -423,6 +425,16 @@ static void add_free(struct walk *walk, uint64_t bytes)
     now->used_from = now->at;
 }
 
+/* The first word of the block of the chunk at `at`, whose header was fetched; NO_LINK where it is not in memory. */
+static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
+{
+    uint64_t link = NO_LINK;
+
+    if (at + HEADER <= memory->end)
+        memcpy(&link, memory->window + (at - memory->start) + 16, sizeof link);
+    return link;
+}
+
 /* One chunk after the other, until the end, a fault, or the end of the slice. */
 static enum outcome chunks(struct walk *walk)
 {
@@ -433,7 +445,7 @@ static enum outcome chunks(struct walk *walk)
 
     if (!header)
         return unreadable(walk, now->at);
-    uint64_t size = header[1], link = header[2];
+    uint64_t size = header[1], link = link_of(memory, now->at);
     for (;;) {
         uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
         if (now->at == top)
@@ -454,7 +466,7 @@ static enum outcome chunks(struct walk *walk)
         } else {
             header = (const uint64_t *)(const void *)(memory->window + (next - memory->start));
         }
-        uint64_t next_size = header[1], next_link = header[2];
+        uint64_t next_size = header[1], next_link = link_of(memory, next);
         now->sum.chunks++;
         if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
             if (header[0] != bytes || !(size & CULET_GLIBC_PREV_INUSE))
@@ -533,6 +545,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
                       struct culet_place *place, uint64_t first, uint64_t heap_start)
 {
     struct walk *walk = culet_new(1, sizeof *walk);
+    size_t first_note = heap->cached.maybe_count;
 
     *walk = (struct walk){.scope = scope, .heap = heap, .arena = arena, .place = place, .first = first,
                           .heap_start = heap_start, .main = arena->address == heap->main, .fetch = LEAST_FETCH};
@@ -545,6 +558,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     keep_checkpoint(walk);
     if (!walk_on(walk))
         give_up(walk);
+    culet_glibc_end_stretch(&heap->cached, place, first_note);
     add_sum(&arena->sum, &walk->now.sum);
     add_sizes(&heap->sizes, &walk->now.sizes);
     arena->heaps += heap_start != 0;

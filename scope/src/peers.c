@@ -39,7 +39,13 @@ static bool is_libc(const struct culet_mapping *mapping)
 {
     const char *name = culet_names_base(mapping->path);
 
-    return mapping->inode && (starts_with(name, "libc.so") || starts_with(name, "libc-2."));
+    return mapping->inode && (starts_with(name, "libc.so") || starts_with(name, "libc-2.") || starts_with(name, "ld-musl-"));
+}
+
+/* Its one file is loader and C library: ld-musl-x86_64.so.1, or libc.so in a folder of musl's. */
+static bool is_musl(const struct culet_mapping *libc)
+{
+    return starts_with(culet_names_base(libc->path), "ld-musl-") || strstr(libc->path, "-musl/");
 }
 
 /* The first mapping of the file: it begins with the ELF header. */
@@ -61,13 +67,12 @@ static const struct culet_mapping *find_libc(const struct culet_scope *scope)
 
 /* The mapping with the malloc that the C library itself calls. It does so by its global offset table, as everybody else, and
  * the loader has filled in whose it is. NULL: not known. */
-static const struct culet_mapping *find_server(struct culet_scope *scope)
+static const struct culet_mapping *find_server(struct culet_scope *scope, const struct culet_mapping *libc)
 {
-    const struct culet_mapping *libc = find_libc(scope);
     struct culet_elf elf;
     uint64_t slot, function;
 
-    if (!libc || !culet_elf_open(&elf, scope->target.pid, libc))
+    if (!culet_elf_open(&elf, scope->target.pid, libc))
         return NULL;
     bool known_slot = culet_elf_slot(&elf, "malloc", &slot);
     culet_elf_close(&elf);
@@ -99,23 +104,34 @@ static const char *name_of(const struct culet_scope *scope, const char *path)
     return name_by_symbol(scope, path);
 }
 
+/* A library that is no C library serves malloc. */
+static void take_library(const struct culet_scope *scope, const struct culet_mapping *server)
+{
+    peer.library = server->path;
+    peer.name = name_of(scope, server->path);
+}
+
 /* Without a C library of its own the program brings all it needs. */
+static void take_program(const struct culet_scope *scope)
+{
+    peer.library = scope->program;
+    peer.name = name_by_symbol(scope, scope->program);
+}
+
 static bool peers_recognise(struct culet_scope *scope)
 {
-    const struct culet_mapping *server;
+    const struct culet_mapping *libc = find_libc(scope), *server = libc ? find_server(scope, libc) : NULL;
 
     if (scope->served)
         return false;
-    if (!find_libc(scope)) {
-        peer.name = name_by_symbol(scope, scope->program);
-        peer.library = scope->program;
-    } else {
-        server = find_server(scope);
-        if (!server || !server->inode || is_libc(server))
-            return false;
-        peer.library = server->path;
-        peer.name = name_of(scope, server->path);
-    }
+    if (!libc)
+        take_program(scope);
+    else if (server && server->inode && !is_libc(server))
+        take_library(scope, server);
+    else if (is_musl(libc))
+        peer.library = libc->path, peer.name = "musl";
+    else
+        return false;
     peer.in_program = strcmp(peer.library, scope->program) == 0;
     if (peer.name)
         scope->served = peer.name;
@@ -138,9 +154,9 @@ static void peers_tell(struct culet_scope *scope)
     culet_json_text(&json, "library", peer.in_program ? "" : peer.library);
     culet_json_text(&json, "level", "pages");
     culet_json_text(&json, "why",
-                    peer.name ? "its blocks cannot be read from outside: memory that nothing else accounts for is taken for "
-                                "its heap, page by page"
-                              : "this library serves malloc, and it is no allocator that is known here");
+                    peer.name ? "Its blocks cannot be read from outside: memory that nothing else accounts for is taken for "
+                                "its heap, page by page."
+                              : "This library serves malloc, and it is no allocator that is known here.");
     culet_json_end(&json);
     scope->served = peer.name ? peer.name : "unknown";
 }

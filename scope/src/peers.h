@@ -1,4 +1,4 @@
-/* peers.h - allocators that are recognised, but not walked: jemalloc, tcmalloc, mimalloc and others. Their heaps are
+/* peers.h - allocators that are recognised, but not walked: jemalloc, tcmalloc, mimalloc, musl's. Their heaps are
  * told by pages. */
 #ifndef CULET_PEERS_H
 #define CULET_PEERS_H

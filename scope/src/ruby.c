@@ -202,7 +202,7 @@ static void read_slots(struct culet_scope *scope, struct page *page)
     const struct culet_ruby_page *shape = &page->shape;
     uint64_t end = shape->start + shape->bytes;
 
-    page->bitmap = culet_new(culet_ruby_page_bitmap(shape), 1);
+    page->bitmap = culet_new(culet_ruby_page_bitmap(shape) + 1, 1);
     for (uint64_t at = shape->start; at < end;) {
         size_t length;
         const unsigned char *memory = culet_memory_span(&scope->memory, at, 8, end, &length);
@@ -247,6 +247,11 @@ static void add_up(struct culet_scope *scope, struct culet_place *place, const s
     uint64_t first = shape->start + shape->first, slots = (uint64_t)shape->slots * shape->slot_bytes;
     uint64_t whole = resident(scope, shape->start, shape->start + shape->bytes), told = 0;
 
+    if (!shape->slots) {
+        ruby.all.free += shape->bytes;
+        ruby.resident.free += whole;
+        return;
+    }
     for (uint32_t from = 0, to; from < shape->slots; from = to) {
         bool live = is_live(page, from);
         for (to = from + 1; to < shape->slots && is_live(page, to) == live;)
@@ -319,7 +324,7 @@ static void ruby_walk(struct culet_scope *scope)
     }
     culet_scope_resume(scope);
     if (ruby.swapped)
-        culet_scope_problem(scope, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are told as free", ruby.swapped);
+        culet_scope_problem(scope, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are told as free.", ruby.swapped);
 }
 
 /* ---- telling ---- */
@@ -356,6 +361,8 @@ static size_t count_slots(struct slots *slots)
     for (size_t i = 0; i < ruby.count; i++) {
         const struct page *page = &ruby.pages[i];
         size_t s = 0;
+        if (!page->shape.slots)
+            continue;
         while (s < sizes && slots[s].slot_bytes != page->shape.slot_bytes)
             s++;
         if (s == MOST_SLOT_SIZES)
@@ -407,10 +414,11 @@ static void ruby_tell(struct culet_scope *scope)
     culet_json_number(&json, "overhead_resident_bytes", ruby.resident.overhead);
     culet_json_number(&json, "transient_bytes", transient.used);
     culet_json_number(&json, "transient_resident_bytes", transient.used_resident + transient.free_resident);
-    culet_json_text(&json, "why", ruby.count ? "" : "no pages of Ruby's heap were found: their layout is not one that is known");
+    culet_json_text(&json, "why", ruby.count ? "" : "No pages of Ruby's heap were found: their layout is not one that is known here.");
     culet_json_end(&json);
     for (size_t i = 0; i < ruby.count; i++)
-        tell_page(&ruby.pages[i]);
+        if (ruby.pages[i].shape.slots)
+            tell_page(&ruby.pages[i]);
 }
 
 const struct culet_walker culet_ruby_walker = {

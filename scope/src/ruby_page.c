@@ -48,12 +48,23 @@ static bool numbers_fit(struct culet_ruby_page *page)
     return page->start % CULET_RUBY_LONG == 0 && fills(page);
 }
 
+/* From 3.4 on pages without an object are kept for any size of slots: their descriptions hold the page and no numbers. */
+static bool is_empty(uint64_t start, const unsigned char *description, uint32_t at)
+{
+    return word_at(description + at) == start && !word_at(description + at + 8) && !half_at(description) &&
+           !half_at(description + 2) && start % CULET_RUBY_LONG == 0;
+}
+
 /* Other words may lie in the page's range too, if the allocator has put descriptions next to it: not where a first slot
  * can be. */
 bool culet_ruby_page_recognise(uint64_t start, const unsigned char *description, struct culet_ruby_page *page)
 {
     for (uint32_t at = FIRST_WORD; at + 16 <= CULET_RUBY_DESCRIPTION; at += 8) {
         uint64_t word = word_at(description + at);
+        if (is_empty(start, description, at)) {
+            *page = (struct culet_ruby_page){.start = start, .bytes = CULET_RUBY_LONG, .layout = at};
+            return true;
+        }
         if (word == start) /* the page itself; the first slot comes next */
             word = word_at(description + at + 8);
         if (word - start >= CULET_RUBY_LONG)
@@ -70,6 +81,8 @@ bool culet_ruby_page_recognise(uint64_t start, const unsigned char *description,
 uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
                               uint32_t to, unsigned char *bitmap)
 {
+    if (!page->slots)
+        return 0;
     uint32_t slot = from <= page->first ? 0 : (from - page->first + page->slot_bytes - 1) / page->slot_bytes;
     uint32_t live = 0;
 

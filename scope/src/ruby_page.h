@@ -22,7 +22,7 @@
 struct culet_ruby_page {
     uint64_t start;
     uint32_t bytes; /* CULET_RUBY_SHORT or _LONG */
-    uint32_t slot_bytes;
+    uint32_t slot_bytes; /* 0 of an empty page, which has no slots */
     uint32_t slots;
     uint32_t first;  /* offset of the first slot */
     uint32_t layout; /* where in the description the pointer back was: pages of one process agree in it */

@@ -124,6 +124,28 @@ static void find_stacks(struct culet_scope *scope)
     }
 }
 
+/* Newer kernels guard stacks without a mapping of its own between them: several can be one mapping. */
+static size_t threads_in(const struct culet_mapping *mapping)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < threads.count; i++)
+        count += threads.all[i].mapping == mapping;
+    return count;
+}
+
+static void label_thread(const struct culet_scope *scope, const struct culet_thread_stack *thread, char *label, size_t room)
+{
+    const char *where = thread->in_fiber ? " in it" : "", *fiber = thread->in_fiber ? "fiber, " : "";
+
+    if (threads_in(thread->mapping) > 1)
+        snprintf(label, room, "stacks of %zu threads", threads_in(thread->mapping));
+    else if (thread->tid == scope->target.pid)
+        snprintf(label, room, "%smain thread%s", fiber, where);
+    else
+        snprintf(label, room, "%sthread %s (%d)%s", fiber, thread->name, (int)thread->tid, where);
+}
+
 static void name_threads(const struct culet_scope *scope, bool in_fiber)
 {
     char label[128];
@@ -132,11 +154,7 @@ static void name_threads(const struct culet_scope *scope, bool in_fiber)
         const struct culet_thread_stack *thread = &threads.all[i];
         if (!thread->mapping || thread->in_fiber != in_fiber)
             continue;
-        if (thread->tid == scope->target.pid)
-            snprintf(label, sizeof label, in_fiber ? "fiber, main thread in it" : "main thread");
-        else
-            snprintf(label, sizeof label, in_fiber ? "fiber, thread %s (%d) in it" : "thread %s (%d)", thread->name,
-                     (int)thread->tid);
+        label_thread(scope, thread, label, sizeof label);
         name_stack(scope, &scope->maps.all[thread->mapping->id], in_fiber ? "fiber" : "stack", label);
     }
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,6 +28,9 @@
 
 /* One that is not asleep is waited for: it only has to be given a processor. */
 #define PATIENCE_NS UINT64_C(5000000000)
+
+/* A single thread is let go for so long. */
+#define MOMENT_NS 50000
 
 /* Between two pauses at least this long. */
 #define LEAST_REST_NS UINT64_C(1000000)
@@ -154,6 +158,8 @@ void culet_target_open(struct culet_target *target, pid_t pid, enum culet_mode m
         culet_complain("process %d has ended and waits for its parent to notice; it has no memory", (int)pid);
     if (!status_number(pid, "VmSize", &memory))
         culet_complain("process %d is a part of the kernel; it has no memory of its own", (int)pid);
+    /* Where it is allowed to this program goes first, so that others do not make the pauses longer; else not. */
+    setpriority(PRIO_PROCESS, 0, -20);
     if (pid == getpid())
         culet_complain("a process cannot be stopped by itself; give another number than %d", (int)pid);
 }
@@ -174,6 +180,12 @@ static int signal_of(int status)
     /* An event's stop has its number in the third byte; PTRACE_EVENT_STOP is ours, or a group-stop, which the kernel
      * resumes by itself after the detach. */
     return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
+/* Stopped by a signal such as SIGSTOP, not by the interrupt: that has SIGTRAP. */
+static bool is_group_stop(int status)
+{
+    return status >> 16 && WSTOPSIG(status) != SIGTRAP;
 }
 
 /* A thread that slept in the kernel when the others were let go stops as soon as it wakes: it goes on at once. */
@@ -286,6 +298,7 @@ static void take_reports(struct culet_target *target)
         }
         thread->paused = true;
         thread->signal = signal_of(status);
+        thread->grouped = is_group_stop(status);
     }
 }
 
@@ -404,13 +417,13 @@ void culet_target_resume(struct culet_target *target)
         culet_target_release(target);
 }
 
-bool culet_target_where(const struct culet_target *target, uint64_t *instruction, long *call)
+bool culet_target_where(const struct culet_target *target, size_t index, uint64_t *instruction, long *call)
 {
-    char name[64], text[512], *at;
+    char name[80], text[512], *at;
 
-    if (target->count != 1 || !target->paused)
+    if (!target->paused || index >= target->count)
         return false;
-    snprintf(name, sizeof name, "/proc/%d/syscall", (int)target->pid);
+    snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", (int)target->pid, (int)target->threads[index].tid);
     FILE *file = fopen(name, "re");
     bool read = file && fgets(text, sizeof text, file);
     if (file)
@@ -420,6 +433,22 @@ bool culet_target_where(const struct culet_target *target, uint64_t *instruction
         return false;
     *call = strtol(text, NULL, 10);
     *instruction = strtoull(at, NULL, 16);
+    return true;
+}
+
+bool culet_target_nudge(struct culet_target *target, size_t index)
+{
+    struct timespec moment = {.tv_nsec = MOMENT_NS};
+    struct culet_thread *thread = &target->threads[index];
+
+    if (!target->paused || index >= target->count || !thread->paused || thread->grouped || thread->signal)
+        return false;
+    thread->paused = false;
+    if (ptrace(PTRACE_CONT, thread->tid, NULL, NULL) != 0)
+        return false;
+    nanosleep(&moment, NULL);
+    ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+    await_stops(target);
     return true;
 }
 

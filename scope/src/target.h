@@ -18,6 +18,7 @@ struct culet_thread {
     pid_t tid;
     bool seized;
     bool paused;
+    bool grouped; /* it is stopped like ^Z does it, and stays so */
     int signal;  /* on its way when the thread was paused: delivered when it is let go */
 };
 
@@ -65,9 +66,14 @@ void culet_target_release(struct culet_target *target);
 /* Whether what is read cannot change meanwhile: it is paused. */
 bool culet_target_still(const struct culet_target *target);
 
-/* What the only thread of a paused process is in the middle of: the address of its next instruction, and the number of
- * the system call that it waits in, -1 for none. False when there are more threads, or it cannot be told. */
-bool culet_target_where(const struct culet_target *target, uint64_t *instruction, long *call);
+/* What a thread of a paused process is in the middle of: the address of its next instruction, and the number of the
+ * system call that it is in, -1 for none. False when it cannot be told. */
+bool culet_target_where(const struct culet_target *target, size_t index, uint64_t *instruction, long *call);
+
+/* Lets one thread of a paused process go on for a moment, the others rest. (Not step by step: the trap after a step is a
+ * signal, which would end the process if the reader died just then.) False when it may not: it has a signal to take, or
+ * is stopped as a whole. */
+bool culet_target_nudge(struct culet_target *target, size_t index);
 
 /* Ends the program with a sentence: the process has gone, or executed another program, or what else `what` tells. */
 _Noreturn void culet_target_gone(const struct culet_target *target);

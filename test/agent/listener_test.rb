@@ -137,7 +137,34 @@ class AgentListenerTest < Minitest::Test
     assert_equal(9, Culet::Scope::Builder.new(small_stream { |writer| writer.object("objects", whole) }).call.objects.malloc_bytes)
   end
 
+  ODD = [nil, true, "", "x\e[31m", -1, 0, 1.5, 1e308, 2**64, 10**30, [], [nil], {}, { "a" => -1 }].freeze
+
+  # Whatever stands in these records, there is a report or a sentence.
+  def test_odd_values_are_a_report_or_a_sentence
+    require "culet/report"
+    require "culet"
+    records = Culet::Agent.detail(true, 10.0).lines.map { |line| JSON.parse(line) }
+    outcomes = records.flat_map do |record|
+      (record.keys - ["kind"]).product(ODD).map { |key, odd| outcome(record.merge(key => odd)) }
+    end
+    tally = records.last["types"].first
+    outcomes += tally.keys.product(ODD).map { |key, odd| outcome(records.last.merge("types" => [tally.merge(key => odd)])) }
+    assert_equal %i[report sentence], outcomes.uniq.sort
+  end
+
   private
+
+  def outcome(fields)
+    stream = small_stream { |writer| writer.object(fields["kind"], fields.except("kind")) }
+    snapshot = Culet::Scope::Builder.new(stream, name: "it").call
+    difference = Culet::Report::Difference.new(snapshot, snapshot)
+    refute_includes Culet::Report::Table.new(snapshot).to_s + Culet::Report::DifferenceTable.new(difference).to_s, "\e", fields.inspect
+    JSON.generate([Culet::Report::Document.new(snapshot).to_h, difference.to_h])
+    :report
+  rescue Culet::Error => e
+    assert_match(/\Ait is damaged: /, e.message)
+    :sentence
+  end
 
   # Runs the block as another user, in a process of its own, and gives what it returned or the words of what it raised.
   def as_nobody

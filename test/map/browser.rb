@@ -54,7 +54,12 @@ class Browser
     target = call("Target.createTarget", url: "about:blank", browserContextId: @context)["targetId"]
     @session = call("Target.attachToTarget", targetId: target, flatten: true)["sessionId"]
     %w[Page Network Runtime Log].each { |domain| call("#{domain}.enable") }
-    call("Emulation.setDeviceMetricsOverride", width: WINDOW[0], height: WINDOW[1], deviceScaleFactor: 1, mobile: false)
+    window(*WINDOW)
+  end
+
+  # Makes the window so wide and high, in CSS pixels.
+  def window(width, height, ratio: 1, mobile: false)
+    call("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: ratio, mobile: mobile)
   end
 
   # Opens a file and waits until its script says how it went.

@@ -232,10 +232,30 @@ class MapBrowserTest < Minitest::Test
     end
   end
 
+  def test_it_fits_a_phone
+    with_page(MapHelper.snapshot, MapHelper.snapshot(pages: 300)) do |browser|
+      browser.window(390, 844, ratio: 2, mobile: true)
+      fits = "document.documentElement.scrollWidth <= 390 && culetMap.view.width === 780"
+      browser.evaluate("new Promise(function (done) { (function look() { #{fits} ? done() : setTimeout(look, 20); }()); })")
+      assert_equal hex(:stack, 1), colour_of(browser, MapHelper::STACK + (2040 * PAGE))
+    end
+  end
+
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so
     with_page(MapHelper.snapshot, largest_bytes: 50_000) do |browser|
       assert_equal false, browser.evaluate("culetMap.view.picture.blocks.any")
-      assert_includes browser.evaluate("document.querySelector('aside').textContent"), "Single blocks and Ruby's slots are not in this page"
+      assert_includes browser.evaluate("document.querySelector('aside').textContent"), "Left out of this page, which would be too large: single blocks, Ruby's slots."
+    end
+  end
+
+  def test_a_long_series_is_thinned_to_its_first_its_last_and_some_between
+    series = Array.new(12) { |number| MapHelper.snapshot(pages: 200 + (number * 10)) }
+    with_page(*series, largest_bytes: 60_000) do |browser, folder|
+      count = browser.evaluate("document.querySelectorAll('[id^=facts-]').length")
+      assert_includes 2..6, count
+      assert_includes File.read("#{folder}/map.html"), "#{12 - count} of 12 snapshots."
+      browser.evaluate("culetMap.player.go(#{count - 1})")
+      assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"], browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
     end
   end
 
@@ -246,8 +266,8 @@ class MapBrowserTest < Minitest::Test
     process.heap(arena: 0, start: MapHelper::HEAP, pages: 1_000_000, kind: "main")
     100.times { |index| process.heap(arena: 1 + (index / 2), start: MapHelper::ARENA + (index * (64 << 20)), pages: 16_000, chunks: index < 60) }
     snapshot = Culet::Scope::Builder.new(process.to_s).call
-    assert_operator Culet::Map::Html.new([snapshot]).to_s.bytesize, :<=, 10_000_000
-    with_page(snapshot) do |browser|
+    with_page(snapshot) do |browser, folder|
+      assert_operator File.size("#{folder}/map.html"), :<=, 10_000_000
       assert_equal 2_600_000, browser.evaluate("culetMap.view.picture.size - culetMap.view.picture.tally().gap / #{PAGE}")
       assert_equal Culet::Map::Totals.new(snapshot).to_h["used_bytes"], browser.evaluate("culetMap.view.picture.tally().used")
       colours = browser.evaluate("(culetMap.view.draw(), new Set(culetMap.view.pixels).size)")

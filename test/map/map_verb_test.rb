@@ -108,6 +108,24 @@ class MapVerbTest < Minitest::Test
     end
   end
 
+  def test_a_snapshot_with_a_histogram_that_is_none_is_refused
+    [[[1, 2]], [["x"] * 5], { "a" => 1 }].each do |sizes|
+      with_snapshot_file(Synthetic.new(sizes: sizes)) do |path, folder|
+        assert_refused 1, /#{path} is damaged: sizespart has no buckets/, path, chdir: folder
+        assert_equal ["some.snapshot"], Dir.children(folder)
+      end
+    end
+  end
+
+  def test_a_snapshot_that_contradicts_itself_is_refused
+    process = Synthetic.new
+    process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
+    with_snapshot_file(process) do |path, folder|
+      assert_refused 1, /what was read of #{path} contradicts itself: mapping 0 is not of whole pages/, path, chdir: folder
+      assert_equal ["some.snapshot"], Dir.children(folder)
+    end
+  end
+
   def test_without_the_png_gem_it_says_what_to_install
     with_snapshot_file(MapHelper.stream) do |path, folder|
       out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/culet", "map", path, "--png", "#{folder}/a.png",

@@ -103,6 +103,30 @@ class MapModelTest < Minitest::Test
     assert_equal %w[swapped heap returned metadata], kinds
   end
 
+  def test_several_pages_of_rubys_in_one_of_the_kernels_add_up
+    process = Synthetic.new(page_bytes: 65_536)
+    mapping = process.map(start: MapHelper::HEAP, pages: 1, bits: [5], use: "ruby")
+    process.part(arena: nil, kind: "ruby", start: MapHelper::HEAP, bytes: 65_536, mapping: mapping, runs: [1, 65_536])
+    [0, 2].each { |number| process.full_ruby_page(address: MapHelper::HEAP + (number * 16_384), slot_bytes: 40, slots: 400) }
+    model = Culet::Map::Model.new(Culet::Scope::Builder.new(process.to_s).call)
+    assert_equal 2 * 400 * 40, model.cells.used_bytes(model.cell_at(MapHelper::HEAP))
+  end
+
+  def test_mappings_that_are_not_of_whole_pages_are_refused
+    process = Synthetic.new
+    process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
+    snapshot = Culet::Scope::Builder.new(process.to_s).call
+    assert_includes assert_raises(Culet::Scope::Malformed) { Culet::Map::Model.new(snapshot) }.message, "mapping 0 is not of whole pages"
+  end
+
+  def test_more_pages_than_a_picture_can_show_are_refused
+    process = Synthetic.new
+    process.map(start: MapHelper::HEAP, pages: 1 << 27, use: "other", bits: [5], runs: [1 << 27, 5])
+    snapshot = Culet::Scope::Builder.new(process.to_s).call
+    error = assert_raises(Culet::Error) { Culet::Map::Model.new(snapshot) }
+    assert_includes error.message, "134217728 pages to show"
+  end
+
   def test_a_process_of_which_nothing_is_known_but_its_mappings
     process = Synthetic.new
     process.map(start: MapHelper::HEAP, pages: 10, use: "other")

@@ -11,10 +11,14 @@ class Synthetic
   attr_reader :records
 
   # @param name [String] the process's
+  # @param sizes [Object] in the place of a histogram
+  # @param page_bytes [Integer] the kernel's
   # @param arena_name [String, nil] what all arenas but the main one are called
-  def initialize(name: "ruby", seed: 1, arena_name: nil)
+  def initialize(name: "ruby", seed: 1, arena_name: nil, page_bytes: PAGE, sizes: nil)
     @name = name
     @arena_name = arena_name
+    @page_bytes = page_bytes
+    @sizes = sizes
     @random = Random.new(seed)
     @records = []
     @rss = 0
@@ -59,9 +63,9 @@ class Synthetic
   # @param bits [Array<Integer>] of each page
   # @param runs [Array<Integer>] the same as it stands in the stream
   def map(start:, pages:, use:, bits: [1] * pages, path: "", label: nil, runs: bits.chunk_while { |one, other| one == other }.flat_map { |run| [run.size, run.first] })
-    resident = bits.count { |one| one & 1 == 1 } * PAGE
+    resident = bits.count { |one| one & 1 == 1 } * @page_bytes
     @rss += resident
-    object("mapping", "id" => @mappings, "start" => start, "end" => start + (pages * PAGE), "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => path,
+    object("mapping", "id" => @mappings, "start" => start, "end" => start + (pages * @page_bytes), "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => path,
                       "rss_bytes" => resident, "pss_bytes" => resident, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
                       "private_dirty_bytes" => resident, "swap_bytes" => 0, "use" => use, "label" => label)
     @records << ["P", varints(@mappings, *runs)]
@@ -74,7 +78,12 @@ class Synthetic
     object("region", "id" => @regions, "arena" => arena, "holds" => kind, "start" => start, "end" => start + bytes, "mapping" => mapping)
     @records << ["F", varints(@regions, *runs)]
     @regions += 1
-    @arenas[arena]["system_bytes"] += bytes
+    @arenas[arena]["system_bytes"] += bytes if arena
+  end
+
+  # A page of Ruby's of which every slot is live.
+  def full_ruby_page(address:, slot_bytes:, slots:)
+    @records << ["R", varints(address, slot_bytes, 0, slots) + ("\xff".b * ((slots + 7) / 8))]
   end
 
   # A sentence that the reader has to say.
@@ -141,7 +150,7 @@ class Synthetic
   def head
     was = @records
     @records = []
-    object("process", "pid" => 4242, "name" => @name, "program" => "/usr/bin/ruby3.1", "page_bytes" => PAGE, "bits" => 64, "mode" => "sliced", "threads" => 8,
+    object("process", "pid" => 4242, "name" => @name, "program" => "/usr/bin/ruby3.1", "page_bytes" => @page_bytes, "bits" => 64, "mode" => "sliced", "threads" => 8,
                       "time" => 1_790_000_000.5, "rss_bytes" => @rss, "pss_bytes" => @rss, "shared_bytes" => 0, "private_dirty_bytes" => @rss, "swap_bytes" => 0)
     object("allocator", "name" => "glibc", "library" => "/lib/x86_64-linux-gnu/libc.so.6", "level" => "blocks", "why" => nil)
     @arenas.each do |id, sums|
@@ -150,7 +159,7 @@ class Synthetic
     object("malloc", "arenas" => @arenas.size, "heaps" => 0, "used_bytes" => 0, "free_resident_bytes" => 0, "free_returned_bytes" => 0, "mmapped_bytes" => 0, "mmapped_chunks" => 0,
                      "metadata_bytes" => 0, "tcache_bytes" => 0, "fastbin_bytes" => 0, "trim_bytes" => 123_456, "pause_seconds" => 0.0123, "pauses" => 3, "walk_seconds" => 0.5,
                      "chunks" => 0, "used_resident_bytes" => @malloc["used_bytes"], "metadata_resident_bytes" => 0, **@malloc)
-    object("sizes", "buckets" => (4..16).map { |power| [1 << power, 1000 >> (power - 4), (1 << power) * (1000 >> (power - 4)), 300 >> (power - 4), (1 << power) * (300 >> (power - 4))] })
+    object("sizes", "buckets" => @sizes || (4..16).map { |power| [1 << power, 1000 >> (power - 4), (1 << power) * (1000 >> (power - 4)), 300 >> (power - 4), (1 << power) * (300 >> (power - 4))] })
     object("freeruns", "buckets" => [[1, 900, 700], [2, 300, 500], [3, 90, 200], [9, 12, 60], [70, 2, 100]])
     @records
   ensure

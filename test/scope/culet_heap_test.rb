@@ -51,7 +51,7 @@ class ScopeCuletHeapTest < Minitest::Test
   # What a trim returns is told beforehand. Pages that the scavenger returned meanwhile are among them.
   def test_a_trim_returns_what_was_predicted
     with_target("blocks") do |program|
-      with_frozen(program, 1, 20_000, "still", env: on("culet")) do |pid, _, output|
+      with_frozen(program, 1, 20_000, "full", env: on("culet")) do |pid, _, output|
         predicted = read(pid).malloc.trim_bytes
         before = rss_bytes(pid)
         Process.kill(:CONT, pid)
@@ -65,8 +65,8 @@ class ScopeCuletHeapTest < Minitest::Test
   # The page heap changes between the slices, and within them where nothing is paused.
   def test_programs_that_go_on
     with_target("blocks") do |program|
-      with_talker(program, 8, 0, "busy", env: on("culet"), last: "busy") do |pid, _, _|
-        5.times do
+      with_talker(program, 3, 0, "busy", env: on("culet"), last: "busy") do |pid, _, _|
+        3.times do
           %i[sliced stopped].each do |mode|
             snapshot = read(pid, mode: mode)
             assert_equal "culet", snapshot.allocator.name

@@ -14,7 +14,7 @@ class ScopePeersTest < Minitest::Test
       with_talker(RbConfig.ruby, "-e", SCRIPT, env: on(peer)) do |pid, _, _|
         snapshot = read(pid)
         assert_equal [peer, "pages"], [snapshot.allocator.name, snapshot.allocator.level]
-        assert_match(/cannot be read from outside/, snapshot.allocator.why)
+        assert_match(/\AIts blocks cannot be read from outside: .*\.\z/, snapshot.allocator.why)
         assert_equal File.realpath(Culet::Allocators.parse(peer).library), snapshot.allocator.library
         assert_nil snapshot.malloc
         heap = snapshot.mappings.map(&:to_h).select { |each| each["use"] == "malloc" }
@@ -75,6 +75,20 @@ class ScopePeersTest < Minitest::Test
     end
   end
 
+  # Another C library, where there is one to try it with.
+  def test_musl
+    skip "musl-gcc is not installed" unless system("command -v musl-gcc > /dev/null")
+
+    in_directory do |directory|
+      program = File.join(directory, "other")
+      compile("-o", program, source: MAIN, directory: directory, with: "musl-gcc")
+      with_talker(program) do |pid, _, _|
+        assert_equal %w[musl pages], told(pid).first(2)
+        assert_includes read(pid).mappings.map { |mapping| mapping.to_h["label"] }, "taken for musl's heap"
+      end
+    end
+  end
+
   private
 
   # A malloc that only grows.
@@ -110,10 +124,10 @@ class ScopePeersTest < Minitest::Test
     end
   end
 
-  def compile(*words, source:, directory:)
+  def compile(*words, source:, directory:, with: "cc")
     file = File.join(directory, "source.c")
     File.write(file, source)
-    _, err, status = run_program("cc", "-O1", "-fno-builtin", "-w", *words, file)
+    _, err, status = run_program(with, "-O1", "-fno-builtin", "-w", *words, file)
     assert_predicate status, :success?, err
   end
 end

@@ -49,6 +49,8 @@ module Culet
         write_png(found) if options[:png]
         write_html(found, html) if html
         deliver(JSON.generate(document(found))) if options[:json]
+      rescue Culet::Scope::Malformed => e
+        raise Error, "what was read of #{words.join(" ")} contradicts itself: #{e.message}"
       end
 
       def default_name(word) = "culet-map-#{Culet::Scope.process?(word) ? word : File.basename(word, ".*")}.html"
@@ -62,7 +64,7 @@ module Culet
         require_relative "../map/html"
         page = Culet::Map::Html.new(snapshots)
         write(path, page.to_s)
-        err.puts("culet: single #{page.left_out.join(" and ")} are not in #{path}; it would be too large") if page.left_out.any?
+        err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
       end
 
       def write_png(snapshots)

@@ -17,11 +17,11 @@ module Culet
       LARGEST_BYTES = 10_000_000
 
       # Left out first where the page would be too large: what only the closest look shows.
-      DISPENSABLE = { blocks: "blocks", slots: "Ruby's slots" }.freeze
+      DISPENSABLE = { blocks: "single blocks", slots: "Ruby's slots" }.freeze
       private_constant :DISPENSABLE
 
       # @param snapshots [Array<Scope::Snapshot>] one, or a series that the page plays
-      # @param largest_bytes [Integer] of the page; without blocks and slots it may still be larger
+      # @param largest_bytes [Integer] of the page; one snapshot, or two, may be larger even without blocks and slots
       def initialize(snapshots, largest_bytes: LARGEST_BYTES)
         @subject = Totals.new(snapshots.first).subject
         @frames = snapshots.map { |snapshot| PageData.new(snapshot).parts }
@@ -43,18 +43,29 @@ module Culet
 
       def thin(largest)
         DISPENSABLE.each do |part, words|
-          break if data_bytes + script.bytesize <= largest
+          break if fits?(largest)
           next unless @frames.any? { |parts| parts.key?(part) }
 
           @frames.each { |parts| parts.delete(part) }
           @left_out << words
         end
+        thin_series(largest) unless fits?(largest) || @frames.size <= 2
       end
+
+      # Of a long series, the first, the last, and as many evenly between them as there is room for.
+      def thin_series(largest)
+        all = @frames.size
+        kept = (all * (largest - script.bytesize) / data_bytes).clamp(2, all - 1)
+        @frames = Array.new(kept) { |number| @frames[number * (all - 1) / (kept - 1)] }
+        @left_out << "#{all - kept} of #{all} snapshots"
+      end
+
+      def fits?(largest) = data_bytes + script.bytesize <= largest
 
       def data_bytes = @frames.sum { |parts| parts.sum { |_, text| text.bytesize } }
 
       def note
-        "Single #{left_out.join(" and ")} are not in this page: it would be too large." if left_out.any?
+        "Left out of this page, which would be too large: #{left_out.join(", ")}." if left_out.any?
       end
 
       def title = "#{@subject.tr("\n", " ")}: map of memory"

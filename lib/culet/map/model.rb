@@ -23,18 +23,21 @@ module Culet
       COLUMNS = (5..12).flat_map { |power| [1 << power, 3 << (power - 1)] }.sort.freeze
       # How much wider than high the picture is to be, about.
       ASPECT = 1.5
+      # Of 256 GB, in pages of 4 KiB: more than this is no picture, and takes more memory than it is worth.
+      MOST_CELLS = 1 << 26
       HEAP = Palette::INDEX.fetch(:heap)
-      private_constant :COLUMNS, :ASPECT, :HEAP
+      private_constant :COLUMNS, :ASPECT, :MOST_CELLS, :HEAP
 
       # sections: Array of Section; columns: cells in a row; rows: in all, headings included; cells: Cells
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
       # @param snapshot [Scope::Snapshot]
       # @raise [Scope::Malformed] when the snapshot contradicts itself
+      # @raise [Culet::Error] when it has more pages than a picture can show
       def initialize(snapshot)
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
-        raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
+        check
 
         @states = PageStates.new(snapshot.mappings, page_bytes: @page_bytes)
         groups = Groups.new(snapshot, @states).to_a
@@ -68,10 +71,20 @@ module Culet
 
       private
 
+      # Everything here counts in whole pages.
+      def check
+        raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
+
+        crooked = @snapshot.mappings.find { |mapping| mapping.start % @page_bytes != 0 || mapping.end % @page_bytes != 0 }
+        raise Scope::Malformed, "mapping #{crooked.id} is not of whole pages" if crooked
+      end
+
       def pages(span) = (span.past - span.first) / @page_bytes
 
       def choose_proportions(groups)
         total = groups.sum { |group| group.spans.sum { |span| pages(span) } }
+        raise Error, "process #{@snapshot.pid} has #{total} pages to show; a map can have #{MOST_CELLS}" if total > MOST_CELLS
+
         @columns = COLUMNS.find { |columns| columns * columns >= total * ASPECT } || COLUMNS.last
         rows = total / columns
         @heading_rows = (1 + (columns / 64)).clamp(2, [rows / 4 / [groups.size, 1].max, 4].max)

@@ -12,6 +12,8 @@ module Culet
       def initialize(model, page_bytes)
         @model = model
         @page_bytes = page_bytes
+        # Of a kernel with large pages, several of Ruby's lie in one.
+        @shown = "\0".b * model.cells.size
         @resident = [:heap, :unwalked, :ruby].map { |key| Palette::INDEX.fetch(key) }
       end
 
@@ -29,7 +31,9 @@ module Culet
           next unless cell && @resident.include?(@model.cells.kind(cell))
 
           @model.cells.change(cell, Palette::INDEX.fetch(:ruby))
-          @model.cells.use(cell, 1, [live_bytes(page, live, address), @page_bytes].min)
+          before = @shown.getbyte(cell).zero? ? 0 : @model.cells.used_bytes(cell)
+          @model.cells.use(cell, 1, [before + live_bytes(page, live, address), @page_bytes].min)
+          @shown.setbyte(cell, 1)
         end
       end
 

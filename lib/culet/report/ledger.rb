@@ -30,15 +30,18 @@ module Culet
         "malloc" => "malloc_unsplit", "ruby" => "ruby_unsplit", "stack" => "stacks", "fiber" => "stacks", "jit" => "jit",
         "library" => "libraries_and_files", "file" => "libraries_and_files", "allocator" => "malloc_metadata"
       }.freeze
-      private_constant :LEVELS
+
+      # What may stay unexplained, as a share of what is resident, before it is to be mentioned.
+      TOLERANCE = 0.01
+
+      # What is in a mapping without a name.
+      ANONYMOUS = "anonymous memory"
+      HEAP = "[heap]"
+      private_constant :LEVELS, :TOLERANCE, :ANONYMOUS, :HEAP
 
       # @param mapping [Scope::Mapping]
       # @return [String] what to call it
       def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
-
-      # What is in a mapping without a name.
-      ANONYMOUS = "anonymous memory"
-      private_constant :ANONYMOUS
 
       attr_reader :snapshot
 
@@ -65,10 +68,6 @@ module Culet
       # @return [Integer] resident bytes that no level has; negative where levels have more than is resident
       def unexplained_bytes = levels.fetch("unexplained")
 
-      # What may stay unexplained, as a share of what is resident, before it is to be mentioned.
-      TOLERANCE = 0.01
-      private_constant :TOLERANCE
-
       # @return [Boolean] whether hardly anything is unexplained
       def explained? = unexplained_bytes.abs <= TOLERANCE * rss_bytes
 
@@ -79,8 +78,10 @@ module Culet
       # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how many;
       #   the largest first
       def others
-        rests = snapshot.mappings.select { |mapping| level(mapping) == "other" }.map { |mapping| [neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
-        rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }.reject { |one| one[1].zero? }.sort_by { |one| [-one[1], one[0]] }
+        rests = snapshot.mappings.select { |mapping| level(mapping) == "other" }
+                                 .map { |mapping| [neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
+        sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
+        sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
       end
 
       private
@@ -114,10 +115,10 @@ module Culet
       def level(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
 
       # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
-      # of Ruby's pages, what lies beside them in the same mapping is somebody else's.
+      # of Ruby's pages, what lies beside them in the same mapping is somebody else's. The heap by brk has no neighbours.
       def neighbour?(mapping)
         case mapping.use
-        when "malloc" then snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
+        when "malloc" then mapping.path != HEAP && snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
         when "ruby" then !snapshot.ruby.nil?
         else false
         end

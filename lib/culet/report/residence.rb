@@ -47,9 +47,9 @@ module Culet
       private_constant :Range
 
       def ruby_ranges
-        bytes = @snapshot.ruby&.to_h&.fetch("page_bytes", nil)
-        return [] unless bytes
+        return [] unless @snapshot.ruby
 
+        bytes = @snapshot.ruby.page_bytes
         @snapshot.ruby_pages.map { |page| Range.new(page.address, page.address + bytes) }.sort_by(&:start)
       end
 

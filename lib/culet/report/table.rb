@@ -93,7 +93,7 @@ module Culet
       def bar(bytes)
         return "" unless ledger.rss_bytes.positive? && bytes.positive?
 
-        (@unicode ? "█" : "#") * (BAR_COLUMNS * bytes.fdiv(ledger.rss_bytes)).round
+        (@unicode ? "█" : "#") * (BAR_COLUMNS * bytes.fdiv(ledger.rss_bytes)).round.clamp(0, BAR_COLUMNS)
       end
 
       def others

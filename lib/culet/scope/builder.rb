@@ -67,7 +67,9 @@ module Culet
 
       def plain(kind, fields)
         case kind
-        when "sizes", "freeruns", "gc", "vm", "allocator_statistics" then @snapshot[kind] = fields.except("kind")
+        when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
+        when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
+        when "gc", "vm", "allocator_statistics" then @snapshot[kind] = fields.except("kind")
         when "thread" then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end

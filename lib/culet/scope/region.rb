@@ -17,6 +17,8 @@ module Culet
       OVERHEAD = 3
 
       numbers :id, :start, :end
+      # The arena's id, nil for what belongs to none; the id of the mapping at its start.
+      references :arena, :mapping
       texts :holds
 
       # @return [String] the bytes of its F record behind the number
@@ -34,12 +36,6 @@ module Culet
 
       # @return [Integer]
       def bytes = self.end - start
-
-      # @return [Integer, nil] the arena's id; nil for what belongs to none
-      def arena = @fields["arena"]
-
-      # @return [Integer, nil] the mapping's id
-      def mapping = @fields["mapping"]
 
       # @return [Boolean] whether it consists of Ruby's heap pages
       def ruby? = holds == RUBY

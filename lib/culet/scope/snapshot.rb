@@ -12,6 +12,7 @@ module Culet
     class ProcessPart < Part
       numbers :pid, :page_bytes, :rss_bytes, :pss_bytes, :shared_bytes, :private_dirty_bytes, :swap_bytes
       texts :name, :program, :mode
+      seconds :time
 
       def initialize(fields)
         super
@@ -44,12 +45,21 @@ module Culet
 
     # Ruby's object heap.
     class RubyPart < Part
-      numbers :pages, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
+      numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
               :transient_bytes, :transient_resident_bytes
       texts :version, :why
+      # Hashes: slot_bytes, pages, live, free.
+      lists(:slots, "a list of slot sizes") { |one| one.is_a?(Hash) && one.values_at("slot_bytes", "pages", "live", "free").all? { |value| number?(value) } }
+    end
 
-      # @return [Array<Hash>] slot_bytes, pages, live, free
-      def slots = @fields.fetch("slots", [])
+    # Sizes of blocks: bytes from, used, used bytes, free, free bytes.
+    class SizesPart < Part
+      lists(:buckets, "a list of five numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 5 && bucket.all? { |value| number?(value) } }
+    end
+
+    # Lengths of runs of free pages: pages from, runs, pages in memory.
+    class FreerunsPart < Part
+      lists(:buckets, "a list of three numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 3 && bucket.all? { |value| number?(value) } }
     end
 
     # One process at one moment. Parts that the process does not have are nil, lists of them empty.
@@ -68,7 +78,7 @@ module Culet
       def pid = process.pid
 
       # @return [Time] when it was taken
-      def time = Time.at(process.to_h.fetch("time", 0))
+      def time = Time.at(process.time)
     end
   end
 end

@@ -76,6 +76,22 @@ TEST(pages_of_all_releases)
     CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, 640 bytes");
 }
 
+TEST(a_page_without_slots)
+{
+    static unsigned char memory[CULET_RUBY_LONG];
+    unsigned char bitmap[8] = {0};
+    struct culet_ruby_page page;
+
+    describe_by_body(0, 0, AT, 0);
+    put_word(48, 0);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, kept for any size");
+    check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
+    CHECK_EQUAL(page.layout, 32);
+    CHECK_EQUAL(culet_ruby_page_bitmap(&page), 0);
+    CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), 0);
+    CHECK(!culet_ruby_page_recognise(AT + 0x4000, description, &page), "the description of another page");
+}
+
 /* Descriptions are blocks of malloc's, and may lie right behind the page. */
 TEST(a_description_that_lies_next_to_the_page)
 {

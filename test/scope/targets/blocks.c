@@ -1,7 +1,8 @@
 /* blocks.c - a program whose heap a test looks at: threads allocate and free, then rest, and it stops itself after
  * printing what the allocator says of itself.
  *
- *     blocks THREADS STEPS still    stops itself (SIGSTOP) after the figures; when continued it trims and ends
+ *     blocks THREADS STEPS still    stops itself (SIGSTOP) after the figures; when continued it trims
+ *     blocks THREADS STEPS full     the same, while what was freed last is still kept
  *     blocks THREADS STEPS busy     prints "busy" and goes on allocating until it is ended
  *
  * Run with libculet.so preloaded. */
@@ -111,9 +112,28 @@ static void say(const char *what, size_t bytes)
         _exit(3);
 }
 
+typedef int ask(struct culet_stats *, size_t);
+
+/* The allocator's own thread gives back for a while what has become idle: waits until nothing changes any more. */
+static int settle(ask *stats)
+{
+    struct culet_stats before;
+
+    if (stats(&figures, sizeof figures))
+        return -1;
+    for (unsigned same = 0, i = 0; same < 3 && i < 40; i++) {
+        before = figures;
+        usleep(300000);
+        if (stats(&figures, sizeof figures))
+            return -1;
+        same = memcmp(&before, &figures, sizeof before) == 0 ? same + 1 : 0;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    int (*stats)(struct culet_stats *, size_t) = (int (*)(struct culet_stats *, size_t))dlsym(RTLD_DEFAULT, "culet_stats");
+    ask *stats = (ask *)dlsym(RTLD_DEFAULT, "culet_stats");
     unsigned long threads = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
 
     if (!threads || !stats)
@@ -129,7 +149,7 @@ int main(int argc, char **argv)
     if (busy)
         say("busy\n", 5);
     pthread_barrier_wait(&done);
-    if (stats(&figures, sizeof figures))
+    if (strcmp(argv[3], "still") == 0 ? settle(stats) : stats(&figures, sizeof figures))
         return 4;
     say(text, print_figures());
     raise(SIGSTOP);
