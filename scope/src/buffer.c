@@ -22,7 +22,7 @@ void *culet_new(size_t count, size_t bytes)
     return items;
 }
 
-void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
+void *culet_stretch(void *items, size_t *room, size_t wanted, size_t bytes)
 {
     size_t larger = *room ? *room : 16, total;
 
@@ -35,8 +35,17 @@ void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
     char *grown = realloc(items, total);
     if (!grown)
         no_memory(total);
-    memset(grown + *room * bytes, 0, (larger - *room) * bytes);
     *room = larger;
+    return grown;
+}
+
+void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes)
+{
+    size_t before = *room;
+    char *grown = culet_stretch(items, room, wanted, bytes);
+
+    if (*room > before)
+        memset(grown + before * bytes, 0, (*room - before) * bytes);
     return grown;
 }
 

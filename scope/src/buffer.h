@@ -17,6 +17,9 @@ void *culet_new(size_t count, size_t bytes);
 /* Makes room for `wanted` items where *room are, by doubling; the old ones are kept, the new ones zeroed. */
 void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
 
+/* The same, but the new ones are not zeroed: memory is used once it is needed. */
+void *culet_stretch(void *items, size_t *room, size_t wanted, size_t bytes);
+
 /* Makes room for `bytes` more; returns where they go. The length stays. */
 unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes);
 

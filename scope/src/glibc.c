@@ -79,7 +79,8 @@ static bool busy(struct culet_scope *scope, const struct culet_glibc *heap, cons
     return arena ? locked(scope, arena) : locked_arenas(scope, heap) > 0;
 }
 
-/* Lets one thread go on until fewer arenas are locked than before, or it was none of its that is. */
+/* Lets one thread go on until fewer arenas are locked than before. If that does not come to pass soon the locks are not
+ * this thread's. */
 static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, size_t thread)
 {
     size_t before = locked_arenas(scope, heap);

@@ -96,6 +96,9 @@ uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *h
 /* Notes what may be a thread's tcache: the chunk of `bytes` at `chunk`. */
 void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes);
 
+/* The notes from number `first` on are those of this region. */
+void culet_glibc_end_stretch(struct culet_glibc_cached *cached, const struct culet_place *place, size_t first);
+
 /* Reads the heads of an arena's fastbins; in the pause in which its walk begins. */
 void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
                                struct culet_glibc_arena *arena);

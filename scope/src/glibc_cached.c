@@ -73,25 +73,52 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
     }
 }
 
-/* The note of the chunk at this address, or NULL. */
-static struct culet_glibc_maybe *note_of(const struct culet_glibc_cached *cached, uint64_t chunk)
+/* The notes of the region that has this address; an empty stretch where there is none. */
+static struct culet_glibc_stretch stretch_of(const struct culet_glibc_cached *cached, uint64_t address)
 {
-    size_t from = 0, to = cached->maybe_count;
+    size_t from = 0, to = cached->stretch_count;
 
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (cached->maybe[middle].chunk < chunk)
+        if (cached->stretches[middle].end <= address)
             from = middle + 1;
         else
             to = middle;
     }
-    return from < cached->maybe_count && cached->maybe[from].chunk == chunk ? &cached->maybe[from] : NULL;
+    if (from < cached->stretch_count && cached->stretches[from].start <= address)
+        return cached->stretches[from];
+    return (struct culet_glibc_stretch){0};
+}
+
+/* Index of the first note of the stretch at or behind an address. */
+static size_t first_note(const struct culet_glibc_cached *cached, const struct culet_glibc_stretch *stretch,
+                         uint64_t address)
+{
+    size_t from = stretch->first, to = stretch->past;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (culet_glibc_maybe_chunk(&cached->maybe[middle]) < address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* The note of the chunk at this address, or NULL. */
+static struct culet_glibc_maybe *note_of(const struct culet_glibc_cached *cached, uint64_t chunk)
+{
+    struct culet_glibc_stretch stretch = stretch_of(cached, chunk);
+    size_t at = first_note(cached, &stretch, chunk);
+
+    return at < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[at]) == chunk ? &cached->maybe[at] : NULL;
 }
 
 static bool fits(const struct culet_glibc_maybe *note, unsigned bin)
 {
     return note && note->kind == CULET_GLIBC_USED &&
-           (bin >= SMALL_BINS || (uint64_t)note->units * 16 == CULET_GLIBC_LEAST + 16 * bin);
+           (bin >= SMALL_BINS || culet_glibc_maybe_bytes(note) == CULET_GLIBC_LEAST + 16 * bin);
 }
 
 /* Follows a list from `address` on: of blocks (`ahead` is 16: the chunk begins that far before), or of chunks (0).
@@ -107,9 +134,9 @@ static long follow(const struct culet_glibc_cached *cached, uint64_t address, ui
         if (!fits(note, bin) || length > (long)cached->maybe_count)
             return count ? -1 : length;
         if (!count)
-            note->kind = (uint16_t)kind;
+            note->kind = kind & 3;
         length++;
-        address = masked ? note->link ^ ((note->chunk + 16) >> 12) : note->link;
+        address = masked ? note->link ^ ((culet_glibc_maybe_chunk(note) + 16) >> 12) : note->link;
     }
     return length;
 }
@@ -127,11 +154,19 @@ static void mark(const struct culet_glibc_cached *cached, uint64_t address, uint
     follow(cached, address, ahead, bin, masked, kind, false);
 }
 
-static int by_chunk(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
-    const struct culet_glibc_maybe *one = a, *other = b;
+    const struct culet_glibc_stretch *one = a, *other = b;
 
-    return (one->chunk > other->chunk) - (one->chunk < other->chunk);
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+void culet_glibc_end_stretch(struct culet_glibc_cached *cached, const struct culet_place *place, size_t first)
+{
+    cached->stretches = culet_grow(cached->stretches, &cached->stretch_room, cached->stretch_count + 1,
+                                   sizeof *cached->stretches);
+    cached->stretches[cached->stretch_count++] = (struct culet_glibc_stretch){
+        .start = place->start, .end = place->end, .first = first, .past = cached->maybe_count};
 }
 
 void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
@@ -147,13 +182,13 @@ void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_gli
 /* What looked used was free: takes it from the one and gives it to the other. */
 static void correct(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_glibc_maybe *note)
 {
-    uint64_t bytes = (uint64_t)note->units * 16;
-    struct culet_glibc_sum *sum = &heap->arenas[note->arena].sum;
-    struct culet_place *place = culet_places_at(&scope->places, note->chunk);
+    uint64_t bytes = culet_glibc_maybe_bytes(note), chunk = culet_glibc_maybe_chunk(note);
+    struct culet_place *place = culet_places_at(&scope->places, chunk);
 
-    if (!place)
+    if (!place || place->arena >= heap->arena_count)
         return;
-    culet_place_unuse(&scope->places, place, note->chunk, note->chunk + bytes);
+    struct culet_glibc_sum *sum = &heap->arenas[place->arena].sum;
+    culet_place_unuse(&scope->places, place, chunk, chunk + bytes);
     sum->used -= bytes;
     if (note->kind == CULET_GLIBC_TCACHE)
         sum->tcache += bytes;
@@ -163,32 +198,18 @@ static void correct(struct culet_scope *scope, struct culet_glibc *heap, const s
     culet_sizes_free(&heap->sizes, bytes, 1);
 }
 
-/* The index of the first note at or behind an address. */
-static size_t first_note(const struct culet_glibc_cached *cached, uint64_t address)
-{
-    size_t from = 0, to = cached->maybe_count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (cached->maybe[middle].chunk < address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 /* In a region's chunks the cached ones are told as such. */
 static void correct_chunks(const struct culet_glibc_cached *cached, struct culet_place *place)
 {
     uint32_t *items = (uint32_t *)(void *)place->chunks.bytes;
     uint64_t at = place->first_chunk;
-    size_t next = first_note(cached, at);
+    struct culet_glibc_stretch stretch = stretch_of(cached, place->start);
+    size_t next = stretch.first;
 
     for (size_t i = 0; i < place->chunks.length / sizeof *items; i++) {
-        while (next < cached->maybe_count && cached->maybe[next].chunk < at)
+        while (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) < at)
             next++;
-        if (next < cached->maybe_count && cached->maybe[next].chunk == at && cached->maybe[next].kind &&
+        if (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) == at && cached->maybe[next].kind &&
             (items[i] & 3) == CULET_CHUNK_USED)
             items[i] |= CULET_CHUNK_CACHED;
         at += (uint64_t)(items[i] >> 2) * CULET_SCOPE_UNIT;
@@ -201,14 +222,18 @@ static uint64_t settle_doubt(const struct culet_scope *scope, const struct culet
                              const struct culet_glibc_doubt *doubt)
 {
     const struct culet_glibc_cached *cached = &heap->cached;
+    struct culet_glibc_stretch stretch = stretch_of(cached, doubt->from);
     uint64_t from = doubt->from, bytes = 0;
 
-    for (size_t i = first_note(cached, from); i < cached->maybe_count && cached->maybe[i].chunk < doubt->to; i++) {
+    for (size_t i = first_note(cached, &stretch, from); i < stretch.past; i++) {
         const struct culet_glibc_maybe *note = &cached->maybe[i];
+        if (culet_glibc_maybe_chunk(note) >= doubt->to)
+            break;
         if (note->kind == CULET_GLIBC_FASTBIN)
             continue;
-        bytes += culet_glibc_trimmed(scope, doubt->place, from, note->chunk, CULET_GLIBC_CHUNK);
-        from = note->chunk + (uint64_t)note->units * 16;
+        bytes += culet_glibc_trimmed(scope, doubt->place, from, culet_glibc_maybe_chunk(note),
+                                     CULET_GLIBC_CHUNK);
+        from = culet_glibc_maybe_chunk(note) + culet_glibc_maybe_bytes(note);
     }
     return bytes + culet_glibc_trimmed(scope, doubt->place, from, doubt->to, doubt->end);
 }
@@ -217,7 +242,7 @@ void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *he
 {
     struct culet_glibc_cached *cached = &heap->cached;
 
-    qsort(cached->maybe, cached->maybe_count, sizeof *cached->maybe, by_chunk);
+    qsort(cached->stretches, cached->stretch_count, sizeof *cached->stretches, by_start);
     for (size_t i = 0; i < cached->tcache_count; i++)
         for (unsigned bin = 0; bin < cached->tcaches[i].bins; bin++)
             mark(cached, cached->tcaches[i].entry[bin], 16, bin, CULET_GLIBC_TCACHE);

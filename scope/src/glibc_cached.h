@@ -10,12 +10,32 @@
 
 enum culet_glibc_cache { CULET_GLIBC_USED, CULET_GLIBC_TCACHE, CULET_GLIBC_FASTBIN };
 
+/* There can be millions. */
 struct culet_glibc_maybe {
-    uint64_t chunk;
-    uint64_t link; /* as it is in memory */
-    uint32_t units; /* of 16 bytes */
-    uint16_t arena;
-    uint16_t kind; /* enum culet_glibc_cache, once it is known */
+    uint64_t chunk : 44; /* address / 16 */
+    uint64_t units : 18; /* of 16 bytes */
+    uint64_t kind : 2;   /* enum culet_glibc_cache, once it is known */
+    uint64_t link : 48;  /* as it is in memory */
+    uint64_t : 16;
+};
+
+/* Larger chunks are in no cache. (None is beyond 1 KiB, unless the program asks for it: glibc.malloc.tcache_max.) */
+#define CULET_GLIBC_MOST_CACHED (UINT64_C(1) << 22)
+
+static inline uint64_t culet_glibc_maybe_chunk(const struct culet_glibc_maybe *note)
+{
+    return (uint64_t)note->chunk << 4;
+}
+
+static inline uint64_t culet_glibc_maybe_bytes(const struct culet_glibc_maybe *note)
+{
+    return (uint64_t)note->units << 4;
+}
+
+/* The notes of one region: by address. */
+struct culet_glibc_stretch {
+    uint64_t start, end; /* of the region */
+    size_t first, past;  /* indices */
 };
 
 #define CULET_GLIBC_MOST_BINS 76u
@@ -44,6 +64,8 @@ struct culet_glibc_cached {
     enum culet_glibc_links links;
     struct culet_glibc_maybe *maybe;
     size_t maybe_count, maybe_room;
+    struct culet_glibc_stretch *stretches;
+    size_t stretch_count, stretch_room;
     struct culet_glibc_tcache *tcaches;
     size_t tcache_count, tcache_room;
     struct culet_glibc_doubt *doubts;

@@ -59,9 +59,6 @@ struct walk {
     size_t fetch;
 };
 
-/* Larger chunks are in no cache, unless a program asks for it (glibc.malloc.tcache_max). */
-#define MOST_CACHED (UINT64_C(4) << 20)
-
 enum outcome { DONE, DUE, FAULT };
 
 static enum outcome fault(struct walk *walk, uint64_t at, const char *why)
@@ -381,10 +378,10 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct culet_glibc_cached *cached = &walk->heap->cached;
 
-    cached->maybe = culet_grow(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
-    cached->maybe[cached->maybe_count++] =
-        (struct culet_glibc_maybe){.chunk = walk->now.at, .link = link, .units = (uint32_t)(bytes / 16),
-                                   .arena = (uint16_t)walk->arena->id};
+    cached->maybe = culet_stretch(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
+    cached->maybe[cached->maybe_count++] = (struct culet_glibc_maybe){
+        .chunk = walk->now.at >> 4 & ((UINT64_C(1) << 44) - 1), .units = bytes >> 4 & ((1u << 18) - 1),
+        .link = link & ((UINT64_C(1) << 48) - 1)};
     if (bytes > CULET_GLIBC_FAST_BYTES) {
         end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
         return;
@@ -403,7 +400,7 @@ static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct state *now = &walk->now;
 
-    if (bytes <= MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
+    if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
         note_maybe(walk, bytes, link);
     else if (now->free_from)
         end_free(walk, now->at, CULET_GLIBC_CHUNK);
@@ -548,6 +545,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
                       struct culet_place *place, uint64_t first, uint64_t heap_start)
 {
     struct walk *walk = culet_new(1, sizeof *walk);
+    size_t first_note = heap->cached.maybe_count;
 
     *walk = (struct walk){.scope = scope, .heap = heap, .arena = arena, .place = place, .first = first,
                           .heap_start = heap_start, .main = arena->address == heap->main, .fetch = LEAST_FETCH};
@@ -560,6 +558,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     keep_checkpoint(walk);
     if (!walk_on(walk))
         give_up(walk);
+    culet_glibc_end_stretch(&heap->cached, place, first_note);
     add_sum(&arena->sum, &walk->now.sum);
     add_sizes(&heap->sizes, &walk->now.sizes);
     arena->heaps += heap_start != 0;

@@ -18,6 +18,12 @@
 #define ENTRY_SWAPPED (UINT64_C(1) << 62)
 #define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
+#define ENTRY_GUARD (UINT64_C(1) << 58)
+/* A guard page (MADV_GUARD_INSTALL, Linux 6.13 on; newer glibc's stacks have some) looks like one in swap. From 6.15 on
+ * it has a bit of its own; before, it is the only one of swap type 31 (a marker, in the low five bits) with bit 2 of
+ * the offset behind it. */
+#define ENTRY_TYPE UINT64_C(31)
+#define ENTRY_GUARD_MARK (UINT64_C(4) << 5)
 
 /* <linux/fs.h> of Linux 6.7 and later; the headers here may be older. */
 struct scan_region {
@@ -52,6 +58,9 @@ static uint8_t state_of(uint64_t entry)
 {
     uint8_t state = 0;
 
+    if (!(entry & ENTRY_PRESENT) && entry & ENTRY_SWAPPED &&
+        (entry & ENTRY_GUARD || ((entry & ENTRY_TYPE) == ENTRY_TYPE && entry & ENTRY_GUARD_MARK)))
+        return 0;
     if (entry & ENTRY_PRESENT)
         state |= CULET_PAGE_PRESENT;
     else if (entry & ENTRY_SWAPPED)

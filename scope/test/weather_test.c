@@ -300,6 +300,86 @@ TEST(of_another_user)
     end(&target);
 }
 
+/* The memory can be had from a file, too. */
+TEST(a_sandbox_without_the_call_to_read)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_process_vm_readv;
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* What cannot be stopped is read while it runs, and that is said. */
+TEST(a_sandbox_without_ptrace)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_ptrace;
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK(tells(&reading, "does not let this program stop process"), "it is not said that it was not stopped");
+    CHECK(tells(&reading, "\"mode\":\"live\""), "the mode is not told");
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* Same user, but it does not let itself be read. */
+TEST(one_that_hides)
+{
+    int ends[2];
+    char byte;
+
+    if (geteuid() != 0 || pipe(ends) != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 || write(ends[1], "x", 1) != 1)
+            _exit(3);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    struct reading reading = read_as("", child, 65534);
+    check_refused(&reading, 1, "does not let itself be read");
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
+/* Same user without root is enough. */
+TEST(as_anybody)
+{
+    struct reading reading;
+    int ends[2];
+    char byte;
+
+    if (geteuid() != 0 || pipe(ends) != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 || write(ends[1], "x", 1) != 1)
+            _exit(3);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    reading = read_as("", child, 65534);
+    check_done(&reading);
+    CHECK(number_of(&reading, "malloc", 0, "chunks") > 0 || tells(&reading, "\"level\":\"pages\""), "nothing was told");
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
 TEST(a_full_disk)
 {
     struct target target = start_frozen("heap mixed 1 5");
