@@ -26,6 +26,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency "rake", ">= 12.3", "< 14"
 
   # Loaded by the command line alone, never by a process that carries culet.
+  spec.add_dependency "chunky_png", "~> 1.4"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "terminal-table", ">= 3.0", "< 5"
   spec.add_dependency "vega", ">= 0.4", "< 1"

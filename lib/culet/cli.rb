@@ -14,6 +14,7 @@ module Culet
       "lib" => [:Lib, "print the path of libculet.so"],
       "doctor" => [:Doctor, "which allocator is really active, and what else matters"],
       "report" => [:Report, "where the memory of a running process is, level by level"],
+      "map" => [:Map, "the picture of a process's memory, page by page, to zoom in"],
       "snapshot" => [:Snapshot, "keep what report and map show in a file, once or again and again"],
       "diff" => [:Diff, "what grew between two snapshots"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
