@@ -196,8 +196,8 @@ static void keep_alike(void)
 
 /* ---- slots ---- */
 
-/* Looks at the slots of the parts of the page that are in memory. */
-static void read_slots(struct culet_scope *scope, struct page *page)
+/* Looks at the slots of the parts of the page that are in memory. What lies behind it up to `limit` is wanted next. */
+static void read_slots(struct culet_scope *scope, struct page *page, uint64_t limit)
 {
     const struct culet_ruby_page *shape = &page->shape;
     uint64_t end = shape->start + shape->bytes;
@@ -205,7 +205,7 @@ static void read_slots(struct culet_scope *scope, struct page *page)
     page->bitmap = culet_new(culet_ruby_page_bitmap(shape) + 1, 1);
     for (uint64_t at = shape->start; at < end;) {
         size_t length;
-        const unsigned char *memory = culet_memory_span(&scope->memory, at, 8, end, &length);
+        const unsigned char *memory = culet_memory_span(&scope->memory, at, 8, limit, &length);
         if (!memory) {
             ruby.swapped += (culet_pages_at(&scope->pages, at) & CULET_PAGE_SWAPPED) != 0;
             at = (at | (scope->page_bytes - 1)) + 1;
@@ -302,7 +302,7 @@ static void walk_region(struct culet_scope *scope, size_t from, size_t to)
         struct page *page = &ruby.pages[i];
         if (place)
             culet_scope_states(scope, place, page->shape.start, page->shape.start + ruby.page_bytes);
-        read_slots(scope, page);
+        read_slots(scope, page, end);
         add_up(scope, place, page);
         culet_scope_breathe(scope);
     }
