@@ -14,7 +14,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir["{lib,ext,exe,workloads}/**/*", "allocator/{Makefile,src/**/*,include/**/*}",
-                   "trace/{Makefile,format.h,recorder/*,replay/*}",
+                   "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/*}",
                    "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]
                 .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"
@@ -26,6 +26,7 @@ Gem::Specification.new do |spec|
   spec.add_dependency "rake", ">= 12.3", "< 14"
 
   # Loaded by the command line alone, never by a process that carries culet.
+  spec.add_dependency "chunky_png", "~> 1.4"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "terminal-table", ">= 3.0", "< 5"
   spec.add_dependency "vega", ">= 0.4", "< 1"

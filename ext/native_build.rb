@@ -6,7 +6,8 @@ require "rbconfig"
 require "tmpdir"
 
 # Builds culet's compiled files into one directory: the native extension culet.so,
-# the allocator libculet.so, and below trace/ the recorder and the player of traces. What this machine lacks for one of
+# the allocator libculet.so, below trace/ the recorder and the player of traces,
+# and below scope/ the reader of processes. What this machine lacks for one of
 # them is a sentence, not a failure: the gem's command line and reports are of
 # use without them, and a gem that cannot be installed on a developer's Mac
 # cannot be in that team's Gemfile. What should build here and does not is an
@@ -20,6 +21,7 @@ class NativeBuild
   EXTENSION = "culet.so"
   ALLOCATOR = "libculet.so"
   TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
+  SCOPE = %w[scope/culet-scope].freeze
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
 
   # @param destination [String] where the files go
@@ -37,10 +39,11 @@ class NativeBuild
   # @raise [Failed] when a compiler run fails
   def call
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **TRACE.to_h { |file| [file, allocator_lacks] } }.compact
+    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **(TRACE + SCOPE).to_h { |file| [file, allocator_lacks] } }.compact
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
     build_allocator unless lacks.key?(ALLOCATOR)
     build_trace unless lacks.key?(TRACE.first)
+    build_scope unless lacks.key?(SCOPE.first)
     build_extension unless lacks.key?(EXTENSION)
     record(lacks)
     lacks
@@ -124,7 +127,17 @@ class NativeBuild
   def build_trace
     build = File.join(@scratch, "trace")
     run("the recorder of traces", make, "-C", File.join(ROOT, "trace"), "BUILD=#{build}", "CC=#{compiler}", "trace")
-    TRACE.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
+    install_all(TRACE, build)
+  end
+
+  def build_scope
+    build = File.join(@scratch, "scope")
+    run("the reader of processes", make, "-C", File.join(ROOT, "scope"), "BUILD=#{build}", "CC=#{compiler}", "scope")
+    install_all(SCOPE, build)
+  end
+
+  def install_all(files, build)
+    files.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
   end
 
   def build_extension

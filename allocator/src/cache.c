@@ -5,6 +5,7 @@
 #include "lock.h"
 #include "meta.h"
 #include "pages.h"
+#include "shown.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -28,6 +29,8 @@ static size_t threads;               /* [registry lock] */
 static size_t begun;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
 static bool key_made;
+
+CULET_SHOW(threads, culet_shown_threads);
 
 /* The cache that holds nothing, of threads that have not allocated yet... */
 static struct culet_cache none = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};

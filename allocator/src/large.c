@@ -6,6 +6,7 @@
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
+#include "shown.h"
 #include "stock.h"
 
 /* A program without a scavenger that has freed so many bytes of huge blocks is better off with one. */
@@ -17,6 +18,8 @@
 
 static struct culet_large *huge_blocks;    /* [pages lock] */
 static struct culet_large_figures figures; /* [pages lock] */
+
+CULET_SHOW(huge_blocks, culet_shown_huge);
 
 static size_t round_up(size_t bytes, size_t unit)
 {

@@ -2,8 +2,8 @@
 
 #include "lock.h"
 #include "os.h"
+#include "shown.h"
 
-#define CHUNK ((size_t)64 << 10)
 #define LINE 64
 
 struct culet_lock culet_meta_lock;
@@ -24,6 +24,9 @@ static struct {
     size_t bytes;
     void *spare[CULET_META_KINDS];
 } meta;
+static struct culet_chunk *chunks; /* [meta lock] the last one first */
+
+CULET_SHOW(chunks, culet_shown_chunks);
 
 static void **link_of(enum culet_meta kind, void *descriptor)
 {
@@ -34,12 +37,14 @@ static void *carve(size_t bytes)
 {
     bytes = (bytes + LINE - 1) & ~(size_t)(LINE - 1);
     if (meta.end - meta.at < bytes) {
-        uintptr_t chunk = (uintptr_t)culet_os_map(CHUNK);
+        struct culet_chunk *chunk = culet_os_map(CULET_META_CHUNK);
         if (!chunk)
             return NULL;
-        meta.at = chunk;
-        meta.end = chunk + CHUNK;
-        meta.bytes += CHUNK;
+        chunk->next = chunks;
+        chunks = chunk;
+        meta.at = (uintptr_t)chunk + LINE;
+        meta.end = (uintptr_t)chunk + CULET_META_CHUNK;
+        meta.bytes += CULET_META_CHUNK;
     }
     void *found = (void *)meta.at;
     meta.at += bytes;

@@ -7,6 +7,12 @@
 
 #include "types.h"
 
+/* What the kernel is asked for at a time. A chunk's first line links it to the one before, for whoever looks for all. */
+#define CULET_META_CHUNK ((size_t)64 << 10)
+struct culet_chunk {
+    struct culet_chunk *next;
+};
+
 enum culet_meta { CULET_META_SLAB, CULET_META_LARGE, CULET_META_SEGMENT, CULET_META_CACHE, CULET_META_KINDS };
 
 /* A descriptor of that kind, its contents what its last use left (zeros when new), or NULL. */

@@ -5,6 +5,7 @@
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
+#include "shown.h"
 #include "stack.h"
 #include "stock.h"
 
@@ -43,6 +44,9 @@ static size_t least;   /* least number of dirty granules since culet_pages_watch
 static uint32_t spares; /* segments without a used granule */
 /* No segment below lowest[n] has a free run of n granules, for the lengths that slabs have. */
 static uint32_t lowest[CULET_SLAB_GRANULES + 1];
+
+CULET_SHOW(segments, culet_shown_segments);
+CULET_SHOW(ceiling, culet_shown_ceiling);
 
 #define WORDS (CULET_SEGMENT_GRANULES / 64)
 

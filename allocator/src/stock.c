@@ -1,16 +1,17 @@
 #include "stock.h"
 
 #include "os.h"
-
-/* Few, since a search looks at all of them. */
-#define EXTENTS 32
+#include "shown.h"
 
 /* [pages lock] The longest kept first. */
-static struct culet_extent extents[EXTENTS];
+static struct culet_extent extents[CULET_STOCK_EXTENTS];
 static unsigned count;
 static size_t kept;
 static size_t least; /* since culet_stock_watch */
 static uint32_t mappings;
+
+CULET_SHOW(extents, culet_shown_extents);
+CULET_SHOW(count, culet_shown_extent_count);
 
 static uintptr_t end_of(const struct culet_extent *extent)
 {
@@ -73,7 +74,7 @@ void culet_stock_put(struct culet_extent extent)
     if (kept > room)
         culet_stock_return(kept - room);
     absorb(&extent);
-    if (count == EXTENTS)
+    if (count == CULET_STOCK_EXTENTS)
         culet_stock_return(extents[0].bytes);
     extents[count++] = extent;
     kept += extent.bytes;

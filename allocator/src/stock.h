@@ -14,6 +14,9 @@
  * than about 2 ms. */
 #define CULET_STOCK_MOST ((size_t)16 << 20)
 
+/* Nor more extents: few, since a search looks at all of them. */
+#define CULET_STOCK_EXTENTS 32
+
 struct culet_extent {
     uintptr_t start;
     size_t bytes; /* whole pages of the kernel's */

@@ -41,6 +41,9 @@
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
  *
+ * Readers in another process find all of this by a record in the library (selfmap.h): who moves or adds a structure that
+ * holds blocks, free pages or descriptors tells it there.
+ *
  * Freed memory stays resident for a moment, since most of it is wanted again at once. What has stayed free for a
  * whole interval of the scavenger's, a thread that larger heaps have (scavenger.h), goes back to the kernel.
  */

@@ -1,12 +1,14 @@
 /*
  * The native extension: asks the malloc that serves this process who it is
- * (here) and what it holds (stats.c).
+ * (here) and what it holds (stats.c); and lets a process read this one (reader.c).
  */
 #include <ruby.h> /* defines _GNU_SOURCE, hence first */
 
 #include <string.h>
 
+#include "agent.h"
 #include "owner.h"
+#include "reader.h"
 #include "stats.h"
 
 /* The functions that are looked up. */
@@ -134,4 +136,6 @@ Init_culet(void)
   culet = rb_define_module("Culet");
   rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
+  rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
+  culet_init_agent(culet);
 }

@@ -8,7 +8,9 @@ append_cflags("-Werror") if ENV["CULET_STRICT"]
 
 # dladdr is in libdl before glibc 2.34, in libc since.
 have_library("dl", "dladdr") unless have_func("dladdr", "dlfcn.h", "-D_GNU_SOURCE")
+have_library("pthread", "pthread_create") unless have_func("pthread_create", "pthread.h") # in libc from glibc 2.34 on
 have_func("rb_ext_ractor_safe", "ruby.h")
+have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 

@@ -13,6 +13,11 @@ module Culet
       "env" => [:Env, "print the settings of `run` as shell assignments, for Dockerfiles"],
       "lib" => [:Lib, "print the path of libculet.so"],
       "doctor" => [:Doctor, "which allocator is really active, and what else matters"],
+      "report" => [:Report, "where the memory of a running process is, level by level"],
+      "map" => [:Map, "the picture of a process's memory, page by page, to zoom in"],
+      "snapshot" => [:Snapshot, "keep what report and map show in a file, once or again and again"],
+      "diff" => [:Diff, "what grew between two snapshots"],
+      "signal" => [:Signal, "ask a process with culet's agent for a snapshot that tells its Ruby objects too"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "play a recorded trace through allocators, without the program"]

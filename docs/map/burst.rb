@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+# The program of the two maps in the README: eight threads have a burst of work behind them and keep a little of it.
+# On SIGUSR1 it gives back what it can, by glibc's malloc_trim(3).
+
+require "fiddle"
+
+TRIM = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
+
+threads = Array.new(8) do |number|
+  Thread.new do
+    random = Random.new(number)
+    bodies = Array.new(24_000) { "x" * random.rand(24..900) }
+    Thread.current[:kept] = bodies.each_slice(60).map(&:first)
+    bodies.clear
+    Thread.stop
+  end
+end
+Thread.pass until threads.all?(&:stop?)
+GC.start
+
+trap(:USR1) { TRIM.call(0) }
+puts "ready"
+$stdout.flush
+sleep

@@ -1,0 +1,25 @@
+/* agent_objects.h - what Ruby's objects hold, by type. */
+#ifndef CULET_AGENT_OBJECTS_H
+#define CULET_AGENT_OBJECTS_H
+
+#include "agent_text.h"
+
+struct culet_objects_wish {
+  int data;             /* whether extensions' objects (T_DATA) are asked for their sizes */
+  double limit_seconds; /* stop counting after that */
+};
+
+/*
+ * Adds one JSON object of kind "objects" and a line's end: counts, bytes of slots and bytes taken from malloc, by type,
+ * of T_DATA by what the extension calls it, of T_IMEMO by kind. Called with the GVL, by a Ruby thread, which it occupies
+ * meanwhile. May raise.
+ *
+ * kind "objects": seconds, complete (false: the limit ended it), data_asked, count, slot_bytes, malloc_bytes,
+ *   elsewhere_bytes, types, data, internals: [{name, count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, untold},
+ *   ...], most bytes first. elsewhere_bytes: held, but not of malloc's: in Ruby's transient heap (up to Ruby 3.2), on threads' stacks; shared: strings and arrays that use another one's buffer, which is counted there; untold: objects that do not tell
+ *   what they hold. data: the 20 largest and "others"; it and internals are parts of T_DATA and T_IMEMO in types.
+ *   why: a sentence where there is nothing of all that.
+ */
+void culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish);
+
+#endif

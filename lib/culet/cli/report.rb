@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "subjects"
+require_relative "../report"
+
+module Culet
+  module CLI
+    # `culet report`: where the memory of running processes is, level by level.
+    class Report < Command
+      include Subjects
+
+      DEFAULT_SECONDS = 2.0
+      CLEAR = "\e[H\e[2J"
+      ATTEMPTS = 3
+      private_constant :DEFAULT_SECONDS, :CLEAR, :ATTEMPTS
+
+      def banner = "culet report PID ... | SNAPSHOT"
+
+      def examples
+        ["culet report 4242                     a running process, as it is: nothing is restarted or preloaded",
+         "culet report $(pgrep puma)            several, and their sum by PSS",
+         "culet report 4242 --watch 5           again every five seconds",
+         "culet report before.snapshot --json"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet report` takes no command; give it a process number, e.g. `culet report 4242`" if command
+
+        words = subjects(words)
+        return watch(words) if options[:watch]
+
+        deliver(render(words, all(words)))
+        @failed ? EXIT_FAILED : EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        define_treatment(parser)
+        parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
+          options.merge!(watch: DEFAULT_SECONDS, watch_word: v)
+        end
+      end
+
+      # `--watch 4242` alone is about process 4242.
+      def subjects(words)
+        word = options[:watch_word]
+        return checked([word]) if words.empty? && word
+
+        options[:watch] = seconds(word) if word
+        checked(words)
+      end
+
+      def checked(words)
+        if words.empty?
+          raise UsageError, "which process? Write `culet report PID`, e.g. `culet report $(pgrep -o puma)`, or name a snapshot"
+        end
+        return words unless options[:watch]
+
+        words.each { |word| raise UsageError, "--watch looks at running processes; #{word} is no process number" unless Culet::Scope.process?(word) }
+      end
+
+      def seconds(text)
+        value = Float(text, exception: false)
+        return value if value&.positive? && value.finite?
+
+        raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
+      end
+
+      # Of several processes, one that has ended meanwhile does not keep the others from being shown.
+      #
+      # @return [Array<Culet::Scope::Snapshot, Culet::Scope::Moment>] all of a series, or one for each word
+      def all(words)
+        return steady(words.first) if words.size == 1
+
+        errors = []
+        found = words.filter_map do |word|
+          steady(word).last
+        rescue Error => e
+          errors << e
+          nil
+        end
+        raise errors.first if found.empty?
+
+        errors.each { |error| err.puts("culet: #{error.message}") }
+        @failed = errors.any?
+        found
+      end
+
+      # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
+      def steady(word)
+        return moments(word) unless Culet::Scope.process?(word)
+
+        taken = []
+        until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
+          taken.concat(snapshots(word, chunks: 0))
+        end
+        [taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }]
+      end
+
+      def watch(words)
+        loop do
+          text = render(words, all(words))
+          out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
+          deliver(text)
+          out.flush
+          sleep(options[:watch])
+        end
+      end
+
+      def render(words, found)
+        return JSON.generate(document(words, found)) if options[:json]
+        return [table(found.last), "the last of #{found.size} snapshots; --json has all\n"].join("\n") if words.size == 1 && found.size > 1
+
+        [*found.map { |one| table(one) }, (Culet::Report::Total.new(found.map(&:snapshot)).to_s if words.size > 1)].compact.join("\n")
+      end
+
+      def table(moment) = Culet::Report::Table.new(moment.snapshot, color: color?).to_s
+
+      def document(words, found)
+        documents = found.map { |moment| Culet::Report::Document.new(moment.snapshot).to_h }
+        return { "processes" => documents, **Culet::Report::Total.new(found.map(&:snapshot)).to_h } if words.size > 1
+
+        documents.size == 1 ? documents.first : { "snapshots" => documents }
+      end
+    end
+  end
+end

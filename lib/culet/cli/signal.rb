@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "duration"
+require_relative "subjects"
+require_relative "../agent/inquiry"
+require_relative "../size"
+
+module Culet
+  module CLI
+    # `culet signal`: a snapshot with what a process tells of its Ruby objects.
+    class Signal < Command
+      include Subjects
+
+      def banner = "culet signal PID [--out FILE]"
+
+      def examples
+        ["RUBYOPT=-rculet/agent bundle exec puma              a server that can be asked, its workers too",
+         "culet signal 4242                                   writes culet-4242.snapshot",
+         "culet signal 4242 --out now.snapshot; culet report now.snapshot"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet signal` takes no command; give it a process number, e.g. `culet signal 4242`" if command
+        raise UsageError, "which process? Write `culet signal PID`, e.g. `culet signal $(pgrep -o puma)`" unless words.size == 1
+
+        reader = Culet::Scope::Reader.new(words.first, **treatment)
+        supplement = inquiry(words.first).call
+        path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
+        Culet::Scope::Series.new(path).write { |series| series.add(supplement.stream(reader.stream)) }
+        conclude(path, supplement.fact("objects"))
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("The process counts its objects in its main thread, and then it is read from outside as `culet snapshot` does.")
+        parser.separator("No signal that it could mean something by is sent to it.")
+        parser.separator("")
+        parser.on("--wait TIME", "give its main thread so long to begin (default: 10s)") { |v| options[:wait] = bounded("--wait", v) }
+        parser.on("--limit TIME", "end the count after so long, incomplete (default: 10s);", "all of Ruby stands still meanwhile") { |v| options[:limit] = bounded("--limit", v) }
+        parser.on("--[no-]data", "whether objects of C extensions are asked for their sizes (default: they are);", "one that is broken can crash there") { |v| options[:data] = v }
+        define_treatment(parser)
+      end
+
+      # The agent lets nobody wait longer.
+      LONGEST_SECONDS = 600
+      private_constant :LONGEST_SECONDS
+
+      def bounded(flag, text)
+        seconds = Duration.seconds(flag, text)
+        return seconds if seconds <= LONGEST_SECONDS
+
+        raise UsageError, "#{flag} takes ten minutes (10m) at most, not #{text.inspect}"
+      end
+
+      def inquiry(word)
+        Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS),
+                                        wait_seconds: options.fetch(:wait, 10.0))
+      end
+
+      def conclude(path, objects)
+        size = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+        err.puts("culet: wrote #{path} (#{size}); #{counting(objects)}")
+        return unless options[:json]
+
+        out.puts(JSON.generate("path" => path, "objects" => objects["count"], "count_seconds" => objects["seconds"], "complete" => objects["complete"]))
+      end
+
+      def counting(objects)
+        return "its objects are not in it: #{objects["why"]}" unless objects["why"].empty?
+
+        text = format("it counted %d objects in %.1f ms", objects["count"], 1000 * objects["seconds"])
+        objects["complete"] ? text : "#{text}, not all of them: the limit ended it"
+      end
+    end
+  end
+end

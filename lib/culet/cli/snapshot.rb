@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "duration"
+require_relative "subjects"
+require_relative "../compare/interruption"
+require_relative "../size"
+
+module Culet
+  module CLI
+    # `culet snapshot`: keeps what a process's memory consists of in a file.
+    class Snapshot < Command
+      include Subjects
+
+      def banner = "culet snapshot PID [--out FILE] [--every TIME [--for TIME]]"
+
+      def examples
+        ["culet snapshot 4242                                   writes culet-4242.snapshot",
+         "culet snapshot 4242 --out before.snapshot",
+         "culet snapshot 4242 --every 10s --for 1h              a series: the same file, 360 times",
+         "culet report before.snapshot; culet diff before.snapshot after.snapshot"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet snapshot` takes no command; give it a process number, e.g. `culet snapshot 4242`" if command
+        raise UsageError, "which process? Write `culet snapshot PID`, e.g. `culet snapshot $(pgrep -o puma)`" unless words.size == 1
+        raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
+
+        take(Culet::Scope::Reader.new(words.first, **treatment, chunks: options[:every] && 0))
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Sizes and states are kept, never contents. The file is the reader's alone (mode 0600) and bears its name only")
+        parser.separator("once it is whole. A series has no single blocks, only how full each page is.")
+        parser.separator("")
+        parser.on("--every TIME", "take another one each TIME (10s, 5m), into the same file, until Ctrl-C") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        define_treatment(parser)
+      end
+
+      def take(reader)
+        path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
+        interruption = Culet::Compare::Interruption.new
+        recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for], stop: interruption.method(:requested?))
+        count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }
+        conclude(path, count, recorder)
+      end
+
+      def conclude(path, count, recorder)
+        raise Error, "#{recorder.early}: no snapshot was written" if count.zero?
+
+        err.puts("culet: wrote #{path} (#{"#{count} snapshots, " if count > 1}#{size(path)})")
+        out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => recorder.early.nil?)) if options[:json]
+        raise Error, "#{recorder.early}; #{path} has what was taken by then" if recorder.early && options[:for]
+      end
+
+      def size(path) = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../scope"
+
+module Culet
+  module CLI
+    # What the verbs that look into processes share: how a process is treated meanwhile, and that a word is a process
+    # number or a snapshot's name.
+    module Subjects
+      private
+
+      def define_treatment(parser)
+        parser.on("--live", "do not pause the process: figures may be off by what moves meanwhile") { treat(:live) }
+        parser.on("--stop", "pause it once, until all is read: one moment (default: for slices of 20 ms at most)") { treat(:stopped) }
+        parser.on("--pause-ms N", "longest pause of a slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v) }
+      end
+
+      def treat(mode)
+        raise UsageError, "--live and --stop exclude each other" if options.key?(:mode) && options[:mode] != mode
+
+        options[:mode] = mode
+      end
+
+      def whole(flag, text)
+        value = Integer(text, 10, exception: false)
+        return value if value&.positive?
+
+        raise UsageError, "#{flag} takes a whole number from 1 on, not #{text.inspect}"
+      end
+
+      # @param word [String] a process number or a snapshot's name
+      # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: as many as is usual
+      # @return [Array<Culet::Scope::Moment>] one, or all of a series
+      # @raise [Culet::Error]
+      def moments(word, chunks: nil) = Culet::Scope.moments(word, **treatment, chunks: chunks)
+
+      # @return [Array<Culet::Scope::Snapshot>] of all of them
+      # @raise [Culet::Error]
+      def snapshots(word, chunks: nil) = moments(word, chunks: chunks).map(&:snapshot)
+
+      # @return [Hash] for Culet::Scope::Reader
+      def treatment = { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause] }
+    end
+  end
+end

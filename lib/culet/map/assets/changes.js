@@ -1,0 +1,58 @@
+// What became of each page since another snapshot of the process.
+
+const CHANGES = [
+  { key: "absent", colour: "#ffffff", title: "not in memory, then and now" },
+  { key: "same", colour: "#c9c9c4", title: "as before" },
+  { key: "come", colour: "#d55e00", title: "came into memory" },
+  { key: "fuller", colour: "#e69f00", title: "fuller than before" },
+  { key: "emptier", colour: "#56b4e9", title: "emptier than before" },
+  { key: "gone", colour: "#0072b2", title: "gone from memory" },
+];
+const CHANGE = Object.fromEntries(CHANGES.map((change, index) => [change.key, index]));
+
+class Changes {
+  // before, after: Pictures. `cells` has an index into CHANGES for each cell of the later one.
+  constructor(before, after) {
+    this.before = before;
+    this.after = after;
+    this.cells = new Uint8Array(after.size);
+    const pieces = (picture) => picture.strips.flatMap((strip) => strip.pieces).sort((one, other) => one[0] - other[0]);
+    this.earlier = pieces(before);
+    this.starts = this.earlier.map((piece) => piece[0]);
+    pieces(after).forEach((piece) => this.compare(piece));
+  }
+
+  compare([address, pages, cell]) {
+    for (let page = 0; page < pages; page++) this.cells[cell + page] = this.change(this.cellBefore(address + page * this.after.pageBytes), cell + page);
+  }
+
+  // The cell that showed an address before; -1: none.
+  cellBefore(address) {
+    if (!(this.current && address >= this.current[0] && address < this.current[0] + this.current[1] * this.before.pageBytes)) {
+      this.current = this.earlier[lastNotAbove(this.starts, address)];
+    }
+    if (!this.current) return -1;
+    const page = Math.floor((address - this.current[0]) / this.before.pageBytes);
+    return page < this.current[1] ? this.current[2] + page : -1;
+  }
+
+  change(earlier, later) {
+    const was = earlier >= 0 && this.before.resident(earlier);
+    const is = this.after.resident(later);
+    if (!was) return is ? CHANGE.come : CHANGE.absent;
+    if (!is) return CHANGE.gone;
+    const difference = this.after.used(later) - this.before.used(earlier);
+    return difference === 0 ? CHANGE.same : difference > 0 ? CHANGE.fuller : CHANGE.emptier;
+  }
+
+  // Bytes of the cells of each change, by its key.
+  tally() {
+    const bytes = Object.fromEntries(CHANGES.map((change) => [change.key, 0]));
+    for (const strip of this.after.strips) {
+      for (const [, pages, cell] of strip.pieces) {
+        for (let page = 0; page < pages; page++) bytes[CHANGES[this.cells[cell + page]].key] += this.after.pageBytes;
+      }
+    }
+    return bytes;
+  }
+}

@@ -1,0 +1,36 @@
+// The data inside the page: base64 of zlib's format in elements that are no scripts.
+
+// The element's bytes, unpacked; null when the page has no such element.
+async function unpack(id) {
+  const element = document.getElementById(id);
+  if (!element) return null;
+  const text = atob(element.textContent.trim());
+  const packed = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index++) packed[index] = text.charCodeAt(index);
+  if (typeof DecompressionStream === "undefined") return inflate(packed);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// Whole numbers of up to 53 bits in groups of seven bits, the lowest first.
+class Varints {
+  constructor(bytes, at = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.at = at;
+    this.end = end;
+  }
+
+  get more() { return this.at < this.end; }
+
+  next() {
+    let value = 0;
+    let unit = 1;
+    for (;;) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 127) * unit;
+      if (byte < 128) return value;
+      unit *= 128;
+      if (this.at >= this.end) throw new Error("the data in this page is damaged");
+    }
+  }
+}

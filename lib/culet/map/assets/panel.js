@@ -1,0 +1,184 @@
+// What stands beside the picture: totals, legend and filters, parts, histograms.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+class Panel {
+  // view: the View that filters and buttons act on.
+  constructor(root, view) {
+    this.root = root;
+    this.view = view;
+    this.filter = new Filter();
+  }
+
+  show(picture) {
+    this.first = this.first || picture;
+    this.picture = picture;
+    const facts = picture.facts;
+    this.fill("subject", facts.subject);
+    this.fill("moment", [facts.moment, facts.pause].filter(Boolean).join("; "));
+    this.list("problems", facts.problems.map((text) => element("li", {}, text)));
+    this.list("totals", facts.totals.map(([key, title, bytes]) => this.total(key, title, bytes)));
+    this.list("legend", this.legend());
+    this.list("blocks", this.blocks());
+    this.list("sections", picture.sections.map((section) => this.section(section)));
+    this.histogram("sizes", this.sizes(), "block sizes");
+    this.histogram("freeruns", this.freeRuns(), "runs of free pages");
+    this.refilter();
+  }
+
+  part(name) { return this.root.querySelector(`[data-part=${name}]`); }
+
+  fill(name, text) { this.part(name).textContent = text; }
+
+  list(name, children) {
+    const part = this.part(name);
+    part.replaceChildren(...children);
+    (part.closest("section") || part).hidden = children.length === 0;
+  }
+
+  total(key, title, bytes) {
+    return element("tr", {}, element("th", { scope: "row" }, title),
+      element("td", { "data-key": key, "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, size(bytes)));
+  }
+
+  // --- Legend and filters ------------------------------------------------------
+
+  legend() {
+    const present = new Set();
+    for (const state of this.picture.states) present.add(state & KIND_BITS);
+    return this.picture.kinds.flatMap((kind, index) => {
+      if (index === 0 || !present.has(index)) return [];
+      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, darker where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, but resident", kind.empty)];
+      if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots, darker where the page is fuller", kind.empty, kind.full), this.entry("ruby-free", "Ruby: page without live slots", kind.empty)];
+      return [this.entry(kind.key, kind.title, kind.full)];
+    });
+  }
+
+  // What is seen inside a page at the closest.
+  blocks() {
+    if (!this.picture.blocks.any) return [];
+    return Object.entries(this.picture.facts.block_colours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
+  }
+
+  swatch(from, to = from) {
+    const swatch = element("span", { className: "swatch" });
+    swatch.style.background = from === to ? from : `linear-gradient(to right, ${from}, ${to})`;
+    return swatch;
+  }
+
+  entry(key, title, from, to = from) {
+    return element("li", {}, element("label", {},
+      element("input", { type: "checkbox", checked: !this.filter.hidden.has(key), "data-kind": key, onchange: (event) => this.toggle(this.filter.hidden, key, event.target.checked) }),
+      this.swatch(from, to), title));
+  }
+
+  section(section) {
+    return element("li", {},
+      element("label", {}, element("input", { type: "checkbox", checked: this.filter.showsSection(section.key), "data-section": section.key,
+        onchange: (event) => this.toggle(this.filter.sections, section.key, event.target.checked) }),
+      element("span", { className: "name" }, section.title)),
+      element("span", { className: "figure" }, size(section.resident_bytes)),
+      element("button", { type: "button", "data-goto": section.key, title: `Show ${section.title}`, onclick: () => this.view.frameSection(section) }, "show"));
+  }
+
+  toggle(set, key, shown) {
+    if (shown) set.delete(key); else set.add(key);
+    this.refilter();
+  }
+
+  own(owner) {
+    this.filter.owner = owner;
+    this.refilter();
+  }
+
+  // Shows what changed since the first snapshot in the place of what is.
+  compare(shown) {
+    this.filter.changes = shown;
+    this.refilter();
+  }
+
+  // What changed, in bytes; nothing where changes are not shown.
+  changes() {
+    if (!this.filter.changes) return [];
+    const bytes = this.picture.changes.tally();
+    return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(change.colour), change.title),
+      element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
+  }
+
+  refilter() {
+    if (this.filter.changes && !this.picture.changes) this.picture.changes = new Changes(this.first, this.picture);
+    this.list("changes", this.changes());
+    this.picture.recolour(this.filter);
+    this.view.redraw();
+  }
+
+  // --- Histograms --------------------------------------------------------------
+
+  // Bars of a power of two each: [{ label, title, parts: [[colour, value], ...] }].
+  sizes() {
+    const sizes = this.picture.facts.sizes;
+    return sizes ? this.doubled(sizes, (bytes) => size(bytes), ([, used, usedBytes, free, freeBytes]) => [used, usedBytes, free, freeBytes],
+      ([used, usedBytes, free, freeBytes], label) => ({ label, parts: [[this.picture.facts.block_colours.used, usedBytes], ["#8f8f8f", freeBytes]],
+        title: `${label} and more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` })) : [];
+  }
+
+  freeRuns() {
+    const runs = this.picture.facts.freeruns;
+    return runs ? this.doubled(runs, (pages) => size(pages * this.picture.pageBytes), ([, count, resident]) => [count, resident],
+      ([count, resident], label) => ({ label, parts: [["#8f8f8f", resident * this.picture.pageBytes]],
+        title: `runs of ${label} and more: ${grouped(count)}, ${size(resident * this.picture.pageBytes)} of them resident` })) : [];
+  }
+
+  doubled(buckets, name, values, bar) {
+    const sums = new Map();
+    for (const bucket of buckets) {
+      const power = Math.floor(Math.log2(Math.max(bucket[0], 1)));
+      const sum = sums.get(power) || values(bucket).map(() => 0);
+      values(bucket).forEach((value, index) => { sum[index] += value; });
+      sums.set(power, sum);
+    }
+    const powers = [...sums.keys()].sort((one, other) => one - other);
+    const all = powers.length ? Array.from({ length: powers[powers.length - 1] - powers[0] + 1 }, (_, index) => powers[0] + index) : [];
+    return all.map((power) => bar(sums.get(power) || values([]).map(() => 0), name(2 ** power)));
+  }
+
+  histogram(name, bars, what) {
+    this.part(name).closest("section").hidden = bars.length === 0;
+    const [width, height, foot] = [300, 110, 16];
+    const highest = Math.max(1, ...bars.map((bar) => bar.parts.reduce((sum, [, value]) => sum + value, 0)));
+    const svg = this.svg("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "img", "aria-label": `Histogram of ${what}: ${bars.map((bar) => bar.title).join("; ")}` });
+    const wide = width / Math.max(bars.length, 1);
+    bars.forEach((bar, index) => this.bar(svg, bar, { left: index * wide, wide, height, scale: (height - 4) / highest, labelled: this.labelled(index, bars.length), foot }));
+    this.part(name).replaceChildren(svg);
+  }
+
+  // At most five labels, the first and the last among them.
+  labelled(index, count) { return index % Math.max(1, Math.ceil(count / 5)) === 0; }
+
+  bar(svg, { label, title, parts }, { left, wide, height, scale, labelled, foot }) {
+    const group = this.svg("g", {});
+    let top = height;
+    for (const [colour, value] of parts) {
+      top -= value * scale;
+      if (value > 0) group.append(this.svg("rect", { x: left + 0.5, y: top, width: Math.max(wide - 1, 0.5), height: Math.max(value * scale, 0.5), fill: colour }));
+    }
+    group.append(this.svg("rect", { x: left, y: 0, width: wide, height, fill: "transparent" }));
+    const tip = this.svg("title", {});
+    tip.textContent = title;
+    group.append(tip);
+    if (labelled) {
+      // A label in the last fifth would reach beyond the edge.
+      const late = left > 240;
+      const text = this.svg("text", { x: late ? left + wide - 1 : left + 1, y: height + foot - 4, "text-anchor": late ? "end" : "start" });
+      text.textContent = label;
+      group.append(text);
+    }
+    svg.append(group);
+  }
+
+  svg(name, attributes) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+}

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "palette"
+require_relative "cells"
+require_relative "raster"
+
+module Culet
+  module Map
+    # The colours of a model's cells.
+    class CellColours
+      # @param model [Model]
+      def initialize(model)
+        @model = model
+        @cells = model.cells
+        @low, @high = @cells.used_planes
+        @units = model.snapshot.process.page_bytes / Cells::UNIT_BYTES
+        @table = Palette::KINDS.each_index.map { |kind| Array.new(@units + 1) { |used| Raster.colour(*Palette.shade(kind, used.to_f / @units)) } }
+      end
+
+      # @param strip [Model::Strip]
+      # @param row [Integer] of the strip
+      # @return [Array<Integer>] a colour for each cell of the row, fewer in the strip's last
+      def row(strip, row)
+        from = strip.cell + (row * @model.columns)
+        past = [from + @model.columns, strip.cell + strip.cells].min
+        (from...past).map { |cell| @table[@cells.kind(cell)][[@low.getbyte(cell) | (@high.getbyte(cell) << 8), @units].min] }
+      end
+
+      # @param row [Integer] the first of `fold` rows
+      # @param fold [Integer] cells to a pixel, across and down
+      # @return [Array<Integer>] a colour for each square of cells, the mean of theirs
+      def folded(strip, row, fold)
+        rows = (row...[row + fold, strip.rows].min).map { |one| row(strip, one) }
+        (0...rows.first.size).step(fold).map { |from| mean(rows.flat_map { |colours| colours[from, fold] || [] }) }
+      end
+
+      private
+
+      def mean(colours)
+        channels = [24, 16, 8].map { |shift| colours.sum { |colour| (colour >> shift) & 0xff } / colours.size }
+        Raster.colour(*channels)
+      end
+    end
+  end
+end

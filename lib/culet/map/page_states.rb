@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Culet
+  module Map
+    # The state of every page of a process, whichever mapping it lies in.
+    class PageStates
+      NOWHERE = 0
+
+      # @param mappings [Array<Scope::Mapping>] in address order
+      # @param page_bytes [Integer]
+      def initialize(mappings, page_bytes:)
+        @mappings = mappings
+        @page_bytes = page_bytes
+        @runs = {}
+      end
+
+      # Yields the runs of pages of one state between two addresses, in address order, without a gap: between mappings
+      # there is nothing, which is a state as well.
+      #
+      # @param from [Integer] address of a page
+      # @param to [Integer] address of the page after the last
+      # @yieldparam first [Integer] address
+      # @yieldparam pages [Integer] how many
+      # @yieldparam bits [Integer] as in Scope::Mapping
+      def each_run(from, to, &block)
+        at = from
+        index = @mappings.bsearch_index { |mapping| mapping.end > from } || @mappings.size
+        while at < to && index < @mappings.size && @mappings[index].start < to
+          mapping = @mappings[index]
+          emit(at, mapping.start, NOWHERE, &block) if mapping.start > at
+          at = within(mapping, [at, mapping.start].max, [to, mapping.end].min, &block)
+          index += 1
+        end
+        emit(at, to, NOWHERE, &block) if at < to
+      end
+
+      private
+
+      def emit(from, to, bits) = yield(from, (to - from) / @page_bytes, bits)
+
+      # @return [Integer] `to`
+      def within(mapping, from, to)
+        firsts, states = runs(mapping)
+        index = (firsts.bsearch_index { |first| first > from } || firsts.size) - 1
+        while from < to
+          past = firsts[index + 1] || to
+          past = to if past > to
+          yield from, (past - from) / @page_bytes, states[index]
+          from = past
+          index += 1
+        end
+        to
+      end
+
+      # A mapping's runs as addresses and states. Pages that the stream does not tell of are nowhere.
+      def runs(mapping)
+        @runs[mapping.id] ||= begin
+          at = mapping.start
+          firsts = []
+          states = []
+          Scope::Varints.all(mapping.pages_payload).each_slice(2) do |count, bits|
+            firsts << at
+            states << bits
+            at += count * @page_bytes
+          end
+          raise Scope::Malformed, "mapping #{mapping.id} has pages beyond its end" if at > mapping.end || states.include?(nil)
+
+          at < mapping.end ? [firsts << at, states << NOWHERE] : [firsts, states]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "palette"
+
+module Culet
+  module Map
+    # Shows Ruby's heap pages by their slots: how many bytes of each page of the kernel's are live objects. Where such a
+    # page lies in a block of malloc's, which sees one full block, it is shown as Ruby's all the same.
+    class RubyFill
+      # @param model [Model] with its cells placed
+      # @param page_bytes [Integer] the kernel's
+      def initialize(model, page_bytes)
+        @model = model
+        @page_bytes = page_bytes
+        # Of a kernel with large pages, several of Ruby's lie in one.
+        @shown = "\0".b * model.cells.size
+        @resident = [:heap, :unwalked, :ruby].map { |key| Palette::INDEX.fetch(key) }
+      end
+
+      def call
+        @model.snapshot.ruby_pages.each { |page| show(page) }
+      end
+
+      private
+
+      def show(page)
+        live = page.live.unpack1("b*")
+        past = page.address + page.first_slot + (page.slots * page.slot_bytes)
+        (page.address...past).step(@page_bytes) do |address|
+          cell = @model.cell_at(address)
+          next unless cell && @resident.include?(@model.cells.kind(cell))
+
+          @model.cells.change(cell, Palette::INDEX.fetch(:ruby))
+          before = @shown.getbyte(cell).zero? ? 0 : @model.cells.used_bytes(cell)
+          @model.cells.use(cell, 1, [before + live_bytes(page, live, address), @page_bytes].min)
+          @shown.setbyte(cell, 1)
+        end
+      end
+
+      # Of the slots that start in this page of the kernel's.
+      def live_bytes(page, live, address)
+        first = page.address + page.first_slot
+        from, past = [address, address + @page_bytes].map { |at| [-((first - at) / page.slot_bytes), 0].max }
+        live[from...past].to_s.count("1") * page.slot_bytes
+      end
+    end
+  end
+end

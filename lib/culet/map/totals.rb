@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Culet
+  module Map
+    # The figures of a snapshot: what `culet map --json` prints and both pictures show.
+    class Totals
+      # What malloc's figures are called by the contract; without a malloc that can be told apart they are null.
+      MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes
+                  tcache_bytes fastbin_bytes trim_bytes pause_seconds walk_seconds].freeze
+
+      # In words, in the order of the picture; of those that may be asked of any process first.
+      TITLES = {
+        "rss_bytes" => "Resident (RSS)", "pss_bytes" => "its share of it (PSS)", "private_dirty_bytes" => "private and written",
+        "swap_bytes" => "swapped out", "used_bytes" => "malloc: in use", "free_resident_bytes" => "malloc: free, but resident",
+        "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: its own records",
+        "mmapped_bytes" => "blocks with mappings of their own", "tcache_bytes" => "free, kept by threads (tcache)",
+        "trim_bytes" => "malloc_trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
+        "overhead_bytes" => "Ruby: page overhead"
+      }.freeze
+
+      # @param snapshot [Scope::Snapshot]
+      def initialize(snapshot)
+        @snapshot = snapshot
+      end
+
+      # @return [Hash{String => Object}] one JSON object
+      def to_h
+        { **process, **malloc, "allocator" => @snapshot.allocator.to_h, "process" => @snapshot.process.to_h,
+          "arena_list" => @snapshot.arenas.map(&:to_h), "regions" => @snapshot.regions.map(&:to_h), "ruby" => @snapshot.ruby&.to_h,
+          "sizes" => @snapshot.sizes, "freeruns" => @snapshot.freeruns, "problems" => @snapshot.problems }
+      end
+
+      # @return [Array<Array(String, String, Integer)>] key, words and bytes of each figure there is
+      def rows
+        figures = { **process, **malloc }
+        ruby = (@snapshot.ruby&.to_h || {}).slice("live_bytes", "free_bytes", "overhead_bytes")
+        TITLES.filter_map do |key, title|
+          value = figures.fetch(key) { ruby[key] }
+          [key, title, value] if value.is_a?(Integer)
+        end
+      end
+
+      # @return [String] a sentence on what was read
+      def subject
+        process = @snapshot.process
+        allocator = @snapshot.allocator
+        "#{process.name} (process #{process.pid}), #{allocator.name == "none" ? "no malloc" : "malloc of #{allocator.name}"}"
+      end
+
+      private
+
+      def process
+        @snapshot.process.to_h.slice("pid", "rss_bytes", "pss_bytes", "private_dirty_bytes", "swap_bytes")
+      end
+
+      def malloc
+        fields = @snapshot.malloc&.to_h || {}
+        MALLOC.to_h { |key| [key, fields[key]] }
+      end
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "report/residence"
+require_relative "report/ledger"
+require_relative "report/holdings"
+require_relative "report/inside"
+require_relative "report/verdicts"
+require_relative "report/document"
+require_relative "report/table"
+require_relative "report/total"
+require_relative "report/words"
+require_relative "report/difference"
+require_relative "report/difference_table"
+
+module Culet
+  # What a snapshot says of a process's memory: pure functions of it.
+  #
+  #   Residence   which resident bytes lie in malloc's and Ruby's regions
+  #   Ledger      the levels that add up to what is resident
+  #   Holdings    which of Ruby's objects hold what malloc gave, where the process told; Inside: for a terminal
+  #   Verdicts    what follows from them, in words, with what is worth trying
+  #   Document    all of it as one JSON object
+  #   Total       several processes together
+  #   Table       all of it for a terminal
+  #   Difference  what grew between two of them, DifferenceTable: for a terminal
+  module Report
+  end
+end

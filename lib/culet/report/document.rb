@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "ledger"
+require_relative "holdings"
+require_relative "verdicts"
+
+module Culet
+  module Report
+    # A report as one JSON object.
+    class Document
+      # @param snapshot [Scope::Snapshot]
+      def initialize(snapshot)
+        @snapshot = snapshot
+        @ledger = Ledger.new(snapshot)
+      end
+
+      # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+      def to_h
+        {
+          **process, "allocator" => allocator.name, "allocator_library" => allocator.library, "allocator_level" => allocator.level,
+          "allocator_why" => allocator.why, "levels" => @ledger.levels, "unexplained_bytes" => @ledger.unexplained_bytes,
+          "other_mappings" => @ledger.others.map { |name, bytes, count| { "name" => name, "rss_bytes" => bytes, "mappings" => count } },
+          "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h, "arenas" => @snapshot.arenas.map(&:to_h),
+          "ruby" => @snapshot.ruby&.to_h, "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
+          "problems" => @snapshot.problems, **inside
+        }
+      end
+
+      private
+
+      # What the process told of itself; nothing where it was not asked.
+      def inside
+        { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h, "gc" => @snapshot.gc, "vm" => @snapshot.vm,
+          "allocator_statistics" => @snapshot.allocator_statistics }.compact
+      end
+
+      def allocator = @snapshot.allocator
+
+      def process
+        @snapshot.process.to_h.slice("pid", "name", "program", "time", "mode", "threads", "rss_bytes", "pss_bytes", "shared_bytes",
+                                     "private_dirty_bytes", "swap_bytes")
+      end
+    end
+  end
+end

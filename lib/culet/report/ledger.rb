@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require_relative "residence"
+
+module Culet
+  module Report
+    # The levels of a process's memory. They add up to its resident bytes: what is left over or counted twice is a level
+    # of its own, `unexplained`, which may be negative.
+    class Ledger
+      # name => what it is called; in the order they are shown.
+      TITLES = {
+        "ruby_objects" => "Ruby objects",
+        "ruby_free_slots" => "Ruby: free slots",
+        "ruby_page_overhead" => "Ruby: page overhead",
+        "ruby_transient" => "Ruby: transient heap",
+        "ruby_unsplit" => "Ruby: not told apart",
+        "malloc_used" => "malloc: in use",
+        "malloc_metadata" => "malloc: its own",
+        "malloc_free" => "malloc: free, resident",
+        "malloc_unsplit" => "malloc: used and free",
+        "stacks" => "stacks",
+        "jit" => "JIT code",
+        "libraries_and_files" => "libraries and files",
+        "other" => "other mappings",
+        "unexplained" => "unexplained"
+      }.freeze
+
+      # A mapping's use => the level of what no region tells more of.
+      LEVELS = {
+        "malloc" => "malloc_unsplit", "ruby" => "ruby_unsplit", "stack" => "stacks", "fiber" => "stacks", "jit" => "jit",
+        "library" => "libraries_and_files", "file" => "libraries_and_files", "allocator" => "malloc_metadata"
+      }.freeze
+
+      # What may stay unexplained, as a share of what is resident, before it is to be mentioned.
+      TOLERANCE = 0.01
+
+      # What is in a mapping without a name.
+      ANONYMOUS = "anonymous memory"
+      HEAP = "[heap]"
+      private_constant :LEVELS, :TOLERANCE, :ANONYMOUS, :HEAP
+
+      # @param mapping [Scope::Mapping]
+      # @return [String] what to call it
+      def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
+
+      attr_reader :snapshot
+
+      # @param snapshot [Scope::Snapshot]
+      def initialize(snapshot)
+        @snapshot = snapshot
+      end
+
+      # @return [Integer] what is resident, as the kernel counts it
+      def rss_bytes = snapshot.process.rss_bytes
+
+      # @return [Hash{String => Integer}] name => bytes; they add up to `rss_bytes`
+      def levels
+        @levels ||= begin
+          levels = TITLES.keys.to_h { |name| [name, 0] }
+          add_ruby(levels)
+          add_malloc(levels)
+          add_mappings(levels)
+          levels["unexplained"] = rss_bytes - levels.values.sum
+          levels.freeze
+        end
+      end
+
+      # @return [Integer] resident bytes that no level has; negative where levels have more than is resident
+      def unexplained_bytes = levels.fetch("unexplained")
+
+      # @return [Boolean] whether hardly anything is unexplained
+      def explained? = unexplained_bytes.abs <= TOLERANCE * rss_bytes
+
+      # @param name [String] a level's
+      # @return [Float] of what is resident; 0 where nothing is
+      def share(name) = rss_bytes.zero? ? 0.0 : levels.fetch(name).fdiv(rss_bytes)
+
+      # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how many;
+      #   the largest first
+      def others
+        rests = snapshot.mappings.select { |mapping| level(mapping) == "other" }
+                                 .map { |mapping| [neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
+        sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
+        sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
+      end
+
+      private
+
+      def residence = @residence ||= Residence.new(snapshot)
+
+      def add_ruby(levels)
+        ruby = snapshot.ruby or return
+
+        levels["ruby_objects"] = ruby.live_resident_bytes
+        levels["ruby_free_slots"] = ruby.free_resident_bytes
+        levels["ruby_page_overhead"] = ruby.overhead_resident_bytes
+        levels["ruby_transient"] = ruby.transient_resident_bytes
+      end
+
+      def add_malloc(levels)
+        malloc = snapshot.malloc
+        unless malloc && snapshot.allocator.blocks?
+          return levels["malloc_unsplit"] = residence.malloc_bytes - residence.ruby_in_malloc_bytes
+        end
+
+        levels["malloc_used"] = malloc.used_resident_bytes - residence.ruby_in_malloc_bytes
+        levels["malloc_metadata"] = malloc.metadata_resident_bytes
+        levels["malloc_free"] = malloc.free_resident_bytes
+      end
+
+      def add_mappings(levels)
+        snapshot.mappings.each { |mapping| levels[level(mapping)] += residence.rest_bytes(mapping) }
+      end
+
+      def level(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
+
+      # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
+      # of Ruby's pages, what lies beside them in the same mapping is somebody else's. The heap by brk has no neighbours.
+      def neighbour?(mapping)
+        case mapping.use
+        when "malloc" then mapping.path != HEAP && snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
+        when "ruby" then !snapshot.ruby.nil?
+        else false
+        end
+      end
+    end
+  end
+end

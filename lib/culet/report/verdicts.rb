@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+require_relative "../compare/report/figures"
+require_relative "ledger"
+
+module Culet
+  module Report
+    # One thing to know: a sentence, and what is worth trying (nil when nothing is to be done).
+    Verdict = Struct.new(:topic, :text, :remedy, keyword_init: true)
+
+    # What a ledger means, in words.
+    class Verdicts
+      # Below this share of the process and this many bytes, a change is not worth a restart.
+      WORTH_SHARE = 0.10
+      WORTH_BYTES = 8_000_000
+      # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
+      FEW_ARENAS = 2
+      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS
+
+      Figures = Compare::Report::Figures
+      private_constant :Figures
+
+      # @param ledger [Ledger]
+      def initialize(ledger)
+        @ledger = ledger
+        @snapshot = ledger.snapshot
+      end
+
+      # @return [Array<Verdict>] what dominates first, then what `malloc_trim` would return, then what is worth trying
+      def list
+        [dominant, trim, *advice].compact
+      end
+
+      private
+
+      attr_reader :ledger, :snapshot
+
+      def glibc? = snapshot.allocator.name == "glibc"
+
+      def malloc = snapshot.malloc
+
+      def bytes(count) = Figures.bytes(count)
+
+      def percent(count) = ledger.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(ledger.rss_bytes)).round} %"
+
+      def worth?(count) = count >= WORTH_BYTES && count >= WORTH_SHARE * ledger.rss_bytes
+
+      def dominant
+        return verdict("size", "nothing of it is resident") if ledger.rss_bytes.zero?
+
+        name, most = ledger.levels.max_by { |_, count| count }
+        verdict("size", "most of it, #{bytes(most)} (#{percent(most)}), is #{MEANINGS.fetch(name)}")
+      end
+
+      # What a level is, as the end of a sentence.
+      MEANINGS = {
+        "ruby_objects" => "Ruby objects in their slots",
+        "ruby_free_slots" => "free slots in Ruby's heap pages",
+        "ruby_page_overhead" => "what Ruby's heap pages need beside their slots",
+        "ruby_transient" => "what Ruby keeps for young arrays and hashes (its transient heap, up to Ruby 3.2)",
+        "ruby_unsplit" => "Ruby's heap, whose objects could not be told apart",
+        "malloc_used" => "what the program holds from malloc",
+        "malloc_metadata" => "the allocator's own bookkeeping",
+        "malloc_free" => "free memory that malloc keeps",
+        "malloc_unsplit" => "malloc's, used or free: from outside these cannot be told apart here",
+        "stacks" => "stacks of threads and fibers",
+        "jit" => "compiled code",
+        "libraries_and_files" => "libraries and mapped files",
+        "other" => "memory that the program or its libraries mapped for themselves",
+        "unexplained" => "not explained"
+      }.freeze
+      private_constant :MEANINGS
+
+      def trim
+        return unless glibc? && malloc
+
+        verdict("trim", "malloc_trim(0) would give back #{bytes(malloc.trim_bytes)} (#{percent(malloc.trim_bytes)})")
+      end
+
+      def advice
+        found = [stale, arenas || free_memory, free_slots, used, unsplit].compact
+        found.empty? ? [verdict("advice", nothing)] : found
+      end
+
+      def nothing
+        return "it is too small for any setting to matter" if ledger.rss_bytes < 2 * WORTH_BYTES
+        return "what malloc keeps for itself is not known here, so there is nothing to advise" unless malloc && snapshot.allocator.blocks?
+
+        "no setting would make it much smaller: what it holds is in use"
+      end
+
+      # A walk beside a running program counts what moves meanwhile twice or not at all.
+      def stale
+        return if ledger.explained?
+
+        verdict("exactness", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
+                             "changed while it was read", "culet report --stop #{snapshot.pid}")
+      end
+
+      def arenas
+        return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && worth?(malloc.free_resident_bytes)
+
+        verdict("arenas", "#{malloc.arenas} arenas keep #{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) that is free; " \
+                          "one heap for all threads keeps less",
+                "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment")
+      end
+
+      def free_memory
+        return unless malloc && worth?(malloc.free_resident_bytes)
+
+        free = "#{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) of malloc's memory is free and still resident"
+        if snapshot.allocator.name == "culet"
+          verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
+        elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
+          verdict("free memory", "#{free}, and most of it would go back if asked", "Process.warmup (Ruby 3.3 and later) once it has booted, or culet run -- COMMAND")
+        else
+          verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
+        end
+      end
+
+      def free_slots
+        free = ledger.levels.fetch("ruby_free_slots")
+        return unless worth?(free)
+
+        verdict("Ruby's slots", "#{bytes(free)} (#{percent(free)}) are slots without an object, in pages that others keep",
+                "GC.start and GC.compact when it has booted (Process.warmup does both from Ruby 3.3 on)")
+      end
+
+      def used
+        held = ledger.levels.values_at("malloc_used", "ruby_objects").sum
+        return unless held >= 0.7 * ledger.rss_bytes && held >= WORTH_BYTES
+
+        verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use: only a program that holds less becomes smaller",
+                "culet trace -- COMMAND, then culet replay, shows when it asks for how much")
+      end
+
+      def unsplit
+        return unless worth?(ledger.levels.fetch("malloc_unsplit"))
+
+        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are not known" : snapshot.allocator.why.chomp(".")}; what another would need, a comparison shows",
+                "culet compare -- COMMAND")
+      end
+
+      def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)
+    end
+  end
+end

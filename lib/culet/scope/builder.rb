@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "snapshot"
+require_relative "stream"
+
+module Culet
+  module Scope
+    # Makes a Snapshot of a stream.
+    class Builder
+      SINGLE = { "process" => ProcessPart, "allocator" => AllocatorPart, "malloc" => MallocPart, "ruby" => RubyPart, "objects" => ObjectsPart }.freeze
+      MANY = { "mapping" => [:mappings, Mapping], "region" => [:regions, Region], "arena" => [:arenas, ArenaPart] }.freeze
+      private_constant :SINGLE, :MANY
+
+      # @param bytes [String] one whole stream
+      # @param name [String] what to call it in sentences
+      def initialize(bytes, name: "the stream")
+        @bytes = bytes
+        @name = name
+        @snapshot = Snapshot.new(mappings: [], regions: [], arenas: [], threads: [], ruby_pages: [], problems: [])
+        @by_id = { mapping: {}, region: {} }
+      end
+
+      # @return [Snapshot]
+      # @raise [Culet::Error] when the stream is cut off, damaged, foreign or newer
+      def call
+        Stream.new(@bytes, name: @name).each_record { |type, payload| take(type, payload) }
+        raise Malformed, "it names no process" unless @snapshot.process && @snapshot.allocator
+
+        [@snapshot.mappings, @snapshot.regions].each { |parts| parts.sort_by!(&:start) }
+        check_apart
+        [*@snapshot.mappings, *@snapshot.regions].each { |part| part.check(@snapshot.process.page_bytes) }
+        @snapshot
+      rescue Malformed, JSON::ParserError => e
+        raise Error, "#{@name} is damaged: #{e.is_a?(Malformed) ? e.message : "a record in it is no JSON"}"
+      end
+
+      private
+
+      # Types that this version does not know are passed over.
+      def take(type, payload)
+        case type
+        when "J" then object(JSON.parse(payload.force_encoding(Encoding::UTF_8).scrub))
+        when "P" then attach(:mapping, :pages_payload, payload)
+        when "F" then attach(:region, :fill_payload, payload)
+        when "C" then attach(:region, :chunks_payload, payload)
+        when "R" then @snapshot.ruby_pages << RubyPage.parse(payload)
+        end
+      end
+
+      def object(fields)
+        raise Malformed, "a record in it is no object" unless fields.is_a?(Hash)
+
+        kind = fields["kind"]
+        if SINGLE.key?(kind) then @snapshot[kind] = SINGLE[kind].new(fields)
+        elsif MANY.key?(kind) then part(kind, fields)
+        else plain(kind, fields)
+        end
+      end
+
+      def part(kind, fields)
+        list, type = MANY.fetch(kind)
+        part = type.new(fields)
+        @snapshot[list] << part
+        @by_id[kind.to_sym][part.id] = part if @by_id.key?(kind.to_sym)
+      end
+
+      def plain(kind, fields)
+        case kind
+        when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
+        when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
+        when "gc", "vm", "allocator_statistics" then @snapshot[kind] = fields.except("kind")
+        when "thread" then @snapshot.threads << fields.except("kind")
+        when "problem" then @snapshot.problems << fields["sentence"].to_s
+        end
+      end
+
+      def attach(kind, member, payload)
+        id, at = Varints.one(payload, 0)
+        part = @by_id[kind][id]
+        raise Malformed, "it tells of a #{kind} that it does not name" unless part
+
+        part.public_send(:"#{member}=", payload.byteslice(at..))
+      end
+
+      # Who adds up bytes by address relies on this.
+      def check_apart
+        [["mappings", @snapshot.mappings], ["regions", @snapshot.regions]].each do |what, parts|
+          parts.each_cons(2) { |one, other| raise Malformed, "two of its #{what} overlap" if other.start < one.end }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "part"
+
+module Culet
+  module Scope
+    # One line of /proc/PID/maps with its figures of smaps, what it is used for, and the state of each of its pages.
+    class Mapping < Part
+      # Bits of a page's state, as in scope/format.h.
+      PRESENT = 1
+      SWAPPED = 2
+      EXCLUSIVE = 4
+      FILE = 8
+      ZERO = 32
+
+      numbers :id, :start, :end, :offset, :inode, :rss_bytes, :pss_bytes, :shared_clean_bytes, :shared_dirty_bytes,
+              :private_clean_bytes, :private_dirty_bytes, :swap_bytes
+      texts :perms, :path, :use, :label
+
+      # @return [String] the bytes of its P record behind the number; empty when there was none
+      attr_accessor :pages_payload
+
+      def initialize(fields)
+        super
+        raise Malformed, "mapping #{id} ends before it starts" if self.end < start
+
+        @pages_payload = ""
+      end
+
+      # @return [Integer]
+      def bytes = self.end - start
+
+      # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, their bits
+      # @raise [Malformed] when that is not what its bytes say
+      def page_runs = @page_runs ||= Part.runs(pages_payload)
+
+      # Yields what of it is in memory, in address order.
+      #
+      # @param page_bytes [Integer]
+      # @yieldparam first [Integer] address
+      # @yieldparam past [Integer] address
+      def each_resident(page_bytes)
+        at = start
+        page_runs.each do |count, bits|
+          past = at + (count * page_bytes)
+          yield at, past if bits & (PRESENT | ZERO) == PRESENT
+          at = past
+        end
+      end
+
+      # @param page_bytes [Integer]
+      # @raise [Malformed] when its pages go beyond its end
+      def check(page_bytes)
+        raise Malformed, "mapping #{id} has pages beyond its end" if page_runs.sum(&:first) * page_bytes > bytes
+      end
+    end
+  end
+end

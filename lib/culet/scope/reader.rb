@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "tempfile"
+require_relative "../errors"
+require_relative "../processes"
+require_relative "builder"
+require_relative "tool"
+
+module Culet
+  module Scope
+    # Has culet-scope read a process.
+    class Reader
+      # How the process is treated meanwhile: paused for slices, paused once, or not at all.
+      MODES = { sliced: [], stopped: ["--stop"], live: ["--live"] }.freeze
+      PREFIX = "culet-scope: "
+      # A preloaded allocator or its settings are for the user's programs.
+      ENVIRONMENT = %w[LD_PRELOAD MALLOC_ARENA_MAX GLIBC_TUNABLES].to_h { |name| [name, nil] }.freeze
+      private_constant :PREFIX, :ENVIRONMENT
+
+      # @return [Integer] the process it reads
+      attr_reader :pid
+
+      # @param pid [Integer, String] a process number
+      # @param mode [Symbol] one of MODES
+      # @param pause_milliseconds [Integer, nil] longest pause of a slice; nil: the program's own
+      # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: the program's own bound
+      # @raise [Culet::UsageError] when it is no process number
+      # @raise [Culet::Error] when there is no such process
+      def initialize(pid, mode: :sliced, pause_milliseconds: nil, chunks: nil)
+        @pid = Processes::Live.find(pid).pid
+        @options = MODES.fetch(mode).dup
+        @options.push("--pause-ms", pause_milliseconds.to_s) if pause_milliseconds
+        @options.push("--max-chunks", chunks.to_s) if chunks
+      end
+
+      # @return [Snapshot]
+      # @raise [Culet::Error] when the process cannot be read; the message says why and the way round it
+      def snapshot = Builder.new(stream, name: "what culet-scope wrote").call
+
+      # What the program writes goes to a file without a name, not through a pipe: so it never waits for us while it
+      # holds the process.
+      #
+      # @return [String] the stream
+      # @raise [Culet::Error] as `snapshot`
+      def stream
+        with_file do |out|
+          with_file do |err|
+            status = run(out, err)
+            out.rewind
+            err.rewind
+            text = err.read.force_encoding(Encoding::UTF_8).scrub
+            raise Error, failure(status, text) if status ? !status.success? : text.start_with?(PREFIX)
+
+            out.read
+          end
+        end
+      end
+
+      private
+
+      def with_file
+        file = nameless_file
+        yield file
+      ensure
+        file&.close
+      end
+
+      def nameless_file
+        Tempfile.create("culet-scope", binmode: true).tap { |file| File.unlink(file.path) }
+      rescue SystemCallError, ArgumentError => e
+        raise Error, "cannot make a temporary file (#{e.message.sub(/ @ .*/, "").downcase}); name a folder that may be written to in TMPDIR"
+      end
+
+      # However we are left, the program does not outlive us; and the process it held runs on when it ends.
+      def run(out, err)
+        child = start(out: out, err: err)
+        status = status_of(child)
+        child = nil
+        status
+      ensure
+        end_program(child) if child
+      end
+
+      # @return [Integer] the program's process number
+      def start(**redirections) = spawn(*command, in: File::NULL, **redirections)
+
+      def spawn(*words, **redirections)
+        ::Process.spawn(ENVIRONMENT, *words, **redirections)
+      rescue SystemCallError => e
+        raise Error, "cannot start #{words.first}: #{e.message.sub(/ - .*/, "").downcase}"
+      end
+
+      # @return [Process::Status, nil] how it ended; nil where that cannot be known
+      def status_of(child) = ::Process.wait2(child).last
+
+      def command = [Tool.path, *@options, @pid.to_s]
+
+      def end_program(child)
+        ::Process.kill(:TERM, child)
+        ::Process.wait(child)
+      rescue Errno::ESRCH, Errno::ECHILD
+        nil # it has ended by itself
+      end
+
+      def failure(status, text)
+        sentence = text.lines.map(&:strip).reject(&:empty?).last
+        return sentence.delete_prefix(PREFIX) if sentence&.start_with?(PREFIX)
+        return "culet-scope was ended by SIG#{Signal.signame(status.termsig)} while it read process #{@pid}; the process runs on" if status.signaled?
+
+        "culet-scope ended with status #{status.exitstatus}#{": #{sentence}" if sentence}"
+      end
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require_relative "part"
+require_relative "mapping"
+require_relative "region"
+require_relative "ruby_page"
+require_relative "objects"
+
+module Culet
+  module Scope
+    # The process as a whole, from its first pause.
+    class ProcessPart < Part
+      numbers :pid, :page_bytes, :rss_bytes, :pss_bytes, :shared_bytes, :private_dirty_bytes, :swap_bytes
+      texts :name, :program, :mode
+      seconds :time
+
+      def initialize(fields)
+        super
+        raise Malformed, "process has page_bytes that are none" unless page_bytes.positive?
+      end
+    end
+
+    # Which malloc serves it, and how far its blocks are known.
+    class AllocatorPart < Part
+      BLOCKS = "blocks"
+
+      texts :name, :library, :level, :why
+
+      # @return [Boolean] whether used and free were told apart
+      def blocks? = level == BLOCKS
+    end
+
+    # What malloc holds in all.
+    class MallocPart < Part
+      numbers :arenas, :heaps, :used_bytes, :free_resident_bytes, :free_returned_bytes, :mmapped_bytes, :mmapped_chunks,
+              :metadata_bytes, :tcache_bytes, :trim_bytes, :used_resident_bytes, :metadata_resident_bytes
+    end
+
+    # One arena: glibc's, or an allocator's one heap.
+    class ArenaPart < Part
+      numbers :id, :address, :system_bytes, :used_bytes, :free_bytes, :trim_bytes
+      texts :name, :why
+      truths :broken
+    end
+
+    # Ruby's object heap.
+    class RubyPart < Part
+      numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
+              :transient_bytes, :transient_resident_bytes
+      texts :version, :why
+      # Hashes: slot_bytes, pages, live, free.
+      lists(:slots, "a list of slot sizes") { |one| one.is_a?(Hash) && one.values_at("slot_bytes", "pages", "live", "free").all? { |value| number?(value) } }
+    end
+
+    # Sizes of blocks: bytes from, used, used bytes, free, free bytes.
+    class SizesPart < Part
+      lists(:buckets, "a list of five numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 5 && bucket.all? { |value| number?(value) } }
+    end
+
+    # Lengths of runs of free pages: pages from, runs, pages in memory.
+    class FreerunsPart < Part
+      lists(:buckets, "a list of three numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 3 && bucket.all? { |value| number?(value) } }
+    end
+
+    # One process at one moment. Parts that the process does not have are nil, lists of them empty.
+    #
+    # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas: Arrays
+    # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
+    # Where the process was asked itself: objects: a Part; gc, vm, allocator_statistics: Hashes.
+    Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
+                          :ruby_pages, :problems, :objects, :gc, :vm, :allocator_statistics, keyword_init: true) do
+      # So that it can stand where a Moment can.
+      #
+      # @return [Snapshot] itself
+      def snapshot = self
+
+      # @return [Integer]
+      def pid = process.pid
+
+      # @return [Time] when it was taken
+      def time = Time.at(process.time)
+    end
+  end
+end

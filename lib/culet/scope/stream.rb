@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "zlib"
+require_relative "../errors"
+require_relative "varints"
+
+module Culet
+  module Scope
+    # The bytes that culet-scope writes: a header, records of type, length and payload, a checksum (scope/format.h).
+    class Stream
+      NAME = "culet-scope "
+      VERSION = 1
+      HEADER_BYTES = 16
+      HEADER = "#{NAME}#{VERSION}\n".ljust(HEADER_BYTES, "\0").b.freeze
+      LAST = "E"
+      CHECKSUM_BYTES = 4
+
+      # @param bytes [String] one whole stream
+      # @param name [String] what to call it in sentences, e.g. a file's name
+      def initialize(bytes, name: "the stream")
+        @bytes = bytes.b
+        @name = name
+      end
+
+      # Yields each record but the last, which holds the checksum: that was compared before anything is yielded.
+      #
+      # @yieldparam type [String] one character
+      # @yieldparam payload [String] its bytes
+      # @raise [Culet::Error] when this is no stream, one of a newer culet, cut off or changed
+      def each_record
+        check_header
+        records = locate
+        check_sum(records.pop)
+        records.each { |type, first, length| yield type, @bytes.byteslice(first, length) }
+      end
+
+      private
+
+      def check_header
+        start = @bytes.byteslice(0, HEADER_BYTES)
+        return if start == HEADER
+        raise Error, "#{@name} is cut off; take it again" if HEADER.start_with?(start)
+        raise Error, "#{@name} holds nothing that culet-scope wrote" unless start.start_with?(NAME)
+
+        raise Error, "#{@name} was written by another version of culet (format #{start[NAME.size..].delete("\0").strip.inspect}, " \
+                     "this one reads #{VERSION}); read it with that version"
+      end
+
+      # @return [Array<Array>] type, first byte and length of each record's payload
+      def locate
+        found = []
+        at = HEADER_BYTES
+        until found.any? && found.last.first == LAST
+          type = @bytes.byteslice(at, 1)
+          length, first = Varints.one(@bytes, at + 1)
+          raise Error, cut_off if length.nil? || first + length > @bytes.bytesize
+
+          found << [type, first, length]
+          at = first + length
+        end
+        raise Error, "#{@name} is damaged: something follows its end" if at < @bytes.bytesize
+
+        found
+      rescue Malformed => e
+        raise Error, "#{@name} is damaged: #{e.message}"
+      end
+
+      def cut_off = "#{@name} is cut off; take it again"
+
+      # The checksum is of all that stands before its record, whose type and length take two bytes.
+      def check_sum(record)
+        _, first, length = record
+        sum = @bytes.byteslice(first, length).unpack1("V") if length == CHECKSUM_BYTES
+        return if sum == Zlib.crc32(@bytes.byteslice(0, first - 2))
+
+        raise Error, "#{@name} is damaged: its checksum does not fit; take it again"
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Culet
+  module Scope
+    # Bytes that are not what their place calls for. Whoever knows where they came from makes a sentence of it.
+    class Malformed < Error; end
+
+    # Whole numbers of any length in groups of seven bits, the lowest first (LEB128, DWARF 5, section 7.6).
+    module Varints
+      # No number of a stream takes more: 64 bits.
+      LONGEST_BYTES = 10
+      CONTINUED = 0x80
+      private_constant :CONTINUED
+
+      module_function
+
+      # @param bytes [String]
+      # @param from [Integer] where the first number starts
+      # @return [Array<Integer>] all numbers from there to the end
+      # @raise [Malformed] when the last one is cut off
+      def all(bytes, from = 0)
+        bytes = bytes.byteslice(from..) unless from.zero?
+        values = []
+        value = shift = 0
+        bytes.each_byte do |byte|
+          if byte < CONTINUED
+            values << (value | (byte << shift))
+            value = shift = 0
+          else
+            value |= (byte & 0x7f) << shift
+            shift += 7
+          end
+        end
+        raise Malformed, "a number in it is cut off" if shift.positive?
+
+        values
+      end
+
+      # @param bytes [String]
+      # @param at [Integer] where the number starts
+      # @return [Array(Integer, Integer), nil] the number, and where the next thing starts; nil when it is cut off
+      # @raise [Malformed] when it is longer than any that is written
+      def one(bytes, at)
+        value = 0
+        LONGEST_BYTES.times do |index|
+          byte = bytes.getbyte(at + index)
+          return nil unless byte
+
+          value |= (byte & 0x7f) << (7 * index)
+          return [value, at + index + 1] if byte < CONTINUED
+        end
+        raise Malformed, "a number in it is longer than 64 bits"
+      end
+    end
+  end
+end

@@ -1,0 +1,275 @@
+#define _GNU_SOURCE
+#include "glibc.h"
+
+#include "complain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often the process is let go because a thread was about to change the heap. Each time it has rested for a
+ * millisecond, which is many times what such a change takes. */
+#define SETTLE_TRIES 50u
+/* After so many tries it is led out of that, which makes the pause longer. */
+#define PATIENT_TRIES 3u
+
+/* How often a single thread is let go for a moment to be found out of malloc. */
+#define LEAD_TURNS 16u
+
+/* An arena has no more heaps: 256 GB of them. */
+#define MOST_HEAPS 4096u
+
+static struct culet_glibc glibc;
+
+void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...)
+{
+    va_list arguments;
+
+    if (arena->broken)
+        return;
+    arena->broken = true;
+    va_start(arguments, why);
+    vsnprintf(arena->why, sizeof arena->why, why, arguments);
+    va_end(arguments);
+}
+
+/* ---- not in the middle of something ---- */
+
+static bool locked(struct culet_scope *scope, const struct culet_glibc_arena *arena)
+{
+    uint64_t word;
+
+    /* The mutex is the arena's first member, an int. */
+    return culet_memory_word(&scope->memory, arena->address, &word) && (uint32_t)word != 0;
+}
+
+static size_t locked_arenas(struct culet_scope *scope, const struct culet_glibc *heap)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < heap->arena_count; i++)
+        count += locked(scope, &heap->arenas[i]);
+    return count;
+}
+
+/* A thread is in libc's code, perhaps in malloc. */
+static bool inside_libc(const struct culet_scope *scope, const struct culet_glibc *heap, size_t thread)
+{
+    uint64_t instruction;
+    long call;
+
+    if (!culet_target_where(&scope->target, thread, &instruction, &call))
+        return false;
+    if (instruction < heap->text_start || instruction >= heap->text_end)
+        return false;
+    /* In a system call other than those that malloc makes it is somewhere else. */
+    return call < 0 || call == SYS_brk || call == SYS_mmap || call == SYS_munmap || call == SYS_mremap ||
+           call == SYS_madvise || call == SYS_mprotect;
+}
+
+/* Some thread is in the middle of changing the arena, or any. The only thread of a process takes no locks. */
+static bool busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+{
+    if (scope->target.count == 1 && inside_libc(scope, heap, 0))
+        return true;
+    return arena ? locked(scope, arena) : locked_arenas(scope, heap) > 0;
+}
+
+/* Lets one thread go on until fewer arenas are locked than before. If that does not come to pass soon the locks are not
+ * this thread's. */
+static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, size_t thread)
+{
+    size_t before = locked_arenas(scope, heap);
+
+    for (unsigned i = 0; i < LEAD_TURNS && before && inside_libc(scope, heap, thread); i++) {
+        bool on = culet_target_nudge(&scope->target, thread);
+        culet_pages_forget(&scope->pages);
+        culet_memory_forget(&scope->memory);
+        size_t after = locked_arenas(scope, heap);
+        if (!on || after < before || (after == before && i >= LEAD_TURNS / 4))
+            return;
+    }
+}
+
+/* A thread that holds a lock may wait long for a processor; and in one long pause all arenas must be at rest together,
+ * which with many threads they may never be. So the threads that are inside of libc go on one at a time, until none
+ * holds a lock. */
+static void finish(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+{
+    for (size_t thread = 0; thread < scope->target.count && busy(scope, heap, arena); thread++)
+        lead_out(scope, heap, thread);
+}
+
+void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
+                        const struct culet_glibc_arena *arena)
+{
+    /* What has been read in one long pause must fit what will be. */
+    if (!culet_target_still(&scope->target) || (scope->target.mode == CULET_STOPPED && heap->walking))
+        return;
+    for (unsigned i = 0; i < SETTLE_TRIES && busy(scope, heap, arena); i++) {
+        if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
+            finish(scope, heap, arena);
+            if (!busy(scope, heap, arena))
+                return;
+        }
+        culet_target_release(&scope->target);
+        culet_scope_pause(scope);
+    }
+}
+
+/* ---- recognise ---- */
+
+static bool recognise(struct culet_scope *scope)
+{
+    /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
+    if (scope->served || !culet_glibc_find(scope, &glibc))
+        return false;
+    scope->served = "glibc";
+    return true;
+}
+
+/* ---- walk ---- */
+
+static void name_heap(struct culet_scope *scope, uint64_t address, const char *label, unsigned id)
+{
+    struct culet_mapping *mapping = culet_maps_at(&scope->maps, address);
+
+    if (mapping)
+        culet_mapping_name(mapping, "malloc", label, id);
+}
+
+/* Main's heap by brk. */
+static void walk_brk(struct culet_scope *scope, struct culet_glibc_arena *arena)
+{
+    uint64_t base = culet_glibc_parameters(scope, &glibc), end;
+    const struct culet_mapping *mapping;
+
+    culet_glibc_refresh(scope, &glibc, arena);
+    mapping = culet_maps_at(&scope->maps, base);
+    if (!base || !mapping || strcmp(mapping->path, "[heap]") != 0)
+        return;
+    end = mapping->end;
+    if (arena->top > base && arena->top < base + arena->system_bytes)
+        end = arena->top + arena->top_bytes;
+    if (end <= base)
+        return;
+    struct culet_place *place = culet_place_new(&scope->places, "main", arena->id, base, end, false);
+    culet_glibc_walk(scope, &glibc, arena, place, (base + 15) & ~UINT64_C(15), 0);
+    name_heap(scope, base, "heap of the main arena", 0);
+}
+
+static uint64_t main_bytes(const struct culet_scope *scope, const struct culet_glibc_arena *arena)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < scope->places.count; i++)
+        if (scope->places.all[i]->arena == arena->id)
+            bytes += scope->places.all[i]->end - scope->places.all[i]->start;
+    return bytes;
+}
+
+/* Where brk failed, main goes on in mappings: such a one begins with a chunk at the start of a page. */
+static void walk_elsewhere(struct culet_scope *scope, struct culet_glibc_arena *arena)
+{
+    uint64_t page = scope->page_bytes;
+
+    for (size_t i = 0; i < scope->maps.count && main_bytes(scope, arena) < arena->system_bytes; i++) {
+        const struct culet_mapping *mapping = &scope->maps.all[i];
+        if (!culet_mapping_is_heap_like(mapping) || strcmp(mapping->path, "[heap]") == 0)
+            continue;
+        for (uint64_t at = mapping->start; at < mapping->end; at += page) {
+            const struct culet_place *place = culet_places_at(&scope->places, at);
+            uint64_t header[2], end = mapping->end;
+            const void *data;
+            if (place) {
+                at = ((place->end + page - 1) & ~(page - 1)) - page;
+                continue;
+            }
+            if (!(data = culet_memory_at(&scope->memory, at, sizeof header)))
+                continue;
+            memcpy(header, data, sizeof header);
+            if (header[0] || (header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_PREV_INUSE)
+                continue;
+            if (arena->top >= at && arena->top < mapping->end)
+                end = arena->top + arena->top_bytes;
+            if (!culet_glibc_chain(scope, at, end, UINT32_MAX))
+                continue;
+            struct culet_place *found = culet_place_new(&scope->places, "main", arena->id, at, end, false);
+            culet_glibc_walk(scope, &glibc, arena, found, at, 0);
+            name_heap(scope, at, "heap of the main arena", 0);
+            at = ((found->end + page - 1) & ~(page - 1)) - page;
+        }
+    }
+}
+
+static void walk_heaps(struct culet_scope *scope, struct culet_glibc_arena *arena)
+{
+    uint64_t *heaps = culet_new(MOST_HEAPS, sizeof *heaps);
+
+    culet_glibc_refresh(scope, &glibc, arena);
+    size_t count = culet_glibc_heaps(scope, &glibc, arena, heaps, MOST_HEAPS);
+    /* The oldest first: the newest may grow meanwhile. */
+    for (size_t i = count; i-- > 0;) {
+        uint64_t bytes = culet_glibc_heap_bytes(scope, arena, heaps[i]);
+        if (!bytes || bytes > glibc.heap_max)
+            continue;
+        struct culet_place *place =
+            culet_place_new(&scope->places, "heap", arena->id, heaps[i], heaps[i] + bytes, false);
+        culet_glibc_walk(scope, &glibc, arena, place, culet_glibc_first_chunk(&glibc, arena, heaps[i]), heaps[i]);
+        name_heap(scope, heaps[i], "heap of arena %u", arena->id);
+        culet_scope_breathe(scope);
+    }
+    free(heaps);
+}
+
+static void walk_arenas(struct culet_scope *scope)
+{
+    for (size_t i = 0; i < glibc.arena_count; i++) {
+        struct culet_glibc_arena *arena = &glibc.arenas[i];
+        culet_scope_breathe(scope);
+        culet_glibc_settle(scope, &glibc, arena);
+        if (!culet_glibc_refresh(scope, &glibc, arena)) {
+            culet_glibc_break(arena, "its own structure cannot be read");
+            continue;
+        }
+        culet_glibc_read_fastbins(scope, &glibc, arena);
+        if (arena->address != glibc.main) {
+            walk_heaps(scope, arena);
+            continue;
+        }
+        if (!arena->top)
+            continue;
+        walk_brk(scope, arena);
+        if (main_bytes(scope, arena) < arena->system_bytes)
+            walk_elsewhere(scope, arena);
+    }
+}
+
+static void walk(struct culet_scope *scope)
+{
+    uint64_t began = culet_now();
+
+    culet_scope_pause(scope);
+    if (!culet_glibc_ring(scope, &glibc)) {
+        culet_scope_problem(scope, "The ring of glibc's arenas does not close: its heap cannot be walked.");
+        return;
+    }
+    culet_glibc_settle(scope, &glibc, NULL);
+    glibc.walking = true;
+    walk_arenas(scope);
+    culet_glibc_find_mmapped(scope, &glibc);
+    culet_scope_resume(scope);
+    culet_glibc_settle_cached(scope, &glibc);
+    glibc.walk_ns = culet_now() - began;
+}
+
+static void tell(struct culet_scope *scope)
+{
+    culet_glibc_tell(scope, &glibc);
+}
+
+const struct culet_walker culet_glibc_walker = {.name = "glibc", .recognise = recognise, .walk = walk, .tell = tell};

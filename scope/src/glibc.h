@@ -1,0 +1,146 @@
+/* glibc.h - what the parts of the walker of glibc's heap share.
+ *
+ *   glibc_find.c     where the arenas and their heaps are
+ *   glibc_cached.c   chunks that threads and arenas keep at hand: freed, yet looking used
+ *   glibc_walk.c     the chunks of one stretch of an arena, slice by slice
+ *   glibc_mmapped.c  chunks with a mapping of their own
+ *   glibc_tell.c     the records
+ *   glibc.c          one after the other
+ *
+ * The structures are those of glibc 2.26 to 2.43 (malloc/malloc.c, malloc/arena.c); what differs between versions is
+ * found out by what must hold of it, not by the version's number. */
+#ifndef CULET_GLIBC_H
+#define CULET_GLIBC_H
+
+#include "../format.h"
+#include "glibc_cached.h"
+#include "scope.h"
+#include "sizes.h"
+
+/* Flags in a chunk's size. */
+#define CULET_GLIBC_PREV_INUSE UINT64_C(1)
+#define CULET_GLIBC_MMAPPED UINT64_C(2)
+#define CULET_GLIBC_NON_MAIN UINT64_C(4)
+#define CULET_GLIBC_FLAGS UINT64_C(7)
+#define CULET_GLIBC_LEAST 32u /* bytes of the smallest chunk */
+
+/* Bytes. */
+struct culet_glibc_sum {
+    uint64_t used;    /* chunks that look used, without those in caches */
+    uint64_t free;    /* binned chunks and top */
+    uint64_t tcache;  /* chunks that threads keep */
+    uint64_t fastbin;
+    uint64_t other;   /* headers of arenas and heaps, fenceposts, gaps, what could not be walked */
+    uint64_t trim;    /* resident, and malloc_trim(0) would give it back */
+    uint64_t chunks;  /* count */
+};
+
+struct culet_glibc_arena {
+    uint32_t id;
+    uint64_t address;
+    uint64_t top, top_bytes; /* top 0: it has no heap yet */
+    uint64_t system_bytes;
+    uint32_t heaps;
+    unsigned fastbins;
+    uint64_t fastbin[10]; /* first chunks */
+    struct culet_glibc_sum sum;
+    bool broken;
+    char why[256];
+};
+
+struct culet_glibc {
+    char library[512]; /* path */
+    uint64_t main;     /* address of main_arena */
+    unsigned top_at;   /* offset of `top` in an arena */
+    uint64_t sbrk_field; /* address of mp_.sbrk_base; 0: not found */
+    unsigned counts_before; /* how far before it n_mmaps is */
+    uint64_t text_start, text_end; /* libc's code */
+    uint64_t heap_max;             /* HEAP_MAX_SIZE; 0: no other arenas than main */
+    struct culet_glibc_arena *arenas;
+    size_t arena_count, arena_room;
+    struct culet_glibc_cached cached;
+    bool walking; /* something has been read that must fit what will be */
+    struct culet_sizes sizes;
+    uint64_t n_mmaps, mmapped_bytes;             /* as mp_ tells */
+    uint64_t found_mmaps, found_mmapped_bytes;   /* as found */
+    uint64_t walk_ns;
+};
+
+/* ---- glibc_find.c; paused ---- */
+
+/* Finds main_arena and mp_. Returns whether there is one that serves. */
+bool culet_glibc_find(struct culet_scope *scope, struct culet_glibc *heap);
+
+/* Reads the ring of arenas. Returns false when it does not close. */
+bool culet_glibc_ring(struct culet_scope *scope, struct culet_glibc *heap);
+
+/* Brings an arena's top and system_bytes up to date; false when it cannot be read. */
+bool culet_glibc_refresh(struct culet_scope *scope, const struct culet_glibc *heap, struct culet_glibc_arena *arena);
+
+/* The heaps (their addresses) of an arena that is not main, the newest first, at most `room`. Returns how many. */
+size_t culet_glibc_heaps(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
+                         uint64_t *heaps, size_t room);
+
+/* Address of the first chunk in a heap of an arena that is not main. */
+uint64_t culet_glibc_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena,
+                                 uint64_t start);
+
+/* Size of a heap now; 0 when it is none of this arena any more. */
+uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t start);
+
+/* mp_.sbrk_base, or 0. Updates n_mmaps and mmapped_bytes. */
+uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *heap);
+
+/* ---- glibc_cached.c ---- */
+
+/* Notes what may be a thread's tcache: the chunk of `bytes` at `chunk`. */
+void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes);
+
+/* The notes from number `first` on are those of this region. */
+void culet_glibc_end_stretch(struct culet_glibc_cached *cached, const struct culet_place *place, size_t first);
+
+/* Reads the heads of an arena's fastbins; in the pause in which its walk begins. */
+void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena);
+
+/* After all walks: finds out which chunks are cached, and takes them out of what is used. */
+void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *heap);
+
+/* ---- glibc_walk.c; pauses by itself ---- */
+
+/* Walks one stretch of an arena, from `first` (a chunk) on. The region `place` is resized when it grows or shrinks
+ * meanwhile. heap_start is 0 for main's. */
+void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
+                      struct culet_place *place, uint64_t first, uint64_t heap_start);
+
+/* Resident bytes that malloc_trim(0) would give back of the free bytes from..to of a region, which are one chunk once
+ * it has merged them. */
+uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                             uint64_t to, enum culet_glibc_end end);
+
+/* Whether a chain of chunks begins at `address`: that reaches `end` or has `most` chunks without a fault. */
+bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, unsigned most);
+
+/* ---- glibc_mmapped.c; pauses by itself ---- */
+
+/* Makes a region of every chunk with a mapping of its own. */
+void culet_glibc_find_mmapped(struct culet_scope *scope, struct culet_glibc *heap);
+
+/* Whether all large blocks were found, by glibc's own count and sum of them. The sum is too large by 16 bytes for each
+ * time that a block was grown in glibc 2.43 (mremap_chunk forgets its header), also for blocks freed since. */
+bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
+
+/* ---- glibc.c ---- */
+
+/* Paused: waits, by letting go and pausing again, until no thread is in the middle of changing this arena (NULL: any). */
+void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
+                        const struct culet_glibc_arena *arena);
+
+/* Marks the arena broken, for the reason that printf's arguments tell; the first one stays. */
+void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- glibc_tell.c ---- */
+
+void culet_glibc_tell(struct culet_scope *scope, const struct culet_glibc *heap);
+
+#endif

@@ -1,0 +1,261 @@
+#define _GNU_SOURCE
+#include "glibc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Arenas' fastbins, right before `top`; there are none from 2.43 on. */
+#define FASTBINS 10u
+
+/* The bins from here on are of no single size. */
+#define SMALL_BINS 64u
+
+/* struct tcache_perthread_struct, by the size of the chunk that it is in. */
+static const struct layout {
+    uint64_t chunk_bytes;
+    unsigned bins;
+    bool counts;
+} layouts[] = {
+    {0x290, 64, true},  /* 2.30 to 2.41 */
+    {0x300, 76, false}, /* 2.42 on */
+};
+
+static bool plausible(const struct culet_glibc_tcache *tcache)
+{
+    unsigned lists = 0;
+
+    for (unsigned bin = 0; bin < tcache->bins; bin++) {
+        uint64_t entry = tcache->entry[bin];
+        if (entry & 15 || entry >> 48 || (tcache->counts && !entry != !tcache->count[bin]))
+            return false;
+        lists += entry != 0;
+    }
+    return lists;
+}
+
+/* Learns from a list's only block how links are written: it leads to nothing. */
+static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *cached,
+                        const struct culet_glibc_tcache *tcache)
+{
+    for (unsigned bin = 0; bin < tcache->bins && cached->links == CULET_GLIBC_UNKNOWN; bin++) {
+        uint64_t block = tcache->entry[bin], link;
+        if (!block || !tcache->counts || tcache->count[bin] != 1 ||
+            !culet_memory_word(&scope->memory, block, &link))
+            continue;
+        if (link == block >> 12)
+            cached->links = CULET_GLIBC_MASKED;
+        else if (!link)
+            cached->links = CULET_GLIBC_PLAIN;
+    }
+    if (!tcache->counts)
+        cached->links = CULET_GLIBC_MASKED; /* such tcaches are newer than masks */
+}
+
+void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
+{
+    struct culet_glibc_cached *cached = &heap->cached;
+
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        struct culet_glibc_tcache tcache = {.counts = layouts[i].counts, .bins = layouts[i].bins};
+        const unsigned char *data;
+        /* 16 bytes more where what was left of a larger chunk is too small to be one. */
+        if (bytes - layouts[i].chunk_bytes > 16 ||
+            !(data = culet_memory_at(&scope->memory, chunk + 16, layouts[i].bins * 10)))
+            continue;
+        memcpy(tcache.count, data, tcache.bins * 2);
+        memcpy(tcache.entry, data + tcache.bins * 2, tcache.bins * 8);
+        if (!plausible(&tcache))
+            return;
+        cached->tcaches = culet_grow(cached->tcaches, &cached->tcache_room, cached->tcache_count + 1,
+                                     sizeof *cached->tcaches);
+        cached->tcaches[cached->tcache_count++] = tcache;
+        learn_links(scope, cached, &tcache);
+    }
+}
+
+/* The notes of the region that has this address; an empty stretch where there is none. */
+static struct culet_glibc_stretch stretch_of(const struct culet_glibc_cached *cached, uint64_t address)
+{
+    size_t from = 0, to = cached->stretch_count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (cached->stretches[middle].end <= address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from < cached->stretch_count && cached->stretches[from].start <= address)
+        return cached->stretches[from];
+    return (struct culet_glibc_stretch){0};
+}
+
+/* Index of the first note of the stretch at or behind an address. */
+static size_t first_note(const struct culet_glibc_cached *cached, const struct culet_glibc_stretch *stretch,
+                         uint64_t address)
+{
+    size_t from = stretch->first, to = stretch->past;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (culet_glibc_maybe_chunk(&cached->maybe[middle]) < address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* The note of the chunk at this address, or NULL. */
+static struct culet_glibc_maybe *note_of(const struct culet_glibc_cached *cached, uint64_t chunk)
+{
+    struct culet_glibc_stretch stretch = stretch_of(cached, chunk);
+    size_t at = first_note(cached, &stretch, chunk);
+
+    return at < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[at]) == chunk ? &cached->maybe[at] : NULL;
+}
+
+static bool fits(const struct culet_glibc_maybe *note, unsigned bin)
+{
+    return note && note->kind == CULET_GLIBC_USED &&
+           (bin >= SMALL_BINS || culet_glibc_maybe_bytes(note) == CULET_GLIBC_LEAST + 16 * bin);
+}
+
+/* Follows a list from `address` on: of blocks (`ahead` is 16: the chunk begins that far before), or of chunks (0).
+ * Returns how many were marked as `kind`. With `count` none is, it is only told how long the list is; -1 when it does
+ * not end as a list does. */
+static long follow(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin, bool masked,
+                   enum culet_glibc_cache kind, bool count)
+{
+    long length = 0;
+
+    while (address) {
+        struct culet_glibc_maybe *note = note_of(cached, address - ahead);
+        if (!fits(note, bin) || length > (long)cached->maybe_count)
+            return count ? -1 : length;
+        if (!count)
+            note->kind = kind & 3;
+        length++;
+        address = masked ? note->link ^ ((culet_glibc_maybe_chunk(note) + 16) >> 12) : note->link;
+    }
+    return length;
+}
+
+/* Marks a list. Which way links are written is seen from what leads to an end; in a heap that changed while it was
+ * read neither may, and then as far as it goes. */
+static void mark(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin,
+                 enum culet_glibc_cache kind)
+{
+    bool masked = cached->links == CULET_GLIBC_MASKED ||
+                  (cached->links == CULET_GLIBC_UNKNOWN &&
+                   (follow(cached, address, ahead, bin, true, kind, true) >= 0 ||
+                    follow(cached, address, ahead, bin, false, kind, true) < 0));
+
+    follow(cached, address, ahead, bin, masked, kind, false);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct culet_glibc_stretch *one = a, *other = b;
+
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+void culet_glibc_end_stretch(struct culet_glibc_cached *cached, const struct culet_place *place, size_t first)
+{
+    cached->stretches = culet_grow(cached->stretches, &cached->stretch_room, cached->stretch_count + 1,
+                                   sizeof *cached->stretches);
+    cached->stretches[cached->stretch_count++] = (struct culet_glibc_stretch){
+        .start = place->start, .end = place->end, .first = first, .past = cached->maybe_count};
+}
+
+void culet_glibc_read_fastbins(struct culet_scope *scope, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena)
+{
+    arena->fastbins = heap->top_at >= 8 * FASTBINS ? FASTBINS : 0;
+    for (unsigned bin = 0; bin < arena->fastbins; bin++)
+        if (!culet_memory_word(&scope->memory, arena->address + heap->top_at - 8 * FASTBINS + 8 * bin,
+                               &arena->fastbin[bin]))
+            arena->fastbin[bin] = 0;
+}
+
+/* What looked used was free: takes it from the one and gives it to the other. */
+static void correct(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_glibc_maybe *note)
+{
+    uint64_t bytes = culet_glibc_maybe_bytes(note), chunk = culet_glibc_maybe_chunk(note);
+    struct culet_place *place = culet_places_at(&scope->places, chunk);
+
+    if (!place || place->arena >= heap->arena_count)
+        return;
+    struct culet_glibc_sum *sum = &heap->arenas[place->arena].sum;
+    culet_place_unuse(&scope->places, place, chunk, chunk + bytes);
+    sum->used -= bytes;
+    if (note->kind == CULET_GLIBC_TCACHE)
+        sum->tcache += bytes;
+    else
+        sum->fastbin += bytes;
+    culet_sizes_used(&heap->sizes, bytes, (uint64_t)-1);
+    culet_sizes_free(&heap->sizes, bytes, 1);
+}
+
+/* In a region's chunks the cached ones are told as such. */
+static void correct_chunks(const struct culet_glibc_cached *cached, struct culet_place *place)
+{
+    uint32_t *items = (uint32_t *)(void *)place->chunks.bytes;
+    uint64_t at = place->first_chunk;
+    struct culet_glibc_stretch stretch = stretch_of(cached, place->start);
+    size_t next = stretch.first;
+
+    for (size_t i = 0; i < place->chunks.length / sizeof *items; i++) {
+        while (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) < at)
+            next++;
+        if (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) == at && cached->maybe[next].kind &&
+            (items[i] & 3) == CULET_CHUNK_USED)
+            items[i] |= CULET_CHUNK_CACHED;
+        at += (uint64_t)(items[i] >> 2) * CULET_SCOPE_UNIT;
+    }
+}
+
+/* What malloc_trim would give back of a run of free chunks, now that it is known which of them are in fastbins: the
+ * others part it. */
+static uint64_t settle_doubt(const struct culet_scope *scope, const struct culet_glibc *heap,
+                             const struct culet_glibc_doubt *doubt)
+{
+    const struct culet_glibc_cached *cached = &heap->cached;
+    struct culet_glibc_stretch stretch = stretch_of(cached, doubt->from);
+    uint64_t from = doubt->from, bytes = 0;
+
+    for (size_t i = first_note(cached, &stretch, from); i < stretch.past; i++) {
+        const struct culet_glibc_maybe *note = &cached->maybe[i];
+        if (culet_glibc_maybe_chunk(note) >= doubt->to)
+            break;
+        if (note->kind == CULET_GLIBC_FASTBIN)
+            continue;
+        bytes += culet_glibc_trimmed(scope, doubt->place, from, culet_glibc_maybe_chunk(note),
+                                     CULET_GLIBC_CHUNK);
+        from = culet_glibc_maybe_chunk(note) + culet_glibc_maybe_bytes(note);
+    }
+    return bytes + culet_glibc_trimmed(scope, doubt->place, from, doubt->to, doubt->end);
+}
+
+void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *heap)
+{
+    struct culet_glibc_cached *cached = &heap->cached;
+
+    qsort(cached->stretches, cached->stretch_count, sizeof *cached->stretches, by_start);
+    for (size_t i = 0; i < cached->tcache_count; i++)
+        for (unsigned bin = 0; bin < cached->tcaches[i].bins; bin++)
+            mark(cached, cached->tcaches[i].entry[bin], 16, bin, CULET_GLIBC_TCACHE);
+    for (size_t i = 0; i < heap->arena_count; i++)
+        for (unsigned bin = 0; bin < heap->arenas[i].fastbins; bin++)
+            mark(cached, heap->arenas[i].fastbin[bin], 0, bin, CULET_GLIBC_FASTBIN);
+    for (size_t i = 0; i < cached->maybe_count; i++)
+        if (cached->maybe[i].kind)
+            correct(scope, heap, &cached->maybe[i]);
+    for (size_t i = 0; i < cached->doubt_count; i++) {
+        const struct culet_glibc_doubt *doubt = &cached->doubts[i];
+        heap->arenas[doubt->place->arena].sum.trim += settle_doubt(scope, heap, doubt);
+    }
+    for (size_t i = 0; i < scope->places.count; i++)
+        correct_chunks(cached, scope->places.all[i]);
+}

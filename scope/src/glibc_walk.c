@@ -1,0 +1,567 @@
+#define _GNU_SOURCE
+#include "glibc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a walk can be taken up again. A slice's last chunk need not be one any more when the next slice begins: it may
+ * have been merged with the one before. Then the walk goes back to an older place. */
+#define CHECKPOINTS 8u
+/* So many are spread over a slice. */
+#define PER_SLICE 6u
+
+/* How often a walk goes back before it is given up. */
+#define TRIES 40u
+/* A fault that is at the same address after so many tries is one of the heap, not of the moment. */
+#define SAME_FAULTS 3u
+
+/* Bytes fetched at a jump; more, the longer the chunks lie side by side. */
+#define LEAST_FETCH 2048u
+
+/* Of a chunk its sizes and its block's first word are looked at. (What follows a heap's last fencepost, 16 bytes, is
+ * never used.) */
+#define HEADER 24u
+#define NO_LINK UINT64_MAX
+
+/* malloc_trim keeps the header of a chunk and its links for sizes: sizeof(struct malloc_chunk). */
+#define TRIM_KEEPS 48u
+/* systrim keeps a chunk of the least size, and a byte, in main's top. */
+#define TOP_KEEPS 33u
+
+struct state {
+    uint64_t at;        /* the next chunk */
+    uint64_t used_from; /* used bytes up to `at` that are not in the pages' tally yet; `at`: none */
+    uint64_t free_from; /* free chunks, fastbin's among them, lie from here to `at`; 0: none */
+    uint64_t known_to;  /* states of pages are noted up to here */
+    bool doubtful;      /* of these some only look used, if so */
+    size_t maybes, tcaches, doubts;
+    size_t log_bytes, others;
+    uint64_t log_chunks, log_noted;
+    uint16_t page_used;
+    struct culet_glibc_sum sum;
+    struct culet_sizes sizes;
+};
+
+struct walk {
+    struct culet_scope *scope;
+    struct culet_glibc *heap;
+    struct culet_glibc_arena *arena;
+    struct culet_place *place;
+    uint64_t first, heap_start;
+    bool main;
+    struct state now;
+    struct state *checkpoints; /* the newest last */
+    unsigned kept;
+    uint64_t next_checkpoint_ns;
+    uint64_t fault;       /* address; of the last try */
+    unsigned same, tries;
+    const char *why;      /* the last fault */
+    size_t fetch;
+};
+
+enum outcome { DONE, DUE, FAULT };
+
+static enum outcome fault(struct walk *walk, uint64_t at, const char *why)
+{
+    walk->same = at == walk->fault ? walk->same + 1 : 1;
+    walk->fault = at;
+    walk->why = why;
+    return FAULT;
+}
+
+/* ---- the pages' states and tally ---- */
+
+/* Everything below `to` has been seen in this pause or an earlier one: what the pages are is noted with it. */
+static void note_states(struct walk *walk, uint64_t to)
+{
+    uint64_t end = (to + walk->scope->page_bytes - 1) & ~(uint64_t)(walk->scope->page_bytes - 1);
+
+    if (end > walk->now.known_to) {
+        culet_scope_states(walk->scope, walk->place, walk->now.known_to, end);
+        walk->now.known_to = end;
+    }
+}
+
+static void flush_used(struct walk *walk)
+{
+    if (walk->now.used_from < walk->now.at)
+        culet_place_use(&walk->scope->places, walk->place, walk->now.used_from, walk->now.at);
+    walk->now.used_from = walk->now.at;
+}
+
+/* Resident bytes of the whole pages in from..to. */
+static uint64_t whole_pages(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                            uint64_t to)
+{
+    uint64_t page = scope->page_bytes, bytes = 0;
+    unsigned shift = scope->pages.shift;
+
+    from = (from + page - 1) & ~(page - 1);
+    to &= ~(page - 1);
+    for (; from < to; from += page)
+        if (place->states[(from >> shift) - (place->start >> shift)] & CULET_PAGE_PRESENT)
+            bytes += page;
+    return bytes;
+}
+
+/* Algorithm: mtrim and systrim of glibc's malloc/malloc.c. A chunk in a bin keeps its header and links; of main's top a
+ * chunk of the least size and a byte are kept, and it goes back from its end on; other arenas' stays. */
+uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
+                             uint64_t to, enum culet_glibc_end end)
+{
+    if (end == CULET_GLIBC_TOP)
+        return 0;
+    if (end == CULET_GLIBC_CHUNK)
+        return whole_pages(scope, place, from + TRIM_KEEPS, to);
+    if (to - from <= TOP_KEEPS)
+        return 0;
+    return whole_pages(scope, place, to - ((to - from - TOP_KEEPS) & ~(uint64_t)(scope->page_bytes - 1)), to);
+}
+
+/* A run of free chunks ends at `to`. */
+static void end_free(struct walk *walk, uint64_t to, enum culet_glibc_end end)
+{
+    struct culet_glibc_cached *cached = &walk->heap->cached;
+    uint64_t from = walk->now.free_from;
+
+    if (from && to - from >= walk->scope->page_bytes) {
+        note_states(walk, to);
+        if (walk->now.doubtful) {
+            cached->doubts = culet_grow(cached->doubts, &cached->doubt_room, cached->doubt_count + 1,
+                                        sizeof *cached->doubts);
+            cached->doubts[cached->doubt_count++] =
+                (struct culet_glibc_doubt){.place = walk->place, .from = from, .to = to, .end = end};
+        } else {
+            walk->now.sum.trim += culet_glibc_trimmed(walk->scope, walk->place, from, to, end);
+        }
+    }
+    walk->now.free_from = 0;
+    walk->now.doubtful = false;
+}
+
+static void log_chunk(struct walk *walk, uint64_t bytes, enum culet_chunk state)
+{
+    culet_place_chunk(&walk->scope->places, walk->place, bytes, state);
+}
+
+/* What is no chunk: headers, fenceposts, gaps, what could not be read. */
+static void other(struct walk *walk, uint64_t to)
+{
+    flush_used(walk);
+    end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
+    if (to > walk->now.at) {
+        culet_place_other(walk->place, walk->now.at, to);
+        walk->now.sum.other += to - walk->now.at;
+        log_chunk(walk, to - walk->now.at, CULET_CHUNK_OTHER);
+    }
+    walk->now.at = walk->now.used_from = to;
+}
+
+/* ---- going back ---- */
+
+static void keep_checkpoint(struct walk *walk)
+{
+    struct state *now = &walk->now;
+    uint64_t shift = walk->scope->places.shift;
+
+    flush_used(walk);
+    now->log_bytes = walk->place->chunks.length;
+    now->log_chunks = walk->scope->places.chunks;
+    now->log_noted = walk->place->noted;
+    now->others = walk->place->others;
+    now->maybes = walk->heap->cached.maybe_count;
+    now->tcaches = walk->heap->cached.tcache_count;
+    now->doubts = walk->heap->cached.doubt_count;
+    now->page_used = 0;
+    if (now->at < walk->place->end)
+        now->page_used = walk->place->used[(now->at >> shift) - (walk->place->start >> shift)];
+    if (walk->kept == CHECKPOINTS) {
+        memmove(walk->checkpoints, walk->checkpoints + 1, (CHECKPOINTS - 1) * sizeof *walk->checkpoints);
+        walk->kept--;
+    }
+    walk->checkpoints[walk->kept++] = *now;
+    walk->next_checkpoint_ns = culet_now() + walk->scope->target.slice_ns / PER_SLICE;
+}
+
+/* Back to the newest checkpoint, which is used up by it; the first one stays. */
+static void go_back(struct walk *walk)
+{
+    struct culet_place *place = walk->place;
+    unsigned shift = walk->scope->places.shift;
+
+    walk->now = walk->checkpoints[walk->kept - 1];
+    if (walk->kept > 1)
+        walk->kept--;
+    place->chunks.length = walk->now.log_bytes;
+    walk->scope->places.chunks = walk->now.log_chunks;
+    place->noted = walk->now.log_noted;
+    place->others = walk->now.others;
+    walk->heap->cached.maybe_count = walk->now.maybes;
+    walk->heap->cached.tcache_count = walk->now.tcaches;
+    walk->heap->cached.doubt_count = walk->now.doubts;
+    uint64_t page = (walk->now.at >> shift) - (place->start >> shift);
+    if (page < place->pages) {
+        memset(place->used + page, 0, (place->pages - page) * sizeof *place->used);
+        place->used[page] = walk->now.page_used;
+    }
+    /* The states of its pages are as old: they are noted anew. */
+    if (walk->now.known_to > walk->now.at)
+        walk->now.known_to = walk->now.at & ~(uint64_t)(walk->scope->page_bytes - 1);
+}
+
+/* The heap's end, and the arena's top, as they are now. */
+static bool refresh(struct walk *walk)
+{
+    uint64_t end = walk->place->end;
+
+    if (!culet_glibc_refresh(walk->scope, walk->heap, walk->arena))
+        return false;
+    if (walk->heap_start) {
+        uint64_t bytes = culet_glibc_heap_bytes(walk->scope, walk->arena, walk->heap_start);
+        if (!bytes || bytes > walk->heap->heap_max)
+            return false;
+        end = walk->heap_start + bytes;
+    } else if (walk->main && walk->arena->top >= walk->place->start) {
+        const struct culet_mapping *here = culet_maps_at(&walk->scope->maps, walk->place->start);
+        const struct culet_mapping *there = culet_maps_at(&walk->scope->maps, walk->arena->top);
+        if (here == there || (!there && here))
+            end = walk->arena->top + walk->arena->top_bytes;
+    }
+    if (end <= walk->place->start || end - walk->place->start > UINT64_C(1) << 46)
+        return false;
+    if (end != walk->place->end)
+        culet_place_resize(&walk->scope->places, walk->place, end);
+    return true;
+}
+
+/* ---- the ends of a stretch ---- */
+
+/* `at` is the arena's top. */
+static enum outcome finish_top(struct walk *walk, uint64_t size)
+{
+    struct state *now = &walk->now;
+    uint64_t end = now->at + (size & ~CULET_GLIBC_FLAGS);
+
+    if (end != walk->place->end)
+        return fault(walk, now->at, "the top chunk does not end where its heap does");
+    flush_used(walk);
+    if (!now->free_from)
+        now->free_from = now->at;
+    end_free(walk, end, walk->main ? CULET_GLIBC_MAIN_TOP : CULET_GLIBC_TOP);
+    now->sum.free += size & ~CULET_GLIBC_FLAGS;
+    now->sum.chunks++;
+    log_chunk(walk, size & ~CULET_GLIBC_FLAGS, CULET_CHUNK_FREE);
+    now->at = now->used_from = end;
+    note_states(walk, end);
+    return DONE;
+}
+
+bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, unsigned most)
+{
+    uint64_t header[2], previous = CULET_GLIBC_PREV_INUSE;
+    uint64_t before = 0;
+
+    for (unsigned i = 0; i < most && address != end; i++) {
+        const void *at = address + 16 <= end ? culet_memory_at(&scope->memory, address, sizeof header) : NULL;
+        if (!at)
+            return false;
+        memcpy(header, at, sizeof header);
+        uint64_t size = header[1] & ~CULET_GLIBC_FLAGS;
+        bool free_before = !(header[1] & CULET_GLIBC_PREV_INUSE);
+        if (free_before && (i == 0 || header[0] != before || !(previous & CULET_GLIBC_PREV_INUSE)))
+            return false;
+        /* Fenceposts end a stretch, and prove it. */
+        if (size == 16 && i)
+            return true;
+        if (size < CULET_GLIBC_LEAST || size & 15 || header[1] & (CULET_GLIBC_MMAPPED | CULET_GLIBC_NON_MAIN) ||
+            size > end - address)
+            return false;
+        before = size;
+        previous = header[1];
+        address += size;
+    }
+    return true;
+}
+
+/* Chunks that must hold together before a gap is taken to have ended. */
+#define PROOF 100000u
+
+/* Behind a gap that another user of brk has left: the chunk where the heap goes on, or 0. */
+static uint64_t behind_gap(struct walk *walk, uint64_t from)
+{
+    uint64_t top = walk->arena->top;
+
+    for (uint64_t at = (from + 15) & ~UINT64_C(15); at < top; at += 16) {
+        uint64_t size;
+        if (!culet_memory_word(&walk->scope->memory, at + 8, &size)) {
+            at = (at | (walk->scope->page_bytes - 1)) + 1 - 16;
+            continue;
+        }
+        if ((size & CULET_GLIBC_FLAGS) == CULET_GLIBC_PREV_INUSE && size >= CULET_GLIBC_LEAST && !(size & 8) &&
+            culet_glibc_chain(walk->scope, at, top, PROOF))
+            return at;
+    }
+    return top > from ? top : 0;
+}
+
+/* A chunk smaller than any: a fencepost. */
+static enum outcome fencepost(struct walk *walk, uint64_t size)
+{
+    uint64_t at = walk->now.at, left = walk->place->end - at;
+
+    if (walk->heap_start) {
+        if (left > CULET_GLIBC_LEAST)
+            return fault(walk, at, "a chunk is smaller than chunks can be");
+        other(walk, walk->place->end);
+        note_states(walk, walk->place->end);
+        return DONE;
+    }
+    if (size != 16)
+        return fault(walk, at, "a chunk is smaller than chunks can be");
+    uint64_t next = walk->arena->top > at && walk->arena->top < walk->place->end ? behind_gap(walk, at + 32) : 0;
+    if (next) {
+        other(walk, next);
+        return DUE;
+    }
+    /* Two fenceposts end what was got at once, in pages. */
+    uint64_t page = walk->scope->page_bytes, end = (at + 32 + page - 1) & ~(page - 1);
+    if (end < walk->place->end)
+        culet_place_resize(&walk->scope->places, walk->place, end);
+    other(walk, walk->place->end);
+    note_states(walk, walk->place->end);
+    return DONE;
+}
+
+/* ---- the chunks ---- */
+
+/* The header of the chunk at `at`: prev_size and size. NULL when it is not in memory. */
+static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
+{
+    struct culet_memory *memory = &walk->scope->memory;
+    size_t length, least = end - at < HEADER ? 16 : HEADER;
+
+    if (at >= memory->start && at + least <= memory->end)
+        return (const uint64_t *)(const void *)(memory->window + (at - memory->start));
+    /* While the window of pages is where it should be. */
+    note_states(walk, at);
+    /* The further apart the headers are the less is fetched with them. */
+    if (at >= memory->start && at - memory->start < 2 * walk->fetch)
+        walk->fetch = walk->fetch < CULET_MEMORY_WINDOW / 2 ? walk->fetch * 2 : CULET_MEMORY_WINDOW;
+    else
+        walk->fetch = LEAST_FETCH;
+    if (end - at > walk->fetch)
+        end = at + walk->fetch;
+    const unsigned char *data = culet_memory_span(memory, at, least, end, &length);
+    /* The block may begin with a page that is not in memory. */
+    if (!data && least > 16)
+        data = culet_memory_span(memory, at, 16, end, &length);
+    return (const uint64_t *)(const void *)data;
+}
+
+static enum outcome unreadable(struct walk *walk, uint64_t at)
+{
+    uint8_t state = culet_pages_at(&walk->scope->pages, at);
+
+    return fault(walk, at, state & CULET_PAGE_SWAPPED ? "a chunk's header is in swap" :
+                 state ? "a chunk's header cannot be read" : "a chunk's header is not in memory");
+}
+
+/* Where a free chunk lies, the run of them begins if there is none. */
+static void begin_free(struct walk *walk)
+{
+    if (!walk->now.free_from)
+        walk->now.free_from = walk->now.at;
+}
+
+/* A chunk that looks used, but may be in a list of freed ones. */
+static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
+{
+    struct culet_glibc_cached *cached = &walk->heap->cached;
+
+    cached->maybe = culet_stretch(cached->maybe, &cached->maybe_room, cached->maybe_count + 1, sizeof *cached->maybe);
+    cached->maybe[cached->maybe_count++] = (struct culet_glibc_maybe){
+        .chunk = walk->now.at >> 4 & ((UINT64_C(1) << 44) - 1), .units = bytes >> 4 & ((1u << 18) - 1),
+        .link = link & ((UINT64_C(1) << 48) - 1)};
+    if (bytes > CULET_GLIBC_FAST_BYTES) {
+        end_free(walk, walk->now.at, CULET_GLIBC_CHUNK);
+        return;
+    }
+    begin_free(walk);
+    walk->now.doubtful = true;
+}
+
+/* In a structure that is a thread's tcache the first word is four small numbers. */
+static bool may_be_tcache(uint64_t bytes, uint64_t word)
+{
+    return (bytes - 0x290 <= 16 || bytes - 0x300 <= 16) && !(word & UINT64_C(0xff00ff00ff00ff00));
+}
+
+static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
+{
+    struct state *now = &walk->now;
+
+    if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
+        note_maybe(walk, bytes, link);
+    else if (now->free_from)
+        end_free(walk, now->at, CULET_GLIBC_CHUNK);
+    if (may_be_tcache(bytes, link))
+        culet_glibc_note_tcache(walk->scope, walk->heap, now->at, bytes);
+    now->sum.used += bytes;
+    culet_sizes_used(&now->sizes, bytes, 1);
+    log_chunk(walk, bytes, CULET_CHUNK_USED);
+    now->at += bytes;
+}
+
+static void add_free(struct walk *walk, uint64_t bytes)
+{
+    struct state *now = &walk->now;
+
+    flush_used(walk);
+    begin_free(walk);
+    now->sum.free += bytes;
+    culet_sizes_free(&now->sizes, bytes, 1);
+    log_chunk(walk, bytes, CULET_CHUNK_FREE);
+    now->at += bytes;
+    now->used_from = now->at;
+}
+
+/* The first word of the block of the chunk at `at`, whose header was fetched; NO_LINK where it is not in memory. */
+static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
+{
+    uint64_t link = NO_LINK;
+
+    if (at + HEADER <= memory->end)
+        memcpy(&link, memory->window + (at - memory->start) + 16, sizeof link);
+    return link;
+}
+
+/* One chunk after the other, until the end, a fault, or the end of the slice. */
+static enum outcome chunks(struct walk *walk)
+{
+    struct state *now = &walk->now;
+    const uint64_t end = walk->place->end, top = walk->arena->top;
+    const uint64_t *header = header_at(walk, now->at, end);
+    const struct culet_memory *memory = &walk->scope->memory;
+
+    if (!header)
+        return unreadable(walk, now->at);
+    uint64_t size = header[1], link = link_of(memory, now->at);
+    for (;;) {
+        uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
+        if (now->at == top)
+            return finish_top(walk, size);
+        if (bytes < CULET_GLIBC_LEAST)
+            return fencepost(walk, bytes);
+        uint64_t next = now->at + bytes;
+        if (bytes & 15 || size & CULET_GLIBC_MMAPPED || bytes > end - now->at || end - next < 16)
+            return fault(walk, now->at, "a chunk's size is wrong");
+        if (next < memory->start || next + HEADER > memory->end) {
+            if (!(header = header_at(walk, next, end)))
+                return unreadable(walk, next);
+            uint64_t clock = culet_now();
+            if (walk->scope->target.mode == CULET_SLICED && clock >= walk->scope->target.due_ns)
+                return DUE;
+            if (clock >= walk->next_checkpoint_ns)
+                keep_checkpoint(walk);
+        } else {
+            header = (const uint64_t *)(const void *)(memory->window + (next - memory->start));
+        }
+        uint64_t next_size = header[1], next_link = link_of(memory, next);
+        now->sum.chunks++;
+        if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
+            if (header[0] != bytes || !(size & CULET_GLIBC_PREV_INUSE))
+                return fault(walk, now->at, "a free chunk's two sizes differ");
+            add_free(walk, bytes);
+        } else {
+            add_used(walk, bytes, link);
+        }
+        size = next_size;
+        link = next_link;
+    }
+}
+
+/* The slice is over: lets the process run, and takes the walk up where it was, or further back. */
+static bool take_up(struct walk *walk, bool back)
+{
+    if (!back)
+        keep_checkpoint(walk);
+    culet_scope_resume(walk->scope);
+    culet_scope_pause(walk->scope);
+    culet_glibc_settle(walk->scope, walk->heap, walk->arena);
+    go_back(walk);
+    return refresh(walk);
+}
+
+/* A fault that stays: the rest of the stretch is not known. */
+static void give_up(struct walk *walk)
+{
+    culet_glibc_break(walk->arena, "at 0x%llx: %s", (unsigned long long)walk->fault,
+                      walk->why ? walk->why : "its heap went away");
+    if (walk->now.at < walk->place->end)
+        other(walk, walk->place->end);
+    note_states(walk, walk->place->end);
+}
+
+static bool walk_on(struct walk *walk)
+{
+    bool live = walk->scope->target.mode == CULET_LIVE, sliced = walk->scope->target.mode == CULET_SLICED;
+
+    for (;;) {
+        enum outcome outcome = chunks(walk);
+        if (outcome == DONE)
+            return true;
+        if (outcome == DUE) {
+            /* Also after a gap, where there is no need to stop. */
+            if (culet_target_due(&walk->scope->target) && !take_up(walk, false) && ++walk->tries > TRIES)
+                return false;
+            continue;
+        }
+        if (++walk->tries > TRIES || (!live && !sliced) || walk->same >= SAME_FAULTS)
+            return false;
+        if (!take_up(walk, true) && walk->tries > TRIES)
+            return false;
+    }
+}
+
+static void add_sizes(struct culet_sizes *to, const struct culet_sizes *from)
+{
+    uint64_t *sum = &to->bucket[0].used_count;
+    const uint64_t *one = &from->bucket[0].used_count;
+
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+        sum[i] += one[i];
+}
+
+static void add_sum(struct culet_glibc_sum *to, const struct culet_glibc_sum *from)
+{
+    uint64_t *sum = &to->used;
+    const uint64_t *one = &from->used;
+
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+        sum[i] += one[i];
+}
+
+void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
+                      struct culet_place *place, uint64_t first, uint64_t heap_start)
+{
+    struct walk *walk = culet_new(1, sizeof *walk);
+    size_t first_note = heap->cached.maybe_count;
+
+    *walk = (struct walk){.scope = scope, .heap = heap, .arena = arena, .place = place, .first = first,
+                          .heap_start = heap_start, .main = arena->address == heap->main, .fetch = LEAST_FETCH};
+    walk->checkpoints = culet_new(CHECKPOINTS, sizeof *walk->checkpoints);
+    walk->now.at = walk->now.used_from = place->start;
+    walk->now.known_to = place->start & ~(uint64_t)(scope->page_bytes - 1);
+    place->first_chunk = place->start;
+    refresh(walk);
+    other(walk, first);
+    keep_checkpoint(walk);
+    if (!walk_on(walk))
+        give_up(walk);
+    culet_glibc_end_stretch(&heap->cached, place, first_note);
+    add_sum(&arena->sum, &walk->now.sum);
+    add_sizes(&heap->sizes, &walk->now.sizes);
+    arena->heaps += heap_start != 0;
+    free(walk->checkpoints);
+    free(walk);
+}

@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "start-end perms offset device inode      path": a mapping begins. */
+static bool read_head(struct culet_maps *maps, const char *line)
+{
+    struct culet_mapping mapping = {0};
+    int path = 0;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n", &mapping.start, &mapping.end,
+               mapping.perms, &mapping.offset, &mapping.inode, &path) < 5 || !path)
+        return false;
+    if (mapping.end <= mapping.start || (maps->count && mapping.start < maps->all[maps->count - 1].end))
+        return false;
+    mapping.path = strndup(line + path, strcspn(line + path, "\n"));
+    mapping.id = (uint32_t)maps->count;
+    maps->all = culet_grow(maps->all, &maps->room, maps->count + 1, sizeof *maps->all);
+    maps->all[maps->count++] = mapping;
+    return true;
+}
+
+/* "Rss:       12 kB": a figure of the mapping that began last. */
+static void read_figure(struct culet_mapping *mapping, const char *line)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } figures[] = {
+        {"Rss:", offsetof(struct culet_mapping, rss)},
+        {"Pss:", offsetof(struct culet_mapping, pss)},
+        {"Shared_Clean:", offsetof(struct culet_mapping, shared_clean)},
+        {"Shared_Dirty:", offsetof(struct culet_mapping, shared_dirty)},
+        {"Private_Clean:", offsetof(struct culet_mapping, private_clean)},
+        {"Private_Dirty:", offsetof(struct culet_mapping, private_dirty)},
+        {"Swap:", offsetof(struct culet_mapping, swap)},
+    };
+
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        size_t length = strlen(figures[i].name);
+        if (strncmp(line, figures[i].name, length) == 0)
+            *(uint64_t *)((char *)mapping + figures[i].at) = strtoull(line + length, NULL, 10) << 10;
+    }
+}
+
+static void add_up(struct culet_maps *maps)
+{
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct culet_mapping *mapping = &maps->all[i];
+        maps->rss += mapping->rss;
+        maps->pss += mapping->pss;
+        maps->shared += mapping->shared_clean + mapping->shared_dirty;
+        maps->private_dirty += mapping->private_dirty;
+        maps->swap += mapping->swap;
+    }
+}
+
+bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized)
+{
+    char name[64], *line = NULL;
+    size_t room = 0;
+
+    snprintf(name, sizeof name, "/proc/%d/%s", (int)pid, sized ? "smaps" : "maps");
+    FILE *file = fopen(name, "re");
+    if (!file)
+        return false;
+    /* One large buffer: the kernel gives whole mappings per call. */
+    static char buffer[1 << 18];
+    setvbuf(file, buffer, _IOFBF, sizeof buffer);
+    *maps = (struct culet_maps){.sized = sized};
+    errno = 0;
+    while (getline(&line, &room, file) > 0)
+        /* The names of figures begin with capitals, addresses are in small letters. */
+        if (line[0] < 'A' || line[0] > 'Z')
+            read_head(maps, line);
+        else if (sized && maps->count)
+            read_figure(&maps->all[maps->count - 1], line);
+    int failed = ferror(file) ? errno ? errno : EIO : 0;
+    free(line);
+    fclose(file);
+    add_up(maps);
+    errno = failed;
+    return !failed;
+}
+
+struct culet_mapping *culet_maps_at(const struct culet_maps *maps, uint64_t address)
+{
+    size_t from = 0, to = maps->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (maps->all[middle].end <= address)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < maps->count && maps->all[from].start <= address ? &maps->all[from] : NULL;
+}
+
+bool culet_mapping_is_heap_like(const struct culet_mapping *mapping)
+{
+    return strncmp(mapping->perms, "rw-p", 4) == 0 && !mapping->inode &&
+           (!*mapping->path || strcmp(mapping->path, "[heap]") == 0 || strncmp(mapping->path, "[anon:", 6) == 0);
+}
+
+void culet_mapping_name(struct culet_mapping *mapping, const char *use, const char *label, ...)
+{
+    va_list arguments;
+
+    if (mapping->use)
+        return;
+    mapping->use = use;
+    if (!label)
+        return;
+    va_start(arguments, label);
+    if (vasprintf(&mapping->label, label, arguments) < 0)
+        mapping->label = NULL;
+    va_end(arguments);
+}
+
+void culet_maps_free(struct culet_maps *maps)
+{
+    for (size_t i = 0; i < maps->count; i++) {
+        free(maps->all[i].path);
+        free(maps->all[i].label);
+        culet_buffer_free(&maps->all[i].pages);
+    }
+    free(maps->all);
+    *maps = (struct culet_maps){0};
+}

@@ -1,0 +1,146 @@
+#define _GNU_SOURCE
+#include "memory.h"
+
+#include "../format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* For one that is read out of order. */
+#define LONE 512u
+
+void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_pages *pages, size_t page_bytes)
+{
+    memory->pid = pid;
+    memory->pages = pages;
+    memory->page_bytes = page_bytes;
+    memory->descriptor = -1;
+    memory->refused = 0;
+    culet_memory_forget(memory);
+}
+
+static ssize_t fetch(const struct culet_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+    if (memory->descriptor >= 0)
+        return pread(memory->descriptor, to, bytes, (off_t)address);
+    struct iovec here = {.iov_base = to, .iov_len = bytes};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
+    return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+}
+
+int culet_memory_try(struct culet_memory *memory, const struct culet_maps *maps)
+{
+    char name[64], byte;
+
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct culet_mapping *mapping = &maps->all[i];
+        if (mapping->perms[0] != 'r' || mapping->path[0] == '[' ||
+            !(culet_pages_at(memory->pages, mapping->start) & CULET_PAGE_PRESENT))
+            continue;
+        if (fetch(memory, mapping->start, &byte, 1) == 1)
+            return 0;
+        int refused = errno;
+        if (refused != EPERM && refused != ENOSYS)
+            continue;
+        /* A sandbox may refuse the call and allow the file. */
+        snprintf(name, sizeof name, "/proc/%d/mem", (int)memory->pid);
+        memory->descriptor = open(name, O_RDONLY | O_CLOEXEC);
+        if (memory->descriptor >= 0 && fetch(memory, mapping->start, &byte, 1) == 1)
+            return 0;
+        if (memory->descriptor >= 0)
+            close(memory->descriptor);
+        memory->descriptor = -1;
+        return refused;
+    }
+    return 0;
+}
+
+void culet_memory_forget(struct culet_memory *memory)
+{
+    memory->start = memory->end = 0;
+}
+
+static bool readable(struct culet_memory *memory, uint64_t address)
+{
+    return culet_pages_at(memory->pages, address) & (CULET_PAGE_PRESENT | CULET_PAGE_ZERO);
+}
+
+/* Brings what can be had of address..end into the window. */
+static void bring(struct culet_memory *memory, uint64_t address, uint64_t end)
+{
+    uint64_t to = address;
+
+    while (to < end && readable(memory, to))
+        to = (to | (memory->page_bytes - 1)) + 1;
+    if (to > end)
+        to = end;
+    memory->start = memory->end = address;
+    if (to <= address)
+        return;
+    ssize_t got = fetch(memory, address, memory->window, (size_t)(to - address));
+    if (got > 0)
+        memory->end = address + (uint64_t)got;
+    if (got < (ssize_t)(to - address))
+        memory->refused++;
+}
+
+const void *culet_memory_at(struct culet_memory *memory, uint64_t address, size_t bytes)
+{
+    if (address < memory->start || address + bytes > memory->end) {
+        if (address + LONE < address)
+            return NULL;
+        bring(memory, address, address + (bytes > LONE ? bytes : LONE));
+        if (memory->end - memory->start < bytes)
+            return NULL;
+    }
+    return memory->window + (address - memory->start);
+}
+
+const unsigned char *culet_memory_span(struct culet_memory *memory, uint64_t address, size_t least, uint64_t limit,
+                                       size_t *length)
+{
+    if (address < memory->start || address + least > memory->end) {
+        uint64_t end = address + CULET_MEMORY_WINDOW;
+        if (end < address)
+            return NULL;
+        bring(memory, address, end > limit && limit >= address + least ? limit : end);
+        if (memory->end - memory->start < least)
+            return NULL;
+    }
+    *length = (size_t)(memory->end - address);
+    return memory->window + (address - memory->start);
+}
+
+bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+    unsigned char *at = to;
+    bool whole = true;
+
+    while (bytes) {
+        size_t part = memory->page_bytes - (address & (memory->page_bytes - 1));
+        if (part > bytes)
+            part = bytes;
+        uint8_t state = culet_pages_at(memory->pages, address);
+        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part) != (ssize_t)part) {
+            memset(at, 0, part);
+            whole = whole && !(state & (CULET_PAGE_PRESENT | CULET_PAGE_SWAPPED));
+        }
+        at += part;
+        address += part;
+        bytes -= part;
+    }
+    return whole;
+}
+
+bool culet_memory_word(struct culet_memory *memory, uint64_t address, uint64_t *word)
+{
+    const void *at = culet_memory_at(memory, address, sizeof *word);
+
+    if (at)
+        memcpy(word, at, sizeof *word);
+    return at;
+}

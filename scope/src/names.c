@@ -1,0 +1,167 @@
+/* Names mappings by what the kernel tells of them. */
+#include "names.h"
+
+#include "peers.h"
+#include "scope.h"
+#include "stacks.h"
+
+#include <string.h>
+
+const char *culet_names_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+void culet_names_range(const struct culet_maps *maps, uint64_t from, uint64_t to, const char *use, const char *label)
+{
+    while (from < to) {
+        struct culet_mapping *mapping = culet_maps_at(maps, from);
+        if (!mapping)
+            return;
+        if (label)
+            culet_mapping_name(mapping, use, "%s", label);
+        else
+            culet_mapping_name(mapping, use, NULL);
+        from = mapping->end;
+    }
+}
+
+const char *culet_names_special(const char *path)
+{
+    /* Ruby's from 3.4 on (ruby_annotate_mmap in its sources); glibc's where the tunable glibc.mem.decorate_maps is set;
+     * the allocators' by their own sources. */
+    static const struct {
+        const char *part, *use;
+    } anonymous[] = {
+        {"Ruby:GC:", "ruby"},         {"fiber_pool", "fiber"},
+        {"jit_reserve_addr", "jit"},  {"nt_alloc_thread_stack", "stack"},
+        {"Ruby:", "other"},           {"glibc: pthread", "stack"},
+        {"glibc: malloc", "malloc"},  {"glibc: loader malloc", "library"},
+        {"jemalloc", "malloc"},       {"tcmalloc", "malloc"},
+        {"mimalloc", "malloc"},       {"stack_and_tls", "stack"},
+        {"JIT", "jit"},               {"jit", "jit"},
+    };
+
+    if (strcmp(path, "[stack]") == 0)
+        return "stack";
+    if (starts_with(path, "[v") || strcmp(path, "[uprobes]") == 0 || strcmp(path, "[sigpage]") == 0)
+        return "kernel";
+    if (!starts_with(path, "[anon:"))
+        return NULL;
+    for (size_t i = 0; i < sizeof anonymous / sizeof *anonymous; i++)
+        if (strstr(path, anonymous[i].part))
+            return anonymous[i].use;
+    return NULL;
+}
+
+/* ---- files ---- */
+
+static bool is_shared_memory(const char *path)
+{
+    return starts_with(path, "/memfd:") || starts_with(path, "/dev/zero") || starts_with(path, "/dev/shm/") ||
+           starts_with(path, "/SYSV") || starts_with(path, "anon_inode:");
+}
+
+/* Mappings of one file lie side by side; one that is executable makes them all a library's. */
+static bool is_library(const struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+    const struct culet_mapping *all = scope->maps.all, *end = all + scope->maps.count;
+
+    if (strstr(mapping->path, ".so") || strcmp(mapping->path, scope->program) == 0)
+        return true;
+    for (const struct culet_mapping *next = mapping; next < end && strcmp(next->path, mapping->path) == 0; next++)
+        if (next->perms[2] == 'x')
+            return true;
+    for (const struct culet_mapping *before = mapping; before >= all && strcmp(before->path, mapping->path) == 0; before--)
+        if (before->perms[2] == 'x')
+            return true;
+    return false;
+}
+
+static void name_file(const struct culet_scope *scope, struct culet_mapping *mapping)
+{
+    if (is_shared_memory(mapping->path))
+        culet_mapping_name(mapping, "file", "shared memory: %s", mapping->path);
+    else if (is_library(scope, mapping))
+        culet_mapping_name(mapping, "library", "%s", culet_names_base(mapping->path));
+    else
+        culet_mapping_name(mapping, "file", "%s", culet_names_base(mapping->path));
+}
+
+/* ---- the rest ---- */
+
+/* Zero-initialised data of a library or program come behind what is read from its file. */
+static const struct culet_mapping *data_before(const struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+    const struct culet_mapping *before = &scope->maps.all[mapping->id] - 1;
+
+    return mapping->id && before->end == mapping->start && before->inode && before->perms[1] == 'w' && before->use &&
+                   strcmp(before->use, "library") == 0
+               ? before
+               : NULL;
+}
+
+static void name_anonymous(const struct culet_scope *scope, struct culet_mapping *mapping)
+{
+    const struct culet_mapping *data = data_before(scope, mapping);
+
+    if (mapping->perms[2] == 'x')
+        culet_mapping_name(mapping, "jit", "executable memory");
+    else if (data && culet_mapping_is_heap_like(mapping))
+        culet_mapping_name(mapping, "library", "%s, zero-initialised data", culet_names_base(data->path));
+    else if (culet_peers_serve() && culet_mapping_is_heap_like(mapping))
+        culet_mapping_name(mapping, "malloc", "taken for %s's heap", culet_peers_serve());
+    else if (strncmp(mapping->perms, "---", 3) == 0)
+        culet_mapping_name(mapping, "other", "reserved, not accessible");
+}
+
+/* The bare words of a name such as "[anon:Ruby:fiber_pool_allocate_memory]". */
+static void name_special(struct culet_mapping *mapping)
+{
+    const char *use = culet_names_special(mapping->path);
+    size_t length = strlen(mapping->path);
+
+    if (!use)
+        return;
+    if (strcmp(mapping->path, "[stack]") == 0)
+        culet_mapping_name(mapping, use, "main thread");
+    else if (starts_with(mapping->path, "[anon:") && length > 7)
+        culet_mapping_name(mapping, use, "%.*s", (int)length - 7, mapping->path + 6);
+    else
+        culet_mapping_name(mapping, use, "%s", mapping->path);
+}
+
+static bool names_recognise(struct culet_scope *scope)
+{
+    culet_stacks_read(scope);
+    return true;
+}
+
+static void names_walk(struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (scope->maps.all[i].inode)
+            name_file(scope, &scope->maps.all[i]);
+    culet_stacks_name(scope);
+    for (size_t i = 0; i < scope->maps.count; i++)
+        name_special(&scope->maps.all[i]);
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (!scope->maps.all[i].inode)
+            name_anonymous(scope, &scope->maps.all[i]);
+}
+
+static void names_tell(struct culet_scope *scope)
+{
+    (void)scope;
+    culet_stacks_tell();
+}
+
+const struct culet_walker culet_names_walker = {
+    .name = "names", .unread = true, .recognise = names_recognise, .walk = names_walk, .tell = names_tell};

@@ -1,0 +1,77 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PAUSE_MS 20
+#define DEFAULT_MAX_CHUNKS 2000000
+/* An upper bound that no one means: a pause of a minute. */
+#define MOST_PAUSE_MS 60000
+
+static const char usage[] =
+    "usage: culet-scope [--live | --stop] [--pause-ms N] [--max-chunks N] PID > FILE\n"
+    "\n"
+    "Reads the memory of a running process: its mappings, which pages are in memory, and what its heap is made of.\n"
+    "Writes one stream (scope/format.h), for `culet report` and `culet map` to read.\n"
+    "\n"
+    "  --live          never stop the process\n"
+    "  --stop          stop it once, for as long as it takes: one coherent picture\n"
+    "  --pause-ms N    otherwise stop it for at most N milliseconds at a time (20)\n"
+    "  --max-chunks N  tell single chunks only when there are at most N (2000000)\n";
+
+static _Noreturn void wrong(const char *what, const char *argument)
+{
+    fprintf(stderr, "culet-scope: %s%s; see culet-scope --help\n", what, argument);
+    exit(2);
+}
+
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || value < least || value > most) {
+        fprintf(stderr, "culet-scope: %s wants a number from %llu to %llu, not \"%s\"; see culet-scope --help\n",
+                option, (unsigned long long)least, (unsigned long long)most, text);
+        exit(2);
+    }
+    return value;
+}
+
+struct culet_options culet_options_read(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"live", no_argument, NULL, 'l'},           {"stop", no_argument, NULL, 's'},
+        {"pause-ms", required_argument, NULL, 'p'}, {"max-chunks", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+    };
+    struct culet_options options = {.mode = CULET_SLICED, .slice_ns = DEFAULT_PAUSE_MS * UINT64_C(1000000),
+                                    .max_chunks = DEFAULT_MAX_CHUNKS};
+    bool live = false, stop = false;
+    int option;
+
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        switch (option) {
+        case 'l': live = true; break;
+        case 's': stop = true; break;
+        case 'p': options.slice_ns = number("--pause-ms", optarg, 1, MOST_PAUSE_MS) * 1000000; break;
+        case 'c': options.max_chunks = number("--max-chunks", optarg, 0, UINT32_MAX); break;
+        case 'h':
+            fputs(usage, stdout);
+            exit(0);
+        default: wrong("there is no option like, or something is missing at ", argv[optind - 1]);
+        }
+    if (live && stop)
+        wrong("--live and --stop exclude each other", "");
+    if (optind + 1 != argc)
+        wrong(optind < argc ? "one PID at a time, not also " : "which process? give its PID", 
+              optind < argc ? argv[argc - 1] : "");
+    options.mode = live ? CULET_LIVE : stop ? CULET_STOPPED : CULET_SLICED;
+    options.pid = (pid_t)number("PID", argv[optind], 1, INT32_MAX);
+    return options;
+}

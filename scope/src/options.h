@@ -1,0 +1,17 @@
+/* options.h - the command line. */
+#ifndef CULET_OPTIONS_H
+#define CULET_OPTIONS_H
+
+#include "target.h"
+
+struct culet_options {
+    pid_t pid;
+    enum culet_mode mode;
+    uint64_t slice_ns;
+    uint64_t max_chunks;
+};
+
+/* Reads the command line; wrong usage ends the program with status 2, --help with 0. */
+struct culet_options culet_options_read(int argc, char **argv);
+
+#endif

@@ -1,0 +1,88 @@
+/* place.h - a region of a heap and what its pages hold: used bytes per kernel page, and the pages' states as they were
+ * when the region was walked. */
+#ifndef CULET_PLACE_H
+#define CULET_PLACE_H
+
+#include "buffer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct culet_range {
+    uint64_t start, end;
+};
+
+struct culet_place {
+    uint32_t id;      /* its index */
+    uint32_t arena;   /* CULET_NO_ARENA: none */
+    const char *kind; /* of format.h's list: what a region holds */
+    bool malloc;      /* its bytes are in the totals of malloc (Ruby's pages by mmap are not) */
+    uint64_t start, end;
+    uint32_t pages;   /* that it touches */
+    uint16_t *used;   /* per page, in units of 8 bytes; NULL when it is used wholly */
+    uint8_t *states;  /* per page, CULET_PAGE_* */
+    bool whole;       /* every byte is used */
+    struct culet_range *other; /* metadata and gaps, by address */
+    size_t others, other_room;
+    struct culet_buffer chunks; /* uint32_t each: units of 16 bytes << 2 | enum culet_chunk */
+    uint64_t first_chunk;       /* address */
+    uint64_t noted;             /* chunks, whether kept or not */
+};
+
+#define CULET_NO_ARENA UINT32_MAX
+
+/* What a region's pages amount to, in bytes. */
+struct culet_place_sum {
+    uint64_t used, used_resident;
+    uint64_t free, free_resident, free_swapped;
+    uint64_t other, other_resident;
+};
+
+struct culet_places {
+    struct culet_place **all;
+    size_t count, room;
+    unsigned shift;      /* log2 of the page size */
+    uint64_t chunks;     /* noted */
+    uint64_t max_chunks; /* beyond this many none are told */
+    bool unsorted;       /* regions came since they were sorted */
+};
+
+/* A new region. start and end are multiples of 8. Nothing of it is used, until it is said so; with `whole` all of it
+ * is. Its pages' states are 0 until they are set. */
+struct culet_place *culet_place_new(struct culet_places *places, const char *kind, uint32_t arena, uint64_t start,
+                                    uint64_t end, bool whole);
+
+/* Another end: the region is found to be longer or shorter. */
+void culet_place_resize(const struct culet_places *places, struct culet_place *place, uint64_t end);
+
+/* The bytes from..to (multiples of 8) of the region are used; they were not. */
+void culet_place_use(const struct culet_places *places, struct culet_place *place, uint64_t from, uint64_t to);
+
+/* They are free again: what looked used is not. */
+void culet_place_unuse(const struct culet_places *places, struct culet_place *place, uint64_t from, uint64_t to);
+
+/* They are metadata of the allocator, or not its own. Given in order of addresses. */
+void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to);
+
+/* The next chunk: `bytes` a multiple of 16, one after the other from first_chunk on (which the caller sets). */
+void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes, unsigned state);
+
+/* State of the page with this address, and of the pages from number `first` on. */
+void culet_place_set_states(const struct culet_places *places, struct culet_place *place, uint64_t first,
+                            size_t count, const uint8_t *states);
+
+/* The region that has this address, or NULL. Sorts when regions came since the last call. */
+struct culet_place *culet_places_at(struct culet_places *places, uint64_t address);
+
+/* The first region that ends behind this address, or NULL. */
+struct culet_place *culet_places_next(struct culet_places *places, uint64_t address);
+
+/* Removes the regions from number `id` on. */
+void culet_places_drop(struct culet_places *places, uint32_t id);
+
+struct culet_place_sum culet_place_sum(const struct culet_places *places, const struct culet_place *place);
+
+/* Writes the records 'F' and 'C' of a region. */
+void culet_place_tell(const struct culet_places *places, const struct culet_place *place);
+
+#endif

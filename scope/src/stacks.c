@@ -1,0 +1,187 @@
+#include "stacks.h"
+
+#include "ruby.h"
+#include "threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* As many mappings of one length are fibers: Ruby maps the stacks of several at a time. */
+#define FIBERS 3
+
+static struct culet_threads threads;
+
+/* The mapping without access right below this one, which keeps a stack from growing into what is there; or NULL. */
+static struct culet_mapping *guard_of(const struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+    struct culet_mapping *before = &scope->maps.all[mapping->id] - 1;
+
+    return mapping->id && before->end == mapping->start && strncmp(before->perms, "---p", 4) == 0 && !before->inode
+               ? before
+               : NULL;
+}
+
+static uint64_t length_of(const struct culet_mapping *mapping)
+{
+    return mapping->end - mapping->start;
+}
+
+static void name_stack(const struct culet_scope *scope, struct culet_mapping *mapping, const char *use, const char *label)
+{
+    struct culet_mapping *guard = guard_of(scope, mapping);
+
+    culet_mapping_name(mapping, use, "%s", label);
+    if (guard)
+        culet_mapping_name(guard, use, "guard");
+}
+
+/* Whether a thread of glibc's has, or had, its stack here: its control block is in the last page, and begins with a
+ * pointer to itself and has another one 16 bytes on (tcbhead_t, sysdeps/x86_64/nptl/tls.h). Other machines' have none. */
+static bool has_control_block(struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+#ifdef __x86_64__
+    uint64_t page = mapping->end - scope->page_bytes, first, second;
+
+    for (uint64_t at = page; scope->readable && at < mapping->end - 64; at += 64)
+        if (culet_memory_word(&scope->memory, at, &first) && first == at &&
+            culet_memory_word(&scope->memory, at + 16, &second) && second == at)
+            return true;
+#endif
+    (void)scope;
+    (void)mapping;
+    return false;
+}
+
+void culet_stacks_read(struct culet_scope *scope)
+{
+    culet_threads_read(&threads, scope->target.pid);
+}
+
+static bool is_thread_long(const struct culet_mapping *mapping)
+{
+    for (size_t i = 0; i < threads.count; i++)
+        if (threads.all[i].mapping && !threads.all[i].in_fiber &&
+            length_of(threads.all[i].mapping) == length_of(mapping))
+            return true;
+    return false;
+}
+
+/* ---- fibers ---- */
+
+/* What could be a fiber's stack by itself: a guard page below, and nothing that a walker knows. */
+static bool is_fiber_like(const struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+    const struct culet_mapping *guard = guard_of(scope, mapping);
+
+    return !mapping->use && guard && length_of(guard) == scope->page_bytes && culet_mapping_is_heap_like(mapping);
+}
+
+static bool has_many_alike(const struct culet_scope *scope, const struct culet_mapping *mapping)
+{
+    size_t alike = 0;
+
+    for (size_t i = 0; i < scope->maps.count && alike < FIBERS; i++)
+        alike += length_of(&scope->maps.all[i]) == length_of(mapping) && is_fiber_like(scope, &scope->maps.all[i]);
+    return alike >= FIBERS;
+}
+
+/* Whether the thread runs in a fiber just now: its stack pointer is where no thread's own stack can be. */
+static bool is_in_fiber(struct culet_scope *scope, const struct culet_thread_stack *thread)
+{
+    bool main_thread = thread->tid == scope->target.pid, tells = main_thread;
+
+#ifdef __x86_64__
+    tells = true;
+#endif
+    return tells && culet_ruby_is_there(scope) && is_fiber_like(scope, thread->mapping) &&
+           has_many_alike(scope, thread->mapping) && (main_thread || !has_control_block(scope, thread->mapping));
+}
+
+static void name_fibers(const struct culet_scope *scope)
+{
+    uint64_t length = 0; /* of those that are fibers */
+
+    for (size_t i = 0; i < scope->maps.count; i++) {
+        struct culet_mapping *mapping = &scope->maps.all[i];
+        if (!is_fiber_like(scope, mapping) || is_thread_long(mapping))
+            continue;
+        if (length_of(mapping) != length && !has_many_alike(scope, mapping))
+            continue;
+        length = length_of(mapping);
+        name_stack(scope, mapping, "fiber", "fiber");
+    }
+}
+
+/* ---- threads ---- */
+
+/* The mapping of each thread's stack pointer. */
+static void find_stacks(struct culet_scope *scope)
+{
+    for (size_t i = 0; i < threads.count; i++) {
+        struct culet_thread_stack *thread = &threads.all[i];
+        thread->mapping = thread->pointer ? culet_maps_at(&scope->maps, thread->pointer) : NULL;
+        thread->in_fiber = thread->mapping && is_in_fiber(scope, thread);
+    }
+}
+
+/* Newer kernels guard stacks without a mapping of its own between them: several can be one mapping. */
+static size_t threads_in(const struct culet_mapping *mapping)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < threads.count; i++)
+        count += threads.all[i].mapping == mapping;
+    return count;
+}
+
+static void label_thread(const struct culet_scope *scope, const struct culet_thread_stack *thread, char *label, size_t room)
+{
+    const char *where = thread->in_fiber ? " in it" : "", *fiber = thread->in_fiber ? "fiber, " : "";
+
+    if (threads_in(thread->mapping) > 1)
+        snprintf(label, room, "stacks of %zu threads", threads_in(thread->mapping));
+    else if (thread->tid == scope->target.pid)
+        snprintf(label, room, "%smain thread%s", fiber, where);
+    else
+        snprintf(label, room, "%sthread %s (%d)%s", fiber, thread->name, (int)thread->tid, where);
+}
+
+static void name_threads(const struct culet_scope *scope, bool in_fiber)
+{
+    char label[128];
+
+    for (size_t i = 0; i < threads.count; i++) {
+        const struct culet_thread_stack *thread = &threads.all[i];
+        if (!thread->mapping || thread->in_fiber != in_fiber)
+            continue;
+        label_thread(scope, thread, label, sizeof label);
+        name_stack(scope, &scope->maps.all[thread->mapping->id], in_fiber ? "fiber" : "stack", label);
+    }
+}
+
+/* Other stacks of glibc's: it keeps those of threads that have ended for the next ones. */
+static void name_ended(struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++) {
+        struct culet_mapping *mapping = &scope->maps.all[i];
+        if (!mapping->use && culet_mapping_is_heap_like(mapping) && guard_of(scope, mapping) &&
+            (has_control_block(scope, mapping) || is_thread_long(mapping)))
+            name_stack(scope, mapping, "stack", "of an ended thread");
+    }
+}
+
+void culet_stacks_name(struct culet_scope *scope)
+{
+    culet_threads_name(&threads, scope->target.pid);
+    find_stacks(scope);
+    name_threads(scope, false);
+    name_ended(scope);
+    name_threads(scope, true);
+    if (culet_ruby_is_there(scope))
+        name_fibers(scope);
+}
+
+void culet_stacks_tell(void)
+{
+    culet_threads_tell(&threads);
+}

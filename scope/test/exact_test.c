@@ -1,0 +1,119 @@
+/* The figures of a heap are malloc's own, to the byte. */
+#define _GNU_SOURCE
+#include "reading.h"
+
+static const char *const modes[] = {"", "--stop", "--live"};
+
+static void check_mode(const struct target *target, const char *mode)
+{
+    struct reading reading = read_process(mode, target->pid);
+
+    check_done(&reading);
+    uint64_t used = number_of(&reading, "malloc", 0, "used_bytes"), cached = number_of(&reading, "malloc", 0, "tcache_bytes");
+    CHECK_EQUAL(used + cached, said(target, "uordblks"));
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "free_resident_bytes") +
+                    number_of(&reading, "malloc", 0, "free_returned_bytes"), said(target, "fordblks") + cached);
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "mmapped_bytes"), said(target, "hblkhd"));
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "mmapped_chunks"), said(target, "hblks"));
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "fastbin_bytes"), said(target, "fsmblks"));
+    CHECK(!tells(&reading, "{\"kind\":\"problem\""), "there is a problem with a sound heap: %.300s",
+          object(&reading, "problem", 0));
+    free(reading.stream);
+}
+
+static void check_heap(const char *command)
+{
+    struct target target = start_frozen(command);
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        check_mode(&target, modes[i]);
+    end(&target);
+}
+
+TEST(one_thread) { check_heap("heap mixed 1 30"); }
+TEST(twenty_threads) { check_heap("heap mixed 20 60"); }
+TEST(small_blocks) { check_heap("heap small 4 20"); }
+TEST(large_blocks) { check_heap("heap large 4 60"); }
+TEST(aligned_blocks) { check_heap("heap aligned 3 8"); }
+TEST(after_a_trim) { check_heap("heap trimmed 4 30"); }
+TEST(others_use_brk) { check_heap("heap gaps 2 20"); }
+TEST(brk_fails) { check_heap("heap nobrk 2 15"); }
+TEST(linked_statically) { check_heap("static_heap mixed 3 15"); }
+
+TEST(one_arena_for_all)
+{
+    setenv("MALLOC_ARENA_MAX", "1", 1);
+    check_heap("heap mixed 8 20");
+}
+
+TEST(two_arenas)
+{
+    setenv("MALLOC_ARENA_MAX", "2", 1);
+    check_heap("heap mixed 8 20");
+}
+
+TEST(gigabytes)
+{
+    if (!getenv("SCOPE_TEST_ALL")) {
+        CHECK(true, "for test-all");
+        return;
+    }
+    check_heap("heap mixed 20 2000");
+    check_heap("heap small 20 1000");
+}
+
+/* What a thread keeps at hand is told exactly: freed blocks of a size that nobody used before. */
+TEST(caches_of_threads)
+{
+    struct target target = start_frozen("caches");
+    struct reading before = read_process("--stop", target.pid), after;
+    uint64_t cached;
+
+    kill(target.pid, SIGCONT);
+    listen(&target);
+    cached = strtoull(target.said + strlen("cached "), NULL, 10);
+    listen(&target);
+    await_state(target.pid, 'T');
+    after = read_process("--stop", target.pid);
+    CHECK_EQUAL(number_of(&after, "malloc", 0, "tcache_bytes") - number_of(&before, "malloc", 0, "tcache_bytes"), cached);
+    check_mode(&target, "");
+    check_mode(&target, "--live");
+    end(&target);
+}
+
+/* Chunks, where they are told, are the bytes of the arenas and of the large blocks. */
+TEST(chunks_only_as_asked)
+{
+    struct target target = start_frozen("heap small 2 10");
+    struct reading with = read_process("--stop", target.pid), without = read_process("--stop --max-chunks 10", target.pid);
+
+    check_done(&with);
+    check_done(&without);
+    CHECK(with.bytes > without.bytes + number_of(&with, "malloc", 0, "chunks"), "%zu bytes with and %zu without chunks",
+          with.bytes, without.bytes);
+    end(&target);
+}
+
+/* The prediction for malloc_trim(0) is what it then gives back, within 2 %. */
+TEST(predicts_trim)
+{
+    struct target target = start_frozen("trim");
+    struct reading reading = read_process("--stop", target.pid);
+    uint64_t predicted = number_of(&reading, "malloc", 0, "trim_bytes"), before, after;
+    uint64_t arenas = number_of(&reading, "malloc", 0, "arenas"), parts = 0;
+
+    for (unsigned i = 0; i < arenas; i++)
+        parts += number_of(&reading, "arena", i, "trim_bytes");
+    CHECK_EQUAL(parts, predicted);
+    before = figure(target.pid, "smaps_rollup", "Rss:");
+    kill(target.pid, SIGCONT);
+    listen(&target);
+    await_state(target.pid, 'T');
+    after = figure(target.pid, "smaps_rollup", "Rss:");
+    uint64_t given = before - after, off = given > predicted ? given - predicted : predicted - given;
+    CHECK(off <= given / 50 && given > (1 << 20), "%lu bytes were predicted, %lu given back", (unsigned long)predicted,
+          (unsigned long)given);
+    end(&target);
+}
+
+CHECK_MAIN

@@ -1,0 +1,103 @@
+/* usage: heap WHAT THREADS MEGABYTES
+ *
+ * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
+ * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
+ * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings). */
+#include "target.h"
+
+#include <sys/mman.h>
+
+static const char *what;
+static size_t share;
+static pthread_barrier_t filled;
+static void *brk_used;
+
+/* A page at this address, or elsewhere. */
+static void *mmap_here(void *address)
+{
+    return mmap(address, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static size_t size_for(uint64_t *random)
+{
+    uint64_t value = next_random(random);
+
+    if (strcmp(what, "small") == 0)
+        return 1 + value % 500;
+    if (strcmp(what, "large") == 0)
+        return 100000 + value % 3000000;
+    if (value % 1000 == 0)
+        return 1 + (value >> 10) % 300000;
+    if (value % 20 == 0)
+        return 1 + (value >> 10) % 20000;
+    return 1 + (value >> 10) % 700;
+}
+
+static void *block_of(size_t bytes, uint64_t *random)
+{
+    if (strcmp(what, "aligned") == 0) {
+        bytes = next_random(random) % 10 ? bytes : 200000 + bytes;
+        return memalign((size_t)1 << (4 + next_random(random) % 14), bytes);
+    }
+    if (strcmp(what, "gaps") == 0 && next_random(random) % 5000 == 0) {
+        brk_used = sbrk((intptr_t)(next_random(random) % 30000));
+        memset(brk_used, 0x41, 8);
+    }
+    return malloc(bytes);
+}
+
+static void *fill(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    size_t count = 0, room = share / 64 + 16, bytes = 0;
+    void **blocks = calloc(room, sizeof *blocks);
+
+    while (bytes < share && count < room) {
+        size_t size = size_for(&random);
+        void *block = block_of(size, &random);
+        if (!block)
+            _exit(4);
+        memset(block, 1, size < 4096 ? size : 4096 + (size - 4096) / 2);
+        blocks[count++] = block;
+        bytes += size;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (next_random(&random) % 5 < 3 || (i / 1000) % 4 == 0) {
+            free(blocks[i]);
+            blocks[i] = NULL;
+        }
+    if (strcmp(what, "trimmed") == 0)
+        malloc_trim(0);
+    for (size_t i = 0; i < count; i++)
+        if (!blocks[i] && next_random(&random) % 3 == 0)
+            blocks[i] = malloc(size_for(&random) % 2000);
+    pthread_barrier_wait(&filled);
+    if (random != (uintptr_t)argument && argument != (void *)1)
+        pause();
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+
+    what = argc > 1 ? argv[1] : "mixed";
+    share = ((size_t)(argc > 3 ? atoi(argv[3]) : 50) << 20) / threads;
+    if (strcmp(what, "nobrk") == 0) {
+        /* Someone else's mapping right behind brk keeps it from growing. */
+        void *first = malloc(100);
+        brk_used = first;
+        char *end = (char *)(((uintptr_t)sbrk(0) + 65535) & ~UINT64_C(65535)) + 65536;
+        if (mmap_here(end) != end)
+            _exit(5);
+    }
+    pthread_barrier_init(&filled, NULL, threads);
+    for (unsigned i = 2; i <= threads; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, fill, (void *)(uintptr_t)i))
+            _exit(6);
+    }
+    fill((void *)1);
+    say_and_stop();
+    return 0;
+}

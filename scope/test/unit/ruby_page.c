@@ -1,0 +1,168 @@
+/* Ruby's heap pages by their contents: descriptions as releases have them, and what only looks like one. */
+#include "ruby_page.h"
+
+#include "check.h"
+
+#define AT UINT64_C(0x7f0000040000)
+#define ELSEWHERE UINT64_C(0x560000001000)
+
+static unsigned char description[CULET_RUBY_DESCRIPTION];
+
+static void put_half(unsigned at, uint16_t half)
+{
+    memcpy(description + at, &half, sizeof half);
+}
+
+static void put_word(unsigned at, uint64_t word)
+{
+    memcpy(description + at, &word, sizeof word);
+}
+
+/* Bytes of a slot, slots, free, final and pinned ones, flags; pool, next free page. */
+static void describe(uint16_t slot_bytes, uint16_t slots)
+{
+    memset(description, 0, sizeof description);
+    put_half(0, slot_bytes);
+    put_half(2, slots);
+    put_half(4, 7);
+    put_word(16, ELSEWHERE);
+    put_word(24, ELSEWHERE + 256);
+}
+
+/* As 3.1 to 3.3 have it: the first slot, the first free one. */
+static void describe_by_start(uint16_t slot_bytes, uint16_t slots, uint64_t start)
+{
+    describe(slot_bytes, slots);
+    put_word(32, start);
+    put_word(40, start + 40);
+}
+
+/* As 3.4 and later have it: the page, the first slot, the first free one. */
+static void describe_by_body(uint16_t slot_bytes, uint16_t slots, uint64_t body, uint64_t start)
+{
+    describe(slot_bytes, slots);
+    put_word(32, body);
+    put_word(40, start);
+    put_word(48, start + slot_bytes);
+}
+
+static void check_page(const struct culet_ruby_page *page, uint32_t bytes, uint32_t slot_bytes, uint32_t slots, uint32_t first)
+{
+    CHECK_EQUAL(page->start, AT);
+    CHECK_EQUAL(page->bytes, bytes);
+    CHECK_EQUAL(page->slot_bytes, slot_bytes);
+    CHECK_EQUAL(page->slots, slots);
+    CHECK_EQUAL(page->first, first);
+}
+
+TEST(pages_of_all_releases)
+{
+    struct culet_ruby_page page;
+
+    describe_by_start(40, 409, AT + 8); /* 3.1 */
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1");
+    check_page(&page, CULET_RUBY_SHORT, 40, 409, 8);
+    describe_by_start(40, 408, AT + 40);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1, first slot at 40");
+    describe_by_start(40, 1637, AT + 40); /* 3.2 and 3.3 */
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.3, 40 bytes");
+    check_page(&page, CULET_RUBY_LONG, 40, 1637, 40);
+    describe_by_start(640, 102, AT + 32);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.3, 640 bytes");
+    describe_by_body(160, 409, AT, AT + 24); /* 3.4 and 4.0 */
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4");
+    check_page(&page, CULET_RUBY_LONG, 160, 409, 24);
+    describe_by_body(640, 102, AT, AT + 24);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, 640 bytes");
+}
+
+TEST(a_page_without_slots)
+{
+    static unsigned char memory[CULET_RUBY_LONG];
+    unsigned char bitmap[8] = {0};
+    struct culet_ruby_page page;
+
+    describe_by_body(0, 0, AT, 0);
+    put_word(48, 0);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, kept for any size");
+    check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
+    CHECK_EQUAL(page.layout, 32);
+    CHECK_EQUAL(culet_ruby_page_bitmap(&page), 0);
+    CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), 0);
+    CHECK(!culet_ruby_page_recognise(AT + 0x4000, description, &page), "the description of another page");
+}
+
+/* Descriptions are blocks of malloc's, and may lie right behind the page. */
+TEST(a_description_that_lies_next_to_the_page)
+{
+    struct culet_ruby_page page;
+
+    describe_by_start(40, 409, AT + 16);
+    put_word(24, AT + 0xcd80);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "the next free page's description was taken for a slot");
+    check_page(&page, CULET_RUBY_SHORT, 40, 409, 16);
+}
+
+TEST(what_only_looks_like_a_page)
+{
+    struct culet_ruby_page page;
+
+    memset(description, 0, sizeof description);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "zeroes");
+    memset(description, 0xff, sizeof description);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "ones");
+    describe_by_start(40, 300, AT + 8);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "not full of slots");
+    describe_by_start(40, 500, AT + 8);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "more slots than fit a short page, fewer than a long one has");
+    describe_by_start(36, 454, AT + 8);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "slots that are not aligned");
+    describe_by_start(40, 409, ELSEWHERE);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "no pointer back");
+    describe_by_start(40, 409, AT + 8192);
+    CHECK(!culet_ruby_page_recognise(AT, description, &page), "the first slot is in the middle");
+    describe_by_start(640, 102, AT + 0x4000 + 32);
+    CHECK(!culet_ruby_page_recognise(AT + 0x4000, description, &page), "a long page that is not aligned");
+}
+
+/* Whatever a process has in its memory, nothing beyond the buffers is touched. */
+TEST(random_descriptions_do_no_harm)
+{
+    uint64_t state = 7;
+    struct culet_ruby_page page;
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < 200000; i++) {
+        for (unsigned w = 0; w < sizeof description; w += 8)
+            put_word(w, check_random(&state) % 3 ? AT + check_random(&state) % 70000 : check_random(&state));
+        if (!culet_ruby_page_recognise(AT, description, &page))
+            continue;
+        found++;
+        CHECK(page.first + (uint64_t)page.slots * page.slot_bytes <= page.bytes, "slots beyond the page");
+    }
+    CHECK(found < 100, "%u pages in random memory", found);
+}
+
+TEST(live_slots_part_by_part)
+{
+    static unsigned char memory[CULET_RUBY_SHORT];
+    unsigned char bitmap[64] = {0}, parts[64] = {0};
+    struct culet_ruby_page page;
+    uint32_t live = 0;
+
+    describe_by_start(40, 409, AT + 8);
+    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1");
+    for (uint32_t slot = 0; slot < page.slots; slot++)
+        memory[page.first + slot * 40] = slot % 3 ? (unsigned char)(0x40 | slot % 31) : 0x60; /* 0x60: a free one's flags */
+    uint32_t expected = 0;
+    for (uint32_t slot = 0; slot < page.slots; slot++)
+        expected += slot % 3 && slot % 31;
+    CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), expected);
+    for (uint32_t from = 0; from < sizeof memory; from += 4096)
+        live += culet_ruby_page_live(&page, memory + from, from, from + 4096, parts);
+    CHECK_EQUAL(live, expected);
+    CHECK(memcmp(bitmap, parts, sizeof bitmap) == 0, "part by part other slots are live");
+    CHECK_EQUAL(culet_ruby_page_bitmap(&page), 52);
+}
+
+CHECK_MAIN

@@ -1,0 +1,397 @@
+/* Bad weather: a process keeps on running, or resting, whatever happens to its reader; and whatever happens to it, the
+ * reader ends with a sentence. */
+#define _GNU_SOURCE
+#include "reading.h"
+
+#include <sys/ptrace.h>
+
+static const char *const modes[] = {"", "--stop", "--live"};
+#define MODES (sizeof modes / sizeof *modes)
+
+/* Where churning targets count. */
+static _Atomic uint64_t *shared_count(int *file)
+{
+    *file = memfd_create("count", 0);
+    CHECK(*file >= 0 && ftruncate(*file, 4096) == 0, "no memory to share");
+    void *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+    CHECK(count != MAP_FAILED, "no memory to share");
+    return count;
+}
+
+static void await_count(_Atomic uint64_t *count, uint64_t more)
+{
+    uint64_t from = atomic_load(count);
+
+    for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
+        nap(1000);
+    CHECK(atomic_load(count) >= from + more, "the target does not run: %lu, then %lu", (unsigned long)from,
+          (unsigned long)atomic_load(count));
+}
+
+TEST(nothing_to_read)
+{
+    struct reading reading = read_process("", 0x3ffffff0);
+    check_refused(&reading, 1, "there is no process 1073741808");
+    reading = read_process("", 0);
+    check_refused(&reading, 2, "give its PID");
+    reading = read_process("--stop --live", 1);
+    check_refused(&reading, 2, "exclude each other");
+    reading = read_process("--pause-ms 0", 1);
+    check_refused(&reading, 2, "wants a number from 1");
+    reading = read_process("--frobnicate", 1);
+    check_refused(&reading, 2, "--frobnicate");
+    reading = read_process("12x", 0);
+    check_refused(&reading, 2, "\"12x\"");
+}
+
+TEST(a_thread_is_no_process)
+{
+    struct target target = start_frozen("heap mixed 2 1");
+    char name[64], text[512];
+    long tid = 0;
+
+    /* The second thread's number follows soon on the first's. */
+    for (long number = target.pid + 1; number < target.pid + 2000 && !tid; number++) {
+        snprintf(name, sizeof name, "/proc/%d/task/%ld", (int)target.pid, number);
+        if (access(name, F_OK) == 0)
+            tid = number;
+    }
+    CHECK(tid, "the second thread was not found");
+    struct reading reading = read_process("", (pid_t)tid);
+    snprintf(text, sizeof text, "%ld is a thread of process %d", tid, (int)target.pid);
+    check_refused(&reading, 1, text);
+    end(&target);
+}
+
+TEST(one_that_has_ended)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    await_state(child, 'Z');
+    struct reading reading = read_process("", child);
+    check_refused(&reading, 1, "has ended");
+    waitpid(child, NULL, 0);
+}
+
+TEST(without_a_heap)
+{
+    struct target target = start_with("bare64", -1);
+
+    listen(&target);
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK(tells(&reading, "\"name\":\"none\"") && tells(&reading, "\"level\":\"pages\""), "an allocator was made up");
+    CHECK(number_of(&reading, "process", 0, "rss_bytes") > 0, "nothing is resident");
+    CHECK_EQUAL(number_of(&reading, "process", 0, "rss_bytes"), figure(target.pid, "smaps_rollup", "Rss:"));
+    end(&target);
+}
+
+#ifdef __x86_64__
+TEST(a_32_bit_program)
+{
+    struct target target = start_with("bare32", -1);
+
+    listen(&target);
+    if (strcmp(target.said, "ready") != 0) {
+        CHECK(true, "this kernel runs no 32-bit programs");
+        return;
+    }
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK_EQUAL(number_of(&reading, "process", 0, "bits"), 32);
+    CHECK(tells(&reading, "is a 32-bit program"), "it is not said that it is one of 32 bits");
+    CHECK(number_of(&reading, "process", 0, "rss_bytes") > 0, "nothing is resident");
+    end(&target);
+}
+#endif
+
+/* Reading takes nothing and gives nothing: what is resident, dirty and in swap stays, page by page. */
+TEST(leaves_no_trace)
+{
+    static const char *const kinds[] = {"heap trimmed 4 30", "heap aligned 2 5", "heap gaps 2 10"};
+    static const char *const keys[] = {"Rss:", "Private_Dirty:", "Private_Clean:", "Shared_Clean:", "Anonymous:", "Swap:"};
+
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        struct target target = start_frozen(kinds[kind]);
+        for (size_t mode = 0; mode < MODES; mode++) {
+            uint64_t before[6];
+            for (size_t i = 0; i < 6; i++)
+                before[i] = figure(target.pid, "smaps", keys[i]);
+            struct reading reading = read_process(modes[mode], target.pid);
+            check_done(&reading);
+            for (size_t i = 0; i < 6; i++)
+                CHECK(figure(target.pid, "smaps", keys[i]) == before[i], "%s %s %s was %lu, is %lu", kinds[kind],
+                      modes[mode], keys[i], (unsigned long)before[i],
+                      (unsigned long)figure(target.pid, "smaps", keys[i]));
+        }
+        end(&target);
+    }
+}
+
+TEST(what_was_stopped_stays_stopped)
+{
+    struct target target = start_frozen("heap mixed 5 10");
+
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_done(&reading);
+        nap(20000);
+        CHECK(state_of(target.pid) == 'T', "after %s it is in state %c", modes[mode], state_of(target.pid));
+    }
+    /* And can be woken. */
+    kill(target.pid, SIGCONT);
+    await_state(target.pid, 'Z');
+    end(&target);
+}
+
+TEST(a_killed_reader_lets_go)
+{
+    int file, nothing = open("/dev/null", O_WRONLY);
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 4 40", file);
+    static const int ends[] = {SIGKILL, SIGINT, SIGTERM};
+
+    await_count(count, 200000);
+    for (unsigned i = 0; i < 30; i++) {
+        int status;
+        pid_t reader = start_reader(modes[i % 2], target.pid, nothing, nothing, 0);
+        nap(i * 1500);
+        kill(reader, ends[i % 3]);
+        CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
+        await_count(count, 10000);
+    }
+    CHECK(figure(target.pid, "status", "TracerPid:") == 0, "it is still traced");
+    end(&target);
+}
+
+TEST(one_that_is_traced)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+    char text[64];
+
+    CHECK(ptrace(PTRACE_SEIZE, target.pid, 0, 0) == 0, "the test cannot trace its target");
+    struct reading reading = read_process("", target.pid);
+    snprintf(text, sizeof text, "traced already, by process %d", (int)getpid());
+    check_refused(&reading, 1, text);
+    reading = read_process("--live", target.pid);
+    check_done(&reading);
+    end(&target);
+}
+
+/* Ends, or becomes another program, at some moment of a reading in very short slices. */
+static void check_vanishing(const char *what, const char *sentence, unsigned least)
+{
+    unsigned told = 0;
+
+    for (unsigned i = 0; i < 12 || (told < least && i < 60); i++) {
+        int file;
+        char command[64], after[32];
+        _Atomic uint64_t *count = shared_count(&file);
+        snprintf(after, sizeof after, "%u", 40000 + i * 7000);
+        setenv("AFTER_US", after, 1);
+        snprintf(command, sizeof command, "churn 3 60 %s", what);
+        struct target target = start_with(command, file);
+        await_count(count, 20000);
+        struct reading reading = read_process("--pause-ms 1", target.pid);
+        if (reading.status == 0)
+            check_done(&reading);
+        else
+            CHECK(reading.status == 1 && (strstr(reading.errors, sentence) || strstr(reading.errors, "there is no process") ||
+                                          strstr(reading.errors, "has ended")),
+                  "it ended with %d: %s", reading.status, reading.errors);
+        told += strstr(reading.errors, sentence) != NULL;
+        free(reading.stream);
+        end(&target);
+        munmap((void *)count, 4096);
+        close(file);
+    }
+    CHECK(told >= least, "of all readings %u said \"%s\"", told, sentence);
+}
+
+TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
+TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
+
+TEST(forks_all_the_time)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 3 30 fork", file);
+
+    await_count(count, 100000);
+    for (unsigned i = 0; i < 6; i++) {
+        struct reading reading = read_process(modes[i % MODES], target.pid);
+        check_done(&reading);
+        free(reading.stream);
+        await_count(count, 1000);
+    }
+    end(&target);
+}
+
+/* 25 threads that allocate in parallel: in pauses nothing is out of order. */
+TEST(churning)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 25 100", file);
+
+    await_count(count, 500000);
+    for (unsigned i = 0; i < 9; i++) {
+        struct reading reading = read_process(modes[i % MODES], target.pid);
+        check_done(&reading);
+        uint64_t arenas = number_of(&reading, "malloc", 0, "arenas");
+        CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);
+        if (i % MODES != 2)
+            CHECK(!tells(&reading, "\"broken\":true"), "in mode \"%s\" an arena was taken for broken: %.400s",
+                  modes[i % MODES], object(&reading, "problem", 0));
+        CHECK(number_of(&reading, "malloc", 0, "chunks") > 50000, "few chunks");
+        free(reading.stream);
+        await_count(count, 1000);
+    }
+    end(&target);
+}
+
+/* A process of one thread takes no locks. */
+TEST(churning_alone)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 1 60", file);
+
+    await_count(count, 500000);
+    for (unsigned i = 0; i < 12; i++) {
+        struct reading reading = read_process(modes[i % 2], target.pid);
+        check_done(&reading);
+        CHECK(!tells(&reading, "\"broken\":true"), "in mode \"%s\" the arena was taken for broken: %.400s",
+              modes[i % 2], object(&reading, "problem", 0));
+        free(reading.stream);
+    }
+    end(&target);
+}
+
+TEST(a_spoiled_heap)
+{
+    struct target target = start_frozen("broken");
+
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_done(&reading);
+        CHECK(tells(&reading, "\"broken\":true") && tells(&reading, "The walk of the main arena"),
+              "a spoiled heap was not noticed");
+        /* Half of main, and all of the other arena. */
+        uint64_t chunks = number_of(&reading, "malloc", 0, "chunks");
+        CHECK(chunks > 29000 && chunks < 31500, "%lu chunks", (unsigned long)chunks);
+    }
+    end(&target);
+}
+
+TEST(of_another_user)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+    struct reading reading;
+
+    if (geteuid() != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    reading = read_as("", target.pid, 65534);
+    check_refused(&reading, 1, "belongs to another user (root)");
+    end(&target);
+}
+
+/* The memory can be had from a file, too. */
+TEST(a_sandbox_without_the_call_to_read)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_process_vm_readv;
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* What cannot be stopped is read while it runs, and that is said. */
+TEST(a_sandbox_without_ptrace)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_ptrace;
+    struct reading reading = read_process("", target.pid);
+    check_done(&reading);
+    CHECK(tells(&reading, "does not let this program stop process"), "it is not said that it was not stopped");
+    CHECK(tells(&reading, "\"mode\":\"live\""), "the mode is not told");
+    CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* Same user, but it does not let itself be read. */
+TEST(one_that_hides)
+{
+    int ends[2];
+    char byte;
+
+    if (geteuid() != 0 || pipe(ends) != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 || write(ends[1], "x", 1) != 1)
+            _exit(3);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    struct reading reading = read_as("", child, 65534);
+    check_refused(&reading, 1, "does not let itself be read");
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
+/* Same user without root is enough. */
+TEST(as_anybody)
+{
+    struct reading reading;
+    int ends[2];
+    char byte;
+
+    if (geteuid() != 0 || pipe(ends) != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 || write(ends[1], "x", 1) != 1)
+            _exit(3);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    reading = read_as("", child, 65534);
+    check_done(&reading);
+    CHECK(number_of(&reading, "malloc", 0, "chunks") > 0 || tells(&reading, "\"level\":\"pages\""), "nothing was told");
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
+TEST(a_full_disk)
+{
+    struct target target = start_frozen("heap mixed 1 5");
+    int full = open("/dev/full", O_WRONLY), errors = memfd_create("errors", 0), status;
+    size_t length;
+
+    pid_t reader = start_reader("", target.pid, full, errors, 0);
+    CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
+    struct reading reading = {.status = WEXITSTATUS(status)};
+    snprintf(reading.errors, sizeof reading.errors, "%s", slurp(errors, &length));
+    check_refused(&reading, 1, "cannot be written");
+    end(&target);
+}
+
+CHECK_MAIN

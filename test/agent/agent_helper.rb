@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "scope/scope_helper"
+require "culet/agent/inquiry"
+require "socket"
+
+# Ruby programs that carry the agent, and ways to ask them.
+module AgentHelper
+  include ScopeHelper
+
+  CARRYING = [RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-rculet/agent"].freeze
+  SAY_UP = "puts :up; $stdout.flush"
+
+  # @param script [String] a Ruby program that prints a line once it can be asked
+  # @yieldparam pid [Integer]
+  def with_agent(script, env: {}, err: $stderr, &block)
+    with_program(*CARRYING, "-e", script, env: TestHelper::NEUTRAL.merge(env), err: err, &block)
+  end
+
+  # @return [Culet::Agent::Supplement] what the process told
+  def ask(pid, **options) = Culet::Agent::Inquiry.new(pid, **options).call
+
+  # @return [Hash] what it told of one type
+  def type(supplement, name) = supplement.fact("objects")["types"].find { |one| one["name"] == name } || flunk("there is no #{name}")
+
+  # Runs a Ruby program with the extension and gives what it printed.
+  def inside(script, *flags)
+    out, err, status = run_program(*CARRYING, *flags, "-rjson", "-e", script, env: TestHelper::NEUTRAL)
+    assert_equal [true, ""], [status.success?, err]
+    out
+  end
+
+  # The agent's own detail as Hashes by kind, for scripts of `inside`.
+  DETAIL = <<~RUBY
+    def detail(data: true, limit: 10.0) = Culet::Agent.detail(data, limit).lines.map { |line| JSON.parse(line) }.to_h { |one| [one["kind"], one] }
+    def types(**options) = detail(**options)["objects"]["types"].to_h { |one| [one["name"], one] }
+  RUBY
+
+  # Speaks to the agent without the class that usually does.
+  def raw(pid, line)
+    socket = Socket.unix("\0culet-agent/#{pid}/#{File.stat("/proc/#{pid}/ns/pid").ino}")
+    socket.write(line)
+    assert socket.wait_readable(TestHelper::PATIENCE_SECONDS)
+    socket.read
+  rescue Errno::ECONNRESET
+    "" # it hung up on what it had not read
+  ensure
+    socket&.close
+  end
+
+  # @return [Array(Integer, Integer)] how many descriptors and threads the process has; the least of some moments, because
+  #   it hangs up a little after the answer is here
+  def possessions(pid)
+    Array.new(5) do
+      sleep 0.02
+      [Dir.children("/proc/#{pid}/fd").size, Dir.children("/proc/#{pid}/task").size]
+    end.min
+  end
+
+  # @return [Array<Integer>] of all its threads, the oldest first
+  def children(pid) = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| File.read(path).split }.map(&:to_i).sort
+end

@@ -1,0 +1,252 @@
+# frozen_string_literal: true
+
+require "agent/agent_helper"
+
+# A process with the agent, asked from outside.
+class AgentSignalTest < Minitest::Test
+  include AgentHelper
+
+  # Wherever the main thread sleeps, it is woken, answers, and sleeps on.
+  {
+    "sleeps" => "sleep",
+    "waits for a queue" => "Thread.new { sleep }; Queue.new.pop",
+    "waits for a thread" => "Thread.new { sleep }.join",
+    "waits for a socket" => "require 'socket'; TCPServer.new('127.0.0.1', 0).accept",
+    "waits in select" => "IO.select([IO.pipe.first])",
+    "waits for a lock" => "lock = Mutex.new; Thread.new { lock.synchronize { sleep } }; Thread.pass until lock.locked?; lock.lock",
+    "waits for a child" => "Process.wait(spawn('sleep', '600'))",
+    "runs" => "loop { rand }"
+  }.each do |what, script|
+    define_method(:"test_a_process_answers_whose_main_thread_#{what.tr(" ", "_")}") do
+      with_agent("#{SAY_UP}; #{script}; abort 'woken for good'") do |pid|
+        3.times { assert_operator ask(pid).fact("objects")["count"], :>, 1000 }
+        assert File.exist?("/proc/#{pid}")
+      end
+    end
+  end
+
+  def test_the_verb_writes_a_snapshot_that_report_and_diff_show
+    with_agent("$kept = Array.new(50_000) { 'x' * 200 }; #{SAY_UP}; sleep") do |pid|
+      in_directory do |directory|
+        out, err, status = run_culet("signal", pid, "--json", chdir: directory)
+        assert_predicate status, :success?, err
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ KiB\); it counted \d+ objects in \S+ ms\n\z/, err)
+        written = JSON.parse(out)
+        path = File.join(directory, written["path"])
+        assert_equal [0o600, true], [File.stat(path).mode & 0o777, written["complete"]]
+        assert_report(path)
+        assert_difference(path, pid)
+      end
+    end
+  end
+
+  def test_fifty_questions_in_a_row_leave_nothing_behind
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      ask(pid)
+      before = possessions(pid)
+      counts = Array.new(50) { ask(pid).fact("objects")["count"] }
+      assert_equal before, possessions(pid)
+      assert_operator counts.max, :<, 2 * counts.min
+    end
+  end
+
+  def test_many_ask_at_once_beside_threads_that_allocate
+    with_agent("8.times { Thread.new { loop { Array.new(100) { 'x' * rand(2000) } } } }; #{SAY_UP}; sleep") do |pid|
+      told = Array.new(6) { Thread.new { Array.new(3) { ask(pid, wait_seconds: 60.0) } } }.flat_map(&:value)
+      assert_equal 18, told.count { |one| one.fact("objects")["complete"] }
+    end
+  end
+
+  def test_under_gc_stress
+    with_agent("GC.stress = true; #{SAY_UP}; loop { 'x' * 100 }") { |pid| 2.times { assert ask(pid, wait_seconds: 60.0).fact("objects")["complete"] } }
+  end
+
+  # An exception that is meant for the main thread must reach it, also when it comes while it answers.
+  def test_timeouts_of_the_program_are_not_lost
+    script = <<~RUBY
+      require "timeout"
+      #{SAY_UP}
+      150.times do
+        Timeout.timeout(0.01) { sleep }
+        abort "no timeout"
+      rescue Timeout::Error
+        next
+      end
+      puts :done
+    RUBY
+    reader, writer = IO.pipe
+    pid = spawn(*CARRYING, "-e", script, in: File::NULL, out: writer)
+    writer.close
+    reader.gets
+    asked = Thread.new { sleep_until_gone(pid) }
+    assert_equal "done\n", reader.gets
+    assert_predicate Process.wait2(pid).last, :success?
+    assert_operator asked.value, :>, 1
+  ensure
+    reader.close
+  end
+
+  def test_forked_workers_answer_for_themselves
+    script = <<~RUBY
+      $kept = Array.new(1000) { "x" * 1000 }
+      3.times { |i| fork { $own = Array.new((i + 1) * 10_000) { "y" * 100 }; Thread.new { sleep }; $stdout.puts(:up) if i == 2; $stdout.flush; sleep } }
+      Process.waitall
+    RUBY
+    with_agent(script) do |pid|
+      eventually_three(pid)
+      master, *workers = [pid, *children(pid)].map { |one| type(ask(one), "T_STRING")["count"] }
+      workers.sort.each_with_index { |count, index| assert_in_delta master + ((index + 1) * 10_000), count, 3000 }
+      gone, *others = children(pid)
+      Process.kill(:KILL, gone)
+      others.each { |one| assert ask(one).fact("objects")["complete"] }
+      assert ask(pid).fact("objects")["complete"]
+    end
+  end
+
+  def test_children_of_children_and_of_threads_answer
+    with_agent("Thread.new { fork { fork { #{SAY_UP}; sleep }; sleep } }.join; sleep") do |pid|
+      child = children(pid).first
+      [pid, child, *children(child)].each { |one| assert ask(one).fact("objects")["complete"] }
+    end
+  end
+
+  def test_a_daemon_answers
+    in_directory do |directory|
+      file = File.join(directory, "pid")
+      run_program(*CARRYING, "-e", "Process.daemon; File.write(ARGV[0] + '.part', Process.pid); File.rename(ARGV[0] + '.part', ARGV[0]); sleep", file)
+      pid = pid_in(file)
+      assert ask(pid).fact("objects")["complete"]
+    ensure
+      Process.kill(:KILL, pid) if pid
+    end
+  end
+
+  def test_nothing_is_left_once_it_has_ended
+    pid = nil
+    with_agent("#{SAY_UP}; sleep") { |one| ask(pid = one) }
+    refute_match(%r{culet-agent/#{pid}/}, File.read("/proc/net/unix"))
+    assert_sentence(/there is no process #{pid}/, "signal", pid)
+  end
+
+  # Whichever moment the process ends at: an answer or a sentence, in bounded time.
+  def test_ends_while_it_is_asked
+    with_agent(BLOCKED) do |pid|
+      asking = Thread.new { assert_raises(Culet::Error) { ask(pid, wait_seconds: 60.0) } }
+      Thread.pass until asking.stop?
+      sleep 0.2
+      Process.kill(:KILL, pid)
+      assert_match(/process #{pid} (ended before it answered|has ended|has no agent)/, asking.value.message)
+    end
+    10.times do |index|
+      with_agent("#{SAY_UP}; sleep #{0.005 * index}") do |pid|
+        ask(pid)
+      rescue Culet::Error => e
+        assert_match(/process #{pid}\b/, e.message)
+      end
+    end
+  end
+
+  # A program in a call of C code that lets nobody else run.
+  #
+  # Waiting for a lock that is held goes on when a signal comes.
+  def self.blocked(seconds)
+    <<~RUBY
+      require "fiddle"
+      call = lambda do |name, *arguments|
+        Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], arguments.map { Fiddle::TYPE_VOIDP }, Fiddle::TYPE_INT, need_gvl: true).call(*arguments)
+      end
+      lock = "\\0" * 128
+      call.("pthread_mutex_lock", lock)
+      time = [Time.now.to_i + #{seconds}, 0].pack("l!2")
+      #{SAY_UP}
+      call.("pthread_mutex_timedlock", lock, time)
+    RUBY
+  end
+
+  BLOCKED = blocked(600)
+
+  def test_a_main_thread_blocked_in_c_code_is_said
+    with_agent(BLOCKED) { |pid| assert_sentence(/process #{pid} does not tell: its main thread did not come to run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
+  end
+
+  def test_after_a_question_that_was_given_up_the_next_one_is_answered
+    with_agent("#{self.class.blocked(3)}; sleep") do |pid|
+      assert_raises(Culet::Error) { ask(pid, wait_seconds: 0.1) }
+      assert ask(pid, wait_seconds: 60.0).fact("objects")["complete"]
+    end
+  end
+
+  def test_a_process_without_the_agent
+    with_program(RbConfig.ruby, "-e", TestHelper::WAITING) do |pid|
+      assert_sentence(%r{process #{pid} has no agent that could be asked; start it with RUBYOPT=-rculet/agent}, "signal", pid)
+    end
+  end
+
+  def test_a_stopped_process_is_said
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      Process.kill(:STOP, pid)
+      Thread.pass until File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
+      assert_sentence(/process #{pid} is stopped; let it run on first: kill -CONT #{pid}/, "signal", pid)
+    end
+  end
+
+  def test_wrong_usage
+    assert_sentence(/which process\?/, "signal", status: 2)
+    assert_sentence(/"x" is no process number/, "signal", "x", status: 2)
+    assert_sentence(/--wait takes a length of time/, "signal", "1", "--wait", "long", status: 2)
+    assert_sentence(/--limit takes ten minutes/, "signal", "1", "--limit", "1h", status: 2)
+  end
+
+  private
+
+  def assert_report(path)
+    report = json("report", path)
+    holdings = report["malloc_holdings"]
+    assert_equal report["rss_bytes"], report["levels"].values.sum
+    assert_equal ["malloc_used", report["levels"]["malloc_used"]], holdings.values_at("level", "level_bytes")
+    assert_equal holdings["level_bytes"], holdings["ruby_bytes"] + holdings["rest_bytes"]
+    assert_equal holdings["ruby_bytes"], holdings["types"].values.sum
+    assert_operator holdings["types"]["T_STRING"], :>=, 50_000 * 201
+    text, err, = run_culet("report", path)
+    assert_empty err
+    assert_match(/^malloc: in use .*\n  strings  +1\d\.\d/, text)
+    assert_match(/^  C code alone knows /, text)
+    assert_match(/counted in \S+ ms, in which no Ruby code ran/, text)
+  end
+
+  def assert_difference(path, pid)
+    _, err, status = run_culet("signal", pid, "--out", "#{path}.later")
+    assert_predicate status, :success?, err
+    strings = json("diff", path, "#{path}.later")["objects"]["T_STRING"]
+    assert_operator strings["malloc"]["grown_bytes"].abs, :<, 1_000_000
+    assert_operator strings["count"]["after"], :>, 50_000
+  end
+
+  def eventually_three(pid)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TestHelper::PATIENCE_SECONDS
+    until children(pid).count { |one| type(ask(one), "T_STRING")["count"] >= type(ask(pid), "T_STRING")["count"] + 7000 } == 3
+      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC), :<, deadline, "the workers do not come up"
+      sleep 0.1
+    end
+  end
+
+  def pid_in(file)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + TestHelper::PATIENCE_SECONDS
+    until File.exist?(file)
+      assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC), :<, deadline, "the daemon does not come up"
+      sleep 0.05
+    end
+    File.read(file).to_i
+  end
+
+  # @return [Integer] how often the process answered
+  def sleep_until_gone(pid)
+    answered = 0
+    loop do
+      ask(pid)
+      answered += 1
+    end
+  rescue Culet::Error
+    answered
+  end
+end

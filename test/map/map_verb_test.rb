@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require_relative "map_helper"
+require_relative "browser"
+
+# `culet map` on real processes and on snapshots.
+class MapVerbTest < Minitest::Test
+  include MapHelper
+
+  CONTRACT = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes tcache_bytes pause_seconds walk_seconds].freeze
+
+  def with_holding_process(&block) = with_program(RbConfig.ruby, "-e", MapHelper::HOLDING, &block)
+
+  def assert_refused(status, sentence, *argv, **options)
+    out, err, ended = run_culet("map", *argv, **options)
+    assert_equal status, ended.exitstatus, err
+    assert_match sentence, err
+    assert_empty out
+    assert_equal 1, err.lines.size, err
+  end
+
+  def test_a_running_process_as_page_picture_and_figures_of_one_snapshot
+    skip "no browser to open the map with; install one with `apt-get install chromium`" unless Browser::PROGRAM
+
+    Dir.mktmpdir do |folder|
+      with_holding_process do |pid|
+        out, err, status = run_culet("map", pid, "--html", "a.html", "--png", "a.png", "--json", chdir: folder)
+        assert status.success?, err
+        assert_equal "culet: wrote a.png\nculet: wrote a.html\n", err
+        json = JSON.parse(out)
+        assert_empty CONTRACT - json.keys
+        assert_equal pid, json["pid"]
+        assert_equal "\x89PNG".b, File.binread("#{folder}/a.png", 4)
+        assert_shown("#{folder}/a.html", json)
+      end
+    end
+  end
+
+  def assert_shown(path, json)
+    Browser.use do |browser|
+      assert_equal "drawn", browser.open(path)
+      shown = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('td[data-key]')).map(function (one) { return [one.dataset.key, Number(one.dataset.bytes)]; }))")
+      same = shown.keys & json.keys
+      assert_includes same, "rss_bytes"
+      assert_equal json.slice(*same), shown.slice(*same)
+      assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<b>x</b> (process #{json["pid"]})"
+      # Pages that two parts of the picture share are in both.
+      resident = browser.evaluate("(function () { var sum = 0, all = culetMap.view.picture.tally(); for (var kind in all) { if (!['gap', 'returned', 'swapped', 'used'].includes(kind)) { sum += all[kind]; } } return sum; }())")
+      assert_in_delta json["rss_bytes"], resident, json["rss_bytes"] * 0.01
+      assert_equal ["file://#{path}"], browser.requests
+      assert_empty browser.complaints
+    end
+  end
+
+  def test_without_options_it_writes_a_page_named_after_the_process
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      out, err, status = run_culet("map", path, chdir: folder)
+      assert status.success?, err
+      assert_empty out
+      assert_equal "culet: wrote culet-map-some.html\n", err
+      assert_includes File.read("#{folder}/culet-map-some.html"), "<title>puma (process 4242), malloc of glibc: map of memory</title>"
+    end
+  end
+
+  def test_figures_alone_write_no_file
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      out, err, status = run_culet("map", path, "--json", chdir: folder)
+      assert status.success?, err
+      assert_equal Culet::Map::Totals.new(MapHelper.snapshot).to_h, JSON.parse(out)
+      assert_equal ["some.snapshot"], Dir.children(folder)
+    end
+  end
+
+  def test_two_snapshots_are_two_moments_of_one_page
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      out, err, status = run_culet("map", path, path, "--json", "--html", "a.html", chdir: folder)
+      assert status.success?, err
+      assert_equal 2, JSON.parse(out)["snapshots"].size
+      assert_equal %w[facts-0 facts-1], File.read("#{folder}/a.html").scan(/id="(facts-\d)"/).flatten
+    end
+  end
+
+  def test_a_series_gives_a_list_of_figures_and_the_last_picture
+    with_snapshot_file(MapHelper.stream, MapHelper.stream(pages: 90)) do |path, folder|
+      out, err, status = run_culet("map", path, "--json", "--png", "a.png", chdir: folder)
+      assert status.success?, err
+      assert_equal 2, JSON.parse(out)["snapshots"].size
+      assert_includes err, "a.png shows the last of 2 snapshots"
+    end
+  end
+
+  def test_wrong_use_is_one_sentence
+    assert_refused 2, /which process\?/
+    assert_refused 2, /takes no command/, "1", "--", "ls"
+    assert_refused 2, /invalid option: --frobnicate/, "--frobnicate"
+  end
+
+  def test_what_cannot_be_read_or_written_is_one_sentence
+    assert_refused 1, /no process/, "999999999"
+    assert_refused 1, /there is no file/, "no/such/file"
+    assert_refused 1, /is no snapshot/, __FILE__
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      assert_refused 1, %r{cannot write #{folder}/none/a.html: No such file}, path, "--html", "#{folder}/none/a.html"
+      assert_refused 1, %r{cannot write /dev/full: No space left}, path, "--png", "/dev/full"
+      File.binwrite(path, File.binread(path)[0..-40])
+      assert_refused 1, /is cut off/, path, chdir: folder
+      assert_equal ["some.snapshot"], Dir.children(folder)
+    end
+  end
+
+  def test_a_snapshot_with_a_histogram_that_is_none_is_refused
+    [[[1, 2]], [["x"] * 5], { "a" => 1 }].each do |sizes|
+      with_snapshot_file(Synthetic.new(sizes: sizes)) do |path, folder|
+        assert_refused 1, /#{path} is damaged: sizespart has no buckets/, path, chdir: folder
+        assert_equal ["some.snapshot"], Dir.children(folder)
+      end
+    end
+  end
+
+  def test_a_snapshot_that_contradicts_itself_is_refused
+    process = Synthetic.new
+    process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
+    with_snapshot_file(process) do |path, folder|
+      assert_refused 1, /what was read of #{path} contradicts itself: mapping 0 is not of whole pages/, path, chdir: folder
+      assert_equal ["some.snapshot"], Dir.children(folder)
+    end
+  end
+
+  def test_without_the_png_gem_it_says_what_to_install
+    with_snapshot_file(MapHelper.stream) do |path, folder|
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/culet", "map", path, "--png", "#{folder}/a.png",
+                                     env: { "GEM_HOME" => folder, "GEM_PATH" => folder, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil })
+      assert_equal 1, status.exitstatus
+      assert_empty out
+      assert_equal "culet: a PNG needs the chunky_png gem; install it with `gem install chunky_png`, or use --html\n", err
+    end
+  end
+
+  def test_help_has_examples
+    out, _, status = run_culet("map", "--help")
+    assert status.success?
+    assert_includes out, "culet map 4242 --png heap.png"
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "map_helper"
+
+# What is drawn of real processes is what the kernel and the reader tell of them, to the byte.
+class MapRealProcessesTest < Minitest::Test
+  HOLD = "keep = [bytearray(700) for _ in range(20000)]; del keep[::3]; print('up', flush=True); import time; time.sleep(600)"
+
+  # What moves while it is read in slices cannot be compared.
+  def stop(pid)
+    Process.kill(:STOP, pid)
+    states = -> { Dir["/proc/#{pid}/task/*/status"].map { |path| File.read(path)[/^State:\t(\w)/, 1] } }
+    Thread.pass until states.call.all?("T")
+  end
+
+  def assert_drawn_to_the_byte(pid, allocator:)
+    stop(pid)
+    snapshot = Culet::Scope.snapshots(pid.to_s).first
+    assert_equal allocator, snapshot.allocator.name
+    model = Culet::Map::Model.new(snapshot)
+    resident = model.sections.sum { |section| model.tally(section).values_at(*Culet::Map::Palette::RESIDENT).compact.sum }
+    assert_equal snapshot.process.rss_bytes, resident
+    used = model.cells.size.times.sum { |cell| model.cells.kind(cell) == Culet::Map::Palette::INDEX.fetch(:heap) ? model.cells.used_bytes(cell) : 0 }
+    assert_equal snapshot.malloc.used_resident_bytes, used
+    model
+  end
+
+  def test_a_program_that_is_no_ruby
+    with_program("/usr/bin/python3", "-c", HOLD) { |pid| assert_drawn_to_the_byte(pid, allocator: "glibc") }
+  end
+
+  def test_ruby_with_threads
+    with_program(RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
+      model = assert_drawn_to_the_byte(pid, allocator: "glibc")
+      titles = model.sections.map { |section| section.group.title }
+      assert_empty ["Ruby's own pages", "Main arena", "Stacks", "Libraries"] - titles
+      assert_operator titles.grep(/\AArena: /).size, :>=, 2
+    end
+  end
+
+  def test_ruby_on_culet
+    with_program(*culet_command, "run", "--", RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
+      model = assert_drawn_to_the_byte(pid, allocator: "culet")
+      assert_includes model.sections.map { |section| section.group.title }, "culet's heap"
+    end
+  end
+
+  def test_ruby_on_an_allocator_that_cannot_be_read_is_drawn_by_its_pages
+    with_program(*culet_command, "run", "--allocator", "jemalloc", "--", RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
+      snapshot = Culet::Scope.snapshots(pid.to_s).first
+      model = Culet::Map::Model.new(snapshot)
+      part = model.sections.find { |section| section.group.key == "malloc" }
+      assert_equal "Memory of the allocator, not told apart", part.group.title
+      assert_operator model.tally(part).fetch(Culet::Map::Palette::INDEX.fetch(:unwalked)), :>, 1 << 20
+      assert_nil Culet::Map::Totals.new(snapshot).to_h.fetch("used_bytes")
+    end
+  end
+end

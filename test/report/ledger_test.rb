@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "../scope/scope_helper"
+require "culet/report"
+
+# The ledger of what no process here can be made to be.
+class LedgerTest < Minitest::Test
+  include ScopeHelper
+
+  MALLOC = { "arenas" => 1, "heaps" => 0, "used_bytes" => 17_384, "free_resident_bytes" => 3_096, "free_returned_bytes" => 0, "mmapped_bytes" => 0,
+             "mmapped_chunks" => 0, "metadata_bytes" => 0, "tcache_bytes" => 0, "trim_bytes" => 0, "used_resident_bytes" => 17_384,
+             "metadata_resident_bytes" => 0 }.freeze
+  RUBY = { "version" => nil, "page_bytes" => 8_192, "pages" => 1, "slots" => [{ "slot_bytes" => 40, "pages" => 1, "live" => 3, "free" => 201 }],
+           "live_bytes" => 120, "free_bytes" => 8_040, "overhead_bytes" => 32, "live_resident_bytes" => 120, "free_resident_bytes" => 8_040,
+           "overhead_resident_bytes" => 32, "transient_bytes" => 0, "transient_resident_bytes" => 0, "why" => "" }.freeze
+
+  # Where the kernel's pages are larger than Ruby's, Ruby has its pages from malloc: they count once.
+  def test_rubys_pages_in_mallocs_blocks
+    levels = ledger { |writer| ruby_page(writer.object("malloc", MALLOC).object("ruby", RUBY)) }.levels
+    assert_equal [120, 8_040, 32], levels.values_at("ruby_objects", "ruby_free_slots", "ruby_page_overhead")
+    assert_equal [17_384 - 8_192, 3_096, 0], levels.values_at("malloc_used", "malloc_free", "unexplained")
+  end
+
+  def test_blocks_that_are_not_known
+    levels = ledger { |writer| writer.object("allocator", ALLOCATOR.merge("level" => "pages")) }.levels
+    assert_equal [5 * PAGE_BYTES, 0], levels.values_at("malloc_unsplit", "unexplained")
+  end
+
+  # Sums that do not fit show as unexplained, and the levels add up nevertheless.
+  def test_a_sum_that_is_wrong
+    { 1_000 => -1_000, -500 => 500 }.each do |too_much, unexplained|
+      malloc = MALLOC.merge("used_resident_bytes" => MALLOC["used_resident_bytes"] + too_much)
+      ledger = ledger { |writer| writer.object("malloc", malloc) }
+      assert_equal [unexplained, 5 * PAGE_BYTES], [ledger.unexplained_bytes, ledger.levels.values.sum]
+    end
+  end
+
+  def test_a_process_of_which_nothing_is_resident
+    process = PROCESS.merge("rss_bytes" => 0)
+    stream = Writer.new.object("process", process).object("allocator", ALLOCATOR.merge("name" => "none", "level" => "pages")).close
+    snapshot = Culet::Scope::Builder.new(stream).call
+    assert_equal 0, Culet::Report::Ledger.new(snapshot).levels.values.sum
+    assert_match(/nothing of it is resident/, Culet::Report::Table.new(snapshot).to_s)
+  end
+
+  private
+
+  def ledger(&block)
+    Culet::Report::Ledger.new(Culet::Scope::Builder.new(small_stream(&block)).call)
+  end
+
+  # At the second page of the region.
+  def ruby_page(writer) = writer.numbers("R", REGION["start"] + PAGE_BYTES, 40, 32, 204, tail: "\x07".ljust(26, "\0"))
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../scope/scope_helper"
+require_relative "real_processes"
+require "culet/report"
+
+# The levels add up to what is resident, whatever the process, and explain it.
+class ReportLevelsTest < Minitest::Test
+  include ScopeHelper
+  include RealProcesses
+
+  # Of what is resident, at most this may stay unexplained.
+  UNEXPLAINED = 0.01
+
+  def test_a_dozen_different_processes
+    in_directory do |directory|
+      @scratch = directory
+      processes.each do |name, (command, environment, input)|
+        with_process(command, environment || {}, input) { |pid| assert_explained(name, assert_adds_up(name, pid)) }
+      end
+    end
+  end
+
+  def test_puma
+    with_puma do |pid|
+      snapshot = assert_adds_up("puma", pid)
+      assert_operator snapshot.process.to_h["threads"], :>, 5
+      assert_explained("puma", snapshot)
+    end
+  end
+
+  private
+
+  attr_reader :scratch
+
+  # @return [Culet::Scope::Snapshot]
+  def assert_adds_up(name, pid)
+    kernel = resident(pid)
+    snapshot = Culet::Scope.snapshots(pid.to_s, chunks: 0).first
+    ledger = Culet::Report::Ledger.new(snapshot)
+    assert_equal kernel, ledger.rss_bytes, "#{name}: nothing moved meanwhile"
+    assert_equal kernel, resident(pid), "#{name}: looking at it did not change it"
+    assert_equal ledger.rss_bytes, ledger.levels.values.sum, name
+    assert_operator ledger.unexplained_bytes.abs, :<=, UNEXPLAINED * ledger.rss_bytes, "#{name}: #{ledger.levels}"
+    assert_empty ledger.levels.except("unexplained").select { |_, bytes| bytes.negative? }, name
+    snapshot
+  end
+
+  # That everything adds up is worth something only if little is left to "other".
+  def assert_explained(name, snapshot)
+    ledger = Culet::Report::Ledger.new(snapshot)
+    allocator = name[/ on (\w+)\z/, 1] || "glibc"
+    assert_equal [allocator, %w[glibc culet].include?(allocator)], [snapshot.allocator.name, snapshot.allocator.blocks?], name
+    assert_operator ledger.levels.fetch("malloc_used"), :>, 0, name if snapshot.allocator.blocks?
+    assert_equal snapshot.allocator.blocks?, ledger.levels.fetch("malloc_unsplit").zero?, name
+    return unless name.match?(/ruby|puma|worker/)
+
+    assert_operator ledger.share("other"), :<=, 0.01, "#{name}: #{ledger.others}"
+    assert_operator ledger.levels.fetch("ruby_objects"), :>, 200_000, name
+    assert_operator ledger.levels.fetch("jit"), :>, 0, name if name.include?("JIT")
+  end
+
+  def resident(pid) = File.read("/proc/#{pid}/smaps").scan(/^Rss: +(\d+) kB/).sum { |kilobytes,| kilobytes.to_i } * 1024
+end

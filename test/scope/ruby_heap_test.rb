@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require_relative "target_helper"
+
+# Ruby's heap pages and slots from outside: what GC.stat says in the process, on every Ruby there is.
+class ScopeRubyHeapTest < Minitest::Test
+  include TargetHelper
+
+  # Objects of several sizes, a part of them dropped. The figures are read last, into a Hash that is there already; what
+  # Ruby allocates until it stops itself is a handful.
+  SCRIPT = <<~RUBY
+    kept = Array.new(60_000) { |i| "x" * (i % 900) }
+    arrays = Array.new(10_000) { |i| Array.new(i % 60) }
+    kept.select!.with_index { |_, i| i % 5 > 1 }
+    figures = GC.stat
+    3.times { GC.start }
+    GC.disable
+    GC.stat(figures)
+    Process.kill(:STOP, $$)
+    figures.each { |key, value| puts "\#{key} \#{value}" }
+    puts "pages_bytes \#{GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE]}", RUBY_VERSION, "end"
+    $stdout.flush
+    sleep
+  RUBY
+  FEW_SLOTS = 60
+
+  def test_pages_and_slots_of_a_frozen_process
+    assert_like_gc_stat([RbConfig.ruby])
+  end
+
+  def test_under_other_allocators
+    %w[culet jemalloc].each { |allocator| assert_like_gc_stat([RbConfig.ruby], env: on(allocator)) }
+  end
+
+  # Other releases, in the roots that bench/newest keeps.
+  def test_other_rubies
+    skip "only with bin/test --all" unless all_tests?
+    skip "only root can change its root" unless Process.euid.zero?
+
+    rubies = Dir[File.expand_path("~/.cache/culet/roots/*/usr/bin/ruby[0-9].[0-9]")]
+    skip "no root has been made by bench/newest" if rubies.empty?
+    rubies.each do |path|
+      root, program = path.match(%r{\A(.*)(/usr/bin/.*)\z}).captures
+      assert_like_gc_stat(["chroot", root, program])
+    end
+  end
+
+  # Each slot is told: the bitmap's live bits are the slots that hold objects.
+  def test_slots_one_by_one
+    with_frozen_ruby([RbConfig.ruby]) do |snapshot, _|
+      assert_equal snapshot.ruby.pages, snapshot.ruby_pages.size
+      assert_equal snapshot.ruby.slots.sum { |each| each["live"] }, snapshot.ruby_pages.sum(&:live_slots)
+      snapshot.ruby_pages.each do |page|
+        region = snapshot.regions.find { |each| each.ruby? && each.start <= page.address && page.address < each.end }
+        assert region, page.address.to_s(16)
+        assert_equal 0, (page.address - region.start) % snapshot.ruby.to_h["page_bytes"]
+      end
+    end
+  end
+
+  # Live, free and overhead are all there is of the pages; in memory they are what the mappings say.
+  def test_bytes_add_up
+    with_frozen_ruby([RbConfig.ruby]) do |snapshot, _|
+      ruby = snapshot.ruby
+      assert_equal ruby.pages * ruby.to_h["page_bytes"], ruby.live_bytes + ruby.free_bytes + ruby.overhead_bytes
+      assert_equal resident_bytes(snapshot, snapshot.regions.select(&:ruby?)),
+                   ruby.live_resident_bytes + ruby.free_resident_bytes + ruby.overhead_resident_bytes
+      assert_equal ruby.live_bytes, snapshot.regions.select(&:ruby?).sum { |region| region.fill_runs.sum { |count, used| count * used } }
+    end
+  end
+
+  # Rubies up to 3.2 have 32 MiB for what young arrays hold, of which a part is in memory from the start.
+  def test_the_transient_heap
+    skip "this Ruby has none" if RUBY_VERSION >= "3.3"
+
+    with_frozen_ruby([RbConfig.ruby]) do |snapshot, _|
+      region = snapshot.regions.find { |each| each.holds == "transient" }
+      assert_equal 32 << 20, region.bytes
+      assert_equal resident_bytes(snapshot, [region]), snapshot.ruby.to_h["transient_resident_bytes"]
+    end
+  end
+
+  def test_a_program_that_is_not_ruby
+    with_talker("sh", "-c", "echo end; read x < /dev/zero") do |pid, _, _|
+      snapshot = read(pid)
+      assert_nil snapshot.ruby
+      assert_empty snapshot.ruby_pages
+    end
+  end
+
+  private
+
+  # @yieldparam snapshot [Culet::Scope::Snapshot]
+  # @yieldparam figures [Hash{String => Integer}] GC.stat
+  def with_frozen_ruby(command, env: {})
+    reader, writer = IO.pipe
+    pid = spawn(TestHelper::NEUTRAL.merge(env), *command, "-e", SCRIPT, in: File::NULL, out: writer, pgroup: true)
+    writer.close
+    eventually { File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T" }
+    snapshot = read(pid)
+    Process.kill(:CONT, pid)
+    words = reader.each_line.take_while { |line| line != "end\n" }.map(&:split)
+    yield snapshot, words.select { |line| line.size == 2 }.to_h.transform_values(&:to_i), words.last.first
+  ensure
+    end_group(pid) && Process.wait(pid) if pid
+    [reader, writer].compact.each { |io| io.close unless io.closed? }
+  end
+
+  def assert_like_gc_stat(command, env: {})
+    with_frozen_ruby(command, env: env) do |snapshot, figures, version|
+      ruby = snapshot.ruby
+      assert_equal version, ruby.version
+      assert_equal figures.fetch("heap_allocated_pages"), ruby.pages, command.inspect
+      assert_equal figures.fetch("pages_bytes"), ruby.to_h["page_bytes"]
+      assert_equal figures.fetch("heap_available_slots"), ruby.slots.sum { |each| each["live"] + each["free"] }
+      live = figures.fetch("heap_live_slots") + figures.fetch("heap_final_slots")
+      assert_includes live..(live + FEW_SLOTS), ruby.slots.sum { |each| each["live"] }, command.inspect
+      assert_empty snapshot.problems
+      assert_whole snapshot
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "stringio"
+require "zlib"
+require "culet/cli"
+require "culet/scope"
+
+# What the tests of snapshots share.
+module ScopeHelper
+  PAGE_BYTES = 4096
+
+  # Writes streams by the description in scope/format.h, for what no real process gives: broken ones.
+  class Writer
+    def initialize(header: "culet-scope 1\n\0\0")
+      @bytes = header.b
+    end
+
+    def object(kind, fields) = record("J", JSON.generate({ "kind" => kind, **fields }))
+
+    def numbers(type, *values, tail: "") = record(type, values.map { |value| varint(value) }.join + tail)
+
+    def record(type, payload)
+      @bytes << type.b << varint(payload.bytesize) << payload.b
+      self
+    end
+
+    # @return [String] the stream with its checksum, which `wrong` falsifies
+    def close(wrong: 0)
+      sum = Zlib.crc32(@bytes) ^ wrong
+      record("E", [sum].pack("V"))
+      @bytes
+    end
+
+    private
+
+    def varint(value)
+      bytes = []
+      loop do
+        more = value >> 7
+        bytes << ((value & 0x7f) | (more.zero? ? 0 : 0x80))
+        return bytes.pack("C*") if more.zero?
+
+        value = more
+      end
+    end
+  end
+
+  PROCESS = { "pid" => 7, "name" => "made", "program" => "/bin/made", "page_bytes" => PAGE_BYTES, "bits" => 64, "mode" => "sliced", "threads" => 1,
+              "time" => 1_700_000_000.5, "rss_bytes" => 5 * PAGE_BYTES, "pss_bytes" => 5 * PAGE_BYTES, "shared_bytes" => 0,
+              "private_dirty_bytes" => 5 * PAGE_BYTES, "swap_bytes" => 0 }.freeze
+  ALLOCATOR = { "name" => "glibc", "library" => "/lib/libc.so.6", "level" => "blocks", "why" => nil }.freeze
+  MAPPING = { "id" => 0, "start" => 0x10000, "end" => 0x18000, "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => "[heap]", "rss_bytes" => 5 * PAGE_BYTES,
+              "pss_bytes" => 5 * PAGE_BYTES, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
+              "private_dirty_bytes" => 5 * PAGE_BYTES, "swap_bytes" => 0, "use" => "malloc", "label" => "" }.freeze
+  REGION = { "id" => 0, "arena" => 0, "holds" => "main", "start" => 0x10000, "end" => 0x17000, "mapping" => 0 }.freeze
+
+  # @yieldparam writer [Writer] for further records
+  # @return [String] a small stream
+  def small_stream(process: PROCESS, mapping: MAPPING, region: REGION, close: {})
+    writer = Writer.new.object("process", process).object("allocator", ALLOCATOR).object("mapping", mapping)
+    writer.numbers("P", 0, 5, 5, 3, 0).object("region", region).numbers("F", 0, 4, 4096, 1, 1000, 2, 0)
+    yield writer if block_given?
+    writer.close(**close)
+  end
+
+  # Runs the block in a directory of its own.
+  def in_directory
+    Dir.mktmpdir("culet-scope") { |directory| yield File.realpath(directory) }
+  end
+
+  # @return [Hash] what a verb printed with --json
+  def json(*words, env: {})
+    out, err, status = run_culet(*words, "--json", env: TestHelper::NEUTRAL.merge(env))
+    assert_predicate status, :success?, err
+    JSON.parse(out)
+  end
+
+  # Asserts that the command line ends with that status, one sentence and nothing else. It runs in this process: a sentence
+  # needs no other.
+  def assert_sentence(pattern, *words, status: 1)
+    out, err = StringIO.new, StringIO.new
+    ended = Culet::CLI.run(words, out: out, err: err)
+    assert_match(/\Aculet: .+\n\z/, err.string)
+    assert_equal 1, err.string.lines.size, err.string
+    assert_match pattern, err.string
+    assert_equal [status, ""], [ended, out.string]
+  end
+end
