@@ -163,6 +163,8 @@ static bool add_segment(uint32_t *index)
         return false;
     memset(s, 0, sizeof *s);
     s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
+    if (!s->base && culet_stock_return(SIZE_MAX))
+        s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
     size_t moved = 0;
     if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_GRANULES) ||
         !culet_stock_move(s->base, CULET_SEGMENT_BYTES, &moved)) {

@@ -123,10 +123,25 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 /* ---- recognise ---- */
 
+/* A thread may be in the middle of changing a list of the main arena, by whose consistency the arena is found (or, in
+ * live mode, go on changing it): looked for again, so often. A process that never allocated has none to find. */
+#define FIND_TRIES 12
+
+static bool find(struct culet_scope *scope)
+{
+    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
+        if (culet_glibc_find(scope, &glibc))
+            return true;
+        culet_target_release(&scope->target);
+        culet_scope_pause(scope);
+    }
+    return false;
+}
+
 static bool recognise(struct culet_scope *scope)
 {
     /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
-    if (scope->served || !culet_glibc_find(scope, &glibc))
+    if (scope->served || !find(scope))
         return false;
     scope->served = "glibc";
     return true;
