@@ -121,6 +121,41 @@ TEST(a_huge_block_that_cannot_grow_stays_whole)
     free(block);
 }
 
+static size_t address_space(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    CHECK(file && fscanf(file, "%zu", &pages) == 1, "statm tells nothing");
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The pages of freed huge blocks are kept for the next ones; small blocks get them too when there is nothing else. */
+TEST(small_blocks_get_what_huge_ones_left)
+{
+    enum { SMALL = 1000, KEPT = 20000, HUGE = 4 };
+    const size_t huge_bytes = (size_t)4 << 20;
+    unsigned char *huge[HUGE];
+    size_t taken = 0;
+
+    check_preloaded();
+    for (unsigned i = 0; i < KEPT; i++)
+        CHECK(malloc(SMALL), "no memory");
+    for (unsigned i = 0; i < HUGE; i++) {
+        CHECK((huge[i] = malloc(huge_bytes)), "no memory");
+        memset(huge[i], 7, huge_bytes);
+    }
+    for (unsigned i = 0; i < HUGE; i++)
+        free(huge[i]);
+    struct rlimit limit = {address_space(), RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit failed");
+    while (malloc(SMALL))
+        taken += SMALL;
+    CHECK(taken >= HUGE * huge_bytes / 2, "out of memory after %zu bytes, though %zu had been freed", taken,
+          HUGE * huge_bytes);
+}
+
 static void *fill_in_a_thread(void *data)
 {
     size_t taken;
