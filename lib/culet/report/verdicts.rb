@@ -15,7 +15,8 @@ module Culet
       WORTH_BYTES = 8_000_000
       # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
       FEW_ARENAS = 2
-      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS
+      MAIN_ARENA = "main"
+      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS, :MAIN_ARENA
 
       Figures = Compare::Report::Figures
       private_constant :Figures
@@ -98,11 +99,17 @@ module Culet
       end
 
       def arenas
-        return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && worth?(malloc.free_resident_bytes)
+        return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && worth?(malloc.free_resident_bytes) && apart?
 
-        verdict("arenas", "#{malloc.arenas} arenas keep #{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) that is free; " \
-                          "one heap for all threads keeps less",
+        verdict("arenas", "#{malloc.arenas} arenas keep #{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) that is free, " \
+                          "most of it in threads' arenas; one heap for all threads keeps less",
                 "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment")
+      end
+
+      # Whether most of what is free lies in threads' arenas: fewer arenas do not help against holes in the main one.
+      def apart?
+        main, others = snapshot.arenas.partition { |arena| arena.name == MAIN_ARENA }
+        others.sum(&:free_bytes) > main.sum(&:free_bytes)
       end
 
       def free_memory

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../scope/scope_helper"
+
+# Which fix a report advises, by where the free memory lies.
+class ReportAdviceTest < Minitest::Test
+  include ScopeHelper
+
+  FILL = 'fill = -> { Array.new(60_000) { |i| "some string number #{i} " * 3 }.each_slice(7).map(&:first) }'
+  WAIT = "3.times { GC.start }; puts :up; $stdout.flush; sleep"
+
+  # Eight threads fill their own arenas and keep one block in seven.
+  IN_THREADS = <<~RUBY
+    #{FILL}
+    done = Queue.new
+    8.times { Thread.new { Thread.current[:kept] = fill.call; done << true; sleep } }
+    8.times { done.pop }
+    #{WAIT}
+  RUBY
+
+  # The main thread does all of it; the others only have an arena.
+  IN_MAIN = <<~RUBY
+    #{FILL}
+    kept = Array.new(8) { fill.call }
+    8.times { Thread.new { sleep } }
+    #{WAIT}
+  RUBY
+
+  def test_free_memory_in_threads_arenas_is_for_fewer_arenas
+    advice = advice_for(IN_THREADS)
+    assert_includes advice.keys, "arenas"
+    assert_includes advice.fetch("arenas").fetch("remedy"), "MALLOC_ARENA_MAX"
+  end
+
+  def test_holes_in_the_main_arena_are_not
+    advice = advice_for(IN_MAIN)
+    refute_includes advice.keys, "arenas"
+    assert_includes advice.fetch("free memory").fetch("text"), "scattered between blocks in use"
+  end
+
+  private
+
+  def advice_for(program)
+    with_program(RbConfig.ruby, "--disable-gems", "-e", program) do |pid|
+      return json("report", pid.to_s).fetch("verdicts").to_h { |one| [one.fetch("topic"), one] }
+    end
+  end
+end
