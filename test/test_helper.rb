@@ -9,6 +9,9 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
+# A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
+%w[HUP INT TERM].each { |signal| trap(signal, "DEFAULT") }
+
 # What the tests share. Everything a test starts is waited for or ended by it.
 module TestHelper
   ROOT = File.expand_path("..", __dir__)

@@ -2,6 +2,7 @@
 
 require_relative "../scope/scope_helper"
 require "pty"
+require "timeout"
 
 # `culet report` as users meet it.
 class ReportVerbTest < Minitest::Test
@@ -111,12 +112,13 @@ class ReportVerbTest < Minitest::Test
       writer.close
       documents = Array.new(3) { JSON.parse(reader.gets) }
       Process.kill(:INT, -watcher)
-      assert_equal 130, Process.wait2(watcher).last.exitstatus
+      assert_equal 130, Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(watcher) }.last.exitstatus
       assert_equal [pid] * 3, documents.map { |document| document["pid"] }
       refute_match(/\.rb:\d/, reader.read, "no backtrace")
       assert_equal "S", Culet::Processes::Cpu.state(pid)
     ensure
       reader&.close
+      end_group(watcher)
     end
   end
 
@@ -139,6 +141,13 @@ class ReportVerbTest < Minitest::Test
         assert_includes text, "\e[1m"
       end
     end
+  end
+
+  # Ends a process group, whatever is left of it.
+  def end_group(leader)
+    Process.kill(:KILL, -leader)
+  rescue Errno::ESRCH
+    nil
   end
 
   def test_wrong_usage
