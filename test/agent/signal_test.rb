@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
+require "culet/processes/cpu"
+require "timeout"
 
 # A process with the agent, asked from outside.
 class AgentSignalTest < Minitest::Test
@@ -131,6 +133,7 @@ class AgentSignalTest < Minitest::Test
   # Whichever moment the process ends at: an answer or a sentence, in bounded time.
   def test_ends_while_it_is_asked
     with_agent(BLOCKED) do |pid|
+      await_block(pid)
       asking = Thread.new { assert_raises(Culet::Error) { ask(pid, wait_seconds: 60.0) } }
       Thread.pass until asking.stop?
       sleep 0.2
@@ -165,12 +168,25 @@ class AgentSignalTest < Minitest::Test
 
   BLOCKED = blocked(600)
 
+  # It says that it is up before it blocks: waits until its main thread has slept for a while.
+  def await_block(pid)
+    asleep = 0
+    Timeout.timeout(PATIENCE_SECONDS) do
+      until asleep == 40
+        asleep = Culet::Processes::Cpu.state(pid) == "S" ? asleep + 1 : 0
+        sleep 0.005
+      end
+    end
+    true
+  end
+
   def test_a_main_thread_blocked_in_c_code_is_said
-    with_agent(BLOCKED) { |pid| assert_sentence(/process #{pid} does not tell: its main thread did not come to run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
+    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} does not tell: its main thread did not come to run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered
     with_agent("#{self.class.blocked(3)}; sleep") do |pid|
+      await_block(pid)
       assert_raises(Culet::Error) { ask(pid, wait_seconds: 0.1) }
       assert ask(pid, wait_seconds: 60.0).fact("objects")["complete"]
     end
