@@ -114,14 +114,15 @@ static void say(const char *what, size_t bytes)
 
 typedef int ask(struct culet_stats *, size_t);
 
-/* The allocator's own thread gives back for a while what has become idle: waits until nothing changes any more. */
+/* The allocator's own thread gives back for a while what has become idle, and empties the parks of threads that do
+ * nothing: waits until nothing has changed for four of its intervals, which are half a second. */
 static int settle(ask *stats)
 {
     struct culet_stats before;
 
     if (stats(&figures, sizeof figures))
         return -1;
-    for (unsigned same = 0, i = 0; same < 3 && i < 40; i++) {
+    for (unsigned same = 0, i = 0; same < 7 && i < 60; i++) {
         before = figures;
         usleep(300000);
         if (stats(&figures, sizeof figures))
