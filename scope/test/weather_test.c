@@ -328,56 +328,58 @@ TEST(a_sandbox_without_ptrace)
     end(&target);
 }
 
-/* Same user, but it does not let itself be read. */
-TEST(one_that_hides)
+/* A child that is nobody's and waits; 0 where only root could make one. `hides`: it does not let itself be read. */
+static pid_t start_nobody(bool hides)
 {
     int ends[2];
     char byte;
 
-    if (geteuid() != 0 || pipe(ends) != 0) {
-        CHECK(true, "only root can be somebody else");
-        return;
-    }
+    if (geteuid() != 0 || pipe(ends) != 0)
+        return 0;
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 || write(ends[1], "x", 1) != 1)
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, !hides) != 0 ||
+            write(ends[1], "x", 1) != 1)
             _exit(3);
         for (;;)
             pause();
     }
     CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
-    struct reading reading = read_as("", child, 65534);
-    check_refused(&reading, 1, "does not let itself be read");
+    return child;
+}
+
+static void end_nobody(pid_t child)
+{
     kill(child, SIGKILL);
     CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
+/* Same user, but it does not let itself be read. */
+TEST(one_that_hides)
+{
+    pid_t child = start_nobody(true);
+
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
+        return;
+    struct reading reading = read_as("", child, 65534);
+    check_refused(&reading, 1, "does not let itself be read");
+    end_nobody(child);
 }
 
 /* Same user without root is enough. */
 TEST(as_anybody)
 {
-    struct reading reading;
-    int ends[2];
-    char byte;
+    pid_t child = start_nobody(false);
 
-    if (geteuid() != 0 || pipe(ends) != 0) {
-        CHECK(true, "only root can be somebody else");
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
         return;
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 || write(ends[1], "x", 1) != 1)
-            _exit(3);
-        for (;;)
-            pause();
-    }
-    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
-    reading = read_as("", child, 65534);
+    struct reading reading = read_as("", child, 65534);
     check_done(&reading);
     CHECK(number_of(&reading, "malloc", 0, "chunks") > 0 || tells(&reading, "\"level\":\"pages\""), "nothing was told");
-    kill(child, SIGKILL);
-    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+    end_nobody(child);
 }
 
 TEST(a_full_disk)
