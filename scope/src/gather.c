@@ -19,14 +19,22 @@ static int compare(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-static bool is_present(struct culet_memory *memory, uint64_t address, size_t bytes)
+/* How a piece can be had. */
+enum way { NOT_PRESENT, ALONE, TOGETHER };
+
+static enum way way_to(struct culet_memory *memory, uint64_t address, size_t bytes)
 {
     uint64_t page = memory->page_bytes;
+    enum way way = TOGETHER;
 
-    for (uint64_t at = address & ~(page - 1); at < address + bytes; at += page)
-        if (!(culet_pages_at(memory->pages, at) & CULET_PAGE_PRESENT))
-            return false;
-    return true;
+    for (uint64_t at = address & ~(page - 1); at < address + bytes; at += page) {
+        uint8_t state = culet_pages_at(memory->pages, at);
+        if (!(state & CULET_PAGE_PRESENT))
+            return NOT_PRESENT;
+        if (!culet_memory_pins(memory, state))
+            way = ALONE;
+    }
+    return way;
 }
 
 /* What the kernel did not copy in one go, if it did any, is tried piece by piece. */
@@ -55,9 +63,11 @@ static void gather_some(struct culet_memory *memory, const uint64_t *addresses, 
     qsort(pieces, count, sizeof *pieces, compare);
     for (size_t i = 0; i < count; i++) {
         unsigned char *target = to + pieces[i].number * bytes;
-        got[pieces[i].number] = false;
-        memset(target, 0, bytes);
-        if (!is_present(memory, pieces[i].address, bytes))
+        enum way way = way_to(memory, pieces[i].address, bytes);
+        got[pieces[i].number] = way == ALONE && culet_memory_copy(memory, pieces[i].address, target, bytes);
+        if (way == NOT_PRESENT)
+            memset(target, 0, bytes);
+        if (way != TOGETHER)
             continue;
         local[present] = (struct iovec){.iov_base = target, .iov_len = bytes};
         remote[present] = (struct iovec){.iov_base = (void *)(uintptr_t)pieces[i].address, .iov_len = bytes};

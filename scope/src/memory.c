@@ -15,17 +15,26 @@
 
 void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_pages *pages, size_t page_bytes)
 {
+    char name[64];
+
     memory->pid = pid;
     memory->pages = pages;
     memory->page_bytes = page_bytes;
-    memory->descriptor = -1;
+    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
+    memory->descriptor = open(name, O_RDONLY | O_CLOEXEC);
+    memory->pinning = true;
     memory->refused = 0;
     culet_memory_forget(memory);
 }
 
-static ssize_t fetch(const struct culet_memory *memory, uint64_t address, void *to, size_t bytes)
+bool culet_memory_pins(const struct culet_memory *memory, uint8_t state)
 {
-    if (memory->descriptor >= 0)
+    return memory->pinning && state & (CULET_PAGE_EXCLUSIVE | CULET_PAGE_FILE);
+}
+
+static ssize_t fetch(const struct culet_memory *memory, uint64_t address, void *to, size_t bytes, bool pin)
+{
+    if (!pin)
         return pread(memory->descriptor, to, bytes, (off_t)address);
     struct iovec here = {.iov_base = to, .iov_len = bytes};
     struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
@@ -34,27 +43,23 @@ static ssize_t fetch(const struct culet_memory *memory, uint64_t address, void *
 
 int culet_memory_try(struct culet_memory *memory, const struct culet_maps *maps)
 {
-    char name[64], byte;
+    char byte;
 
     for (size_t i = 0; i < maps->count; i++) {
         const struct culet_mapping *mapping = &maps->all[i];
-        if (mapping->perms[0] != 'r' || mapping->path[0] == '[' ||
-            !(culet_pages_at(memory->pages, mapping->start) & CULET_PAGE_PRESENT))
+        if (mapping->perms[0] != 'r' || mapping->path[0] == '[')
             continue;
-        if (fetch(memory, mapping->start, &byte, 1) == 1)
+        uint8_t state = culet_pages_at(memory->pages, mapping->start);
+        if (!(state & CULET_PAGE_PRESENT) || !culet_memory_pins(memory, state))
+            continue;
+        if (fetch(memory, mapping->start, &byte, 1, true) == 1)
             return 0;
         int refused = errno;
         if (refused != EPERM && refused != ENOSYS)
             continue;
         /* A sandbox may refuse the call and allow the file. */
-        snprintf(name, sizeof name, "/proc/%d/mem", (int)memory->pid);
-        memory->descriptor = open(name, O_RDONLY | O_CLOEXEC);
-        if (memory->descriptor >= 0 && fetch(memory, mapping->start, &byte, 1) == 1)
-            return 0;
-        if (memory->descriptor >= 0)
-            close(memory->descriptor);
-        memory->descriptor = -1;
-        return refused;
+        memory->pinning = false;
+        return fetch(memory, mapping->start, &byte, 1, false) == 1 ? 0 : refused;
     }
     return 0;
 }
@@ -64,28 +69,36 @@ void culet_memory_forget(struct culet_memory *memory)
     memory->start = memory->end = 0;
 }
 
-static bool readable(struct culet_memory *memory, uint64_t address)
+/* Adds to the window what can be read in the same way from its end on; false when there is nothing more to be had. */
+static bool add(struct culet_memory *memory, uint64_t end)
 {
-    return culet_pages_at(memory->pages, address) & (CULET_PAGE_PRESENT | CULET_PAGE_ZERO);
+    uint64_t from = memory->end, to = from;
+    uint8_t state = culet_pages_at(memory->pages, from);
+    bool pin = culet_memory_pins(memory, state);
+
+    while (to < end && state & (CULET_PAGE_PRESENT | CULET_PAGE_ZERO) && culet_memory_pins(memory, state) == pin) {
+        to = (to | (memory->page_bytes - 1)) + 1;
+        if (to < end)
+            state = culet_pages_at(memory->pages, to);
+    }
+    if (to > end)
+        to = end;
+    if (to <= from)
+        return false;
+    ssize_t got = fetch(memory, from, memory->window + (from - memory->start), (size_t)(to - from), pin);
+    if (got > 0)
+        memory->end = from + (uint64_t)got;
+    if (memory->end < to)
+        memory->refused++;
+    return memory->end == to;
 }
 
 /* Brings what can be had of address..end into the window. */
 static void bring(struct culet_memory *memory, uint64_t address, uint64_t end)
 {
-    uint64_t to = address;
-
-    while (to < end && readable(memory, to))
-        to = (to | (memory->page_bytes - 1)) + 1;
-    if (to > end)
-        to = end;
     memory->start = memory->end = address;
-    if (to <= address)
-        return;
-    ssize_t got = fetch(memory, address, memory->window, (size_t)(to - address));
-    if (got > 0)
-        memory->end = address + (uint64_t)got;
-    if (got < (ssize_t)(to - address))
-        memory->refused++;
+    while (memory->end < end && add(memory, end))
+        ;
 }
 
 const void *culet_memory_at(struct culet_memory *memory, uint64_t address, size_t bytes)
@@ -125,7 +138,7 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
         if (part > bytes)
             part = bytes;
         uint8_t state = culet_pages_at(memory->pages, address);
-        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part) != (ssize_t)part) {
+        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part, culet_memory_pins(memory, state)) != (ssize_t)part) {
             memset(at, 0, part);
             whole = whole && !(state & (CULET_PAGE_PRESENT | CULET_PAGE_SWAPPED));
         }

@@ -1,7 +1,11 @@
 /* memory.h - reads the memory of the process.
  *
  * Only pages that are in memory are read (page.h is asked first): reading another would map the zero page, or bring
- * one back from swap, and change what is measured. What was read last is kept in a window, until the process runs. */
+ * one back from swap, and change what is measured. What was read last is kept in a window, until the process runs.
+ *
+ * process_vm_readv pins the pages it reads, and before an anonymous page is pinned that a fork shares, the kernel gives
+ * the process a copy of its own (FAULT_FLAG_UNSHARE, Linux 5.19): reading would end the sharing that is to be measured.
+ * Such pages are read from /proc/PID/mem, which does not pin; all others by the call, which is faster. */
 #ifndef CULET_MEMORY_H
 #define CULET_MEMORY_H
 
@@ -14,7 +18,8 @@ struct culet_memory {
     pid_t pid;
     struct culet_pages *pages;
     size_t page_bytes;
-    int descriptor;   /* of /proc/PID/mem, where the kernel refuses process_vm_readv; else -1 */
+    int descriptor;   /* of /proc/PID/mem; -1 where it could not be opened */
+    bool pinning;     /* process_vm_readv is allowed */
     uint64_t start;   /* address of the window */
     uint64_t end;
     uint64_t refused; /* present pages that the kernel would not read */
@@ -27,6 +32,9 @@ void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_page
 
 /* Whether memory of the process may be read at all: tries one present page of `mapping`s. Returns 0 or an errno. */
 int culet_memory_try(struct culet_memory *memory, const struct culet_maps *maps);
+
+/* Whether a page in this state may be read by process_vm_readv. */
+bool culet_memory_pins(const struct culet_memory *memory, uint8_t state);
 
 /* Forgets the window: the process has run since. */
 void culet_memory_forget(struct culet_memory *memory);

@@ -107,24 +107,26 @@ TEST(a_32_bit_program)
 }
 #endif
 
-/* Reading takes nothing and gives nothing: what is resident, dirty and in swap stays, page by page. */
+/* Reading takes nothing and gives nothing: what is resident, dirty, shared and in swap stays, page by page. */
 TEST(leaves_no_trace)
 {
-    static const char *const kinds[] = {"heap trimmed 4 30", "heap aligned 2 5", "heap gaps 2 10"};
-    static const char *const keys[] = {"Rss:", "Private_Dirty:", "Private_Clean:", "Shared_Clean:", "Anonymous:", "Swap:"};
+    static const char *const kinds[] = {"heap trimmed 4 30", "heap aligned 2 5", "heap gaps 2 10", "heap forked 2 10"};
+    enum { KEYS = 8 };
+    static const char *const keys[KEYS] = {"Rss:",          "Pss_Anon:",     "Private_Dirty:", "Private_Clean:",
+                                           "Shared_Dirty:", "Shared_Clean:", "Anonymous:",     "Swap:"};
 
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         struct target target = start_frozen(kinds[kind]);
         for (size_t mode = 0; mode < MODES; mode++) {
-            uint64_t before[6];
-            for (size_t i = 0; i < 6; i++)
-                before[i] = figure(target.pid, "smaps", keys[i]);
+            uint64_t before[KEYS];
+            for (size_t i = 0; i < KEYS; i++)
+                before[i] = figure(target.pid, "smaps_rollup", keys[i]);
             struct reading reading = read_process(modes[mode], target.pid);
             check_done(&reading);
-            for (size_t i = 0; i < 6; i++)
-                CHECK(figure(target.pid, "smaps", keys[i]) == before[i], "%s %s %s was %lu, is %lu", kinds[kind],
+            for (size_t i = 0; i < KEYS; i++)
+                CHECK(figure(target.pid, "smaps_rollup", keys[i]) == before[i], "%s %s %s was %lu, is %lu", kinds[kind],
                       modes[mode], keys[i], (unsigned long)before[i],
-                      (unsigned long)figure(target.pid, "smaps", keys[i]));
+                      (unsigned long)figure(target.pid, "smaps_rollup", keys[i]));
         }
         end(&target);
     }

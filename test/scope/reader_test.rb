@@ -111,7 +111,7 @@ class ScopeReaderTest < Minitest::Test
 
   def state(pid) = Culet::Processes::Cpu.state(pid)
 
-  def figures(pid) = Culet::Processes::Memory.rollup(pid).slice("rss_bytes", "private_dirty_bytes", "swap_bytes")
+  def figures(pid) = Culet::Processes::Memory.rollup(pid).slice("rss_bytes", "private_dirty_bytes", "private_clean_bytes", "shared_dirty_bytes", "swap_bytes")
 
   def eventually
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS

@@ -2,10 +2,12 @@
  *
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
  * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
- * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings). */
+ * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings), forked (a child
+ * shares it all). */
 #include "target.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 static const char *what;
 static size_t share;
@@ -98,6 +100,11 @@ int main(int argc, char **argv)
             _exit(6);
     }
     fill((void *)1);
+    if (strcmp(what, "forked") == 0 && fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+    }
     say_and_stop();
     return 0;
 }
