@@ -17,6 +17,7 @@ module Culet
       "map" => [:Map, "the picture of a process's memory, page by page, to zoom in"],
       "snapshot" => [:Snapshot, "keep what report and map show in a file, once or again and again"],
       "diff" => [:Diff, "what grew between two snapshots"],
+      "cow" => [:Cow, "what forked workers share with their parent, and what they stopped sharing"],
       "signal" => [:Signal, "ask a process with culet's agent for a snapshot that tells its Ruby objects too"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],

@@ -35,6 +35,13 @@ module Culet
       def start_ticks(pid) = stat(pid)&.fetch(START_TICKS)&.to_i
 
       # @param pid [Integer]
+      # @return [Float, nil] seconds since the process was forked; nil when it has ended
+      def age_seconds(pid)
+        ticks = start_ticks(pid)
+        ticks && (::Process.clock_gettime(::Process::CLOCK_BOOTTIME) - ticks.fdiv(TICKS_PER_SECOND))
+      end
+
+      # @param pid [Integer]
       # @return [Integer, nil] the parent's number; nil when the process has ended
       def parent(pid) = stat(pid)&.fetch(PARENT)&.to_i
 

@@ -78,11 +78,15 @@ module Culet
       # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how many;
       #   the largest first
       def others
-        rests = snapshot.mappings.select { |mapping| level(mapping) == "other" }
+        rests = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
                                  .map { |mapping| [neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
         sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
         sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
       end
+
+      # @param mapping [Scope::Mapping]
+      # @return [String] the level of what no region tells more of in it
+      def level_of(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
 
       private
 
@@ -109,10 +113,8 @@ module Culet
       end
 
       def add_mappings(levels)
-        snapshot.mappings.each { |mapping| levels[level(mapping)] += residence.rest_bytes(mapping) }
+        snapshot.mappings.each { |mapping| levels[level_of(mapping)] += residence.rest_bytes(mapping) }
       end
-
-      def level(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
 
       # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
       # of Ruby's pages, what lies beside them in the same mapping is somebody else's. The heap by brk has no neighbours.

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require_relative "../compare/report/figures"
+require_relative "../compare/report/grid"
+require_relative "../report/words"
+require_relative "verdicts"
+
+module Culet
+  module Cow
+    # A family for a terminal.
+    class Table
+      Figures = Compare::Report::Figures
+      Grid = Compare::Report::Grid
+      Words = Report::Words
+      private_constant :Figures, :Grid, :Words
+
+      # @param family [Family]
+      # @param color [Boolean] whether to use ANSI colours
+      # @param unicode [Boolean] whether lines beyond ASCII can be shown
+      def initialize(family, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+        @family = family
+        @color = color
+        @unicode = unicode
+      end
+
+      # @return [String]
+      # @raise [Culet::Error] when the terminal-table gem is not installed
+      def to_s = "#{[heading, processes, regions, slots, verdicts, problems].compact.join("\n\n")}\n"
+
+      private
+
+      attr_reader :family
+
+      def mega(bytes) = bytes ? format("%.1f", bytes / 1e6) : "-"
+
+      def heading
+        root = family.members.first
+        title = "#{Words.plain(root.name)} (process #{root.pid})"
+        others = family.members.size - 1
+        title += " and #{Figures.counted(others, "more process").sub(/ss(es|s)\z/, "sses")}" if others.positive?
+        size = family.total_pss_bytes ? "#{mega(family.total_pss_bytes)} MB" : "what it costs is not known, since none of it may be read"
+        lines = [bold("#{title}: #{size}")]
+        lines << "one more worker would cost about #{mega(family.next_worker_bytes)} MB" if family.next_worker_bytes
+        lines.join("\n")
+      end
+
+      def processes
+        list = family.members
+        Grid.render([["process", list.map { |one| "#{one.pid} #{Words.plain(one.name)}" }, true], ["is", list.map { |one| role(one) }, true],
+                     *{ "RSS" => :rss_bytes, "PSS" => :pss_bytes, "shared" => :shared_bytes, "private" => :private_bytes, "written" => :private_dirty_bytes }
+                       .map { |title, figure| ["#{title} MB", list.map { |one| mega(one.public_send(figure)) }, false] }], unicode: @unicode)
+      end
+
+      def role(member)
+        return "not to be read" unless member.read?
+        return "forked by #{member.parent_pid}" if member.forked
+
+        family.members.any? { |other| other.forked && other.parent_pid == member.pid } ? "parent" : "a program of its own"
+      end
+
+      # What the workers inherited, and what of it each has made its own: on average, and level by level.
+      def regions
+        workers = family.workers
+        return if workers.empty?
+
+        table("a worker on average", workers.map { |worker| worker.census.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) } }, total: true)
+      end
+
+      def slots
+        workers = family.workers
+        sizes = workers.flat_map { |worker| worker.census.slots.keys }.uniq
+        return if sizes.size < 2
+
+        table("Ruby's pages by slot", workers.map { |worker| worker.census.slots.transform_keys { |bytes| "#{bytes} bytes" } })
+      end
+
+      # @param all [Array<Hash{String => Shares}>] one for each worker
+      def table(title, all, total: false)
+        names = all.flat_map(&:keys).uniq
+        rows = names.map { |name| [name, all.filter_map { |shares| shares[name] }.reduce(:+)] }
+        rows = rows.sort_by { |_, shares| -shares.inherited } unless total && names.size < 2
+        rows << ["all", rows.map(&:last).reduce(:+)] if total
+        columns = { "inherited" => :inherited, "still shared" => :shared, "its own by now" => :unshared, "added" => ->(one) { one.fresh + one.own } }
+        Grid.render([[title, rows.map(&:first), true],
+                     *columns.map { |heading, figure| ["#{heading} MB", rows.map { |_, shares| mega(figure.to_proc.call(shares).fdiv(all.size)) }, false] },
+                     ["lost", rows.map { |_, shares| lost(shares) }, false]], unicode: @unicode)
+      end
+
+      def lost(shares) = shares.inherited.zero? ? "-" : "#{(100 * shares.unshared.fdiv(shares.inherited)).round} %"
+
+      def verdicts
+        Verdicts.new(family).list.map do |one|
+          lines = [Words.wrap("#{bold(one.topic)}: #{Words.plain(one.text)}.", indent: 2)]
+          lines << "  #{one.remedy}" if one.remedy
+          lines.join("\n")
+        end.join("\n")
+      end
+
+      def problems
+        return if family.problems.empty?
+
+        family.problems.map { |sentence| Words.wrap("note: #{Words.plain(sentence)}", indent: 2) }.join("\n")
+      end
+
+      def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
+    end
+  end
+end

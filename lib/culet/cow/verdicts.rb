@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require_relative "../compare/report/figures"
+require_relative "../report/verdicts"
+require_relative "family"
+
+module Culet
+  module Cow
+    # What a family's figures mean, in words.
+    class Verdicts
+      Figures = Compare::Report::Figures
+      Verdict = Report::Verdict
+      # Below this share of what a worker inherited and this many bytes, a change is not worth a restart.
+      WORTH_SHARE = 0.05
+      WORTH_BYTES = 4_000_000
+      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES
+
+      # @param family [Family]
+      def initialize(family)
+        @family = family
+        @workers = family.workers.select(&:forked)
+      end
+
+      # @return [Array<Report::Verdict>] the right figure and the wrong one, what sharing was lost, and what may keep it
+      def list
+        return [] if @family.read_members.empty?
+
+        [*figures, *(@workers.empty? ? alone : sharing)]
+      end
+
+      private
+
+      def figures
+        return [] if @family.members.size < 2
+
+        sum = @family.total_rss_bytes
+        pays = @family.total_pss_bytes
+        [verdict("what it costs", "all of them together take #{bytes(pays)} (PSS); adding up their resident figures gives #{bytes(sum)}, " \
+                                  "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because it counts what is shared in each. A worker killer that goes by " \
+                                  "resident bytes ends workers for memory that is not theirs: have it go by private bytes or PSS")]
+      end
+
+      def alone
+        text = @family.members.size == 1 ? "it has forked nobody, so there is nothing to share" : "none of them shares its parent's memory: each runs a program of its own"
+        [verdict("sharing", text)]
+      end
+
+      def sharing
+        shares = mean
+        found = [kept(shares), *([malloc, ruby, garbage].compact if worth?(shares.unshared, shares.inherited))]
+        found.size == 1 ? [*found, verdict("advice", "little was lost: there is nothing to gain by a setting")] : found
+      end
+
+      # What a worker has on average.
+      def mean(*levels)
+        all = @workers.map { |worker| (levels.empty? ? worker.census.levels.values : worker.census.levels.values_at(*levels).compact).reduce(Shares.none, :+) }
+        Shares.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
+      end
+
+      def kept(shares)
+        verdict("sharing", "of #{bytes(shares.inherited)} that a worker got from its parent it has made #{bytes(shares.unshared)} (#{percent(shares.unshared, shares.inherited)}) " \
+                           "its own by now, and has added #{bytes(shares.fresh)}#{"; that is the average of #{@workers.size}" if @workers.size > 1}")
+      end
+
+      def malloc
+        lost = mean("malloc_used", "malloc_free", "malloc_metadata", "malloc_unsplit").unshared
+        return unless worth?(lost, mean.inherited)
+        return malloc_on_culet(lost) if allocator == "culet"
+
+        verdict("malloc", "#{bytes(lost)} of it are malloc's: #{allocator} writes its lists into blocks that are freed, and new blocks go into the holes between old ones",
+                "culet run -- COMMAND keeps both away from old pages; Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork leaves fewer holes")
+      end
+
+      def malloc_on_culet(lost)
+        verdict("malloc", "#{bytes(lost)} of it are malloc's: blocks that workers wrote, or that came into holes between old ones",
+                "Culet.warmup before the fork leaves fewer holes")
+      end
+
+      def ruby
+        lost = mean("ruby_objects", "ruby_free_slots", "ruby_unsplit").unshared
+        return unless worth?(lost, mean.inherited)
+
+        verdict("Ruby's pages", "#{bytes(lost)} of it are pages of Ruby's heap: new objects in slots that were free at the fork, and flags that the collector or the program " \
+                                "changed in old ones", "Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: survivors are old then, and holes are closed")
+      end
+
+      # What is free in the parent was free at the fork, if the parent rests since.
+      def garbage
+        parents = @family.read_members.select { |member| @workers.any? { |worker| worker.parent_pid == member.pid } }
+        free = parents.sum { |parent| parent.census.levels.values_at("malloc_free", "ruby_free_slots").compact.sum(&:resident) }
+        all = parents.sum(&:rss_bytes)
+        return unless worth?(free, all)
+
+        verdict("holes", "#{bytes(free)} (#{percent(free, all)}) of the parent are free memory: each worker fills it with its own objects, in pages that it stops sharing",
+                "collect and give back before the fork: Culet.warmup")
+      end
+
+      def allocator = @workers.first.snapshot.allocator.name
+
+      def worth?(count, whole) = count >= WORTH_BYTES && count >= WORTH_SHARE * whole
+
+      def bytes(count) = Figures.bytes(count)
+
+      def percent(count, whole) = "#{(100 * count.fdiv([whole, 1].max)).round} %"
+
+      def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "cow_helper"
+
+# What `culet cow` says of a family is what the kernel says (smaps), for families of many kinds.
+class CowAgreementTest < Minitest::Test
+  include CowHelper
+
+  PYTHON = <<~PYTHON
+    import os, sys, time
+    words = [str(i) * 5 for i in range(60000)]
+    r, w = os.pipe()
+    for n in range(2):
+        if os.fork() == 0:
+            kept = [word + "!" for word in words[::7]]
+            os.write(w, b"x")
+            time.sleep(1000)
+    os.read(r, 1); os.read(r, 1)
+    print("up", flush=True)
+    time.sleep(1000)
+  PYTHON
+
+  GRANDCHILDREN = "#{CowHelper::WORDS}family(2) { |n| reader, writer = IO.pipe; fork { WORDS.first(9_000).each { |w| w << \"?\" }; writer.write(\"x\"); sleep }; reader.read(1) }".freeze
+  THREADS = "#{CowHelper::WORDS}Array.new(4) { Thread.new { sleep } }; family(2) { |n| Array.new(4) { Thread.new { WORDS.map(&:upcase); sleep 0.1 } }.each(&:join) }".freeze
+  EXECUTED = "#{CowHelper::WORDS}reader, writer = IO.pipe; spawn(\"sleep\", \"1000\"); fork { WORDS.each { |w| w << \"!\" }; writer.write(\"x\"); sleep }; reader.read(1); puts :up; $stdout.flush; sleep".freeze
+  FILES = "#{CowHelper::FORKS}require \"tmpdir\"; $file = File.open(__FILE__ == \"-e\" ? RbConfig.ruby : __FILE__); family(2) { |n| $text = $file.pread(200_000, n) }".freeze
+
+  FAMILIES = {
+    "workers on glibc" => [[*RUBY, "-e", WORKERS]],
+    "workers on two arenas" => [[*RUBY, "-e", WORKERS], { "MALLOC_ARENA_MAX" => "2" }],
+    "workers on culet" => [[*RUBY, "-e", WORKERS], "culet"],
+    "workers on jemalloc" => [[*RUBY, "-e", WORKERS], "jemalloc"],
+    "workers on tcmalloc" => [[*RUBY, "-e", WORKERS], "tcmalloc"],
+    "workers on mimalloc" => [[*RUBY, "-e", WORKERS], "mimalloc"],
+    "workers with gems" => [[RbConfig.ruby, "-rjson", "-ropenssl", "-e", WORKERS]],
+    "workers that compacted" => [[*RUBY, "-e", "#{WORDS}GC.compact; family(2) { GC.compact }"]],
+    "grandchildren" => [[*RUBY, "-e", GRANDCHILDREN]],
+    "threads" => [[*RUBY, "-e", THREADS]],
+    "a child that executed a program" => [[*RUBY, "-e", EXECUTED]],
+    "eight workers" => [[*RUBY, "-e", "#{WORDS}family(8) { |n| WORDS.each_slice(40) { |words| words.first << \"!\" } }"]],
+    "workers that read a file" => [[*RUBY, "-e", FILES]],
+    "python" => [["/usr/bin/python3", "-c", PYTHON]],
+    "a shell with a pipe" => [["sh", "-c", "(read -r line; echo $line) < /dev/null; (sleep 1000) & echo up; wait"]],
+    "a family of one" => [[*RUBY, "-e", TestHelper::WAITING]]
+  }.freeze
+
+  FAMILIES.each do |name, (command, env)|
+    define_method("test_#{name.tr(" ", "_")}") do
+      with_family(*command, env: env.is_a?(String) ? on(env) : env || {}) do |pid|
+        found = family(pid)
+        assert_equal Culet::Processes::Tree.new(pid).pids.sort, found.members.map(&:pid).sort
+        assert_empty found.problems
+        found.members.each { |member| agrees(member) }
+      end
+    end
+  end
+
+  # Workers at work share less and less: what was read a moment before is compared with what is read a moment after, and
+  # must lie between two readings of the kernel's, but for one per cent.
+  def test_while_it_works
+    program = "#{WORDS}family(2) { |n| Thread.new { WORDS.each { |w| w << \"!\"; sleep 0.002 } } }"
+    with_family(*RUBY, "-e", program, settled: false) do |pid|
+      pids = Culet::Processes::Tree.new(pid).pids
+      before = pids.to_h { |one| [one, kernel(one)] }
+      found = family(pid)
+      after = pids.to_h { |one| [one, kernel(one)] }
+      found.members.each do |member|
+        figures(member).each do |key, value|
+          low, high = [before, after].map { |all| all.fetch(member.pid).fetch(key) }.minmax
+          assert_operator value, :>=, low - (0.01 * member.rss_bytes), "#{key} of #{member.pid}"
+          assert_operator value, :<=, high + (0.01 * member.rss_bytes), "#{key} of #{member.pid}"
+        end
+      end
+    end
+  end
+
+  private
+
+  def agrees(member)
+    kernel = kernel(member.pid)
+    figures(member).each { |key, value| assert_in_delta kernel.fetch(key), value, 0.01 * kernel.fetch("rss_bytes"), "#{key} of #{member.name}" }
+    total = member.census.total
+    assert_equal member.rss_bytes, total.resident
+    assert_in_delta kernel.fetch("shared"), total.shared, 0.01 * total.resident
+    assert_in_delta kernel.fetch("private"), total.private, 0.01 * total.resident
+  end
+
+  def figures(member)
+    { "rss_bytes" => member.rss_bytes, "pss_bytes" => member.pss_bytes, "private_dirty_bytes" => member.private_dirty_bytes,
+      "shared" => member.shared_bytes, "private" => member.private_bytes }
+  end
+
+  def kernel(pid)
+    all = Culet::Processes::Memory.rollup(pid)
+    { **all.slice("rss_bytes", "pss_bytes", "private_dirty_bytes"), "shared" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
+      "private" => all.values_at("private_clean_bytes", "private_dirty_bytes").sum }
+  end
+end
