@@ -21,6 +21,7 @@ module Culet
 
       def examples
         ["culet cow $(pgrep -o puma)                     the master's number: its workers are found",
+         "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
          "culet cow 4242 --watch 5                       again every five seconds",
          "culet cow 4242 --max-private 80MB              exits with 3 when a worker has more for itself",
          "culet cow 4242 --json"]
@@ -39,6 +40,7 @@ module Culet
         parser.separator("What a page costs is paid by all who share it; a worker that writes to it, or whose allocator does, pays alone.")
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
+        parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
           options.merge!(watch: DEFAULT_SECONDS, watch_word: v)
         end
@@ -75,6 +77,7 @@ module Culet
 
       def once(words)
         family = look(words)
+        draw(family) if options[:html]
         deliver(render(family))
         raise Error, family.problems.first if family.read_members.empty?
 
@@ -107,6 +110,18 @@ module Culet
         return JSON.generate(Culet::Cow::Document.new(family).to_h) if options[:json]
 
         Culet::Cow::Table.new(family, color: color?).to_s
+      end
+
+      def draw(family)
+        require_relative "../cow/picture"
+        return if family.read_members.empty?
+
+        picture = Culet::Cow::Picture.new(family)
+        AtomicFile.write(options[:html], picture.to_s)
+        err.puts("culet: wrote #{options[:html]}")
+        err.puts("culet: left out of it: #{picture.left_out.join(", ")}") if picture.left_out.any?
+      rescue Culet::Scope::Malformed => e
+        raise Error, "what was read contradicts itself: #{e.message}"
       end
 
       def limit(family)

@@ -95,7 +95,10 @@ module Culet
           parent = by_pid[member.parent_pid]
           member.forked = !parent.nil? && alike?(parent.snapshot, member.snapshot)
         end
-        read_members.each { |member| member.census = Census.new(member.snapshot, relative: relative(member, by_pid)&.snapshot) }
+        read_members.each do |member|
+          member.relative = relative(member, by_pid)&.snapshot
+          member.census = Census.new(member.snapshot, relative: member.relative)
+        end
       end
 
       def relative(member, by_pid)

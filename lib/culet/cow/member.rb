@@ -13,6 +13,9 @@ module Culet
       # @return [Census, nil]
       attr_accessor :census
 
+      # @return [Scope::Snapshot, nil] of the process that it is compared with
+      attr_accessor :relative
+
       # @return [Boolean] whether there is more to say of it than its resident bytes
       def read? = !snapshot.nil?
 
@@ -21,6 +24,9 @@ module Culet
       def shared_bytes = snapshot&.process&.shared_bytes
 
       def private_dirty_bytes = snapshot&.process&.private_dirty_bytes
+
+      # @return [Array<Array(Integer, Integer)>] addresses of the pages that it stopped sharing: first, past
+      def unshared = Standing.new(snapshot, relative: relative).to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
 
       # @return [Integer, nil] bytes that would go back if it ended: mapped by it alone, written or not
       def private_bytes = snapshot&.mappings&.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }

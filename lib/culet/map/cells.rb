@@ -8,10 +8,11 @@ module Culet
     # 2.6 million, so they are Strings, changed in runs.
     class Cells
       # Low bits of a state: the kind, an index into Palette::KINDS. Above them: the page is this process's alone; it is
-      # another process's too, or a file's.
+      # another process's too, or a file's; it was another's too, and is not any more.
       KIND = 0x0f
       PRIVATE = 0x10
       SHARED = 0x20
+      UNSHARED = 0x40
 
       # Bytes in use are told in these: the smallest step between two blocks that any malloc here has.
       UNIT_BYTES = 8
@@ -48,6 +49,11 @@ module Culet
       # @param cell [Integer]
       # @param kind [Integer] in the place of the one it has; its flags stay
       def change(cell, kind) = @states.setbyte(cell, (@states.getbyte(cell) & ~KIND) | kind)
+
+      # @param from [Integer] the first cell
+      # @param count [Integer]
+      # @param flags [Integer] added to those it has
+      def flag(from, count, flags) = (from...(from + count)).each { |cell| @states.setbyte(cell, @states.getbyte(cell) | flags) }
 
       # @param from [Integer] the first cell
       # @param count [Integer]

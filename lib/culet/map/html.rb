@@ -11,7 +11,7 @@ module Culet
     # base64, and only ever shown as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[inflate data blocks picture changes words view panel pointer main].freeze
+      SCRIPTS = %w[inflate data blocks picture sharing changes words view panel pointer main].freeze
 
       # A page that is larger takes too long to open, and is a burden to send.
       LARGEST_BYTES = 10_000_000
@@ -21,10 +21,11 @@ module Culet
       private_constant :DISPENSABLE
 
       # @param snapshots [Array<Scope::Snapshot>] one, or a series that the page plays
+      # @param views [Array<Hash>] for each of them, what else its PageData takes
       # @param largest_bytes [Integer] of the page; one snapshot, or two, may be larger even without blocks and slots
-      def initialize(snapshots, largest_bytes: LARGEST_BYTES)
+      def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [])
         @subject = Totals.new(snapshots.first).subject
-        @frames = snapshots.map { |snapshot| PageData.new(snapshot).parts }
+        @frames = snapshots.zip(views).map { |snapshot, view| PageData.new(snapshot, **view.to_h).parts }
         @left_out = []
         thin(largest_bytes)
       end

@@ -32,9 +32,10 @@ module Culet
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
       # @param snapshot [Scope::Snapshot]
+      # @param unshared [Array<Array(Integer, Integer)>] addresses of pages that it stopped sharing, first and past
       # @raise [Scope::Malformed] when the snapshot contradicts itself
       # @raise [Culet::Error] when it has more pages than a picture can show
-      def initialize(snapshot)
+      def initialize(snapshot, unshared: [])
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
         check
@@ -44,6 +45,7 @@ module Culet
         choose_proportions(groups)
         place(groups)
         fill
+        unshared.each { |first, past| each_stretch(first, past) { |_, cell, count| cells.flag(cell, count, Cells::UNSHARED) } }
       end
 
       # Rows of a heading, and between two strips: in proportion, so that both can be seen when the whole is; but where

@@ -14,10 +14,15 @@ module Culet
     # One snapshot as the page's scripts read it: facts, cells, and, where there are any, blocks and slots.
     class PageData
       # @param snapshot [Scope::Snapshot]
+      # @param unshared [Array<Array(Integer, Integer)>, nil] addresses of pages that it stopped sharing, first and past; nil:
+      #   it was looked at alone
+      # @param caption [String, nil] what to call it among others
       # @raise [Scope::Malformed] when the snapshot contradicts itself
-      def initialize(snapshot)
+      def initialize(snapshot, unshared: nil, caption: nil)
         @snapshot = snapshot
-        @model = Model.new(snapshot)
+        @model = Model.new(snapshot, unshared: unshared.to_a)
+        @sharing = !unshared.nil?
+        @caption = caption
         @totals = Totals.new(snapshot)
       end
 
@@ -34,7 +39,7 @@ module Culet
       def planes = [@model.cells.states, *@model.cells.used_planes].join
 
       def facts
-        { "subject" => @totals.subject, "moment" => moment, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
+        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
           "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil), "freeruns" => @snapshot.freeruns&.fetch("buckets", nil),
           "kinds" => Palette::KINDS.map(&:to_h), "block_colours" => Palette::BLOCKS, "columns" => @model.columns, "rows" => @model.rows,
           "heading_rows" => @model.heading_rows, "cells" => @model.cells.size, "sections" => @model.sections.map { |section| section(section) },

@@ -56,18 +56,19 @@ async function start() {
   bar.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", actions[button.dataset.zoom]));
   document.querySelectorAll("[name=owner]").forEach((radio) => radio.addEventListener("change", () => panel.own(radio.value)));
   document.getElementById("compare").addEventListener("change", (event) => panel.compare(event.target.checked));
+  document.getElementById("by-sharing").addEventListener("change", (event) => panel.colourBySharing(event.target.checked));
   const show = async (number) => {
     const next = number === 0 ? picture : await load(number);
     view.show(next);
     panel.show(next);
     canvas.setAttribute("aria-label", `Map of the memory of ${next.facts.subject}`);
-    document.getElementById("frame").textContent = next.facts.moment;
+    document.getElementById("frame").textContent = next.facts.caption || next.facts.moment;
   };
   const count = document.querySelectorAll("[id^=facts-]").length;
   const player = new Player(document.getElementById("player"), count, show);
   panel.show(picture);
   canvas.setAttribute("aria-label", `Map of the memory of ${picture.facts.subject}`);
-  document.getElementById("frame").textContent = picture.facts.moment;
+  document.getElementById("frame").textContent = picture.facts.caption || picture.facts.moment;
   new ResizeObserver(() => view.resize()).observe(canvas);
   window.culetMap = { view, panel, pointer, player };
   view.draw();

@@ -19,6 +19,8 @@ class Panel {
     this.list("problems", facts.problems.map((text) => element("li", {}, text)));
     this.list("totals", facts.totals.map(([key, title, bytes]) => this.total(key, title, bytes)));
     this.list("legend", this.legend());
+    this.list("sharing", this.sharing());
+    this.root.querySelector("[data-owner=unshared]").hidden = !facts.sharing;
     this.list("blocks", this.blocks());
     this.list("sections", picture.sections.map((section) => this.section(section)));
     this.histogram("sizes", this.sizes(), "block sizes");
@@ -103,6 +105,20 @@ class Panel {
     const bytes = this.picture.changes.tally();
     return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(change.colour), change.title),
       element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
+  }
+
+  // Shows how pages stand to the relative's in the place of what they are.
+  colourBySharing(shown) {
+    this.filter.sharing = shown;
+    this.refilter();
+  }
+
+  // What is shared, in bytes; nothing of a process that was looked at alone.
+  sharing() {
+    if (!this.picture.facts.sharing) return [];
+    const bytes = Sharing.tally(this.picture);
+    return SHARINGS.map((one) => element("li", {}, element("label", {}, this.swatch(one.colour), one.title),
+      element("span", { className: "figure", "data-sharing": one.key, "data-bytes": bytes[one.key] }, size(bytes[one.key]))));
   }
 
   refilter() {

@@ -2,6 +2,7 @@
 
 const KIND_BITS = 15;
 const PRIVATE = 16;
+const UNSHARED = 64;
 const USED_UNIT = 8;
 const FIRST_RESIDENT = 3;
 
@@ -65,6 +66,7 @@ class Picture {
     const shown = this.kinds.map((kind) => [filter.shows(kind.key, false), filter.shows(kind.key, true)]);
     const background = pixel(this.kinds[0].full);
     const changes = filter.changes && this.changes ? CHANGES.map((change) => pixel(change.colour)) : null;
+    const sharing = filter.sharing && this.facts.sharing && !changes ? SHARINGS.map((one) => pixel(one.colour)) : null;
     const shadows = this.kinds.map((kind, index) => (index === 0 ? 0 : mix(background, pixel(kind.full), 0.07)));
     for (const strip of this.strips) {
       const listed = filter.showsSection(strip.section.key);
@@ -73,7 +75,8 @@ class Picture {
         const kind = state & KIND_BITS;
         const used = Math.min(this.low[cell] | (this.high[cell] << 8), units);
         const visible = listed && shown[kind][used > 0 ? 1 : 0] && filter.showsState(state);
-        this.colours[cell] = !visible ? shadows[kind] : changes && kind > 0 ? changes[this.changes.cells[cell]] : this.shades[kind * (units + 1) + used];
+        const flat = kind === 0 ? null : changes ? changes[this.changes.cells[cell]] : sharing ? sharing[Sharing.of(state)] : null;
+        this.colours[cell] = !visible ? shadows[kind] : flat === null ? this.shades[kind * (units + 1) + used] : flat;
       }
       strip.levels = [];
     }
@@ -161,6 +164,7 @@ class Filter {
     this.sections = new Set();
     this.owner = "all";
     this.changes = false;
+    this.sharing = true;
   }
 
   // Kinds of which a part has no use are filtered by two names: heap and heap-free, ruby and ruby-free.
@@ -175,6 +179,7 @@ class Filter {
     if (this.owner === "all") return true;
     const kind = state & KIND_BITS;
     if (kind < FIRST_RESIDENT) return true;
+    if (this.owner === "unshared") return (state & UNSHARED) !== 0;
     return (this.owner === "private") === ((state & PRIVATE) !== 0);
   }
 }

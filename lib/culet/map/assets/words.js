@@ -38,10 +38,15 @@ function describe(picture, found) {
     lines.push(`${what} ${hex(address)}: ${grouped(bytes)} bytes, ${BLOCK_WORDS[state]}`);
   }
   lines.push(`page ${hex(found.address)}: ${describeState(picture, found.cell, kind)}`);
-  if (kind.key !== "returned") lines.push(picture.states[found.cell] & PRIVATE ? "this process's alone" : "shared, or a file's");
+  if (kind.key !== "returned") lines.push(describeOwner(picture, picture.states[found.cell]));
   lines.push(found.strip.section.title);
   if (span) lines.push([span.label, span.path && span.path !== span.label ? span.path : null].filter(Boolean).join(", "));
   return lines.filter(Boolean);
+}
+
+function describeOwner(picture, state) {
+  if (picture.facts.sharing) return SHARINGS[Sharing.of(state)].title;
+  return state & PRIVATE ? "this process's alone" : "shared, or a file's";
 }
 
 function describeState(picture, cell, kind) {
