@@ -32,4 +32,5 @@ Gem::Specification.new do |spec|
   spec.add_dependency "vega", ">= 0.4", "< 1"
 
   spec.add_development_dependency "minitest", "~> 5.15"
+  spec.add_development_dependency "rspec", "~> 3.12"
 end

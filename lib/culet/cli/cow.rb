@@ -4,6 +4,7 @@ require "json"
 require_relative "command"
 require_relative "subjects"
 require_relative "../cow"
+require_relative "../size"
 
 module Culet
   module CLI
@@ -13,9 +14,7 @@ module Culet
 
       DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      UNITS = { "" => 1, "k" => 1e3, "m" => 1e6, "g" => 1e9, "ki" => 1 << 10, "mi" => 1 << 20, "gi" => 1 << 30 }.freeze
-      SIZE = /\A(\d+(?:\.\d+)?)\s*([kmg]?i?)b?\z/i
-      private_constant :DEFAULT_SECONDS, :CLEAR, :UNITS, :SIZE
+      private_constant :DEFAULT_SECONDS, :CLEAR
 
       def banner = "culet cow PID ..."
 
@@ -68,11 +67,7 @@ module Culet
       end
 
       def size(text)
-        match = SIZE.match(text)
-        value = match && (Float(match[1]) * UNITS.fetch(match[2].downcase)).to_i
-        return value if value&.positive?
-
-        raise UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{text.inspect}"
+        Culet::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{text.inspect}")
       end
 
       def once(words)

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "minitest"
+require_relative "limits"
+
+module Culet
+  # Memory limits as Minitest's assertions: `assert_rss_below` and `assert_shared_after_fork` in every test.
+  module MinitestLimits
+    include Limits
+
+    private
+
+    def culet_assert(passed, &message) = assert(passed, message)
+  end
+end
+
+Minitest::Test.include(Culet::MinitestLimits)

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "rspec/core"
+require "rspec/expectations"
+require_relative "limits"
+
+module Culet
+  # Memory limits in RSpec's examples: `assert_rss_below` and `assert_shared_after_fork`.
+  module RSpecLimits
+    include Limits
+
+    private
+
+    def culet_assert(passed) = passed || RSpec::Expectations.fail_with(yield)
+  end
+end
+
+RSpec.configure { |config| config.include(Culet::RSpecLimits) }
