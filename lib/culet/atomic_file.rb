@@ -21,6 +21,19 @@ module Culet
       raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
     end
 
+    # Says beforehand what would keep `write` from succeeding, where that can be known.
+    #
+    # @param path [String] the destination
+    # @raise [Culet::Error]
+    def check(path)
+      return if special?(path)
+
+      directory = File.dirname(path)
+      raise Error, "#{path} is a directory; name a file" if File.directory?(path)
+      raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
+      raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
+    end
+
     def special?(path) = File.exist?(path) && !File.file?(path) && !File.directory?(path)
     private_class_method :special?
 

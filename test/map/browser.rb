@@ -66,12 +66,12 @@ class Browser
   #
   # @param before [String, nil] JavaScript that runs before the page's own
   # @return [String] "drawn" or "failed"
-  def open(path, before: nil)
+  def open(path, before: nil, ready: "document.documentElement.dataset.map")
     call("Page.addScriptToEvaluateOnNewDocument", source: before) if before
     call("Page.navigate", url: "file://#{path}")
     evaluate(<<~JAVASCRIPT)
       new Promise(function (done) { (function look() {
-        var state = document.readyState === "complete" && document.documentElement.dataset.map;
+        var state = document.readyState === "complete" && #{ready};
         if (state) { done(state); } else { setTimeout(look, 20); } }()); })
     JAVASCRIPT
   end

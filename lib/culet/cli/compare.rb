@@ -145,18 +145,8 @@ module Culet
 
       # Before hours of measuring, not after.
       def check_destinations
-        options.values_at(:html, :markdown, :out).compact.each do |path|
-          next if special?(path)
-
-          directory = File.dirname(path)
-          raise Error, "#{path} is a directory; name a file" if File.directory?(path)
-          raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
-          raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
-        end
+        options.values_at(:html, :markdown, :out).compact.each { |path| AtomicFile.check(path) }
       end
-
-      # A device or a pipe is written to as it is.
-      def special?(path) = File.writable?(path) && !File.file?(path) && !File.directory?(path)
 
       def measure(plan, interruption)
         progress = engine::Progress.new(out: err, total: plan.turns.size)

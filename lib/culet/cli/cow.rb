@@ -14,16 +14,26 @@ module Culet
 
       DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      private_constant :DEFAULT_SECONDS, :CLEAR
+      EXPERIMENT = "experiment"
+      private_constant :DEFAULT_SECONDS, :CLEAR, :EXPERIMENT
 
-      def banner = "culet cow PID ..."
+      def banner = "culet cow PID ... | experiment [...]"
+
+      # `culet cow experiment` has options of its own.
+      def call(argv)
+        return super unless argv.first == EXPERIMENT
+
+        require_relative "cow_experiment"
+        CowExperiment.new(out: out, err: err).call(argv.drop(1))
+      end
 
       def examples
         ["culet cow $(pgrep -o puma)                     the master's number: its workers are found",
          "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
          "culet cow 4242 --watch 5                       again every five seconds",
          "culet cow 4242 --max-private 80MB              exits with 3 when a worker has more for itself",
-         "culet cow 4242 --json"]
+         "culet cow 4242 --json",
+         "culet cow experiment --help                    the laboratory: a fork and two collections, on any interpreter and allocator"]
       end
 
       def execute(words, command)

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "../allocators"
+require_relative "../compare/interruption"
+require_relative "../compare/plan"
+require_relative "../cow/laboratory"
+
+module Culet
+  module CLI
+    # `culet cow experiment`: what a fork shares and what two garbage collections leave of it, on any interpreter and
+    # allocator.
+    class CowExperiment < Command
+      LAB = Culet::Cow::Laboratory
+      WARMTHS = { "no" => [false], "yes" => [true], "both" => [false, true] }.freeze
+      private_constant :LAB, :WARMTHS
+
+      def verb = "cow experiment"
+
+      def banner = "culet cow experiment [--with INTERPRETER ...] [--allocators A,B] [options]"
+
+      def examples
+        ["culet cow experiment                                        this Ruby, ten million strings, who collects: the parent",
+         "culet cow experiment --with ruby --with python3 --allocators glibc,jemalloc,culet",
+         "culet cow experiment --with /opt/ruby-3.4/bin/ruby --variants all --warm both --html cow.html",
+         "culet cow experiment --with node --script mine.js           another language, with a script of its own"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; interpreters go by --with" if words.any? || command
+
+        check_destinations
+        interruption = Culet::Compare::Interruption.new
+        engine = LAB::Engine.new(plan: plan, interruption: interruption, say: ->(line) { err.puts("culet: #{line}") })
+        finish(interruption.watch { engine.call }, interruption)
+      end
+
+      private
+
+      def define(parser)
+        parser.on("--with INTERPRETER", "a Ruby or a Python, with words of its own if need be; may be given again", "(default: this Ruby)") { |v| (options[:with] ||= []) << v }
+        parser.on("--script FILE", "what the interpreters run (default: what ships for Ruby and Python 3)") { |v| options[:script] = v }
+        parser.on("--allocators A,B", "NAME[:KEY=VALUE] each (default glibc,culet)") { |v| (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v)) }
+        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default parent):", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
+        parser.on("--warm no|yes|both", "whether the parent warms up before the fork (default no)") { |v| options[:warm] = v }
+        parser.on("--millions N", "how many million strings (default #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v) }
+        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS})") { |v| options[:runs] = whole("--runs", v, 1) }
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, 0) }
+        parser.on("--timeout SECONDS", "longest time for one phase (default #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v) }
+        parser.on("--html FILE", "write a page with the tables and bars") { |v| options[:html] = v }
+      end
+
+      def plan
+        LAB::Plan.new(contenders: contenders, variants: variants, seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
+                      millions: options.fetch(:millions, LAB::Plan::DEFAULT_MILLIONS), runs: options.fetch(:runs, LAB::Plan::DEFAULT_RUNS),
+                      timeout_seconds: options.fetch(:timeout, LAB::Plan::DEFAULT_TIMEOUT_SECONDS))
+      end
+
+      # An allocator that is not installed is known before anything runs.
+      def contenders
+        script = script_file
+        interpreters = options.fetch(:with, [RbConfig.ruby]).map { |text| LAB::Interpreter.new(text, script: script) }
+        choices = options.fetch(:allocators, %w[glibc culet]).map { |text| Allocators.parse(text).tap(&:library) }
+        interpreters.product(choices).map { |pair| LAB::Contender.new(*pair) }.uniq(&:name)
+      end
+
+      def script_file
+        path = options[:script] or return
+        raise Error, "there is no file #{path}; --script names what the interpreters run" unless File.file?(path)
+
+        File.expand_path(path)
+      end
+
+      def variants
+        keys = options.fetch(:variants, "parent").split(",")
+        keys = LAB::VARIANTS.keys if keys == ["all"]
+        unknown = keys - LAB::VARIANTS.keys
+        raise UsageError, "there is no variant #{unknown.first.inspect}; the known ones are #{LAB::VARIANTS.keys.join(", ")}, or all" if unknown.any? || keys.empty?
+
+        warmths = WARMTHS.fetch(options.fetch(:warm, "no")) { raise UsageError, "--warm takes no, yes or both, not #{options[:warm].inspect}" }
+        keys.product(warmths).map { |pair| LAB::Variant.new(*pair) }
+      end
+
+      def positive(flag, text)
+        value = Float(text, exception: false)
+        return value if value&.positive? && value.finite?
+
+        raise UsageError, "#{flag} takes a number above 0, not #{text.inspect}"
+      end
+
+      def whole(flag, text, least)
+        value = Integer(text, 10, exception: false)
+        return value if value && value >= least
+
+        raise UsageError, "#{flag} takes a whole number from #{least} on, not #{text.inspect}"
+      end
+
+      # Before the runs, which take minutes.
+      def check_destinations = options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
+
+      def finish(document, interruption)
+        write_html(document) if options[:html] && document["results"].any?
+        deliver(options[:json] ? JSON.generate(document) : LAB::Table.new(document, color: color?).to_s)
+        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
+
+        EXIT_OK
+      end
+
+      def write_html(document)
+        require_relative "../cow/laboratory/page"
+        AtomicFile.write(options[:html], LAB::Page.new(document).to_s)
+        err.puts("culet: wrote #{options[:html]}")
+      end
+    end
+  end
+end

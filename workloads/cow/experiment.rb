@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+# The classical experiment on copy-on-write: little strings are made, a child is forked, and the garbage collector runs
+# twice. `culet cow experiment` runs it and looks at both processes in between.
+#
+# How it is talked to, by any script in any language:
+#   CULET_COW_STRINGS  how many strings to make
+#   CULET_COW_VARIANT  who collects: parent; child; frees: the child, after it has dropped every eighth string; mutates:
+#                      the child, after it has changed every eighth
+#   CULET_COW_WARM     1: do what the language has for it before the fork
+# It prints "phase NAME [FIGURE]" after each step and waits for a line: built; forked, with the child's number; first and
+# second, with the seconds that the collection took. At the end of its input it ends, with its child.
+#
+# Every fourth string is too long for the smallest slot, one in 2,500 is some 700 bytes long; the rest is embedded.
+
+STRINGS = Integer(ENV.fetch("CULET_COW_STRINGS"))
+VARIANT = ENV.fetch("CULET_COW_VARIANT", "parent")
+LONG = "a string that is too long for its slot, whichever Ruby this is; " * 11
+
+def phase(name, figure = nil)
+  puts ["phase", name, *figure].join(" ")
+  $stdout.flush
+  $stdin.gets || exit!
+end
+
+def warm
+  return Process.warmup if Process.respond_to?(:warmup)
+
+  4.times { GC.start }
+  GC.compact if GC.respond_to?(:compact)
+end
+
+def collect
+  start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  GC.start
+  Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
+end
+
+def prepare(strings)
+  case VARIANT
+  when "frees" then (0...STRINGS).step(8) { |index| strings[index] = nil }
+  when "mutates" then (0...STRINGS).step(8) { |index| strings[index] << "!" }
+  end
+end
+
+strings = Array.new(STRINGS) do |number|
+  if (number % 2_500).zero? then "#{LONG}#{number}"
+  elsif (number % 4).zero? then +"middling string #{number}, "
+  else +"s#{number}"
+  end
+end
+GC.start
+warm if ENV["CULET_COW_WARM"] == "1"
+phase("built")
+
+orders, order = IO.pipe
+answers, answer = IO.pipe
+child = fork do
+  [order, answers].each(&:close)
+  prepare(strings)
+  2.times { answer.puts(collect) if orders.gets }
+  orders.read
+  exit!
+end
+[orders, answer].each(&:close)
+phase("forked", child)
+%w[first second].each do |name|
+  next phase(name, collect) if VARIANT == "parent"
+
+  order.puts("collect")
+  phase(name, answers.gets.to_f)
+end
+order.close
+Process.wait(child)
