@@ -3,6 +3,8 @@
 require_relative "cow/family"
 require_relative "cow/document"
 require_relative "cow/table"
+require_relative "cow/history"
+require_relative "cow/command"
 
 module Culet
   # What forked processes still share with their parent, and what they do not any more.
@@ -12,6 +14,9 @@ module Culet
   #   Standing   each resident page against the relative's page at the same address
   #   Census     that, by what the memory is used for
   #   Shares     bytes shared, unshared, fresh
+  #   History    sharing over time, by the kernel's figures alone; Curve: for a terminal
+  #   Command    a command looked at for as long as it runs
+  #   Picture    the loss over the map's drawing, as HTML
   #   Verdicts   what follows, in words; Table, Document: all of it for a terminal and as JSON
   module Cow
   end

@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
+require "io/console"
 require "json"
 require_relative "command"
+require_relative "duration"
 require_relative "subjects"
+require_relative "../compare/interruption"
 require_relative "../cow"
 require_relative "../size"
 
@@ -13,11 +16,13 @@ module Culet
       include Subjects
 
       DEFAULT_SECONDS = 2.0
+      SAMPLE_SECONDS = 1.0
+      STEP_SECONDS = 0.1
       CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
-      private_constant :DEFAULT_SECONDS, :CLEAR, :EXPERIMENT
+      private_constant :DEFAULT_SECONDS, :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT
 
-      def banner = "culet cow PID ... | experiment [...]"
+      def banner = "culet cow PID ... | -- COMMAND ... | experiment ..."
 
       # `culet cow experiment` has options of its own.
       def call(argv)
@@ -31,16 +36,22 @@ module Culet
         ["culet cow $(pgrep -o puma)                     the master's number: its workers are found",
          "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
          "culet cow 4242 --watch 5                       again every five seconds",
+         "culet cow 4242 --every 5s --for 10m            how sharing went: a curve, then the table",
+         "culet cow -- bundle exec puma                  the same of a command, from its start to its end",
          "culet cow 4242 --max-private 80MB              exits with 3 when a worker has more for itself",
          "culet cow 4242 --json",
          "culet cow experiment --help                    the laboratory: a fork and two collections, on any interpreter and allocator"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet cow` takes no command yet; give it a process number, e.g. `culet cow 4242`" if command
+        check(words, command)
+        options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
+        return run(command) if command
 
         words = subjects(words)
-        options[:watch] ? watch(words) : once(words)
+        return watch(words) if options[:watch]
+
+        options[:every] ? follow(words) : conclude(look(words))
       end
 
       private
@@ -50,10 +61,21 @@ module Culet
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
+        parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
         parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
           options.merge!(watch: DEFAULT_SECONDS, watch_word: v)
         end
         define_treatment(parser)
+      end
+
+      def check(words, command)
+        raise UsageError, "give a process number or a command, not both" if command && words.any?
+        raise UsageError, "which command? Write it behind --, e.g. `culet cow -- bundle exec puma`" if command && command.empty?
+        raise UsageError, "--watch looks at running processes; for a command there is --every" if command && options[:watch]
+        raise UsageError, "--watch and --every exclude each other" if options[:watch] && options[:every]
+        raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
+        raise UsageError, "a command is looked at until it ends; --for is for running processes" if options[:for] && command
       end
 
       # `--watch 4242` alone is about process 4242.
@@ -80,26 +102,62 @@ module Culet
         Culet::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{text.inspect}")
       end
 
-      def once(words)
-        family = look(words)
-        draw(family) if options[:html]
-        deliver(render(family))
-        raise Error, family.problems.first if family.read_members.empty?
-
-        limit(family)
-      end
-
       def watch(words)
         loop do
           family = look(words)
           out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
-          deliver(render(family))
+          status = conclude(family)
           out.flush
-          status = limit(family)
           return status unless status == EXIT_OK
 
           sleep(options[:watch])
         end
+      end
+
+      # The kernel's figures for a while, then a whole reading.
+      def follow(words)
+        pids = words.map { |word| Processes::Live.find(word).pid }
+        history = Culet::Cow::History.new(pids)
+        interruption = Culet::Compare::Interruption.new
+        family = nil
+        interruption.watch do
+          sample(history, interruption)
+          family = look(pids) if Processes::Cpu.start_ticks(pids.first)
+        end
+        raise Error, "process #{pids.first} ended; what was seen of it: #{history.samples.size} samples" unless family
+
+        conclude(family, history)
+      end
+
+      def sample(history, interruption)
+        start = now
+        count = 0
+        while history.take && !interruption.requested?
+          count += 1
+          break if options[:for] && count * options[:every] > options[:for]
+
+          sleep([start + (count * options[:every]) - now, STEP_SECONDS].min.clamp(0, STEP_SECONDS)) until interruption.requested? || now >= start + (count * options[:every])
+        end
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      def run(words)
+        interruption = Culet::Compare::Interruption.new
+        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **treatment)
+        interruption.watch { command.call }
+        raise Error, "#{words.first} ended before it could be read#{failure(command.status)}" unless command.family
+
+        status = conclude(command.family, command.history)
+        raise Error, "#{words.first}#{failure(command.status).delete_prefix(":")}" unless command.status.success? || interruption.requested?
+
+        status
+      end
+
+      def failure(status)
+        return "" if status.success?
+
+        status.signaled? ? ": was ended by SIG#{Signal.signame(status.termsig)}" : ": ended with status #{status.exitstatus}"
       end
 
       def look(words) = Culet::Cow::Family.new(words, progress: progress, **treatment)
@@ -111,10 +169,25 @@ module Culet
         ->(number, all) { err.write("\rculet: reading process #{number} of #{all}#{"\r\e[K" if number == all}") if all > 1 }
       end
 
-      def render(family)
-        return JSON.generate(Culet::Cow::Document.new(family).to_h) if options[:json]
+      # @return [Integer] exit status
+      def conclude(family, history = nil)
+        draw(family) if options[:html]
+        deliver(render(family, history))
+        raise Error, family.problems.first if family.read_members.empty?
 
-        Culet::Cow::Table.new(family, color: color?).to_s
+        limit(family)
+      end
+
+      def render(family, history)
+        return JSON.generate(Culet::Cow::Document.new(family, history: history).to_h) if options[:json]
+
+        [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n")
+      end
+
+      def curve(history)
+        require_relative "../cow/curve"
+        plotted = !options[:out] && Culet::Compare::Report::TerminalPlot.supported?(io: out) && history.samples.size > 2
+        Culet::Cow::Curve.new(history, width: (out.winsize.last if plotted), color: color?).to_s
       end
 
       def draw(family)

@@ -7,15 +7,17 @@ module Culet
     # A family as one JSON object.
     class Document
       # @param family [Family]
-      def initialize(family)
+      # @param history [History, nil] where it was looked at for a while
+      def initialize(family, history: nil)
         @family = family
+        @history = history
       end
 
       # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
       def to_h
         { "processes" => @family.members.map { |member| process(member) }, "total_pss_bytes" => @family.total_pss_bytes,
           "total_rss_bytes" => @family.total_rss_bytes, "next_worker_bytes" => @family.next_worker_bytes,
-          "verdicts" => Verdicts.new(@family).list.map { |one| one.to_h.transform_keys(&:to_s) }, "problems" => @family.problems }
+          "verdicts" => Verdicts.new(@family).list.map { |one| one.to_h.transform_keys(&:to_s) }, "problems" => @family.problems, **({ "samples" => @history.document } if @history).to_h }
       end
 
       private

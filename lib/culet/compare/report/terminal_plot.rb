@@ -27,7 +27,9 @@ module Culet
         # @param width [Integer, nil] columns in characters; 80 when unknown
         # @param height [Integer] rows of a panel in characters, without its axis
         # @param color [Boolean] whether to use ANSI colours
-        def initialize(document, width: 80, height: 12, color: false)
+        # @param about [String] what is plotted, behind the workload's name
+        def initialize(document, width: 80, height: 12, color: false, about: "RSS over time, median run")
+          @about = about
           @model = Model.new(document)
           @palette = Palette.new(@model)
           @width = [width || 80, 30].max
@@ -130,7 +132,7 @@ module Culet
           cells
         end
 
-        def title(workload) = color ? "\e[1m#{workload.name}\e[0m RSS over time, median run" : "#{workload.name}: RSS over time, median run"
+        def title(workload) = color ? "\e[1m#{workload.name}\e[0m #{@about}" : "#{workload.name}: #{@about}"
 
         def with_axis(rows, labels, margin)
           at = { 0 => labels[0], height / 2 => labels[1], height - 1 => labels[2] }

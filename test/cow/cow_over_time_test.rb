@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "cow_helper"
+require "timeout"
+
+# Sharing over time: of a running family, and of a command from its start to its end.
+class CowOverTimeTest < Minitest::Test
+  include CowHelper
+
+  # Two workers that make more and more of what they inherited their own.
+  AT_WORK = "#{CowHelper::WORDS}children = Array.new(2) { fork { WORDS.each_slice(500) { |words| words.each { |word| word << \"!\" }; sleep 0.05 }; STAY } }; puts :up; $stdout.flush; WAIT".freeze
+
+  def test_samples_of_a_running_family
+    with_family(*RUBY, "-e", at_work(stay: "sleep", wait: "sleep"), settled: false) do |pid|
+      document = json("cow", pid.to_s, "--every", "0.2s", "--for", "1.5s")
+      samples = document["samples"]
+      assert_includes 3..9, samples.size
+      assert_equal samples.map { |one| one["at_seconds"] }.sort, samples.map { |one| one["at_seconds"] }
+      own = samples.map { |one| one["processes"].drop(1).sum { |worker| worker["private_bytes"] } }
+      assert_operator own.last, :>, own.first
+      samples.each { |one| assert_equal one["processes"].sum { |process| process["pss_bytes"] }, one["total_pss_bytes"] }
+      assert_equal 3, document["processes"].size
+      assert_operator document["processes"].drop(1).sum { |worker| worker["private_bytes"] }, :>=, 0.9 * own.last
+    end
+  end
+
+  def test_the_curve
+    with_family(*RUBY, "-e", WORKERS) do |pid|
+      out, err, status = run_culet("cow", pid.to_s, "--every", "0.1", "--for", "0.3", env: NEUTRAL)
+      assert_equal [0, ""], [status.exitstatus, err]
+      assert_match(/^after s +processes +all \(PSS\) MB/, out)
+      assert_match(/^ +0\.0 +4 +\d+\.\d +\d+\.\d +\d+\.\d$/, out)
+      assert_match(/^one more worker would cost/, out)
+    end
+  end
+
+  def test_one_that_ends_meanwhile
+    with_family(*RUBY, "-e", "puts :up; $stdout.flush; sleep 1.5", settled: false) do |pid|
+      # A zombie as soon as it has ended, since nobody waits for it.
+      out, err, status = run_culet("cow", pid.to_s, "--every", "0.2", "--for", "20", env: NEUTRAL)
+      assert_equal [1, ""], [status.exitstatus, out]
+      assert_match(/\Aculet: process #{pid} (has )?ended/, err)
+    end
+  end
+
+  def test_a_command
+    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", at_work(stay: "sleep 2", wait: "children.each { |one| Process.wait(one) }"), env: NEUTRAL)
+    assert_equal [0, "up\n"], [status.exitstatus, out]
+    document = JSON.parse(err.lines.first)
+    assert_equal [false, true, true], document["processes"].map { |one| one["forked"] }
+    assert_operator document["processes"].last["unshared_bytes"], :>, 1_000_000
+    assert_operator document["samples"].size, :>, 5
+  end
+
+  def test_a_command_that_fails
+    out, err, status = run_culet("cow", "--", *RUBY, "-e", "fork { sleep 3 }; sleep 2.5; exit 5", env: NEUTRAL)
+    assert_equal 1, status.exitstatus
+    assert_match(/ ended with status 5\n\z/, err)
+    assert_match(/forked by/, out)
+  end
+
+  def test_commands_that_cannot_be_read
+    { [*RUBY, "-e", "exit"] => /\Aculet: .*ruby.* ended before it could be read\n\z/, %w[/no/such/program] => %r{\Aculet: cannot run /no/such/program: no such program\n\z} }.each do |command, sentence|
+      out, err, status = run_culet("cow", "--", *command, env: NEUTRAL)
+      assert_equal [1, ""], [status.exitstatus, out]
+      assert_match sentence, err
+    end
+  end
+
+  def test_a_limit_on_a_command
+    program = "reader, writer = IO.pipe; fork { writer.close; $own = Array.new(50_000) { |i| \"own \#{i}\" * 3 }; reader.read }; sleep 3"
+    _, err, status = run_culet("cow", "--max-private", "1MB", "--", *RUBY, "-e", program, env: NEUTRAL)
+    assert_equal 3, status.exitstatus, err
+    assert_match(/^culet: process \d+ has \d+\.\d MB for itself, more than 1\.0 MB$/, err)
+  end
+
+  # Ctrl-C is for the command as well: it ends, and what was seen is told.
+  def test_a_command_that_is_interrupted
+    Dir.mktmpdir do |directory|
+      reader, writer = IO.pipe
+      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS, in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
+      writer.close
+      assert_equal "up\n", reader.gets
+      sleep 2.5
+      Process.kill(:INT, -pid)
+      status = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
+      pid = nil
+      assert_equal 0, status.exitstatus, File.read("#{directory}/err")
+      assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
+    ensure
+      if pid
+        Process.kill(:KILL, -pid)
+        Process.wait(pid)
+      end
+      reader&.close
+    end
+  end
+
+  private
+
+  def at_work(stay:, wait:) = AT_WORK.sub("STAY", stay).sub("WAIT", wait)
+end
