@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
-# Runs test files in one minitest run.
+# Runs test files: the named ones in this process, in one minitest run; all of them, when none is named, each in a
+# process of its own and several at a time.
 #
-#   ruby test/run_all.rb DIRECTORY [FILE ...]    FILEs are relative to DIRECTORY; all tests when none is named
+#   ruby test/run_all.rb DIRECTORY [FILE ...]    FILEs are relative to DIRECTORY
 directory, *files = ARGV
 ARGV.clear
-files = files.map { |file| File.expand_path(file, directory) }
-files = Dir[File.join(__dir__, "**/*_test.rb")].sort if files.empty?
-files.each { |file| require file }
+if files.empty?
+  require_relative "runner/run"
+  exit Runner::Run.new(Dir[File.join(__dir__, "**/*_test.rb")].sort).call
+else
+  files.each { |file| require File.expand_path(file, directory) }
+end

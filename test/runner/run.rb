@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "child"
+require_relative "test_file"
+
+module Runner
+  # All test files, each in a process of its own: several at a time and the longest first, then one by one those that
+  # must be alone. What a file prints is printed whole when it ends; at the end stand the failures of all, and the sum.
+  class Run
+    # More would share what a test looks at, such as the disk, without being faster.
+    MOST = 4
+    # A bound against hanging. The tests that only run with --all take hours.
+    LIMIT_SECONDS = ENV.key?("CULET_TEST_ALL") ? 6 * 3_600 : 1_200
+    SIGNALS = %w[HUP INT TERM].freeze
+
+    # @param paths [Array<String>] absolute paths of test files
+    # @param places [Integer] how many run at a time
+    # @param limit [Numeric] seconds that a file may take
+    # @param out [IO] where everything is printed
+    def initialize(paths, places: [Etc.nprocessors, MOST].min, limit: LIMIT_SECONDS, out: $stdout)
+      @waiting = paths.map { |path| TestFile.new(path) }.sort_by { |file| [file.alone? ? 1 : 0, -file.seconds] }
+      @places = places
+      @limit = limit
+      @out = out
+      @signal = nil
+      @running = {}
+      @outcomes = {}
+    end
+
+    # Runs them all. A signal that is to end this process ends first those that it started.
+    #
+    # @return [Boolean] whether every file ran and nothing failed
+    def call
+      # Handled and not raised, so that no child is started and forgotten; also where this was started to ignore them, as
+      # by a shell's `&`.
+      SIGNALS.each { |signal| trap(signal) { @signal = signal } }
+      step until @signal || (@waiting.empty? && @running.empty?)
+      return report unless @signal
+
+      stop
+      trap(@signal, "DEFAULT")
+      Process.kill(@signal, Process.pid)
+      sleep
+    ensure
+      stop
+    end
+
+    private
+
+    # Starts what there is room for, and takes what has ended.
+    def step
+      start(@waiting.shift) while room?
+      if (child = @running.each_value.find { |one| one.seconds > @limit })
+        ended(child, child.finish, fault: "the file was not done after #{@limit} s")
+      elsif (pid, status = Process.wait2(-1, Process::WNOHANG))
+        ended(@running.fetch(pid), status)
+      else
+        sleep 0.02
+      end
+    end
+
+    def room?
+      return false if @waiting.empty?
+
+      @running.empty? || (@running.size < @places && !@waiting.first.alone?)
+    end
+
+    def start(file)
+      child = Child.new(file)
+      @running[child.pid] = child
+    end
+
+    def ended(child, status, **fault)
+      @running.delete(child.pid)
+      outcome = @outcomes[child.file.name] = child.outcome(status, **fault)
+      print_whole("#{child.file.name} (#{child.seconds.round} s)", outcome.text, outcome.fault)
+    ensure
+      child.discard
+    end
+
+    # Ends what is running.
+    def stop
+      @running.each_value(&:tell)
+      @running.each_value(&:finish)
+      @running.each_value(&:discard)
+      @running.clear
+    end
+
+    # Minitest prints many empty lines.
+    def print_whole(heading, *texts)
+      lines = texts.compact.flat_map { |text| text.lines(chomp: true) }.reject(&:empty?)
+      @out.puts "# #{heading}", lines.map { |line| "  #{line}" }
+      @out.flush
+    end
+
+    # @return [Boolean]
+    def report
+      bad = @outcomes.reject { |_, outcome| outcome.good? }
+      bad.each { |name, outcome| @out.puts "", "# #{name}", outcome.complaint }
+      @out.puts "" unless bad.empty?
+      @out.puts @outcomes.each_value.map(&:counts).reduce(Counts.zero, :+)
+      bad.empty? && !@outcomes.empty?
+    end
+  end
+end

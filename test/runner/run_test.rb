@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "run"
+
+# The runner of all tests, on test files made for it.
+class RunnerTest < Minitest::Test
+  def setup
+    @directory = Dir.mktmpdir("culet-runner")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_counts_of_all_files_are_summed_in_the_last_line
+    out, status = run_files({ "one" => test_class("One", "assert true", "assert_equal 1, 1"), "two" => test_class("Two", "skip 'not now'") })
+    assert_predicate status, :success?, out
+    assert_equal "3 runs, 2 assertions, 0 failures, 0 errors, 1 skips\n", out.lines.last
+    %w[one two].each { |name| assert_equal 1, out.scan(/^# \S*#{name}_test\.rb \(\d+ s\)$/).size, out }
+  end
+
+  def test_failures_and_errors_are_told_again_at_the_end
+    out, status = run_files({ "bad" => test_class("Bad", "assert_equal 41, 42", "raise 'no way'"), "good" => test_class("Good", "assert true") })
+    assert_equal 1, status.exitstatus
+    assert_equal "3 runs, 2 assertions, 1 failures, 1 errors, 0 skips\n", out.lines.last
+    _, *told = out.split(/^# .*bad_test\.rb/)
+    assert_equal 2, told.size
+    told.each { |text| assert_match(/Expected: 41.*RuntimeError: no way|RuntimeError: no way.*Expected: 41/m, text) }
+  end
+
+  { "that is no Ruby" => ["def (", /syntax error/],
+    "without a test" => ["require 'test_helper'", /Error: the file ran no test/],
+    "that ends the process" => ["require 'test_helper'; class Ends < Minitest::Test; def test_it = exit!(0); end", /Error: the file ended before its tests were done/],
+    "that crashes" => ["require 'test_helper'; class Dies < Minitest::Test; def test_it = Process.kill(:KILL, $$); end", /Error: the process was ended by SIGKILL/],
+    "that fails at its end" => ["require 'test_helper'; Minitest.after_run { exit 3 }; class Fine < Minitest::Test; def test_it = assert(true); end",
+                                /Error: the tests went well, but their process did not end well/] }.each do |name, (text, complaint)|
+    define_method("test_a_file_#{name.tr(" ", "_")}_fails_the_run") do
+      out, status = run_files({ "odd" => text })
+      assert_equal 1, status.exitstatus, out
+      assert_match complaint, out
+      assert_match(/\A\d runs, \d assertions, 0 failures, 1 errors, 0 skips\n\z/, out.lines.last)
+    end
+  end
+
+  def test_no_file_is_no_success
+    out, status = run_files({})
+    assert_equal [1, "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n"], [status.exitstatus, out]
+  end
+
+  def test_a_file_that_takes_too_long_is_ended
+    out, status = run_files({ "long" => test_class("Long", "sleep 600") }, "limit: 1.5")
+    assert_equal 1, status.exitstatus
+    assert_match(/Error: the file was not done after 1\.5 s/, out)
+  end
+
+  # Each writes when it began and ended.
+  def test_two_run_at_a_time_and_those_that_must_be_alone_do_so_at_the_end
+    body = ->(name) { test_class(name, "puts %(#{name} \#{now}); sleep 1; puts %(#{name} \#{now}); assert true") + "def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)\n" }
+    out, status = run_files({ "a" => "# Alone: it says so.\n#{body.call("Alone")}", "b" => body.call("Beside"), "c" => body.call("Companion") })
+    assert_predicate status, :success?, out
+    times = out.scan(/^  (Alone|Beside|Companion) ([\d.]+)$/).group_by(&:first).transform_values { |lines| lines.map { |_, time| Float(time) } }
+    assert_equal %w[Alone Beside Companion], times.keys.sort, out
+    assert_operator times["Beside"].first, :<, times["Companion"].last
+    assert_operator times["Companion"].first, :<, times["Beside"].last
+    assert_operator times["Alone"].first, :>=, times.values_at("Beside", "Companion").map(&:last).max
+  end
+
+  %w[TERM INT].each do |signal|
+    define_method("test_#{signal.downcase}_ends_what_was_started_and_then_the_runner") do
+      pids = File.join(@directory, "pids")
+      body = "with_program('sh', '-c', 'echo up; sleep 600') { |pid| File.write(#{pids.inspect}, [Process.pid, pid].join(' ')); sleep 600 }"
+      start_files({ "wait" => test_class("Wait", body) }) do |runner|
+        started = eventually("no test was started") { File.exist?(pids) && (words = File.read(pids).split).size == 2 && words.map(&:to_i) }
+        Process.kill(signal, runner.pid)
+        assert runner.join(PATIENCE_SECONDS), "the runner did not end"
+        assert_equal Signal.list[signal], runner.value.termsig
+        started.each { |pid| eventually("#{pid} is still there") { gone?(pid) } }
+      end
+    end
+  end
+
+  def test_recorded_times_are_of_files_that_are_there
+    Runner::TestFile.recorded.each do |name, seconds|
+      assert File.file?(File.join(ROOT, "test", name)), "#{name} is not there"
+      assert_operator seconds, :>, 0
+    end
+  end
+
+  def test_the_longest_file_is_the_first
+    files = %w[gem_install_test.rb elf_test.rb].map { |name| Runner::TestFile.new(File.join(ROOT, "test", name)) }
+    assert_operator files[0].seconds, :>, files[1].seconds
+    assert_equal %w[test/gem_install_test.rb test/elf_test.rb], files.map(&:name)
+  end
+
+  private
+
+  # @return [String] a test file with one test for each body
+  def test_class(name, *bodies)
+    tests = bodies.each_with_index.map { |body, index| "  def test_#{index} = (#{body})\n" }
+    "require \"test_helper\"\nclass #{name}Test < Minitest::Test\n#{tests.join}end\n"
+  end
+
+  def write(texts)
+    texts.map { |name, text| File.join(@directory, "#{name}_test.rb").tap { |path| File.write(path, text) } }
+  end
+
+  def command(texts, settings)
+    [RbConfig.ruby, "-w", "-r#{ROOT}/test/runner/run", "-e", "exit Runner::Run.new(ARGV, places: 2, #{settings}).call", *write(texts)]
+  end
+
+  def run_files(texts, settings = "")
+    out, err, status = run_program(*command(texts, settings))
+    assert_empty err
+    [out, status]
+  end
+
+  def start_files(texts)
+    Open3.popen2e(*command(texts, ""), pgroup: true) do |_, _, runner|
+      yield runner
+    ensure
+      end_group(runner.pid)
+    end
+  end
+
+  def gone?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+  rescue Errno::ENOENT, Errno::ESRCH
+    true
+  end
+
+  def eventually(complaint)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
+    until (found = yield)
+      flunk complaint if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      sleep 0.02
+    end
+    found
+  end
+end
