@@ -18,6 +18,19 @@ static _Atomic(void *) slot[THREADS][SLOTS];
 static _Atomic bool stop;
 static pthread_barrier_t gate;
 
+/* The threads need to be at work when the fork happens, and not while the child, which has none of them, lives: there they
+ * would only take its processors. */
+static _Atomic bool at_rest;
+static pthread_mutex_t rest = PTHREAD_MUTEX_INITIALIZER;
+
+static void rest_if_told(void)
+{
+    if (!atomic_load_explicit(&at_rest, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&rest);
+    pthread_mutex_unlock(&rest);
+}
+
 /* Mostly small blocks, some runs, now and then a huge one. */
 static size_t some_size(uint64_t *random)
 {
@@ -65,6 +78,7 @@ static void *churn(void *data)
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         size_t whose = (self + (check_random(&random) & 1)) % THREADS;
         give_back(atomic_exchange(&slot[whose][check_random(&random) % SLOTS], marked_block(&random)));
+        rest_if_told();
     }
     return NULL;
 }
@@ -119,6 +133,19 @@ static void wait_for(pid_t child, const char *what)
     }
     CHECK(got == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s ended with wait status 0x%x", what,
           (unsigned)status);
+}
+
+/* The same, while the other threads rest; then lets them get on for a moment that differs each time. */
+static void wait_for_while_threads_rest(pid_t child, uint64_t *random)
+{
+    struct timespec moment = {.tv_nsec = (long)(check_random(random) % 400000)};
+
+    pthread_mutex_lock(&rest);
+    atomic_store(&at_rest, true);
+    wait_for(child, "the child");
+    atomic_store(&at_rest, false);
+    pthread_mutex_unlock(&rest);
+    nanosleep(&moment, NULL);
 }
 
 static void start_churning(pthread_t *thread)
@@ -192,8 +219,7 @@ TEST(fork_with_live_threads)
             live(check_random(&random), base, 0);
             _exit(0);
         }
-        check_random(&random);
-        wait_for(child, "the child");
+        wait_for_while_threads_rest(child, &random);
     }
     stop_churning(thread);
     CHECK(used_bytes() <= base + reachable_bytes(), "%zu bytes in use, %zu are reachable", used_bytes(),
@@ -212,6 +238,7 @@ static void *only_free(void *data)
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         uint64_t n = check_random(&random);
         give_back(atomic_exchange(&slot[n % THREADS][n / THREADS % SLOTS], NULL));
+        rest_if_told();
     }
     return NULL;
 }
@@ -236,8 +263,7 @@ TEST(fork_while_threads_only_free)
             live(check_random(&random), base, 0);
             _exit(0);
         }
-        check_random(&random);
-        wait_for(child, "the child");
+        wait_for_while_threads_rest(child, &random);
     }
     stop_churning(thread);
     free_slots();
