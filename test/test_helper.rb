@@ -38,11 +38,10 @@ module TestHelper
     Open3.popen3(env, *command.map(&:to_s), chdir: chdir, pgroup: true) do |input, output, error, process|
       readers = [output, error].map { |io| Thread.new { io.read } }
       write_and_close(input, stdin)
-      unless process.join(patience)
-        Process.kill(:KILL, -process.pid)
-        flunk "#{command.join(" ")} did not end within #{patience} s"
-      end
+      flunk "#{command.join(" ")} did not end within #{patience} s" unless process.join(patience)
       [*readers.map(&:value), process.value]
+    ensure
+      end_group(process.pid) if process.alive? # it takes too long, or the test is interrupted
     end
   end
 

@@ -2,18 +2,12 @@
 
 require "test_helper"
 require "culet/compare/report/html"
+require "map/browser"
 require_relative "report_documents"
 
 # The HTML report opened in a real browser, with no network to be had.
 class ReportBrowserTest < Minitest::Test
-  BROWSER = %w[chromium chromium-browser google-chrome google-chrome-stable].flat_map do |name|
-    ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
-  end.find { |path| File.executable?(path) && !File.realpath(path).include?("/snap") }
-
-  FLAGS = %w[--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
-             --disable-sync --disable-extensions --hide-scrollbars --enable-logging=stderr --v=0 --virtual-time-budget=60000].freeze
-
-  # Runs first in the page: notes whatever goes wrong from the start.
+  # Runs before the page's own scripts: notes whatever goes wrong from the start.
   WATCH = <<~JAVASCRIPT
     window.noted = [];
     addEventListener("error", function (event) { noted.push("error: " + event.message); });
@@ -22,10 +16,9 @@ class ReportBrowserTest < Minitest::Test
     ["error", "warn"].forEach(function (level) { console[level] = function () { noted.push(level + ": " + Array.from(arguments).join(" ")); }; });
   JAVASCRIPT
 
-  # Runs last: waits for the charts, then measures what was drawn.
+  # Once the charts are there: measures what was drawn, and again when one allocator has been taken out.
   MEASURE = <<~JAVASCRIPT
-    (function measure() {
-      if (!document.documentElement.dataset.charts) { return setTimeout(measure, 20); }
+    new Promise(function (done) {
       function all(selector, within) { return Array.from((within || document).querySelectorAll(selector)); }
       function drawn(kind) {
         return all("[data-chart=" + kind + "]").map(function (chart) {
@@ -46,42 +39,30 @@ class ReportBrowserTest < Minitest::Test
         overflow: document.documentElement.scrollWidth - window.innerWidth, width: window.innerWidth };
       var button = all("#legend button").find(function (one) { return one.dataset.allocator === "glibc"; });
       if (button) { button.click(); found.pressed = button.getAttribute("aria-pressed"); }
-      setTimeout(function () {
-        found.toggled = drawn("curves");
-        var text = JSON.stringify(found);
-        if (window.parent !== window) { window.parent.postMessage(text, "*"); return; }
-        var note = document.createElement("pre"); note.id = "found"; note.textContent = text; document.body.appendChild(note);
-      }, 300);
-    }());
+      setTimeout(function () { found.toggled = drawn("curves"); done(found); }, 300);
+    })
   JAVASCRIPT
 
-  # A phone is narrower than a browser's window can be, but a frame is not.
-  PHONE = <<~HTML
-    <!DOCTYPE html><title>phone</title><iframe src="report.html" width="390" height="844"></iframe>
-    <script>addEventListener("message", function (event) {
-      var note = document.createElement("pre"); note.id = "found"; note.textContent = event.data; document.body.appendChild(note); });</script>
-  HTML
-
   def setup
-    skip "no browser to open the report with; install one with `apt-get install chromium`" unless BROWSER
+    skip "no browser to open the report with; install one with `apt-get install chromium`" unless Browser::PROGRAM
   end
 
-  # Three tests look at the same page; the browser takes seconds to show it once.
+  # Three tests look at the same page.
   def self.fixture_opened_by(test) = @fixture_opened ||= test.open(ReportDocuments.fixture)
 
   # Opens the report and returns what MEASURE found.
-  def open(document, phone: false, dark: false)
-    page = Culet::Compare::Report::Html.new(document).to_s
-    page = page.sub("<style>") { "<script>#{WATCH}</script><style>" }.sub(%r{</body>\s*</html>\s*\z}) { "<script>#{MEASURE}</script></body></html>" }
+  def open(document, width: 1280, scheme: "light")
     Dir.mktmpdir do |folder|
-      File.write("#{folder}/report.html", page)
-      File.write("#{folder}/phone.html", PHONE)
-      out, err, = run_program(BROWSER, *FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=#{folder}/profile", "--window-size=1280,1000",
-                              "--blink-settings=preferredColorScheme=#{dark ? 0 : 1}", "--dump-dom", "file://#{folder}/#{phone ? "phone" : "report"}.html",
-                              env: { "LD_PRELOAD" => nil, "HOME" => folder })
-      found = out[%r{<pre id="found">(.*?)</pre>}m, 1]
-      assert found, "the browser did not get to the end of the page: #{err.lines.last(5).join}"
-      JSON.parse(found.gsub(/&(lt|gt|amp|nbsp);/) { { "lt" => "<", "gt" => ">", "amp" => "&", "nbsp" => "\u00a0" }.fetch(Regexp.last_match(1)) })
+      path = "#{folder}/report.html"
+      File.write(path, Culet::Compare::Report::Html.new(document).to_s)
+      Browser.use do |browser|
+        browser.window(width, 1000)
+        browser.colors(scheme)
+        browser.open(path, before: WATCH, ready: "document.documentElement.dataset.charts")
+        found = browser.evaluate(MEASURE)
+        assert_equal ["file://#{path}"], browser.requests
+        found.merge("noted" => found["noted"] + browser.complaints)
+      end
     end
   end
 
@@ -119,14 +100,14 @@ class ReportBrowserTest < Minitest::Test
   end
 
   def test_it_fits_a_phone
-    found = open(ReportDocuments.fixture, phone: true)
+    found = open(ReportDocuments.fixture, width: 390)
     assert_equal 390, found["width"]
     assert_sound(found)
   end
 
   def test_dark_mode_changes_page_and_charts
     light = open(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }))
-    dark = open(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }), dark: true)
+    dark = open(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }), scheme: "dark")
     assert_equal ["rgb(253, 253, 252)", "rgb(29, 31, 35)"], light.values_at("background", "stroke")
     assert_equal ["rgb(21, 23, 27)", "rgb(233, 233, 231)"], dark.values_at("background", "stroke")
   end

@@ -62,6 +62,9 @@ class Browser
     call("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: ratio, mobile: mobile)
   end
 
+  # @param scheme [String] "light" or "dark": what the page is told that its reader likes
+  def colors(scheme) = call("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
+
   # Opens a file and waits until its script says how it went.
   #
   # @param before [String, nil] JavaScript that runs before the page's own
