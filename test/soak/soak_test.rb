@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# Alone: the hour of load that --all asks for wants the processors.
+
 require "test_helper"
 require "json"
 require_relative "trend"

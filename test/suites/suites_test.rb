@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# Alone: the suites that --all runs have time limits of their own.
+
 require "test_helper"
 require_relative "comparison"
 require_relative "cruby_suite"
