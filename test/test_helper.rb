@@ -19,6 +19,12 @@ module TestHelper
   # Longer than any test's program may take; past it the program is ended and the test fails.
   PATIENCE_SECONDS = 120
 
+  # A test that asserted nothing could not fail.
+  def after_teardown
+    super
+    flunk "it asserted nothing" if assertions.zero? && failures.empty?
+  end
+
   # Runs the command line of this checkout in a process of its own, with Ruby's warnings on.
   #
   # @return [Array(String, String, Process::Status)] stdout, stderr, status
