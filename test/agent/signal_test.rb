@@ -111,7 +111,9 @@ class AgentSignalTest < Minitest::Test
   def test_children_of_children_and_of_threads_answer
     with_agent("Thread.new { fork { fork { #{SAY_UP}; sleep }; sleep } }.join; sleep") do |pid|
       child = children(pid).first
-      [pid, child, *children(child)].each { |one| assert ask(one).fact("objects")["complete"] }
+      family = [pid, child, *children(child)]
+      assert_equal 3, family.size
+      family.each { |one| assert ask(one).fact("objects")["complete"] }
     end
   end
 

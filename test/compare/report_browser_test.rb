@@ -90,6 +90,7 @@ class ReportBrowserTest < Minitest::Test
     document = ReportDocuments.fixture
     medians = document["results"].select { |result| result["workload"] == "threads" }.map { |result| result.dig("summary", "peak_rss_bytes", "median") }
     bars = self.class.fixture_opened_by(self)["bars"][0]["bars"]
+    assert_equal medians.size, bars.size
     bars.zip(medians) { |bar, median| assert_in_delta median.to_f / medians[0], bar / bars[0], 0.02 }
   end
 

@@ -14,14 +14,14 @@ class RunnerTest < Minitest::Test
   end
 
   def test_counts_of_all_files_are_summed_in_the_last_line
-    out, status = run_files({ "one" => test_class("One", "assert true", "assert_equal 1, 1"), "two" => test_class("Two", "skip 'not now'") })
+    out, status = run_files({ "one" => class_of("One", "assert true", "assert_equal 1, 1"), "two" => class_of("Two", "skip 'not now'") })
     assert_predicate status, :success?, out
     assert_equal "3 runs, 2 assertions, 0 failures, 0 errors, 1 skips\n", out.lines.last
     %w[one two].each { |name| assert_equal 1, out.scan(/^# \S*#{name}_test\.rb \(\d+ s\)$/).size, out }
   end
 
   def test_failures_and_errors_are_told_again_at_the_end
-    out, status = run_files({ "bad" => test_class("Bad", "assert_equal 41, 42", "raise 'no way'"), "good" => test_class("Good", "assert true") })
+    out, status = run_files({ "bad" => class_of("Bad", "assert_equal 41, 42", "raise 'no way'"), "good" => class_of("Good", "assert true") })
     assert_equal 1, status.exitstatus
     assert_equal "3 runs, 2 assertions, 1 failures, 1 errors, 0 skips\n", out.lines.last
     _, *told = out.split(/^# .*bad_test\.rb/)
@@ -49,14 +49,14 @@ class RunnerTest < Minitest::Test
   end
 
   def test_a_file_that_takes_too_long_is_ended
-    out, status = run_files({ "long" => test_class("Long", "sleep 600") }, "limit: 1.5")
+    out, status = run_files({ "long" => class_of("Long", "sleep 600") }, "limit: 1.5")
     assert_equal 1, status.exitstatus
     assert_match(/Error: the file was not done after 1\.5 s/, out)
   end
 
   # Each writes when it began and ended.
   def test_two_run_at_a_time_and_those_that_must_be_alone_do_so_at_the_end
-    body = ->(name) { test_class(name, "puts %(#{name} \#{now}); sleep 1; puts %(#{name} \#{now}); assert true") + "def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)\n" }
+    body = ->(name) { class_of(name, "puts %(#{name} \#{now}); sleep 1; puts %(#{name} \#{now}); assert true") + "def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)\n" }
     out, status = run_files({ "a" => "# Alone: it says so.\n#{body.call("Alone")}", "b" => body.call("Beside"), "c" => body.call("Companion") })
     assert_predicate status, :success?, out
     times = out.scan(/^  (Alone|Beside|Companion) ([\d.]+)$/).group_by(&:first).transform_values { |lines| lines.map { |_, time| Float(time) } }
@@ -70,7 +70,7 @@ class RunnerTest < Minitest::Test
     define_method("test_#{signal.downcase}_ends_what_was_started_and_then_the_runner") do
       pids = File.join(@directory, "pids")
       body = "with_program('sh', '-c', 'echo up; sleep 600') { |pid| File.write(#{pids.inspect}, [Process.pid, pid].join(' ')); sleep 600 }"
-      start_files({ "wait" => test_class("Wait", body) }) do |runner|
+      start_files({ "wait" => class_of("Wait", body) }) do |runner|
         started = eventually("no test was started") { File.exist?(pids) && (words = File.read(pids).split).size == 2 && words.map(&:to_i) }
         Process.kill(signal, runner.pid)
         assert runner.join(PATIENCE_SECONDS), "the runner did not end"
@@ -96,7 +96,7 @@ class RunnerTest < Minitest::Test
   private
 
   # @return [String] a test file with one test for each body
-  def test_class(name, *bodies)
+  def class_of(name, *bodies)
     tests = bodies.each_with_index.map { |body, index| "  def test_#{index} = (#{body})\n" }
     "require \"test_helper\"\nclass #{name}Test < Minitest::Test\n#{tests.join}end\n"
   end
