@@ -29,15 +29,19 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_kills_a_process_that_ignores_sigterm
-    child = start("trap('TERM') {}; trap('INT') {}; sleep 60")
-    sleep 0.3
-    child.stop(grace_seconds: 0.2)
-    assert_equal Signal.list["KILL"], child.status.termsig
-    assert_equal "was killed by SIGKILL", child.failure
+    Dir.mktmpdir do |directory|
+      note = File.join(directory, "pid")
+      child = start("trap('TERM') {}; trap('INT') {}; File.write('#{note}.new', $$.to_s); File.rename('#{note}.new', '#{note}'); sleep 60")
+      await_pid(note)
+      child.stop(grace_seconds: 0.2)
+      assert_equal Signal.list["KILL"], child.status.termsig
+      assert_equal "was killed by SIGKILL", child.failure
+    end
   end
 
   def test_counts_the_cpu_time_of_a_worker_nobody_waited_for
-    child = start("fork { loop {} }; sleep 0.6; exit!(0)")
+    child = start("r, w = IO.pipe; fork { t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.3; " \
+                  "nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t; w.puts; loop {} }; r.gets; exit!(0)")
     assert child.wait(30)
     rest = child.stop
     assert_operator rest, :>, 0.1
@@ -95,7 +99,7 @@ class CompareChildTest < Minitest::Test
 
       sleep 0.02
     end
-    flunk "the daemon did not start"
+    flunk "the program did not start"
   end
 
   def running?(pid) = !["Z", "X", nil].include?(Culet::Processes::Cpu.state(pid))

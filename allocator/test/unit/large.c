@@ -129,7 +129,7 @@ TEST(aligned_huge_blocks_leave_no_address_space_behind)
     before = address_space();
     lines = mappings();
     map_and_unmap_aligned(200);
-    for (unsigned i = 0; i < 50 && (address_space() > before + (1 << 20) || mappings() > lines + 2); i++)
+    for (unsigned i = 0; i < 600 && (address_space() > before + (1 << 20) || mappings() > lines + 2); i++)
         usleep(100000);
     CHECK(address_space() <= before + (1 << 20), "the address space grew by %zu bytes", address_space() - before);
     CHECK(mappings() <= lines + 2, "%u mappings became %u", lines, mappings());
