@@ -24,7 +24,7 @@
 
 /* A bound against hanging, wide enough for a busy machine and a sanitizer. */
 #ifndef CHECK_SECONDS
-#define CHECK_SECONDS 240
+#define CHECK_SECONDS 600
 #endif
 
 #define CHECK_TESTS 256
