@@ -123,11 +123,16 @@ class ReportVerbTest < Minitest::Test
   end
 
   def test_watching_ends_with_the_process
-    with_program(RbConfig.ruby, "-e", "puts :up; $stdout.flush; sleep 1.5") do |pid|
-      out, err, status = run_culet("report", "--watch", pid.to_s, env: NEUTRAL)
-      assert_equal 1, status.exitstatus
-      assert_match(/\Aculet: .*process #{pid}\b.*\n\z/, err)
-      assert_match(/\(process #{pid}\)/, out)
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      Open3.popen3(NEUTRAL, *culet_command, "report", "--watch", "0.5", pid.to_s, pgroup: true) do |_, out, err, watcher|
+        assert_match(/\(process #{pid}\)/, out.gets)
+        Process.kill(:KILL, pid)
+        Thread.new { out.read } # so that it does not wait for its reader
+        assert_match(/\Aculet: .*process #{pid}\b.*\n\z/, err.read)
+        assert_equal 1, watcher.value.exitstatus
+      ensure
+        end_group(watcher.pid) if watcher.alive?
+      end
     end
   end
 
