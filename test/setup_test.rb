@@ -71,7 +71,7 @@ class SetupTest < Minitest::Test
     in_fresh_checkout do |root|
       refute File.exist?("#{root}/allocator/build/libculet.so")
       out, err, status = run_program("#{root}/bin/culet", "run", "--", RbConfig.ruby, "-I#{root}/lib", "-rculet", "-e",
-                                     "print Culet.allocator.values_at(:name, :library)", env: NEUTRAL)
+                                     "print Culet.allocator.values_at(:name, :library)", env: NEUTRAL, patience: 600)
       assert_predicate status, :success?, err
       assert_equal ["culet", "#{root}/allocator/build/libculet.so"].inspect, out
       assert_match(/building the allocator/, err)

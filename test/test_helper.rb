@@ -43,6 +43,7 @@ module TestHelper
   def run_program(*command, env: {}, stdin: "", chdir: ROOT, patience: PATIENCE_SECONDS)
     Open3.popen3(env, *command.map(&:to_s), chdir: chdir, pgroup: true) do |input, output, error, process|
       readers = [output, error].map { |io| Thread.new { io.read } }
+      readers.each { |reader| reader.report_on_exception = false } # their values raise it
       write_and_close(input, stdin)
       flunk "#{command.join(" ")} did not end within #{patience} s" unless process.join(patience)
       [*readers.map(&:value), process.value]
