@@ -12,6 +12,8 @@ require_relative "culet/native"
 # - Culet.stats: a Hash of what that malloc holds, in bytes and blocks, or nil where it does not tell: under glibc
 #   :heap_bytes, :used_bytes, :free_bytes, :large_blocks, :large_bytes; under culet these and all that
 #   allocator/src/stats.h names, with :classes, an Array of Hashes, one for each size class in use
+# - Culet.trim: gives free memory back to the kernel now; how many bytes fewer are resident then, an Integer
+# - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim.c
 module Culet
   Native.load
 
@@ -32,7 +34,18 @@ module Culet
     path
   end
 
-  # @return [Boolean] whether the native extension is here; without it Culet.allocator and Culet.stats raise
+  # Makes this process ready for being forked: Process.warmup where there is one (Ruby 3.3), else the same steps as far as
+  # this Ruby has them; then Culet.trim, which is all that allocators other than glibc's get from it. To be called once,
+  # when everything is loaded, before the first fork. Takes some collections' time.
+  #
+  # @return [Hash] :resident_before_bytes, :resident_after_bytes (Integers; nil without /proc), :trimmed_bytes (by the
+  #   trim alone; nil where the allocator cannot), :seconds (Float), :steps (what was done, in order)
+  def self.warmup
+    require_relative "culet/warmup"
+    Warmup.call
+  end
+
+  # @return [Boolean] whether the native extension is here; without it Culet.allocator, Culet.stats and Culet.trim raise
   def self.native? = Native.loaded?
 
   unless native?
@@ -41,5 +54,11 @@ module Culet
 
     # @raise [Culet::Error] always; says what the build lacked
     def self.stats = raise(Error, Native.missing_reason("culet.so"))
+
+    # @raise [Culet::Error] always; says what the build lacked
+    def self.trim = raise(Error, Native.missing_reason("culet.so"))
+
+    # @raise [Culet::Error] always; says what the build lacked
+    def self.trim_stats = raise(Error, Native.missing_reason("culet.so"))
   end
 end
