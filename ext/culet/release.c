@@ -8,7 +8,8 @@
  *   arenas, which meant all of them before. "thread.tcache.flush" is for the calling thread alone.
  * - tcmalloc (gperftools): MallocExtension_ReleaseToSystem and _ReleaseFreeMemory of malloc_extension_c.h. Both hold the
  *   page heap's lock all the time, so the former is asked for slices.
- * - mimalloc: mi_collect(true): the calling thread's heap, and what ended threads left.
+ * - mimalloc: mi_collect(true): the calling thread's heap, and what ended threads left. What it frees goes back only after
+ *   a delay, and then at the thread's next slow request alone, so the delay is zero meanwhile.
  */
 #include "release.h"
 
@@ -25,11 +26,18 @@ typedef void tc_release_function(size_t);
 typedef void tc_release_all_function(void);
 typedef int tc_property_function(const char *, size_t *);
 typedef void mi_collect_function(bool);
+typedef long mi_option_get_function(int);
+typedef void mi_option_set_function(int, long);
+typedef int mi_version_function(void);
 
 /* What tcmalloc gives back under its lock at a time: some milliseconds of the kernel's work. */
 #define SLICE_BYTES ((size_t)16 << 20)
 
 #define JEMALLOC_ALL_ARENAS 4096U
+
+/* mi_option_purge_delay (before 2.1 decommit_delay, before 2.0 reset_delay): the enumeration's places do not change. */
+#define MIMALLOC_PURGE_DELAY 15
+#define MIMALLOC_OLDEST 170 /* 1.7.0 */
 
 static struct {
   malloc_trim_function *malloc_trim;
@@ -39,6 +47,8 @@ static struct {
   tc_release_all_function *tc_release_all;
   tc_property_function *tc_property;
   mi_collect_function *mi_collect;
+  mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
+  long mi_purge_delay;                   /* as the program has it */
   char jemalloc_purge[40];
   char jemalloc_dirty[40];
   char jemalloc_muzzy[40];
@@ -152,6 +162,33 @@ release_tcmalloc(void)
   for (size_t slices = bytes / SLICE_BYTES + 1; slices > 0 && estimate_tcmalloc() > 0; slices--) calls.tc_release(SLICE_BYTES);
 }
 
+/* ---- mimalloc ---- */
+
+static void
+find_mimalloc(const struct owner *owner)
+{
+  mi_option_get_function *get;
+  mi_version_function *version;
+
+  found.allocator = "mimalloc";
+  if (!LOOK_UP(owner, "mi_collect", mi_collect)) return;
+  found.call = "mi_collect(true)";
+  found.in_ruby_threads = 1;
+  if (!look_up(owner, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST) return;
+  if (!look_up(owner, "mi_option_get", &get, sizeof(get))) return;
+  calls.mi_purge_delay = get(MIMALLOC_PURGE_DELAY);
+  (void)LOOK_UP(owner, "mi_option_set", mi_option_set);
+}
+
+/* Threads may do this at the same time: the delay is back once the last of them is through. */
+static void
+release_mimalloc(void)
+{
+  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) calls.mi_option_set(MIMALLOC_PURGE_DELAY, 0);
+  calls.mi_collect(true);
+  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) calls.mi_option_set(MIMALLOC_PURGE_DELAY, calls.mi_purge_delay);
+}
+
 /* ---- all ---- */
 
 static void
@@ -162,15 +199,6 @@ find_by_trim(const struct owner *owner)
   if (!is_culet && culet_function_of(owner, "gnu_get_libc_version") == NULL) return;
   found.allocator = is_culet ? "culet" : "glibc";
   if (LOOK_UP(owner, "malloc_trim", malloc_trim)) found.call = "malloc_trim(0)";
-}
-
-static void
-find_mimalloc(const struct owner *owner)
-{
-  found.allocator = "mimalloc";
-  if (!LOOK_UP(owner, "mi_collect", mi_collect)) return;
-  found.call = "mi_collect(true)";
-  found.in_ruby_threads = 1;
 }
 
 void
@@ -199,7 +227,7 @@ culet_release_memory(void)
 {
   if (found.call == NULL) return;
   if (calls.malloc_trim != NULL) (void)calls.malloc_trim(0); /* whether it did anything shows in the resident bytes */
-  else if (calls.mi_collect != NULL) calls.mi_collect(true);
+  else if (calls.mi_collect != NULL) release_mimalloc();
   else if (calls.tc_release_all != NULL) release_tcmalloc();
   else (void)calls.mallctl(calls.jemalloc_purge, NULL, NULL, NULL, 0); /* was found to be known */
 }

@@ -17,6 +17,7 @@
 #include "owner.h"
 #include "release.h"
 #include "trimmer.h"
+#include "turns.h"
 
 /* What is done after major collections. */
 enum mode { OFF, BACKGROUND, NOW };
@@ -51,6 +52,25 @@ tell_refusal(int error)
           strerror(error));
 }
 
+/*
+ * The other threads' part, where each must give back its own: whoever allocates an object until the next collection. An
+ * idle thread's part has to wait until it runs again.
+ */
+static void
+give_back_own(void)
+{
+  (void)culet_trimmer_trim(0);
+}
+
+static void
+trim_in_ruby_threads(void)
+{
+  int in_each = culet_release_found()->in_ruby_threads;
+
+  if (in_each) culet_turns_close();
+  if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_turns_open();
+}
+
 /* In a Ruby thread, not inside a GC. */
 static void
 job(void *unused)
@@ -58,7 +78,7 @@ job(void *unused)
   int error;
 
   if (in_ruby_threads()) {
-    culet_trimmer_trim_if_due(culet_gc_swept());
+    trim_in_ruby_threads();
     return;
   }
   if ((error = culet_trimmer_start()) != 0) tell_refusal(error);
@@ -81,7 +101,7 @@ watch(int major)
 {
   int wanted = culet_trimmer_collection(major);
 
-  if (wanted && (in_ruby_threads() || !culet_trimmer_runs())) request_job();
+  if ((wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_turns_are_open()) request_job();
 }
 
 /* ---- Culet.trim ---- */
@@ -211,6 +231,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   job_handle = rb_postponed_job_preregister(0, job, NULL);
   if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby has no room for a postponed job more");
 #endif
+  if (culet_release_found()->in_ruby_threads) culet_turns_prepare(give_back_own);
   culet_gc_watch(watch);
   return Qnil;
 }

@@ -221,13 +221,15 @@ read_due(int swept, double quiet_since)
  * Nobody is there to come back when the program is at rest, so it counts as being at rest already: the alternative is to
  * come late, or never.
  */
-void
+int
 culet_trimmer_trim_if_due(int swept)
 {
   struct wish wish = read_wish(swept, swept);
   double time = now();
 
-  if (wish.swept && read_due(1, -HUGE_VAL) <= time) trim_if_worth_it(&wish);
+  if (!wish.swept || read_due(1, -HUGE_VAL) > time) return 0;
+  trim_if_worth_it(&wish);
+  return 1;
 }
 
 /* ---- the thread ---- */

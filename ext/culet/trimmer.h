@@ -47,9 +47,10 @@ int culet_trimmer_runs(void);
 uint64_t culet_trimmer_trim(int swept);
 
 /*
- * Carries out a trim now, in the calling thread, if one is wanted and due. swept: as above. Not inside a GC.
+ * Carries out a trim now, in the calling thread, if one is wanted and due. swept: as above. Returns whether it was. Not
+ * inside a GC.
  */
-void culet_trimmer_trim_if_due(int swept);
+int culet_trimmer_trim_if_due(int swept);
 
 /* What was counted. */
 struct culet_trimmer_figures culet_trimmer_figures(void);
