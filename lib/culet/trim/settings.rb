@@ -34,7 +34,7 @@ module Culet
         @minimum_bytes = MINIMUM_BYTES
         @interval_seconds = nil
         @problems = []
-        text.to_s.split(",").map(&:strip).reject(&:empty?).each { |word| take(word) }
+        text.to_s.scrub("?").split(",").map(&:strip).reject(&:empty?).each { |word| take(word) }
       end
 
       private

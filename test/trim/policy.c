@@ -1,0 +1,48 @@
+/* Tells what the policy says of a case: policy INTERVAL MINIMUM then any of
+ *   note ENDED SECONDS BEFORE AFTER | interval RESIDENT | refaulted RESIDENT | due RESIDENT SWEPT QUIET_SINCE | rest QUIET_SINCE TIME
+ * Each question is answered by a line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trim_policy.h"
+
+static int at, count;
+static char **words;
+
+static double
+number(void)
+{
+  if (at >= count) exit(2);
+  return strtod(words[at++], NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+  struct culet_trim_policy policy = {0};
+
+  count = argc, words = argv, at = 1;
+  policy.settings.interval_seconds = number();
+  policy.settings.minimum_bytes = (uint64_t)number();
+  while (at < count) {
+    const char *word = words[at++];
+    if (strcmp(word, "note") == 0) {
+      double ended = number(), seconds = number(), before = number(), after = number();
+      culet_trim_policy_note(&policy, ended, seconds, (uint64_t)before, (uint64_t)after);
+    } else if (strcmp(word, "interval") == 0) {
+      printf("%.6f\n", culet_trim_policy_interval(&policy, (uint64_t)number()));
+    } else if (strcmp(word, "refaulted") == 0) {
+      printf("%llu\n", (unsigned long long)culet_trim_policy_refaulted(&policy, (uint64_t)number()));
+    } else if (strcmp(word, "due") == 0) {
+      double resident = number(), swept = number(), quiet = number();
+      printf("%.6f\n", culet_trim_policy_due(&policy, (uint64_t)resident, (int)swept, quiet));
+    } else if (strcmp(word, "rest") == 0) {
+      double quiet = number(), time = number();
+      printf("%d\n", culet_trim_policy_at_rest(quiet, time));
+    } else {
+      return 2;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# When a trim is due: ext/culet/trim_policy.c alone, which knows no Ruby and no clock.
+class TrimPolicyTest < Minitest::Test
+  MB = 1_000_000
+  INTERVAL = 0.25
+  LONGEST = 60.0
+
+  @program = nil
+
+  def self.program
+    @program ||= begin
+      directory = Dir.mktmpdir
+      Minitest.after_run { FileUtils.rm_rf(directory) }
+      path = File.join(directory, "policy")
+      built = system("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet", "-o", path,
+                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim_policy.c")
+      raise "the policy does not build" unless built
+
+      path
+    end
+  end
+
+  def test_the_first_trim_waits_for_the_sweep_alone
+    assert_equal [100.0], ask("due", 50 * MB, 1, 100.0)
+    assert_in_delta 100.3, ask("due", 50 * MB, 0, 100.0).first # whether the sweep has ended is not known: when at rest
+  end
+
+  def test_the_minimum_interval_is_kept_whatever_comes
+    assert_in_delta 10 + INTERVAL, ask(*note(10, 0.0001, 60, 50), "due", 50 * MB, 1, 10.0).first
+    assert_in_delta 310, ask(*note(10, 0.0001, 60, 50), "due", 50 * MB, 1, 0.0, interval: 300).first
+  end
+
+  # A hundredth of the time, unless the program is at rest.
+  def test_a_long_trim_is_paid_for
+    assert_in_delta 4.0, ask(*note(10, 0.04, 100, 50), "interval", 50 * MB).first
+    assert_in_delta 14.0, ask(*note(10, 0.04, 100, 50), "due", 50 * MB, 1, 14.0).first
+    assert_in_delta 10.7, ask(*note(10, 0.04, 100, 50), "due", 50 * MB, 1, 10.4).first
+    assert_in_delta 12.0, ask(*note(10, 0.2, 100, 50), "due", 50 * MB, 1, 10.0).first
+    assert_equal LONGEST, ask(*note(10, 5, 100, 50), "interval", 50 * MB).first
+  end
+
+  # 1 us for each page of 4 KiB, a hundred times.
+  def test_what_comes_straight_back_is_paid_for
+    answers = ask(*note(10, 0.001, 500, 100), "interval", 100 * MB, "interval", 200 * MB, "interval", 500 * MB, "interval", 900 * MB,
+                  "refaulted", 99 * MB, "refaulted", 300 * MB, "refaulted", 900 * MB)
+    steady, some, all, more = answers
+    assert_in_delta INTERVAL, steady
+    assert_in_delta 0.1 + (100.0 * MB / 4096 * 1e-6 * 100), some
+    assert_in_delta 0.1 + (400.0 * MB / 4096 * 1e-6 * 100), all
+    assert_equal all, more
+    assert_equal [0, 200 * MB, 400 * MB], answers.drop(4)
+  end
+
+  def test_fruitless_trims_come_ever_less_often_until_there_is_something_again
+    notes = (1..7).map { |index| note(index, 0.0001, 50.1, 50) }
+    assert_equal([0.25, 0.5, 1, 2, 4, 8, 16], (1..7).map { |many| ask(*notes.first(many).flatten, "interval", 50 * MB).first })
+    long = (1..40).flat_map { |index| note(index, 0.0001, 50.1, 50) }
+    assert_equal [32.0, INTERVAL], ask(*long, "interval", 50 * MB, "interval", 60 * MB) # more is resident than then
+    assert_equal [INTERVAL], ask(*long, *note(50, 0.0001, 70, 50), "interval", 50 * MB)
+    assert_equal [50.3], ask(*long, "due", 50 * MB, 1, 50.0) # at rest it does not matter
+  end
+
+  def test_rest
+    assert_equal [0, 1], ask("rest", 10, 10.29, "rest", 10, 10.31)
+  end
+
+  private
+
+  def note(ended, seconds, before, after) = ["note", ended, seconds, before * MB, after * MB]
+
+  def ask(*words, interval: INTERVAL, minimum: MB)
+    out, err, status = run_program(self.class.program, interval, minimum, *words)
+    assert_predicate status, :success?, err
+    out.lines.map { |line| Float(line) }
+  end
+end

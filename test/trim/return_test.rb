@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "trim/trim_helper"
+
+# The point of it: what a major collection freed is the kernel's again, under every allocator.
+class TrimReturnTest < Minitest::Test
+  include TrimHelper
+
+  MEGABYTES = 160
+
+  # Eight threads make garbage and go on with small things; one major collection.
+  BURST = <<~RUBY
+    ready, over = Queue.new, Queue.new
+    litter(0)
+    GC.disable
+    threads = Array.new(8) do
+      Thread.new do
+        #{MEGABYTES / 8}.times { Array.new(1_000) { "x" * 1_000 } }
+        ready << true
+        (sleep 0.02; Object.new) while over.empty?
+      end
+    end
+    8.times { ready.pop }
+    peak = resident
+    GC.enable
+    GC.start
+    fell = wait_until(ARGV.empty? ? 20 : 1.5) { peak - resident > #{MEGABYTES} * 700_000 && (!ARGV.empty? || Culet.trim_stats[:returned_bytes] > #{MEGABYTES} * 700_000) }
+    tell(peak: peak, after: resident, fell: fell, stats: Culet.trim_stats)
+    over << true
+    threads.each(&:join)
+  RUBY
+
+  %w[glibc jemalloc tcmalloc mimalloc culet].each do |name|
+    define_method(:"test_memory_goes_back_under_#{name}") do
+      told, = run_trimmed(BURST, env: under(name))
+      assert told[:fell], told.inspect
+      stats = told[:stats]
+      assert_equal [name, true, nil], stats.values_at(:allocator, :active, :problem)
+      assert_operator stats[:returned_bytes], :>, MEGABYTES * 700_000
+      assert_operator stats[:trims], :>=, 1
+      assert_equal name == "mimalloc" ? "now" : "background", stats[:mode]
+    end
+  end
+
+  # What the tests above show is not what would have come about anyway.
+  def test_without_it_the_memory_stays
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", PRELUDE + BURST, "short", env: NEUTRAL)
+    assert_predicate status, :success?, err
+    told = JSON.parse(out, symbolize_names: true)
+    refute told[:fell]
+    assert_operator told[:after], :>, told[:peak] * 0.7
+    assert_equal [0, "off"], told[:stats].values_at(:trims, :mode)
+  end
+
+  # What the sweep had not freed yet when a trim came goes back later, and what comes after the last trim too.
+  def test_the_last_collection_is_not_forgotten
+    told, = run_trimmed(<<~RUBY, setting: "interval=0.5")
+      5.times { litter(20); GC.start }
+      fell = wait_until { resident < 60_000_000 && Culet.trim_stats[:trims] > 1 }
+      tell(fell: fell, stats: Culet.trim_stats)
+    RUBY
+    assert told[:fell], told.inspect
+    assert_operator told[:stats][:trims], :<, 5
+  end
+
+  def test_at_once_needs_no_thread
+    told, = run_trimmed("litter(60); peak = resident; GC.start; fell = wait_until { peak - resident > 40_000_000 }; " \
+                        "tell(fell: fell, tasks: Dir.children('/proc/self/task').size, stats: Culet.trim_stats)", setting: "now")
+    assert told[:fell], told.inspect
+    assert_equal [1, "now", false], [told[:tasks], *told[:stats].values_at(:mode, :thread)]
+  end
+
+  def test_an_allocator_without_a_call_is_said_once_and_the_program_runs
+    Dir.mktmpdir do |directory|
+      library = File.join(directory, "other.so")
+      source = File.join(directory, "other.c")
+      File.write(source, <<~C)
+        #include <stddef.h>
+        extern void *__libc_malloc(size_t);
+        void *malloc(size_t size) { return __libc_malloc(size); }
+      C
+      assert system("cc", "-shared", "-fPIC", "-o", library, source)
+      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/auto", "-e",
+                                     "GC.start; p Culet.trim_stats[:active]; begin; Culet.trim; rescue Culet::Error => e; puts e.message; end",
+                                     env: NEUTRAL.merge("LD_PRELOAD" => library))
+      assert_predicate status, :success?, err
+      assert_equal 1, err.lines.size
+      assert_match(/\Aculet: no memory will be given back after collections: the allocator .* has no call/, err)
+      assert_match(/\Afalse\nthe allocator that serves this process has no call/, out)
+    end
+  end
+end
