@@ -81,6 +81,7 @@ job(void *unused)
     trim_in_ruby_threads();
     return;
   }
+  if (culet_gc_swept()) culet_trimmer_swept();
   if ((error = culet_trimmer_start()) != 0) tell_refusal(error);
 }
 
@@ -95,13 +96,16 @@ request_job(void)
 #endif
 }
 
-/* Inside a GC. Minor collections ask again for what was not due yet. */
+/*
+ * Inside a GC. The job comes soon after it: then the sweep may have ended at once, as GC.start's does. Minor collections
+ * ask again for what was not due yet.
+ */
 static void
 watch(int major)
 {
   int wanted = culet_trimmer_collection(major);
 
-  if ((wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_turns_are_open()) request_job();
+  if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_turns_are_open()) request_job();
 }
 
 /* ---- Culet.trim ---- */

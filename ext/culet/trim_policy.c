@@ -7,10 +7,6 @@
  */
 #define SHARE 100
 
-/* A fault, a page cleared, and the page given back once more: 1 us for 4 KiB on usual machines, several times that on
- * small virtual ones. */
-#define REFAULT_SECONDS_PER_BYTE (1e-6 / 4096)
-
 /* The longest that it backs off. */
 #define LONGEST_SECONDS 60.0
 
@@ -67,7 +63,7 @@ has_grown(const struct culet_trim_policy *policy, uint64_t resident)
 static double
 cost(const struct culet_trim_policy *policy, uint64_t resident)
 {
-  return policy->seconds + (double)culet_trim_policy_refaulted(policy, resident) * REFAULT_SECONDS_PER_BYTE;
+  return policy->seconds + (double)culet_trim_policy_refaulted(policy, resident) * policy->refault_seconds_per_byte;
 }
 
 double

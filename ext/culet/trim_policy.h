@@ -13,9 +13,10 @@ struct culet_trim_settings {
   uint64_t minimum_bytes;  /* below that a trim is not worth it */
 };
 
-/* What is remembered of the last trim; all zero: there was none. */
+/* What is remembered of the last trim; all that follows the first two members zero: there was none. */
 struct culet_trim_policy {
   struct culet_trim_settings settings;
+  double refault_seconds_per_byte; /* processor time that it takes here to have memory again that was given back */
   double ended;            /* when; 0: there was none */
   double seconds;          /* of processor time it took */
   uint64_t returned_bytes; /* what it gave back */

@@ -33,6 +33,9 @@ int culet_trimmer_prepare(const struct culet_trim_settings *settings);
  */
 int culet_trimmer_collection(int major);
 
+/* Tells that the sweep of the last collection has ended. As above, but not inside a GC. */
+void culet_trimmer_swept(void);
+
 /* Starts the thread, if it does not run. Returns 0 or an error's number. */
 int culet_trimmer_start(void);
 

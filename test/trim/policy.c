@@ -25,6 +25,7 @@ main(int argc, char **argv)
   count = argc, words = argv, at = 1;
   policy.settings.interval_seconds = number();
   policy.settings.minimum_bytes = (uint64_t)number();
+  policy.refault_seconds_per_byte = 1e-6 / 4096;
   while (at < count) {
     const char *word = words[at++];
     if (strcmp(word, "note") == 0) {
