@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "active_support"
+require "active_support/ordered_options"
 require "rails/railtie"
 
 module Culet

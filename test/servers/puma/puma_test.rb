@@ -62,6 +62,28 @@ module PumaTests
     end
   end
 
+  def test_a_worker_that_is_forked_anew_tidies_up_first
+    skip "bin/test --all" unless all_tests?
+    with_puma("WORKERS" => "2", "FORK_WORKER" => "1") do |server|
+      before = workers(server, 2)
+      assert_equal [0, 0], before.each_value.map { |figures| figures["compactions"] }
+      Process.kill("URG", server.pid)
+      assert_settles("a worker of the next generation, forked after a compaction") do
+        workers(server, 2).reject { |pid, _| before.key?(pid) }.each_value.any? { |figures| figures["compactions"].positive? }
+      end
+    end
+  end
+
+  def test_a_hot_restart
+    skip "bin/test --all" unless all_tests?
+    with_puma do |server|
+      waste_and_wait(server)
+      Process.kill("USR2", server.pid)
+      assert_settles("it has begun anew") { answers?(server) && server.figures["trim"]["returned_bytes"] < 10 * ServerHelper::MEBIBYTE }
+      waste_and_wait(server)
+    end
+  end
+
   private
 
   def with_puma(env = {})
