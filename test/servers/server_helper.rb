@@ -84,7 +84,7 @@ module ServerHelper
   def bundle(gemfile = "Gemfile")
     name = gemfile == "Gemfile" ? "servers" : "servers-#{File.dirname(gemfile)}"
     found = Culet::Compare::Bundle.new(name: name, gemfile: File.join(DIRECTORY, gemfile))
-    found.install(log: $stderr)
+    one_at_a_time { found.install(log: $stderr) } unless found.installed?
     found
   rescue Culet::Compare::Exclusion => e
     skip "#{e.message}; #{e.remedy}"
@@ -160,6 +160,15 @@ module ServerHelper
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   private
+
+  # Test files that run at the same time want the same gems.
+  def one_at_a_time
+    FileUtils.mkdir_p(Culet::Compare::Bundle.cache)
+    File.open(File.join(Culet::Compare::Bundle.cache, "servers.lock"), File::RDWR | File::CREAT) do |file|
+      file.flock(File::LOCK_EX)
+      yield
+    end
+  end
 
   def environment(gems)
     base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
