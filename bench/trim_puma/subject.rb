@@ -13,7 +13,8 @@ module TrimPuma
     START_SECONDS = 300
     GRACE_SECONDS = 30
     REST_SECONDS = 3 # between the last load and the look at the memory
-    private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS
+    LEAD_IN_SECONDS = 1 # of load before that which counts: while the other server had its turn this one was at rest
+    private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS, :LEAD_IN_SECONDS
 
     # @param workload [String] a server of `culet compare`, or "majors"
     # @param choice [Culet::Allocators::Choice]
@@ -49,8 +50,9 @@ module TrimPuma
     # @return [Hash{String => Numeric}] of one stretch of load
     # @raise [Culet::Compare::Exclusion] when requests fail
     def load(seconds:, connections:)
+      drive(LEAD_IN_SECONDS, connections)
       before = cpu_seconds
-      figures = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections).run
+      figures = drive(seconds, connections)
       { "requests_per_second" => figures.requests_per_second, "p50_seconds" => figures.p50_seconds, "p99_seconds" => figures.p99_seconds,
         "cpu_per_request_seconds" => (cpu_seconds - before) / figures.requests, "loaded_pss_bytes" => pss_bytes }
     end
@@ -70,6 +72,8 @@ module TrimPuma
     end
 
     private
+
+    def drive(seconds, connections) = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections).run
 
     def figures_directory = File.join(@directory, "figures")
 
