@@ -62,3 +62,5 @@ module Culet
     def self.trim_stats = raise(Error, Native.missing_reason("culet.so"))
   end
 end
+
+require_relative "culet/railtie" if defined?(Rails::Railtie)

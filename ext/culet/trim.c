@@ -240,6 +240,17 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   return Qnil;
 }
 
+/*
+ * Culet::Trim.waits?: whether a major collection was not followed by its trim yet, and a moment when nobody waits, such
+ * as that between two requests of a server, is a good one for it. For `Culet.trim if Culet::Trim.waits?`. Returns false
+ * where collections are not followed by trims at all, and while those come straight back. Allocates nothing.
+ */
+static VALUE
+trim_waits_p(VALUE self)
+{
+  return mode != OFF && culet_trimmer_waits(culet_gc_swept()) ? Qtrue : Qfalse;
+}
+
 void
 culet_init_trim(VALUE culet)
 {
@@ -251,4 +262,5 @@ culet_init_trim(VALUE culet)
   rb_define_singleton_method(culet, "trim", culet_trim, 0);
   rb_define_singleton_method(culet, "trim_stats", culet_trim_stats, 0);
   rb_define_singleton_method(trim, "start", trim_start, 3);
+  rb_define_singleton_method(trim, "waits?", trim_waits_p, 0);
 }

@@ -92,3 +92,10 @@ culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident,
   if (swept) due = least(due, policy->ended + culet_trim_policy_interval(policy, resident));
   return most(due, policy->ended + policy->settings.interval_seconds);
 }
+
+int
+culet_trim_policy_in_vain(const struct culet_trim_policy *policy, uint64_t resident)
+{
+  return policy->returned_bytes >= policy->settings.minimum_bytes &&
+         culet_trim_policy_refaulted(policy, resident) > policy->returned_bytes / 2;
+}

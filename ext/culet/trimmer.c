@@ -269,6 +269,23 @@ culet_trimmer_trim_if_due(int swept)
   return 1;
 }
 
+int
+culet_trimmer_waits(int swept)
+{
+  struct wish wish = read_wish(0, 0); /* one that was carried out at rest need not be again */
+  uint64_t resident;
+  int in_vain;
+
+  if (!wish.wanted || !(swept || wish.swept)) return 0;
+  if (pthread_mutex_trylock(&trimmer.trimming) != 0) return 0; /* it is being carried out */
+  pthread_mutex_unlock(&trimmer.trimming);
+  resident = resident_bytes();
+  pthread_mutex_lock(&trimmer.figuring);
+  in_vain = culet_trim_policy_in_vain(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+  pthread_mutex_unlock(&trimmer.figuring);
+  return !in_vain;
+}
+
 /* ---- the thread ---- */
 
 /* Sleeps until the bell is not as it was heard any more, or for so many seconds; negative: without end. */

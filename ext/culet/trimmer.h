@@ -55,6 +55,12 @@ uint64_t culet_trimmer_trim(int swept);
  */
 int culet_trimmer_trim_if_due(int swept);
 
+/*
+ * Returns whether a trim is wanted whose only reason to wait is that somebody might have to wait for it: a good moment
+ * to carry it out is when nobody does. Cheap where none is wanted. swept: as above.
+ */
+int culet_trimmer_waits(int swept);
+
 /* What was counted. */
 struct culet_trimmer_figures culet_trimmer_figures(void);
 

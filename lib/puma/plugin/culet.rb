@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "culet"
+require "puma/dsl"
+require "puma/plugin"
+
+# `plugin :culet` in Puma's configuration, for Puma 5 and later:
+#
+# - Memory goes back to the kernel after major garbage collections, in a single process and in every worker
+#   (culet/auto, with its settings in CULET_TRIM).
+# - The process that preloaded the application tidies up once before it forks the workers (Culet.warmup), after all
+#   other before_fork hooks; with `fork_worker` so does the worker that is forked anew.
+# - A trim that only waits for its minimum interval is made when the worker has no request (out_of_band).
+#
+# It has no `config` method: Puma drops the first option of the user's file for a plugin that has one (Hash#shift in
+# DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before the application is loaded.
+Puma::Plugin.create do
+  # @param launcher [Puma::Launcher]
+  def start(launcher)
+    require "culet/auto"
+    options = launcher.options
+    hooks = Puma::DSL.new(options.file_options, launcher.config)
+    warm_up(hooks, options) if options[:workers].to_i.positive?
+    trim_between_requests(launcher, options)
+  end
+
+  private
+
+  def warm_up(hooks, options)
+    hooks.before_fork { Culet.warmup } if options[:preload_app]
+    hooks.public_send(hooks.respond_to?(:before_refork) ? :before_refork : :on_refork) { Culet.warmup } if options[:fork_worker]
+  end
+
+  # Puma runs these hooks of one level of its options alone, the first that has any.
+  def trim_between_requests(launcher, options)
+    return unless Culet.native? && Culet.trim_stats[:active]
+
+    level = options.user_options.key?(:out_of_band) ? options.user_options : options.file_options
+    hooks = Puma::DSL.new(level, launcher.config)
+    hooks.out_of_band { Culet.trim if Culet::Trim.waits? }
+  end
+end

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+# Puma as the tests ask for it: PORT on 127.0.0.1; WORKERS, 0 for a single process; PRELOAD; FORK_WORKER; PLUGIN=0 without culet.
+
+threads 3, 3
+bind "tcp://127.0.0.1:#{ENV.fetch("PORT")}"
+workers Integer(ENV.fetch("WORKERS", "0"))
+preload_app!(ENV["PRELOAD"] == "1")
+fork_worker if ENV["FORK_WORKER"]
+out_of_band { $stdout.puts("out of band"); $stdout.flush } if ENV["OWN_HOOKS"]
+plugin :culet unless ENV["PLUGIN"] == "0"

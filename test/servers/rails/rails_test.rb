@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/compare/bundle"
+
+# config.culet.trim in a real Rails, with the gems of the rails workload.
+class RailtieTest < Minitest::Test
+  APPLICATION = File.expand_path("application.rb", __dir__)
+  GEMFILE = File.expand_path("../../../workloads/rails/Gemfile", __dir__)
+
+  def test_it_is_off_unless_asked_for
+    assert_equal "[false, false, \"off\"]\n", boot
+  end
+
+  def test_the_configuration_switches_it_on
+    assert_equal "[true, true, \"background\"]\n", boot(configured: true)
+  end
+
+  def test_an_initializer_has_its_say
+    assert_equal "[true, true, \"background\"]\n", boot(initializer: "Rails.application.config.culet.trim = true")
+    assert_equal "[false, false, \"off\"]\n", boot(configured: true, initializer: "Rails.application.config.culet.trim = false")
+  end
+
+  def test_without_rails_there_is_no_railtie
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", "p defined?(Culet::Railtie)", env: NEUTRAL)
+    assert status.success?, err
+    assert_equal ["nil\n", ""], [out, err]
+  end
+
+  private
+
+  # @param configured [Boolean, nil] what the application's configuration says; nil: nothing
+  # @param initializer [String, nil] of the application, a file in config/initializers
+  # @return [String] what the application said
+  def boot(configured: nil, initializer: nil)
+    Dir.mktmpdir do |directory|
+      if initializer
+        FileUtils.mkdir_p("#{directory}/config/initializers")
+        File.write("#{directory}/config/initializers/culet.rb", initializer)
+      end
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rbundler/setup", APPLICATION, chdir: directory,
+                                     env: NEUTRAL.merge(bundle.environment, "APPLICATION_ROOT" => directory, "CULET_TRIM" => nil,
+                                                                                "CONFIGURED" => configured&.to_s))
+      assert status.success?, err
+      assert_empty err
+      out
+    end
+  end
+
+  def bundle
+    found = Culet::Compare::Bundle.new(name: "rails", gemfile: GEMFILE)
+    skip "the gems of the rails workload are not installed yet; CULET_TEST_ALL=1 installs them" unless found.installed? || all_tests?
+    found.install(log: $stderr)
+    found
+  end
+end

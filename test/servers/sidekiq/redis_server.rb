@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+
+# A Redis for one test, which nobody else can reach: it listens on a socket in a directory of its own and keeps nothing.
+class RedisServer
+  START_SECONDS = 30
+
+  # Debian's package redis-server starts a service; redis-tools has the same program under the name of another.
+  PROGRAMS = %w[redis-server redis-check-rdb valkey-server].freeze
+
+  # @return [String, nil] the program's path
+  def self.program
+    PROGRAMS.each do |name|
+      found = ENV.fetch("PATH").split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) }
+      return found if found
+    end
+    nil
+  end
+
+  # @param directory [String] for its socket
+  def initialize(directory)
+    @socket = File.join(directory, "redis.socket")
+    @pid = Process.spawn([self.class.program, "redis-server"], "--port", "0", "--unixsocket", @socket, "--save", "", "--appendonly", "no",
+                         "--dir", directory, in: File::NULL, out: File::NULL, pgroup: true)
+    await
+  end
+
+  # @return [String] for REDIS_URL
+  def url = "unix://#{@socket}"
+
+  def stop
+    Process.kill("KILL", @pid)
+    Process.wait(@pid)
+  end
+
+  private
+
+  def await
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+    until answers?
+      raise "Redis does not answer" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+      sleep 0.02
+    end
+  rescue RuntimeError
+    stop
+    raise
+  end
+
+  def answers?
+    UNIXSocket.open(@socket) do |socket|
+      socket.write("PING\r\n")
+      socket.gets == "+PONG\r\n"
+    end
+  rescue SystemCallError
+    false
+  end
+end

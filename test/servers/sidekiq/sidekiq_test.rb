@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "servers/server_helper"
+require_relative "redis_server"
+
+# culet/sidekiq in a real Sidekiq with a real Redis.
+class SidekiqTest < Minitest::Test
+  include ServerHelper
+
+  JOBS = File.expand_path("jobs.rb", __dir__)
+
+  def setup
+    skip "there is no Redis; install the Debian package redis-tools or redis-server" unless RedisServer.program
+    @directory = Dir.mktmpdir
+    @redis = RedisServer.new(@directory)
+  end
+
+  def teardown
+    @redis&.stop
+    FileUtils.rm_rf(@directory) if @directory
+  end
+
+  def test_what_jobs_leave_goes_back_in_quiet_periods
+    check_quiet_periods(1)
+  end
+
+  def test_with_the_heartbeat_as_it_is
+    skip "a minute: bin/test --all runs it" unless all_tests?
+    check_quiet_periods(10)
+  end
+
+  def test_a_client_is_left_as_it_is
+    out, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "p Sidekiq.server?, defined?(Culet::Trim)",
+                                   env: environment(bundle).merge(settings))
+    assert status.success?, err
+    assert_equal ["nil\nnil\n", ""], [out, err]
+  end
+
+  private
+
+  # @param beat [Numeric] seconds between two heartbeats
+  def check_quiet_periods(beat)
+    with_sidekiq("BEAT_SECONDS" => beat.to_s) do
+      2.times do |round|
+        enqueue(4)
+        tidy = assert_settles(-> { "the quiet period is used: #{figures}" }, seconds: 60) { after_quiet_period(4 * (round + 1)) }
+        sleep(2.5 * beat)
+        assert_equal tidy["now"]["majors"], figures["now"]["majors"], "an idle process stays idle"
+      end
+    end
+  end
+
+  # @return [Hash, nil] figures, once so many jobs have ended, a collection followed and memory went back
+  def after_quiet_period(jobs)
+    seen = figures
+    return unless seen["jobs"] == jobs
+
+    now, ended = seen.values_at("now", "after_jobs")
+    seen if now["majors"] > ended["majors"] && now["returned_bytes"] > ended["returned_bytes"] + (5 * ServerHelper::MEBIBYTE)
+  end
+
+  def settings = { "REDIS_URL" => @redis.url, "FIGURES" => File.join(@directory, "figures") }
+
+  def with_sidekiq(env)
+    up = ->(_server) { File.exist?(File.join(@directory, "figures")) }
+    with_server("sidekiq", "-r", JOBS, "-c", "2", "-t", "5", env: settings.merge(env), up: up) do |server|
+      assert figures["active"]
+      yield
+      assert_empty server.output.scan(/^.*(?:WARN|ERROR|culet:).*$/)
+    end
+  end
+
+  def figures = JSON.parse(File.read(File.join(@directory, "figures")))
+
+  # Jobs are asked for by another process, as a web server does it.
+  def enqueue(count)
+    _, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-r#{JOBS}", "-e", "#{count}.times { WasteJob.perform_async }",
+                                 env: environment(bundle).merge(settings))
+    assert status.success?, err
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+
+# bench/trim-puma: its words, and with --all a short measurement.
+class TrimPumaTest < Minitest::Test
+  COMMAND = "#{ROOT}/bench/trim-puma"
+
+  def test_wrong_usage_is_told
+    { ["--workloads", "soup"] => /soup is none of rack, rails/, ["--allocator", "none"] => /no allocator "none"/ }.each do |words, sentence|
+      out, err, status = run_program(COMMAND, *words)
+      assert_equal [2, ""], [status.exitstatus, out]
+      assert_match(sentence, err)
+    end
+  end
+
+  def test_a_short_measurement
+    skip "half a minute: bin/test --all runs it" unless all_tests?
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "result.json")
+      out, err, status = run_program(COMMAND, *%w[--workloads majors --pairs 2 --boots 1 --seconds 1 --json], file, patience: 600)
+      assert status.success?, err
+      assert_match(/^CPU per request, ms +[\d.]+ +[\d.]+ +[\d.]+ \(/, out)
+      result = JSON.parse(File.read(file)).first
+      assert_equal [2, 2], result["stretches"].values_at("with", "without").map(&:size)
+      assert_operator result["trims"].sum { |one| one["trims"] }, :>, 0, "the server with culet/auto trimmed"
+      assert_operator result["metrics"]["rest_pss_bytes"]["ratio"]["median"], :<, 1
+    end
+  end
+end
