@@ -41,6 +41,8 @@ class CompareServerTest < Minitest::Test
     assert_operator run["p50_seconds"], :>, 0
     assert_in_delta run["mean_rss_bytes"], run["loaded_rss_bytes"], run["mean_rss_bytes"] * 0.5
     assert_operator run["loaded_pss_bytes"], :<=, run["loaded_rss_bytes"]
+    assert_in_delta run["loaded_rss_bytes"], run["end_rss_bytes"], run["loaded_rss_bytes"] * 0.5
+    assert_operator run["end_pss_bytes"], :<=, run["end_rss_bytes"]
     assert_operator run["p99_seconds"], :>=, run["p50_seconds"]
     assert_operator run["cpu_per_request_seconds"], :>, 0
     assert_in_delta run["requests"] / run["requests_per_second"], 1.0, 0.5

@@ -24,8 +24,20 @@ module Culet
         parser.separator("Allocators, and their settings as NAME:KEY=VALUE[,KEY=VALUE...]:")
         Allocators.definitions.each { |definition| describe(parser, definition) }
         parser.separator("")
+        add_trim(parser)
+        parser.separator("")
         CHILDREN.each_line { |line| parser.separator(line.chomp) }
         parser.separator("")
+      end
+
+      # What every contender can have, whatever its allocator.
+      #
+      # @param parser [OptionParser]
+      def add_trim(parser)
+        untrimmable = Allocators.definitions.select(&:untrimmable).map(&:name)
+        parser.separator("Each but #{untrimmable.join(" and ")} has one more, for Ruby programs, through RUBYOPT (e.g. glibc:trim, " \
+                         "jemalloc:trim,narenas=2):")
+        Allocators::Trim::MODES.each { |mode, about| parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}") }
       end
 
       def describe(parser, definition)

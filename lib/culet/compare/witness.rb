@@ -9,7 +9,8 @@ module Culet
     # Sees to it that a contender really ran on its allocator: looks which
     # allocators' libraries a process has mapped. The environment proves nothing;
     # a preload is silently ignored by static and setuid programs, and by programs
-    # that take it out of the environment of their children.
+    # that take it out of the environment of their children. Likewise for a
+    # contender that is to trim: RUBYOPT means nothing to a program that is not Ruby.
     class Witness
       # Stands for a malloc inside the executable, which comes first in the loader's search order.
       OWN = :own
@@ -20,6 +21,8 @@ module Culet
       # @param choice [Allocators::Choice]
       def initialize(choice)
         @expected = choice.name
+        @trims = choice.trim.on?
+        @trimming = {}
         @looks = Hash.new(0)
         @programs = {}
         @mapped = {}
@@ -44,10 +47,9 @@ module Culet
         names = @mapped[pid]
         return "it ended before anyone could see which allocator it runs on" unless names
         return "its executable brings a malloc of its own, which no preload replaces" if names.include?(OWN)
-        return if @expected == "glibc" ? names.empty? : names.include?(@expected)
-        return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"
+        return other_allocator(names) unless @expected == "glibc" ? names.empty? : names.include?(@expected)
 
-        "#{@expected} was not loaded into it although LD_PRELOAD names it"
+        "nothing trims in it, although RUBYOPT names #{Allocators::Trim::FEATURE}" if @trims && !@trimming[pid]
       end
 
       # @param program [String] path of an executable
@@ -67,7 +69,14 @@ module Culet
 
       private
 
+      def other_allocator(names)
+        return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"
+
+        "#{@expected} was not loaded into it although LD_PRELOAD names it"
+      end
+
       def note(pid)
+        @trimming[pid] ||= Processes::Trimming.mode(pid) if @trims
         paths = File.read("/proc/#{pid}/maps").scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
         # The loader maps what is preloaded before what is needed: with libc, all are there.
         return if paths.none? { |path| path.match?(%r{/libc[.-]}) }
@@ -87,8 +96,7 @@ module Culet
       end
 
       def forget(pid)
-        @looks.delete(pid)
-        @mapped.delete(pid)
+        [@looks, @mapped, @trimming].each { |noted| noted.delete(pid) }
       end
 
       def own_malloc(pid)
