@@ -26,10 +26,22 @@ class ReportAdviceTest < Minitest::Test
     #{WAIT}
   RUBY
 
+  # Next to nothing is kept, in pages that are whole.
+  LOOSE = <<~RUBY
+    Array.new(30_000) { |i| "x" * 1_000 }.clear
+    fence = "y" * 1_000
+    #{WAIT}
+  RUBY
+
   def test_free_memory_in_threads_arenas_is_for_fewer_arenas
     advice = advice_for(IN_THREADS)
     assert_includes advice.keys, "arenas"
     assert_includes advice.fetch("arenas").fetch("remedy"), "MALLOC_ARENA_MAX"
+  end
+
+  def test_what_a_trim_would_return_comes_with_the_command_that_trims
+    assert_includes advice_for(LOOSE).fetch("trim").fetch("remedy"), "RUBYOPT=-rculet/auto"
+    assert_nil advice_for(WAIT).fetch("trim")["remedy"], "of a small process little would go back"
   end
 
   def test_holes_in_the_main_arena_are_not

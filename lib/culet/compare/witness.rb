@@ -76,8 +76,9 @@ module Culet
       end
 
       def note(pid)
-        @trimming[pid] ||= Processes::Trimming.mode(pid) if @trims
-        paths = File.read("/proc/#{pid}/maps").scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
+        maps = File.read("/proc/#{pid}/maps")
+        @trimming[pid] ||= Processes::Trimming.in_maps(maps)
+        paths = maps.scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
         # The loader maps what is preloaded before what is needed: with libc, all are there.
         return if paths.none? { |path| path.match?(%r{/libc[.-]}) }
 
