@@ -6,7 +6,10 @@ module Culet
   module CLI
     # The part of `run --help` and `env --help` that lists what can be chosen.
     module AllocatorHelp
-      CHILDREN = <<~TEXT
+      VARIABLES = <<~TEXT
+        culet/auto reads CULET_TRIM=background|now|off[,minimum=SIZE][,interval=SECONDS]: a trim that gives back less than
+        minimum is not worth it, and so long, at the least, is waited from one trim to the next.
+
         culet reads from the environment:
           CULET_CHILDREN=ruby  (default) once a Ruby process runs on culet, the Ruby programs it starts do too; others,
                                such as browsers or git, load the library dormant: all goes to glibc's malloc
@@ -26,7 +29,7 @@ module Culet
         parser.separator("")
         add_trim(parser)
         parser.separator("")
-        CHILDREN.each_line { |line| parser.separator(line.chomp) }
+        VARIABLES.each_line { |line| parser.separator(line.chomp) }
         parser.separator("")
       end
 
