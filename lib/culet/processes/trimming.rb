@@ -5,7 +5,7 @@ module Culet
     # Whether `culet/auto` is at work in a process, seen from outside: it leaves a mapping without memory in the process,
     # whose name tells how it works (ext/culet/trim.c).
     module Trimming
-      MARK = %r{ /memfd:culet-trim:(\w+)}
+      MARK = %r{/memfd:culet-trim:(\w+)}
       private_constant :MARK
 
       module_function
@@ -19,7 +19,7 @@ module Culet
         nil
       end
 
-      # @param maps [String] /proc/PID/maps
+      # @param maps [String] /proc/PID/maps, or one mapping's name
       # @return [String, nil] as of `mode`
       def in_maps(maps) = maps[MARK, 1]
     end

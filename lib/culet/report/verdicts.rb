@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compare/report/figures"
+require_relative "../processes"
 require_relative "ledger"
 
 module Culet
@@ -44,6 +45,9 @@ module Culet
 
       def bytes(count) = Figures.bytes(count)
 
+      # Whether `culet/auto` was at work in it.
+      def trims? = snapshot.mappings.any? { |mapping| Processes::Trimming.in_maps(mapping.path.to_s) }
+
       def percent(count) = ledger.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(ledger.rss_bytes)).round} %"
 
       def worth?(count) = count >= WORTH_BYTES && count >= WORTH_SHARE * ledger.rss_bytes
@@ -78,7 +82,7 @@ module Culet
         return unless glibc? && malloc
 
         verdict("trim", "malloc_trim(0) would give back #{bytes(malloc.trim_bytes)} (#{percent(malloc.trim_bytes)})",
-                (TRIMMING if worth?(malloc.trim_bytes)))
+                (TRIMMING if worth?(malloc.trim_bytes) && !trims?))
       end
 
       def advice
@@ -122,7 +126,7 @@ module Culet
         if snapshot.allocator.name == "culet"
           verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}, and most of it would go back if asked", "RUBYOPT=-rculet/auto in its environment, or culet run -- COMMAND")
+          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"RUBYOPT=-rculet/auto in its environment, or " unless trims?}culet run -- COMMAND")
         else
           verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
         end
