@@ -136,6 +136,8 @@ class ReportWordsTest < Minitest::Test
     assert_includes words(document), "When the work is done it keeps 25.0 MB, 0.50 (0.45–0.55) times what glibc keeps."
     document["comparisons"].last["verdict"] = "no difference shown"
     assert_includes words(document), "No difference in RSS when the work is done is shown."
+    assert_match(/after a full collection and a second's rest/, findings(document).left_sentence)
+    assert_nil findings(ReportDocuments.small({ "glibc" => 100 })).left_sentence
   end
 
   def test_contenders_beyond_the_palette_get_colours_too

@@ -16,7 +16,9 @@ module Culet
       OWN = :own
       # So that a program that starts itself anew is not missed: every so many samples, once a second or so.
       REGULAR_LOOKS = 50
-      private_constant :OWN, :REGULAR_LOOKS
+      # Trims begin when Ruby loads its libraries, which in a short program is not long before its end.
+      EAGER_LOOKS = 100
+      private_constant :OWN, :REGULAR_LOOKS, :EAGER_LOOKS
 
       # @param choice [Allocators::Choice]
       def initialize(choice)
@@ -37,7 +39,7 @@ module Culet
         pids.each do |pid|
           forget(pid) if became_another?(pid)
           count = @looks[pid] += 1
-          note(pid) if (count & (count - 1)).zero? || (count % REGULAR_LOOKS).zero?
+          note(pid) if (count & (count - 1)).zero? || (count % REGULAR_LOOKS).zero? || trim_awaited?(pid, count)
         end
       end
 
@@ -68,6 +70,8 @@ module Culet
       private_class_method :setid?
 
       private
+
+      def trim_awaited?(pid, count) = @trims && count < EAGER_LOOKS && !@trimming[pid]
 
       def other_allocator(names)
         return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"

@@ -68,6 +68,14 @@ module Culet
           comparison["verdict"] == metric.better ? :good : :bad
         end
 
+        # @return [String, nil] what "when the work is done" means; nil where no workload has that figure
+        def left_sentence
+          return if measured.none? { |workload| workload.metrics.include?(LEFT) }
+
+          "\"When the work is done\" (end) is, for a built-in workload, after a full collection and a second's rest; for a server, a second " \
+            "after its load; for another command, just before it ends."
+        end
+
         # @return [String, nil] where the figures come from
         def runs_sentence
           counts = measured.flat_map { |workload| workload.run_counts.minmax }.minmax

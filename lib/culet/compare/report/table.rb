@@ -173,7 +173,7 @@ module Culet
           return if measured.empty?
 
           text = +"RSS is that of the whole process tree, sampled while it ran (pages shared by processes count in each; " \
-                  "PSS shares them out). MB = 1,000,000 bytes. #{findings.runs_sentence}"
+                  "PSS shares them out). MB = 1,000,000 bytes. #{[findings.left_sentence, findings.runs_sentence].compact.join(" ")}"
           text << " Behind medians and ratios: 95 % bootstrap intervals." if measured.any? { |workload| workload.run_counts.max > 1 }
           text << " Ratios to #{model.baseline} are paired run by run; \"-\" stands where no difference is shown." if model.baseline
           paint(wrap(text), DIM)
