@@ -31,8 +31,8 @@ module Culet
       end
 
       # Looks at each process at the first, second, fourth, eighth ... call after it became the program it is:
-      # often at the start, when libraries are loaded, less often later. What a shell carried that has become
-      # another program since (exec) is forgotten.
+      # often at the start, when libraries are loaded, less often later; at each while a trim is still to be seen,
+      # for some seconds. What a shell carried that has become another program since (exec) is forgotten.
       #
       # @param pids [Array<Integer>]
       def look(pids)
