@@ -152,7 +152,7 @@ class CompareEngineTest < Minitest::Test
       assert_operator run["peak_rss_bytes"], :>=, run["mean_rss_bytes"]
       assert_operator run["wall_seconds"], :>, 0.15
       assert_operator run["cpu_seconds"], :>, 0
-      assert_operator run["samples"].size, :>, 4
+      assert_operator run["samples"].size, :>=, 2
       assert_kind_of Integer, run["peak_pss_bytes"]
     end
     summary = result["summary"]["peak_rss_bytes"]
