@@ -5,10 +5,10 @@ require "open3"
 require "rbconfig"
 require "culet/allocators"
 
-# The trim that `culet/auto` is held against, as a setting of a contender: a C extension of a few lines (spike.c), built
-# for the Ruby that runs this.
+# The trim that `culet/auto` is held against, as a setting of a contender: a C extension of a few lines (test/trim/spike),
+# built for the Ruby that runs this.
 class Spike < Culet::Allocators::Trim
-  SOURCES = %w[extconf.rb spike.c].map { |name| File.expand_path(name, __dir__) }.freeze
+  SOURCES = %w[extconf.rb spike.c].map { |name| File.expand_path("../../test/trim/spike/#{name}", __dir__) }.freeze
   private_constant :SOURCES
 
   # @param directory [String] where to build it
