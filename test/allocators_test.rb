@@ -33,12 +33,56 @@ class AllocatorsTest < Minitest::Test
     "mimalloc:Purge=1" => /no setting "Purge"/,
     "rpmalloc:arenas=2" => /rpmalloc has no settings/,
     "rpmalloc:" => /rpmalloc has no settings/,
-    "culet:children=some" => /takes ruby, all, none/
+    "culet:children=some" => /takes ruby, all, none/,
+    "trim" => /no allocator "trim".*write e.g. glibc:trim/,
+    "glibc:trim=" => /trim takes background, now, off, or nothing, not ""/,
+    "glibc:trim=often" => /trim takes .*not "often"/,
+    "glibc:trim,arena_max=2,trim=now" => /trim is given twice/,
+    "rpmalloc:trim" => /rpmalloc has no call/
   }.each do |spec, message|
     define_method(:"test_#{spec.inspect}_is_refused") do
       error = assert_raises(UsageError) { Allocators.parse(spec) }
       assert_match message, error.message
     end
+  end
+
+  def test_trim_comes_first_and_background_is_what_the_word_alone_means
+    { "glibc:trim" => "glibc:trim", "glibc:trim=background" => "glibc:trim", "jemalloc:narenas=2,trim" => "jemalloc:trim,narenas=2",
+      "culet:trim=now" => "culet:trim=now", "rpmalloc:trim=off" => "rpmalloc:trim=off" }.each do |given, canonical|
+      assert_equal canonical, Allocators.parse(given).spec
+    end
+    assert_equal({ "narenas" => "2" }, Allocators.parse("jemalloc:trim,narenas=2").settings)
+    assert Allocators.parse("glibc:trim=now").trim.on?
+    %w[glibc glibc:trim=off].each { |spec| refute Allocators.parse(spec).trim.on? }
+  end
+
+  def test_trim_goes_before_what_rubyopt_holds_and_is_not_repeated
+    own = "-I#{TestHelper::ROOT}/lib -rculet/auto"
+    choice = Allocators.parse("glibc:trim")
+    assert_equal({ "LD_PRELOAD" => nil, "RUBYOPT" => own }, choice.environment({}))
+    changes = choice.environment({ "RUBYOPT" => "-W0 -rbundler/setup" })
+    assert_equal "#{own} -W0 -rbundler/setup", changes["RUBYOPT"]
+    assert_equal changes["RUBYOPT"], choice.environment(changes)["RUBYOPT"]
+  end
+
+  def test_what_the_user_says_about_trimming_is_kept_but_for_the_manner
+    base = { "CULET_TRIM" => "off,minimum=4M" }
+    { "glibc" => base["CULET_TRIM"], "glibc:trim" => "background,minimum=4M", "glibc:trim=now" => "now,minimum=4M",
+      "glibc:trim=off" => "off,minimum=4M" }.each do |spec, value|
+      assert_equal value, base.merge(Allocators.parse(spec).environment(base))["CULET_TRIM"], spec
+    end
+    assert_equal "now", Allocators.parse("glibc:trim=now").environment({})["CULET_TRIM"]
+    refute Allocators.parse("glibc:trim").environment({}).key?("CULET_TRIM")
+  end
+
+  def test_isolated_contenders_trim_only_where_they_say_so
+    base = { "CULET_TRIM" => "now,minimum=4M", "RUBYOPT" => "-rculet/auto" }
+    { "glibc" => "off", "glibc:trim" => nil, "glibc:trim=now" => "now", "glibc:trim=off" => "off" }.each do |spec, value|
+      merged = base.merge(Allocators.parse(spec).environment(base, isolated: true))
+      value ? assert_equal(value, merged["CULET_TRIM"], spec) : assert_nil(merged["CULET_TRIM"])
+      assert merged["RUBYOPT"].end_with?("-rculet/auto")
+    end
+    assert_nil({ "CULET_TRIM" => "now" }.merge(Allocators.parse("glibc").environment({ "CULET_TRIM" => "now" }, isolated: true))["CULET_TRIM"])
   end
 
   def test_libraries_of_the_installed_allocators_define_malloc_for_this_machine

@@ -121,6 +121,25 @@ class DoctorTest < Minitest::Test
     end
   end
 
+  def test_whether_memory_goes_back_after_collections_is_told
+    with_program(RbConfig.ruby, "-e", WAITING, env: NEUTRAL) do |pid|
+      trim = finding(examine(pid), "trim")
+      assert_equal "note", trim["verdict"]
+      assert_match(/RUBYOPT=-rculet\/auto/, trim["remedy"])
+    end
+    with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", WAITING, env: NEUTRAL) do |pid|
+      assert_match(/culet\/auto is at work: a thread of its own/, finding(examine(pid), "trim")["text"])
+    end
+    on("culet") { |pid| assert_equal "ok", finding(examine(pid), "trim")["verdict"] }
+    with_program("sh", "-c", "echo up; sleep 100", env: NEUTRAL) { |pid| refute_includes topics(examine(pid)), "trim" }
+  end
+
+  def test_a_setting_for_trims_is_not_one_of_an_idle_allocator
+    with_program(RbConfig.ruby, "-e", WAITING, env: NEUTRAL.merge("CULET_TRIM" => "now")) do |pid|
+      refute_includes topics(examine(pid)), "settings"
+    end
+  end
+
   def test_arenas_of_a_threaded_ruby_are_bad_and_of_a_limited_one_ok
     threads = "8.times { Thread.new { sleep } }; sleep 0.1; #{WAITING}"
     on("glibc", threads) do |pid|
@@ -139,9 +158,8 @@ class DoctorTest < Minitest::Test
 
   def test_every_topic_has_a_verdict_and_every_bad_one_a_remedy
     report = JSON.parse(run_culet("doctor", "--json", env: NEUTRAL).first)
-    topics = report["findings"].map { |one| one["topic"] }
-    ["allocator", "preload", "ruby", "glibc", "arenas", "page size", "huge pages", "ptrace scope", "overcommit",
-     "memory limit", "cpu limit"].each { |topic| assert_includes topics, topic }
+    ["allocator", "preload", "ruby", "glibc", "arenas", "trim", "page size", "huge pages", "ptrace scope", "overcommit",
+     "memory limit", "cpu limit"].each { |topic| assert_includes topics(report), topic }
     report["findings"].each do |one|
       assert_includes %w[ok note bad], one["verdict"]
       assert one["remedy"], one.inspect if one["verdict"] == "bad"
@@ -211,6 +229,8 @@ class DoctorTest < Minitest::Test
     assert_predicate status, :success?, err
     JSON.parse(out)
   end
+
+  def topics(report) = report["findings"].map { |one| one["topic"] }
 
   def finding(report, topic) = report["findings"].find { |one| one["topic"] == topic } || flunk("no finding on #{topic}")
 

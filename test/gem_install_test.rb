@@ -44,6 +44,10 @@ class GemInstallTest < Minitest::Test
     assert_equal ["culet", true, Culet::VERSION], allocator.values_at("name", "active", "version")
     assert_operator stats["used_bytes"], :>, 0
 
+    # Without gems, as in a program whose bundle does not have this one.
+    out, err, = installed("culet", "run", "--allocator", "glibc:trim", "--", RbConfig.ruby, "--disable-gems", "-e", "p Culet.trim_stats[:active]")
+    assert_equal ["true\n", ""], [out, err]
+
     out, err, status = installed("culet", "doctor", "--json")
     assert_predicate status, :success?, err
     assert_equal "glibc", JSON.parse(out).dig("allocator", "name")

@@ -11,6 +11,7 @@
 # CULET_SCALE below 1 takes that share of the files.
 
 require "rbconfig"
+require_relative "shared/rest"
 
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 TREES = %w[bundler/cli csv did_you_mean digest erb irb json net open-uri openssl optparse prism psych racc
@@ -31,3 +32,4 @@ require "bundler"
 require "bundler/cli"
 loaded = files.count { |file| require file.delete_prefix("#{library}/").delete_suffix(".rb") }
 abort("boot: no library was loaded from #{library}") if loaded.zero?
+Rest.call

@@ -10,6 +10,8 @@
 #
 # CULET_SCALE multiplies the number of rounds.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 ROUNDS = (60 * SCALE).ceil
 DEPTH = 13
@@ -34,3 +36,4 @@ ROUNDS.times do |round|
   abort("cpu: the words of round #{round} are gone") if words(round).zero?
 end
 abort("cpu: #{nodes} nodes") unless nodes == ROUNDS * ((2**(DEPTH + 1)) - 1)
+Rest.call

@@ -12,6 +12,8 @@
 #
 # CULET_SCALE multiplies the number of strings.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 STRINGS = (10_000_000 * SCALE).ceil
 LONG = "a string that is too long for its slot, whichever Ruby this is; " * 11
@@ -41,3 +43,4 @@ sleep(1.0 * [SCALE, 1].min)
 writer.close
 _, status = Process.wait2(child)
 abort("fork: the child ended with #{status}") unless status.success?
+Rest.call

@@ -9,6 +9,8 @@
 #
 # CULET_SCALE multiplies the number of texts.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 20
 TEXTS = (700 * SCALE).ceil
@@ -29,3 +31,4 @@ end
 
 workers = Array.new(THREADS) { |number| Thread.new { write(Random.new(number)) } }
 abort("fragments: the texts are gone") if workers.flat_map(&:value).none?
+Rest.call

@@ -9,6 +9,8 @@
 #
 # CULET_SCALE multiplies the number of keys.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 KEYS = (600_000 * SCALE).ceil
 
@@ -21,3 +23,4 @@ seen = 0
 table.delete_if { ((seen += 1) % 3).zero? }
 (KEYS / 3).times { |number| table["new:#{number}"] = entry(number) }
 abort("hash: #{table.size} entries, #{long} of them long") unless table.size >= KEYS - 1 && long.positive?
+Rest.call

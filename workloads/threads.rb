@@ -11,6 +11,8 @@
 #
 # CULET_SCALE multiplies the number of jobs; below 1 also the size of a large one.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 25
 JOBS = (600 * SCALE).ceil
@@ -37,3 +39,4 @@ workers = Array.new(THREADS) do
 end
 built = workers.sum(&:value)
 abort("threads: only #{built} strings were built") if built < JOBS * STRINGS
+Rest.call

@@ -10,6 +10,8 @@
 #
 # CULET_SCALE multiplies the number of strings and the idle time.
 
+require_relative "shared/rest"
+
 SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 THREADS = 25
 STRINGS = (30_000 * SCALE).ceil
@@ -30,3 +32,4 @@ workers = Array.new(THREADS) { |number| Thread.new { slide(Random.new(number)) }
 windows = workers.map(&:value)
 sleep(IDLE_SECONDS)
 abort("window: the strings are gone") if windows.all?(&:empty?)
+Rest.call

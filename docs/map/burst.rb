@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
 # The program of the two maps in the README: eight threads have a burst of work behind them and keep a little of it.
-# On SIGUSR1 it gives back what it can, by glibc's malloc_trim(3).
+# On SIGUSR1 it gives back what it can, by Culet.trim, which on glibc is malloc_trim(3).
 
-require "fiddle"
-
-TRIM = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
+require_relative "../../lib/culet"
 
 threads = Array.new(8) do |number|
   Thread.new do
@@ -19,7 +17,7 @@ end
 Thread.pass until threads.all?(&:stop?)
 GC.start
 
-trap(:USR1) { TRIM.call(0) }
+trap(:USR1) { Culet.trim }
 puts "ready"
 $stdout.flush
 sleep

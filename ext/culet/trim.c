@@ -16,6 +16,7 @@
 #include "gc_watch.h"
 #include "owner.h"
 #include "release.h"
+#include "trim_mark.h"
 #include "trimmer.h"
 #include "turns.h"
 
@@ -228,6 +229,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   if (culet_release_found()->call == NULL) return problem();
   if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
   mode = RTEST(at_once) ? NOW : BACKGROUND;
+  culet_trim_mark(mode_name());
   if (watching) return Qnil;
   watching = 1;
   ruby_vm_at_exit(stop_at_exit);

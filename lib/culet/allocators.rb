@@ -4,6 +4,7 @@ require_relative "errors"
 require_relative "native"
 require_relative "allocators/definition"
 require_relative "allocators/choice"
+require_relative "allocators/trim"
 
 module Culet
   # The allocators a Ruby program can run on, by name: where their libraries
@@ -17,17 +18,20 @@ module Culet
     # @return [Array<Definition>]
     def definitions = CATALOGUE
 
-    # @param spec [String] "NAME[:KEY=VALUE[,KEY=VALUE...]]", e.g. "glibc:arena_max=2"
+    # @param spec [String] "NAME[:SETTING[,SETTING...]]", each KEY=VALUE or "trim", e.g. "glibc:trim,arena_max=2"
     # @return [Choice]
     # @raise [UsageError] for an unknown name or a malformed setting
     def parse(spec)
       name, text = spec.to_s.strip.split(":", 2)
       definition = CATALOGUE.find { |known| known.name == name }
-      unless definition
-        raise UsageError, "there is no allocator #{name.to_s.inspect}; the known ones are #{names.join(", ")}"
-      end
+      raise UsageError, unknown(name.to_s) unless definition
+      return Choice.new(definition: definition, settings: {}) unless text
 
-      Choice.new(definition: definition, settings: text ? settings(definition, text) : {})
+      trims, words = words(text).partition { |word| Trim.setting?(word) }
+      trim = Trim.parse(trims)
+      raise UsageError, "#{name} has no call that gives free memory back, so it cannot be trimmed" if trim.on? && definition.untrimmable
+
+      Choice.new(definition: definition, settings: settings(definition, words), trim: trim)
     end
 
     # @return [String] absolute path of libculet.so
@@ -43,18 +47,29 @@ module Culet
     end
 
     # @param environment [#keys]
-    # @return [Array<String>] the variables in it that tune an allocator of the catalogue, GLIBC_TUNABLES aside,
-    #   which also tunes other parts of glibc
+    # @return [Array<String>] the variables in it that tune an allocator of the catalogue; not GLIBC_TUNABLES, which
+    #   also tunes other parts of glibc, and not CULET_TRIM, which counts under any allocator
     def tuning_variables(environment)
       environment.keys.select do |key|
         key != "GLIBC_TUNABLES" && CATALOGUE.any? { |definition| definition.variables.match?(key) }
       end
     end
 
-    def settings(definition, text)
-      raise UsageError, "#{definition.name} has no settings; write its name alone" if definition.settings&.empty?
+    def unknown(name)
+      hint = Trim.setting?(name) ? "; #{name} is a setting: write e.g. glibc:#{name}" : ""
+      "there is no allocator #{name.inspect}; the known ones are #{names.join(", ")}#{hint}"
+    end
+    private_class_method :unknown
 
-      pairs = text.empty? ? [""] : text.split(",", -1)
+    # An empty word is a mistake that is to be named.
+    def words(text) = text.empty? ? [""] : text.split(",", -1)
+    private_class_method :words
+
+    def settings(definition, pairs)
+      if definition.settings&.empty? && !pairs.empty?
+        raise UsageError, "#{definition.name} has no settings of its own; write its name alone"
+      end
+
       pairs.each_with_object({}) do |pair, found|
         key, value = pair.split("=", 2)
         unless value && !key.empty?

@@ -6,6 +6,7 @@ require_relative "doctor/allocator_check"
 require_relative "doctor/preload_check"
 require_relative "doctor/version_check"
 require_relative "doctor/arena_check"
+require_relative "doctor/trim_check"
 require_relative "doctor/kernel_check"
 require_relative "doctor/container_check"
 
@@ -14,7 +15,7 @@ module Culet
   # serves it and what else decides how much memory it takes. Each check is a
   # class with one method, `findings`.
   class Doctor
-    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, KernelCheck, ContainerCheck].freeze
+    CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, KernelCheck, ContainerCheck].freeze
 
     # @param pid [Integer, String]
     # @raise [Culet::Error] when there is no such process or it may not be read

@@ -13,12 +13,13 @@ class CompareCliTest < Minitest::Test
     assert status.success?
     assert_empty err
     assert_match(/threads, window, fragments, hash/, out)
+    assert_match(/^ +trim=now/, out)
     assert_match(/^Examples:/, out)
   end
 
   def test_list
     out, = run_culet("compare", "--list")
-    assert_equal %w[threads window fragments hash cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
+    assert_equal %w[threads window fragments mixed hash cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
     json, = run_culet("compare", "--list", "--json")
     assert_equal true, JSON.parse(json)["workloads"].find { |one| one["name"] == "rack" }["server"]
   end
@@ -35,7 +36,8 @@ class CompareCliTest < Minitest::Test
     sample = run["samples"].first
     assert_kind_of Float, sample["at_seconds"]
     assert_kind_of Integer, sample["rss_bytes"]
-    assert_equal %w[peak_rss_bytes mean_rss_bytes cpu_seconds wall_seconds samples], %w[peak_rss_bytes mean_rss_bytes cpu_seconds wall_seconds samples] & run.keys
+    assert_empty %w[peak_rss_bytes mean_rss_bytes end_rss_bytes cpu_seconds wall_seconds samples] - run.keys
+    assert_operator run["samples"].last["at_seconds"], :>, run["wall_seconds"], "the rest after the work is sampled, and not counted"
   end
 
   def test_table_html_and_markdown

@@ -30,6 +30,8 @@ class ComparePlanTest < Minitest::Test
   def test_allocators_with_several_settings_are_told_apart
     assert_equal ["glibc", "jemalloc:narenas=2,dirty_decay_ms=0", "culet"],
                  Plan.split_allocators("glibc,jemalloc:narenas=2,dirty_decay_ms=0, culet")
+    assert_equal ["glibc:trim", "jemalloc:narenas=2,trim", "culet:trim=now,children=all", "glibc"],
+                 Plan.split_allocators("glibc:trim,jemalloc:narenas=2,trim,culet:trim=now,children=all,glibc")
     assert_equal %w[glibc arena_max=2], Plan.split_allocators("glibc,arena_max=2"), "a setting needs an allocator with a colon"
   end
 

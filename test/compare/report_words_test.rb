@@ -120,6 +120,26 @@ class ReportWordsTest < Minitest::Test
     names.intersection(%w[tcmalloc culet]).each { |name| assert_equal palette.colour(name), few.colour(name) }
   end
 
+  def test_a_contender_that_trims_is_coloured_like_the_one_that_does_not
+    palette = Palette.new(Model.new(ReportDocuments.small({ "glibc" => 4, "glibc:trim" => 3, "culet" => 2, "culet:trim" => 1, "glibc:trim,arena_max=2" => 3 })))
+    %w[glibc culet].each do |name|
+      assert_equal palette.colour(name), palette.colour("#{name}:trim")
+      assert palette.dashed?("#{name}:trim")
+    end
+    refute_equal palette.colour("glibc"), palette.colour("glibc:trim,arena_max=2")
+  end
+
+  def test_what_is_left_when_the_work_is_done_is_said
+    document = ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, comparisons: { "culet" => [0.5, 0.45, 0.55, "smaller"] })
+    document["results"].each { |result| result["summary"]["end_rss_bytes"] = result["summary"]["mean_rss_bytes"] }
+    document["comparisons"] << document["comparisons"].first.merge("metric" => "end_rss_bytes")
+    assert_includes words(document), "When the work is done it keeps 25.0 MB, 0.50 (0.45–0.55) times what glibc keeps."
+    document["comparisons"].last["verdict"] = "no difference shown"
+    assert_includes words(document), "No difference in RSS when the work is done is shown."
+    assert_match(/after a full collection and a second's rest/, findings(document).left_sentence)
+    assert_nil findings(ReportDocuments.small({ "glibc" => 100 })).left_sentence
+  end
+
   def test_contenders_beyond_the_palette_get_colours_too
     model = Model.new(ReportDocuments.edges["many allocators"])
     palette = Palette.new(model)

@@ -28,6 +28,24 @@ class CompareSamplerTest < Minitest::Test
     assert_nil series.peak_pss_bytes
   end
 
+  def test_series_tells_the_work_from_the_rest_after_it
+    series = Compare::Series.new
+    [[0.0, 100], [1.0, 300], [1.5, 300], [2.8, 50], [2.9, 70], [2.95, 60], [3.0, 900]].each { |at, rss| series.add(at: at, rss: rss, pss: rss, processes: 1) }
+    series.done_at = 1.2
+    assert_equal 200, series.mean_rss_bytes
+    assert_equal 200, series.mean_pss_bytes
+    assert_equal 900, series.peak_rss_bytes
+    assert_equal 70, series.end_rss_bytes, "the median of the last 0.2 s: 60, 70, 900"
+    series.done_at = -1.0
+    assert_operator series.mean_rss_bytes, :>, 200
+    assert_nil Compare::Series.new.end_rss_bytes
+  end
+
+  def test_the_end_is_what_was_resident_just_before_it
+    series = sample("x = 'a' * (300 << 20); x.clear; x = nil; GC.start; y = 'b' * (100 << 20); sleep 0.5")
+    assert_in_delta 110 * MIB, series.end_rss_bytes, 20 * MIB
+  end
+
   def test_sees_memory_that_comes_and_goes
     series = sample("x = 'a' * (200 << 20); sleep 0.3; x.clear; x = nil; GC.start; sleep 0.4")
     peak = series.to_a.max_by { |one| one["rss_bytes"] }

@@ -26,10 +26,39 @@ class ReportAdviceTest < Minitest::Test
     #{WAIT}
   RUBY
 
+  # Next to nothing is kept, in pages that are whole.
+  LOOSE = <<~RUBY
+    Array.new(30_000) { |i| "x" * 1_000 }.clear
+    fence = "y" * 1_000
+    #{WAIT}
+  RUBY
+
   def test_free_memory_in_threads_arenas_is_for_fewer_arenas
     advice = advice_for(IN_THREADS)
     assert_includes advice.keys, "arenas"
     assert_includes advice.fetch("arenas").fetch("remedy"), "MALLOC_ARENA_MAX"
+  end
+
+  def test_what_a_trim_would_return_comes_with_the_command_that_trims
+    assert_includes advice_for(LOOSE).fetch("trim").fetch("remedy"), "RUBYOPT=-rculet/auto"
+    assert_nil advice_for(WAIT).fetch("trim")["remedy"], "of a small process little would go back"
+  end
+
+  # What became free after the last collection goes back after the next.
+  def test_who_trims_already_is_not_told_to
+    advice = advice_for(<<~RUBY, "-I#{ROOT}/lib", "-rculet/auto")
+      strings = Array.new(30_000) { "x" * 1_000 }
+      GC.start
+      GC.disable
+      sleep 1
+      strings.each(&:clear)
+      puts :up
+      $stdout.flush
+      sleep
+    RUBY
+    assert_match(/would give back [23]\d\.\d MB/, advice.fetch("trim").fetch("text"))
+    assert_nil advice.fetch("trim")["remedy"]
+    refute_includes advice.fetch("free memory").fetch("remedy"), "culet/auto"
   end
 
   def test_holes_in_the_main_arena_are_not
@@ -40,8 +69,8 @@ class ReportAdviceTest < Minitest::Test
 
   private
 
-  def advice_for(program)
-    with_program(RbConfig.ruby, "--disable-gems", "-e", program) do |pid|
+  def advice_for(program, *options)
+    with_program(RbConfig.ruby, "--disable-gems", *options, "-e", program) do |pid|
       return json("report", pid.to_s).fetch("verdicts").to_h { |one| [one.fetch("topic"), one] }
     end
   end

@@ -6,29 +6,31 @@ require_relative "../errors"
 require_relative "../native"
 require_relative "locator"
 require_relative "preload"
+require_relative "trim"
 
 module Culet
   module Allocators
     # One allocator with its settings, as a contender or as what `culet run` uses.
     class Choice
-      # name: "jemalloc"; settings: {"narenas" => "2"} in the order given
-      attr_reader :name, :settings
+      # name: "jemalloc"; settings: {"narenas" => "2"}, the allocator's own in the order given; trim: a Trim
+      attr_reader :name, :settings, :trim
 
       # @param definition [Definition]
       # @param settings [Hash{String => String}] checked by Allocators.parse
+      # @param trim [Trim]
       # @param locator [Locator] finds the library
-      def initialize(definition:, settings:, locator: Locator.new)
+      def initialize(definition:, settings:, trim: Trim.new, locator: Locator.new)
         @definition = definition
         @name = definition.name
         @settings = settings.dup.freeze
+        @trim = trim
         @locator = locator
       end
 
-      # @return [String] the canonical text, e.g. "jemalloc:narenas=2"
+      # @return [String] the canonical text, e.g. "jemalloc:trim,narenas=2"
       def spec
-        return name if settings.empty?
-
-        "#{name}:#{settings.map { |key, value| "#{key}=#{value}" }.join(",")}"
+        words = [*trim.spec, *settings.map { |key, value| "#{key}=#{value}" }]
+        words.empty? ? name : "#{name}:#{words.join(",")}"
       end
       alias to_s spec
 
@@ -56,7 +58,7 @@ module Culet
         false
       end
 
-      # The variables to merge into a child's environment so that it runs on this allocator.
+      # The variables to merge into a child's environment so that it runs on this allocator, and trims or not.
       #
       # @param base [#[]] the environment the child would have
       # @param isolated [Boolean] also unset what `base` says to this or another allocator of the catalogue, so
@@ -72,7 +74,7 @@ module Culet
         if isolated && base["GLIBC_TUNABLES"] && !merged["GLIBC_TUNABLES"]
           merged["GLIBC_TUNABLES"] = without_malloc_tunables(base["GLIBC_TUNABLES"])
         end
-        merged
+        merged.merge(trim.environment(base, isolated: isolated))
       end
 
       # @return [String, nil] the library's own version where a process that runs on it can tell (asked once, in a

@@ -10,9 +10,10 @@ module Culet
     # first; packages: Debian packages that bring it, newest first; settings:
     # its closed list, or nil where any key goes (`open_variable` then says
     # which); variables: pattern of the environment variables it reads;
-    # interface_number: whether its file name carries a number that is not the release's.
+    # interface_number: whether its file name carries a number that is not the release's;
+    # untrimmable: whether it has no call that gives free memory back.
     Definition = Struct.new(:name, :patterns, :packages, :settings, :open_about, :variables, :interface_number,
-                            keyword_init: true) do
+                            :untrimmable, keyword_init: true) do
       # @param file [String] a path or file name
       # @return [Boolean] whether it is this allocator's library, in any variant (debug, profiling)
       def library?(file) = File.basename(file).match?(family)
@@ -85,12 +86,13 @@ module Culet
         open_about: "any option of mimalloc, e.g. purge_delay=0 becomes MIMALLOC_PURGE_DELAY=0"
       ),
       Definition.new(
-        # It reads no variable. The number in its file name is that of its interface, not of the release.
+        # It reads no variable, and what is wholly free goes back as it is freed. The number in its file name is that of
+        # its interface, not of the release.
         name: "rpmalloc", patterns: [/\Alibrpmalloc\.so(?:\.([\d.]+))?\z/], packages: %w[librpmalloc1],
-        variables: /(?!)/, settings: {}.freeze, interface_number: true
+        variables: /(?!)/, settings: {}.freeze, interface_number: true, untrimmable: true
       ),
       Definition.new(
-        name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!INHERITED)\w+\z/,
+        name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!(?:INHERITED|TRIM)\z)\w+\z/,
         settings: by_key(
           Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
                       about: "which programs started from Ruby use it too (default ruby)")

@@ -6,7 +6,10 @@ module Culet
   module CLI
     # The part of `run --help` and `env --help` that lists what can be chosen.
     module AllocatorHelp
-      CHILDREN = <<~TEXT
+      VARIABLES = <<~TEXT
+        culet/auto reads CULET_TRIM=background|now|off[,minimum=SIZE][,interval=SECONDS]: a trim that gives back less than
+        minimum is not worth it, and so long, at the least, is waited from one trim to the next.
+
         culet reads from the environment:
           CULET_CHILDREN=ruby  (default) once a Ruby process runs on culet, the Ruby programs it starts do too; others,
                                such as browsers or git, load the library dormant: all goes to glibc's malloc
@@ -24,8 +27,20 @@ module Culet
         parser.separator("Allocators, and their settings as NAME:KEY=VALUE[,KEY=VALUE...]:")
         Allocators.definitions.each { |definition| describe(parser, definition) }
         parser.separator("")
-        CHILDREN.each_line { |line| parser.separator(line.chomp) }
+        add_trim(parser)
         parser.separator("")
+        VARIABLES.each_line { |line| parser.separator(line.chomp) }
+        parser.separator("")
+      end
+
+      # What every contender can have, whatever its allocator.
+      #
+      # @param parser [OptionParser]
+      def add_trim(parser)
+        untrimmable = Allocators.definitions.select(&:untrimmable).map(&:name)
+        parser.separator("Each but #{untrimmable.join(" and ")} has one more, for Ruby programs, through RUBYOPT (e.g. glibc:trim, " \
+                         "jemalloc:trim,narenas=2):")
+        Allocators::Trim::MODES.each { |mode, about| parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}") }
       end
 
       def describe(parser, definition)

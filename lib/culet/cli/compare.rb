@@ -3,6 +3,7 @@
 require "json"
 require "rbconfig"
 require "shellwords"
+require_relative "allocator_help"
 require_relative "command"
 require_relative "contenders"
 require_relative "../compare"
@@ -25,6 +26,7 @@ module Culet
          "culet compare threads --html threads.html        one workload, with a report to look at",
          "culet compare all --runs 10 --json --out all.json",
          "culet compare --allocators glibc,jemalloc:narenas=2,culet -- ruby job.rb",
+         "culet compare --allocators glibc,glibc:trim -- ruby job.rb       what giving memory back would gain",
          "culet compare --url http://127.0.0.1:3000/ -- bin/rails server"]
       end
 
@@ -50,6 +52,10 @@ module Culet
         parser.separator("")
         parser.on("--html FILE", "write a self-contained HTML report with curves and all numbers") { |v| options[:html] = v }
         parser.on("--markdown FILE", "write the tables as Markdown") { |v| options[:markdown] = v }
+        return unless help_asked?
+
+        parser.separator("")
+        AllocatorHelp.add_trim(parser)
       end
 
       def define_what(parser)
@@ -57,7 +63,7 @@ module Culet
         parser.separator("Without one, and without a command: #{engine::Workload::DEFAULT.join(", ")}.")
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
-        parser.on("--allocators A,B", "the contenders, NAME[:KEY=VALUE] each",
+        parser.on("--allocators A,B", "the contenders, NAME[:SETTING] each; trim is a setting of all, see below",
                   "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
         parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
         parser.on("--url URL", "the command is a server: load this address of this machine") { |v| options[:url] = engine::LoadTarget.parse(v) }

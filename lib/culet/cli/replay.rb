@@ -118,10 +118,17 @@ module Culet
 
       def plan(subject)
         choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
-
+        refuse_trim(choices)
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         engine::Plan.new(workloads: [subject], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
                          runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
+      end
+
+      # Trims follow garbage collections, of which a trace knows nothing.
+      def refuse_trim(choices)
+        trimmed = choices.find { |choice| choice.trim.mode } or return
+
+        raise UsageError, "#{trimmed.spec} asks Ruby to trim, and in a replay there is no Ruby; `culet compare` runs the program itself"
       end
 
       def command_line(seed)

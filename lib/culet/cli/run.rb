@@ -12,7 +12,8 @@ module Culet
 
       def examples
         ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
-         "culet run --allocator glibc:arena_max=2 -- bin/rails server"]
+         "culet run --allocator glibc:arena_max=2 -- bin/rails server",
+         "culet run --allocator glibc:trim -- bin/rails server         # glibc, but free memory goes back after major collections"]
       end
 
       # @return [Integer] never, where the command can be started: this process becomes it

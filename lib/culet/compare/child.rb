@@ -11,7 +11,8 @@ module Culet
     # input, its output thrown away and its error output kept for the reason of a
     # failure (ErrorOutput).
     class Child
-      attr_reader :pid, :descendants
+      # started_at: CLOCK_MONOTONIC in seconds
+      attr_reader :pid, :descendants, :started_at
 
       # @param command [Array<String>]
       # @param environment [Hash{String => String}] the whole environment
@@ -36,14 +37,14 @@ module Culet
       def status = @waiter.alive? ? nil : @waiter.value
 
       # @return [Float] seconds since the start
-      def age_seconds = now - @started_at
+      def age_seconds = now - started_at
 
       # From now on only the CPU time of processes collected later counts as this child's. For the case that
       # another child of this process, such as a load generator, was collected meanwhile.
       def restart_cpu_account = @cpu_before = children_cpu
 
       # @return [Float] wall seconds from start to end; only when it has ended
-      def wall_seconds = @ended_at - @started_at
+      def wall_seconds = @ended_at - started_at
 
       # @return [Float] CPU seconds of the process and all it has waited for; only when it has ended
       def cpu_seconds = @cpu_after - @cpu_before

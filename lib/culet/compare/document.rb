@@ -8,12 +8,12 @@ module Culet
     # Gathers runs and exclusions and makes the result document of them, a Hash of
     # plain values as `culet compare --json` prints it.
     class Document
-      FIGURES = %w[peak_rss_bytes mean_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
-                   loaded_rss_bytes loaded_pss_bytes requests requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
-      COMPARED = %w[peak_rss_bytes mean_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds].freeze
+      FIGURES = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
+                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds].freeze
       # A server runs for as long as the load does, whatever it gets done: its CPU time counts per request.
-      COMPARED_OF_SERVERS = %w[peak_rss_bytes mean_rss_bytes peak_pss_bytes mean_pss_bytes loaded_rss_bytes loaded_pss_bytes
-                               requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED_OF_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
+                               loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
 
       # @param plan [Plan]
       def initialize(plan)

@@ -57,14 +57,17 @@ module Culet
       end
 
       # @return [Array<String>] the text of --allocators, taken apart: commas separate allocators, but a
-      #   KEY=VALUE that follows one with a setting is its next setting
+      #   setting (KEY=VALUE, or trim) that follows one with a setting is its next
       def self.split_allocators(text)
         text.split(",").map(&:strip).reject(&:empty?).each_with_object([]) do |word, specs|
-          if word.match?(/\A[a-z][\w.]*=/) && specs.last&.include?(":") then specs.last << ",#{word}"
+          if setting?(word) && specs.last&.include?(":") then specs.last << ",#{word}"
           else specs << +word
           end
         end
       end
+
+      def self.setting?(word) = word.match?(/\A[a-z][\w.]*=/) || Allocators::Trim.setting?(word)
+      private_class_method :setting?
     end
   end
 end

@@ -58,11 +58,14 @@ module Culet
       end
 
       # Ends sampling.
+      #
+      # @param done_at [Float, nil] CLOCK_MONOTONIC in seconds when the work was done, if it was before the end
       # @return [Series]
-      def stop
+      def stop(done_at: nil)
         @lock.synchronize { @stopping = true and @bell.signal }
         @thread.value
         @series.process_peaks = @peaks
+        @series.done_at = done_at && (done_at - @started_at)
         @series
       end
 
@@ -96,7 +99,8 @@ module Culet
       def sample
         at = now
         pids = counted(living(at))
-        memory = pids.to_h { |pid| [pid, Processes::Memory.rss_bytes(pid)] }.compact
+        # Nothing is resident of a process that is just ending: its memory has left it before it is gone.
+        memory = pids.to_h { |pid| [pid, Processes::Memory.rss_bytes(pid)] }.select { |_, bytes| bytes&.positive? }
         return if memory.empty?
 
         memory.each_key { |pid| raise_peak(pid) }

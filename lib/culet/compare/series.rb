@@ -7,8 +7,16 @@ module Culet
       Sample = Struct.new(:at, :rss, :pss, :processes)
       private_constant :Sample
 
+      # What is resident at the end is the median over so long, so that no single sample decides.
+      END_SECONDS = 0.2
+      private_constant :END_SECONDS
+
       # @param value [Hash{Integer => Integer}] by process: the highest resident figure the kernel noted, in bytes
       attr_writer :process_peaks
+
+      # @param value [Float, nil] seconds since the start when the work was done, where what followed was rest alone;
+      #   nil: it was never seen to end before the program did
+      attr_writer :done_at
 
       def initialize
         @samples = []
@@ -34,11 +42,19 @@ module Culet
       # @return [Integer, nil] bytes; nil when PSS could not be read
       def peak_pss_bytes = with_pss.map(&:pss).max
 
-      # @return [Integer] bytes, weighted by time
-      def mean_rss_bytes = mean(@samples, &:rss) || 0
+      # @return [Integer] bytes, weighted by time, of the time until the work was done
+      def mean_rss_bytes = mean(at_work(@samples), &:rss) || 0
 
-      # @return [Integer, nil] bytes, weighted by time
-      def mean_pss_bytes = mean(with_pss, &:pss)
+      # @return [Integer, nil] bytes, weighted by time, of the time until the work was done
+      def mean_pss_bytes = mean(at_work(with_pss), &:pss)
+
+      # @return [Integer, nil] bytes just before the program ended; nil without a sample
+      def end_rss_bytes
+        last = @samples.last or return
+
+        values = @samples.reverse_each.take_while { |sample| sample.at > last.at - END_SECONDS }.map(&:rss).sort
+        values[values.size / 2]
+      end
 
       # @return [Integer, nil] the process that was largest
       def largest_process = @process_peaks.max_by { |_, bytes| bytes }&.first
@@ -54,6 +70,14 @@ module Culet
       private
 
       def with_pss = @samples.select(&:pss)
+
+      # All of them where the work was over before the first.
+      def at_work(samples)
+        return samples unless @done_at
+
+        until_done = samples.take_while { |sample| sample.at <= @done_at }
+        until_done.empty? ? samples : until_done
+      end
 
       # Trapezoidal rule over the time between the first sample and the last.
       def mean(samples)

@@ -17,9 +17,11 @@ module Culet
       # A server that was asked to end first finishes its requests and collects its workers.
       GRACE_SECONDS = 10
       START_SECONDS = 120
+      # Between the end of the load and the look at what is left, as long as a built-in program rests.
+      REST_SECONDS = 1.0
       POLL_START_SECONDS = 0.02
       SIGTERM = Signal.list.fetch("TERM")
-      private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :POLL_START_SECONDS, :SIGTERM
+      private_constant :POLL_SECONDS, :GRACE_SECONDS, :START_SECONDS, :REST_SECONDS, :POLL_START_SECONDS, :SIGTERM
 
       # @param workload [Workload]
       # @param choice [Allocators::Choice]
@@ -37,9 +39,9 @@ module Culet
       # @raise [Interrupted] when the user asked to stop
       # @raise [Culet::Error] when the program cannot be started at all
       def call
-        return measure(nil, nil) unless @workload.server?
+        return measure(nil, nil) unless @workload.server? || @workload.built_in?
 
-        Dir.mktmpdir("culet-compare") { |directory| measure(LoadTarget.free_port, directory) }
+        Dir.mktmpdir("culet-compare") { |directory| measure((LoadTarget.free_port if @workload.server?), directory) }
       end
 
       private
@@ -48,9 +50,10 @@ module Culet
         target = @workload.target(port) if @workload.server?
         refuse_taken(target) if target
         environment = @workload.environment(@choice, port: port, directory: directory)
+        @directory = directory
         # A built-in server runs in its scratch directory, so that it does not take a configuration of the user's.
         @child = Child.new(command: @workload.command, environment: environment,
-                           directory: @workload.built_in? && directory ? directory : Dir.pwd)
+                           directory: @workload.built_in? && target ? directory : Dir.pwd)
         watched { target ? serve(target) : await_end }
       end
 
@@ -68,7 +71,7 @@ module Culet
         load = yield
         rest = @child.stop(grace_seconds: load ? GRACE_SECONDS : 0) { @interruption.requested? }
         @interruption.check
-        series = sampler.stop
+        series = sampler.stop(done_at: done_at)
         check_end(load)
         check_witness(witness, series)
         figures(series, load, rest)
@@ -99,22 +102,38 @@ module Culet
           raise_ended("while it was loaded") if @child.status
         end
         @cpu_under_load = tree_cpu - before
-        @memory_after_load = tree_memory
+        @memory_after_load = tree_memory("loaded")
+        @loaded_until = now
         @child.restart_cpu_account
+        await_rest
         raise_ended("while it was loaded") if @child.status
+        @memory_at_rest = tree_memory("end")
         load
       end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def await_rest
+        until now - @loaded_until >= REST_SECONDS || @child.status
+          step
+          sleep(POLL_SECONDS)
+        end
+      end
+
+      # A server's work is done when the load is.
+      def done_at = @loaded_until || @workload.done_at(@directory)
 
       # In clock ticks of 10 ms, as the kernel shows it of others: fine enough for seconds of load.
       def tree_cpu = @child.descendants.refresh.sum { |pid| Processes::Cpu.seconds(pid) || 0.0 }
 
       # Not sampled on its way up or down: each process of the server as the load left it.
       #
+      # @param moment [String] the figures' names begin with it
       # @return [Hash{String => Integer, nil}] PSS is nil where a process may not be read
-      def tree_memory
+      def tree_memory(moment)
         pids = @child.descendants.refresh
         pss = pids.map { |pid| Processes::Memory.pss_bytes(pid) }
-        { "loaded_rss_bytes" => pids.sum { |pid| Processes::Memory.rss_bytes(pid) || 0 }, "loaded_pss_bytes" => (pss.sum if pss.all?) }
+        { "#{moment}_rss_bytes" => pids.sum { |pid| Processes::Memory.rss_bytes(pid) || 0 }, "#{moment}_pss_bytes" => (pss.sum if pss.all?) }
       end
 
       def await_answer(target)
@@ -158,13 +177,20 @@ module Culet
 
       def figures(series, load, rest)
         { "peak_rss_bytes" => series.peak_rss_bytes, "mean_rss_bytes" => series.mean_rss_bytes,
+          "end_rss_bytes" => series.end_rss_bytes,
           "peak_pss_bytes" => series.peak_pss_bytes, "mean_pss_bytes" => series.mean_pss_bytes,
-          "cpu_seconds" => (@child.cpu_seconds + rest).round(6), "wall_seconds" => @child.wall_seconds.round(6),
+          "cpu_seconds" => (@child.cpu_seconds + rest).round(6), "wall_seconds" => wall_seconds.round(6),
           **(load ? load_figures(load) : {}), "samples" => series.to_a }
       end
 
+      # A server ends when it is asked to.
+      def wall_seconds
+        done = @workload.done_at(@directory)
+        done ? done - @child.started_at : @child.wall_seconds
+      end
+
       def load_figures(load)
-        { **@memory_after_load, "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
+        { **@memory_after_load, **@memory_at_rest, "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
           "p50_seconds" => load.p50_seconds, "p99_seconds" => load.p99_seconds,
           "cpu_per_request_seconds" => (@cpu_under_load / load.requests).round(9) }
       end

@@ -9,32 +9,37 @@ module Culet
     # Sees to it that a contender really ran on its allocator: looks which
     # allocators' libraries a process has mapped. The environment proves nothing;
     # a preload is silently ignored by static and setuid programs, and by programs
-    # that take it out of the environment of their children.
+    # that take it out of the environment of their children. Likewise for a
+    # contender that is to trim: RUBYOPT means nothing to a program that is not Ruby.
     class Witness
       # Stands for a malloc inside the executable, which comes first in the loader's search order.
       OWN = :own
       # So that a program that starts itself anew is not missed: every so many samples, once a second or so.
       REGULAR_LOOKS = 50
-      private_constant :OWN, :REGULAR_LOOKS
+      # Trims begin when Ruby loads its libraries, which in a short program is not long before its end.
+      EAGER_LOOKS = 100
+      private_constant :OWN, :REGULAR_LOOKS, :EAGER_LOOKS
 
       # @param choice [Allocators::Choice]
       def initialize(choice)
         @expected = choice.name
+        @trims = choice.trim.on?
+        @trimming = {}
         @looks = Hash.new(0)
         @programs = {}
         @mapped = {}
       end
 
       # Looks at each process at the first, second, fourth, eighth ... call after it became the program it is:
-      # often at the start, when libraries are loaded, less often later. What a shell carried that has become
-      # another program since (exec) is forgotten.
+      # often at the start, when libraries are loaded, less often later; at each while a trim is still to be seen,
+      # for some seconds. What a shell carried that has become another program since (exec) is forgotten.
       #
       # @param pids [Array<Integer>]
       def look(pids)
         pids.each do |pid|
           forget(pid) if became_another?(pid)
           count = @looks[pid] += 1
-          note(pid) if (count & (count - 1)).zero? || (count % REGULAR_LOOKS).zero?
+          note(pid) if (count & (count - 1)).zero? || (count % REGULAR_LOOKS).zero? || trim_awaited?(pid, count)
         end
       end
 
@@ -44,10 +49,9 @@ module Culet
         names = @mapped[pid]
         return "it ended before anyone could see which allocator it runs on" unless names
         return "its executable brings a malloc of its own, which no preload replaces" if names.include?(OWN)
-        return if @expected == "glibc" ? names.empty? : names.include?(@expected)
-        return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"
+        return other_allocator(names) unless @expected == "glibc" ? names.empty? : names.include?(@expected)
 
-        "#{@expected} was not loaded into it although LD_PRELOAD names it"
+        "nothing trims in it, although RUBYOPT names #{Allocators::Trim::FEATURE}" if @trims && !@trimming[pid]
       end
 
       # @param program [String] path of an executable
@@ -67,8 +71,18 @@ module Culet
 
       private
 
+      def trim_awaited?(pid, count) = @trims && count < EAGER_LOOKS && !@trimming[pid]
+
+      def other_allocator(names)
+        return "it runs on #{names.join(" and ")}, which it brings itself" if @expected == "glibc"
+
+        "#{@expected} was not loaded into it although LD_PRELOAD names it"
+      end
+
       def note(pid)
-        paths = File.read("/proc/#{pid}/maps").scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
+        maps = File.read("/proc/#{pid}/maps")
+        @trimming[pid] ||= Processes::Trimming.in_maps(maps)
+        paths = maps.scan(%r{ (/\S*\.so[^/\s]*)}).flatten.uniq
         # The loader maps what is preloaded before what is needed: with libc, all are there.
         return if paths.none? { |path| path.match?(%r{/libc[.-]}) }
 
@@ -87,8 +101,7 @@ module Culet
       end
 
       def forget(pid)
-        @looks.delete(pid)
-        @mapped.delete(pid)
+        [@looks, @mapped, @trimming].each { |noted| noted.delete(pid) }
       end
 
       def own_malloc(pid)

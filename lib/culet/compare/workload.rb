@@ -13,11 +13,14 @@ module Culet
     # measured; anything else is measured from its start to its end.
     class Workload
       DIRECTORY = File.expand_path("../../../workloads", __dir__)
+      DONE_FILE = "done"
+      private_constant :DONE_FILE
       # name => [one line on what it does, server?, whose Gemfile it needs]; the program is workloads/NAME.rb.
       BUILT_IN = {
         "threads" => ["25 threads, jobs of 1,024 strings of 1 KiB, every 25th job a hundred times larger", false, nil],
         "window" => ["threads that hold a random sliding window of strings of mixed sizes, then idle", false, nil],
         "fragments" => ["threads that build, upcase, slice and join strings", false, nil],
+        "mixed" => ["a server in small, without the network: requests of several kinds on five threads, sessions and a cache that turn over", false, nil],
         "hash" => ["one hash of hundreds of thousands of keys that grows, shrinks and grows", false, nil],
         "cpu" => ["short-lived small objects: trees and words", false, nil],
         "fork" => ["ten million little strings, fork, garbage collection in the parent", false, nil],
@@ -108,13 +111,24 @@ module Culet
 
       # @param choice [Allocators::Choice]
       # @param port [Integer, nil] for a built-in server
-      # @param directory [String] a scratch directory, which is removed after the run
+      # @param directory [String] a scratch directory for a built-in program, which is removed after the run
       # @return [Hash{String => String}] the whole environment of a run
       def environment(choice, port: nil, directory: nil)
         # Last, since a contender's environment unsets every variable that could be a setting of an allocator.
         own = @environment.merge(@bundle ? @bundle.environment : {})
-        own.merge!("PORT" => port.to_s, "CULET_WORKLOAD_DIR" => directory) if @server
+        own["PORT"] = port.to_s if @server
+        own["CULET_WORKLOAD_DIR"] = directory if built_in?
         @base.merge(choice.environment(@base, isolated: true), own).compact
+      end
+
+      # When the program noted that its work was done (workloads/shared/rest.rb); what follows is rest alone.
+      #
+      # @param directory [String, nil] the scratch directory of the run
+      # @return [Float, nil] CLOCK_MONOTONIC in seconds; nil where it noted nothing
+      def done_at(directory)
+        directory && Float(File.read(File.join(directory, DONE_FILE)))
+      rescue Errno::ENOENT
+        nil
       end
 
       # @return [LoadTarget] where the load goes

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compare/report/figures"
+require_relative "../processes"
 require_relative "ledger"
 
 module Culet
@@ -16,7 +17,9 @@ module Culet
       # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
       FEW_ARENAS = 2
       MAIN_ARENA = "main"
-      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS, :MAIN_ARENA
+      # What gives memory back while the program runs.
+      TRIMMING = "RUBYOPT=-rculet/auto in its environment trims after each major collection (Puma: `plugin :culet`)"
+      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS, :MAIN_ARENA, :TRIMMING
 
       Figures = Compare::Report::Figures
       private_constant :Figures
@@ -41,6 +44,9 @@ module Culet
       def malloc = snapshot.malloc
 
       def bytes(count) = Figures.bytes(count)
+
+      # Whether `culet/auto` was at work in it.
+      def trims? = snapshot.mappings.any? { |mapping| Processes::Trimming.in_maps(mapping.path.to_s) }
 
       def percent(count) = ledger.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(ledger.rss_bytes)).round} %"
 
@@ -75,7 +81,8 @@ module Culet
       def trim
         return unless glibc? && malloc
 
-        verdict("trim", "malloc_trim(0) would give back #{bytes(malloc.trim_bytes)} (#{percent(malloc.trim_bytes)})")
+        verdict("trim", "malloc_trim(0) would give back #{bytes(malloc.trim_bytes)} (#{percent(malloc.trim_bytes)})",
+                (TRIMMING if worth?(malloc.trim_bytes) && !trims?))
       end
 
       def advice
@@ -119,7 +126,7 @@ module Culet
         if snapshot.allocator.name == "culet"
           verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}, and most of it would go back if asked", "Process.warmup (Ruby 3.3 and later) once it has booted, or culet run -- COMMAND")
+          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"RUBYOPT=-rculet/auto in its environment, or " unless trims?}culet run -- COMMAND")
         else
           verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
         end
@@ -130,7 +137,7 @@ module Culet
         return unless worth?(free)
 
         verdict("Ruby's slots", "#{bytes(free)} (#{percent(free)}) are slots without an object, in pages that others keep",
-                "GC.start and GC.compact when it has booted (Process.warmup does both from Ruby 3.3 on)")
+                "Culet.warmup when it has booted: it collects and compacts")
       end
 
       def used

@@ -10,7 +10,7 @@ module Culet
       # What the charts of the HTML report draw, and its text alternatives.
       class ChartData
         # Charted in this order; the tables hold the others too.
-        CHARTED = %w[peak_rss_bytes mean_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
+        CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
                   .map { |key| METRIC.fetch(key) }.freeze
 
         # @param model [Model]

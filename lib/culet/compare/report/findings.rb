@@ -10,6 +10,7 @@ module Culet
       # loses and when nothing is shown.
       class Findings
         PEAK = METRIC.fetch("peak_rss_bytes")
+        LEFT = METRIC.fetch("end_rss_bytes")
         CPU = METRIC.fetch("cpu_seconds")
         COST = METRIC.fetch("cpu_per_request_seconds")
         RATE = METRIC.fetch("requests_per_second")
@@ -65,6 +66,14 @@ module Culet
           return :neutral unless difference?(comparison)
 
           comparison["verdict"] == metric.better ? :good : :bad
+        end
+
+        # @return [String, nil] what "when the work is done" means; nil where no workload has that figure
+        def left_sentence
+          return if measured.none? { |workload| workload.metrics.include?(LEFT) }
+
+          "\"When the work is done\" (end) is, for a built-in workload, after a full collection and a second's rest; for a server, a second " \
+            "after its load; for another command, just before it ends."
         end
 
         # @return [String, nil] where the figures come from
@@ -155,13 +164,18 @@ module Culet
         end
 
         def others(workload, one)
-          [CPU, COST, RATE].filter_map do |metric|
+          [LEFT, CPU, COST, RATE].filter_map do |metric|
             comparison = one.comparison(metric)
             next unless comparison
             next "No difference in #{metric.title} is shown." unless difference?(comparison)
+            next left(workload, one, comparison) if metric == LEFT
 
             "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times the #{metric.title} of #{comparison["baseline"]}."
           end
+        end
+
+        def left(workload, one, comparison)
+          "When the work is done it keeps #{amount(workload, LEFT, one)}, #{ratio(comparison)} times what #{comparison["baseline"]} keeps."
         end
 
         def subject_missing(workload)

@@ -101,7 +101,7 @@ module Culet
         def meaning
           "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. RSS is that of the whole process tree, sampled " \
             "while it ran; pages shared by processes count in each, PSS shares them out. MB = 1,000,000 bytes. " \
-            "The best median is bold, whether or not the difference is shown to be one."
+            "#{"#{findings.left_sentence} " if findings.left_sentence}The best median is bold, whether or not the difference is shown to be one."
         end
 
         def table(headings, rows, figures: 0)

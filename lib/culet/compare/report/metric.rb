@@ -26,10 +26,12 @@ module Culet
       METRICS = [
         Metric.new(key: "peak_rss_bytes", title: "peak RSS", short: "peak RSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "mean_rss_bytes", title: "mean RSS", short: "mean RSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "end_rss_bytes", title: "RSS when the work is done", short: "end RSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "peak_pss_bytes", title: "peak PSS", short: "peak PSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "mean_pss_bytes", title: "mean PSS", short: "mean PSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "loaded_rss_bytes", title: "RSS after the load", short: "loaded RSS", kind: :bytes, better: "smaller", server: true),
         Metric.new(key: "loaded_pss_bytes", title: "PSS after the load", short: "loaded PSS", kind: :bytes, better: "smaller", server: true),
+        Metric.new(key: "end_pss_bytes", title: "PSS when the work is done", short: "end PSS", kind: :bytes, better: "smaller", server: true),
         Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
         Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
         Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate, better: "larger", server: true),

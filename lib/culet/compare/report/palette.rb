@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../allocators/trim"
+
 module Culet
   module Compare
     module Report
@@ -32,7 +34,7 @@ module Culet
           @solid = {}
           named, others = model.allocators.partition { |name| FIXED.key?(name) }
           named.each { |name| @colours[name] = FIXED.fetch(name) }
-          others.each { |name| @colours[name] = spare(model, name) }
+          others.each { |name| @colours[name] = untrimmed(model, name) || spare(model, name) }
           model.allocators.each { |name| @solid[name] = !name.include?(":") }
         end
 
@@ -43,12 +45,18 @@ module Culet
         # @return [Integer] number of a colour of the 256-colour terminal palette
         def terminal(allocator) = colour(allocator).terminal
 
-        # Contenders with a setting are dashed: a second cue beside the colour.
+        # Contenders with a setting are dashed: a second cue beside the colour. One that differs from another without a
+        # setting by the trim alone has that one's colour, so that the two are seen to belong together.
         #
         # @return [Boolean]
         def dashed?(allocator) = !@solid.fetch(allocator)
 
         private
+
+        def untrimmed(model, name)
+          family = model.family(name)
+          @colours[family] if name == "#{family}:#{Allocators::Trim::KEY}"
+        end
 
         # culet's variants take vermilion when it is free; beyond eight contenders
         # the colours come round again.

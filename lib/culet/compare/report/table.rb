@@ -15,8 +15,8 @@ module Culet
         Column = Struct.new(:heading, :cells, :short, :short_heading, :keep, :left, :best, keyword_init: true)
 
         # How long each figure is kept when columns must go; the greater, the longer.
-        KEEP = { "peak_rss_bytes" => 9, "mean_rss_bytes" => 6, "peak_pss_bytes" => 4, "mean_pss_bytes" => 1,
-                 "loaded_rss_bytes" => 0.5, "loaded_pss_bytes" => 6.5, "cpu_seconds" => 7,
+        KEEP = { "peak_rss_bytes" => 9, "mean_rss_bytes" => 6, "end_rss_bytes" => 6.2, "peak_pss_bytes" => 4, "mean_pss_bytes" => 1,
+                 "loaded_rss_bytes" => 0.5, "loaded_pss_bytes" => 6.5, "end_pss_bytes" => 3.5, "cpu_seconds" => 7,
                  "wall_seconds" => 3, "requests_per_second" => 8, "cpu_per_request_seconds" => 7.5, "p50_seconds" => 2, "p99_seconds" => 5 }.freeze
 
         BOLD_GREEN = "\e[1;32m"
@@ -173,7 +173,7 @@ module Culet
           return if measured.empty?
 
           text = +"RSS is that of the whole process tree, sampled while it ran (pages shared by processes count in each; " \
-                  "PSS shares them out). MB = 1,000,000 bytes. #{findings.runs_sentence}"
+                  "PSS shares them out). MB = 1,000,000 bytes. #{[findings.left_sentence, findings.runs_sentence].compact.join(" ")}"
           text << " Behind medians and ratios: 95 % bootstrap intervals." if measured.any? { |workload| workload.run_counts.max > 1 }
           text << " Ratios to #{model.baseline} are paired run by run; \"-\" stands where no difference is shown." if model.baseline
           paint(wrap(text), DIM)
