@@ -351,6 +351,22 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
 
+/* Units of which the words stand in one cache line. */
+#define LINE_UNITS (64 / (unsigned)sizeof(struct culet_unit))
+
+/* A unit of the slab that nobody has claimed; one whose words share no cache line with those of a claimed one, as long as
+ * there is one: two threads' claims in one line would pull it to and fro at every malloc. */
+static unsigned choose_unit(const struct culet_slab *slab)
+{
+    unsigned free = slab->available & ~slab->claims, near = 0;
+
+    for (unsigned line = 0; slab->claims >> line; line += LINE_UNITS) {
+        unsigned units = ((1u << LINE_UNITS) - 1) << line;
+        near |= slab->claims & units ? units : 0;
+    }
+    return (unsigned)__builtin_ctz(free & ~near ? free & ~near : free);
+}
+
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
@@ -378,7 +394,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     if (CULET_UNLIKELY(!slab)) {
         block = take_one(bin, klass, owner);
     } else {
-        unit = (unsigned)__builtin_ctz(slab->available & ~slab->claims);
+        unit = choose_unit(slab);
         uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
         block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
