@@ -10,7 +10,6 @@
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
-#include "park.h"
 #include "scavenger.h"
 #include "slab.h"
 #include "stack.h"
@@ -138,43 +137,22 @@ static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet
     culet_bias_leave(culet_cache);
 }
 
-enum outcome { FREED, FREED_AND_NOTED, WAS_FREE };
-
-/* Parks a live block, or frees it; while others may free it too. */
-static enum outcome free_among_others(struct culet_cache *cache, unsigned klass, struct culet_slab *slab,
-                                      unsigned number, unsigned index, void *block)
-{
-    struct culet_park *park = &cache->park[klass];
-    struct culet_unit *unit = &slab->unit[number];
-    uint64_t bit = UINT64_C(1) << index, full = culet_class_full(&culet_classes[klass], number);
-
-    if (culet_park_has_room(park, &culet_classes[klass]) && !cache->guest) {
-        if (atomic_fetch_or_explicit(&unit->parked, bit, memory_order_acq_rel) & bit)
-            return WAS_FREE;
-        culet_park_push(park, (uintptr_t)block, unit, index);
-        return FREED;
-    }
-    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, memory_order_acq_rel);
-    if (!(live & bit))
-        return WAS_FREE;
-    if (live != full && live != bit)
-        return FREED;
-    culet_bin_note(klass, slab, number, false);
-    return FREED_AND_NOTED;
-}
-
 /* For whoever is not the heap's owner, after culet_bias_enter_owner. */
 static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number,
                                                   unsigned index, void *block, const char *function)
 {
     struct culet_cache *cache = culet_cache;
+    uint64_t bit = UINT64_C(1) << index;
 
     culet_bias_enter_other(cache);
-    enum outcome outcome = free_among_others(cache, klass, slab, number, index, block);
+    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, memory_order_acq_rel);
+    bool noted = (live == culet_class_full(&culet_classes[klass], number) || live == bit) && live & bit;
+    if (noted)
+        culet_bin_note(klass, slab, number, false);
     culet_bias_leave(cache);
-    if (CULET_UNLIKELY(outcome == WAS_FREE))
+    if (CULET_UNLIKELY(!(live & bit)))
         culet_misuse(function, (uintptr_t)block);
-    if (outcome == FREED_AND_NOTED)
+    if (noted)
         culet_bias_visit(cache);
 }
 

@@ -76,9 +76,7 @@ static inline void culet_bias_visit(struct culet_cache *cache)
 {
     if (cache->guest)
         return;
-    uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed) + 1;
-    atomic_store_explicit(&cache->visits, visits, memory_order_relaxed);
-    if (CULET_UNLIKELY(visits % CULET_BIAS_VISITS == 0))
+    if (CULET_UNLIKELY(++cache->visits % CULET_BIAS_VISITS == 0))
         culet_bias_count_visit(cache);
 }
 

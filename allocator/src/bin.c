@@ -5,7 +5,6 @@
 #include "cache.h"
 #include "lock.h"
 #include "pages.h"
-#include "park.h"
 #include "size_class.h"
 #include "slab.h"
 
@@ -232,10 +231,9 @@ static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit
 static void check_masks(struct culet_slab *slab)
 {
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        /* In this order: while the lock is held nothing becomes live or claimed, but what is claimed may be handed out,
-         * and parked, and freed. */
-        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed, parked = slab->unit[u].parked;
-        if ((claimed | parked) & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
+        /* In this order: nothing becomes claimed while the lock is held, but what is claimed may be handed out, and freed. */
+        uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
+        if (claimed & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
             __builtin_trap();
         if (claimed && !(slab->claims >> u & 1))
             __builtin_trap();
@@ -353,14 +351,20 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
 
-/* A unit of the slab that nobody has claimed. While several threads use the heap: one whose words do not lie in a
- * cache line with those of a claimed one, as long as there is one. */
-static unsigned choose_unit(const struct culet_slab *slab, bool owner)
-{
-    unsigned free = slab->available & ~slab->claims, claims = slab->claims;
-    unsigned near = claims | claims << 1 | claims << 2 | claims >> 1 | claims >> 2;
+/* Units of which the words stand in one cache line. */
+#define LINE_UNITS (64 / (unsigned)sizeof(struct culet_unit))
 
-    return (unsigned)__builtin_ctz(!owner && free & ~near ? free & ~near : free);
+/* A unit of the slab that nobody has claimed; one whose words share no cache line with those of a claimed one, as long as
+ * there is one: two threads' claims in one line would pull it to and fro at every malloc. */
+static unsigned choose_unit(const struct culet_slab *slab)
+{
+    unsigned free = slab->available & ~slab->claims, near = 0;
+
+    for (unsigned line = 0; slab->claims >> line; line += LINE_UNITS) {
+        unsigned units = ((1u << LINE_UNITS) - 1) << line;
+        near |= slab->claims & units ? units : 0;
+    }
+    return (unsigned)__builtin_ctz(free & ~near ? free & ~near : free);
 }
 
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
@@ -390,7 +394,7 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     if (CULET_UNLIKELY(!slab)) {
         block = take_one(bin, klass, owner);
     } else {
-        unit = choose_unit(slab, owner);
+        unit = choose_unit(slab);
         uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
         block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
@@ -544,8 +548,7 @@ static void count_slab(struct culet_slab *slab, void *data)
     figures->live += culet_slab_live(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
         figures->claimed +=
-            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed) |
-                                         atomic_load_explicit(&slab->unit[u].parked, memory_order_relaxed));
+            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
 }
 
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
@@ -574,27 +577,17 @@ void culet_bin_reset_all(void)
         culet_lock_reset(&bins[klass].lock);
 }
 
-/* `data`: the cache of the only thread. What others had parked is free; their stacks may not be asked for it, since
- * they may have been in the middle of a change. */
 static void reconcile(struct culet_slab *slab, void *data)
 {
-    const struct culet_park *park = &((struct culet_cache *)data)->park[slab->owner.klass];
-
-    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        struct culet_unit *unit = &slab->unit[u];
-        uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed), kept;
-        if (parked && (kept = culet_park_bits(park, unit)) != parked) {
-            atomic_store_explicit(&unit->parked, kept, memory_order_relaxed);
-            atomic_fetch_and_explicit(&unit->live, ~(parked & ~kept), memory_order_relaxed);
-        }
+    (void)data;
+    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
         update(&bins[slab->owner.klass], slab, u);
-    }
 }
 
-void culet_bin_reconcile(struct culet_cache *cache)
+void culet_bin_reconcile(void)
 {
     culet_lock(&culet_pages_lock);
-    culet_slab_each(reconcile, cache);
+    culet_slab_each(reconcile, NULL);
     culet_unlock(&culet_pages_lock);
 }
 
@@ -613,8 +606,6 @@ static void check_slab(struct culet_slab *slab, void *data)
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
-        if (slab->unit[u].claimed & slab->unit[u].parked)
-            __builtin_trap();
         bool available = slab->available >> u & 1;
         if ((available != (live != full) && (available || !is_recent(&bins[slab->owner.klass], slab, u))) ||
             (slab->empty >> u & 1) != (live == 0))

@@ -51,7 +51,7 @@ struct culet_bin_figures {
     size_t slabs;
     size_t blocks; /* in all of its slabs */
     size_t live;
-    size_t claimed; /* or parked */
+    size_t claimed;
 };
 void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
 #endif
@@ -61,9 +61,8 @@ void culet_bin_lock_all(void);
 void culet_bin_unlock_all(void);
 void culet_bin_reset_all(void);
 
-/* In a forked child: frees what other threads had parked, and takes note of frees that they were in the middle of.
- * `cache`: of the only thread. */
-void culet_bin_reconcile(struct culet_cache *cache);
+/* In a forked child: takes note of frees that other threads were in the middle of. */
+void culet_bin_reconcile(void);
 
 /* Aborts unless the invariants hold for every bin. Only while no other thread frees. */
 void culet_bin_check(void);

@@ -10,12 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Requests by the slow path between two looks at whether a small heap should be tidied, and whether parking pays. */
+/* Requests by the slow path between two looks at whether a small heap should be tidied. */
 #define REFILLS 64
-
-/* Requests by the slow path after which a thread has blocks parked from then on, though the heap is small. `ruby -e 1`
- * makes some 4,400. */
-#define PARK_AFTER 8192
 
 /* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
  * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
@@ -39,34 +35,11 @@ static struct culet_cache ended = {.guest = true, .claim[0 ... CULET_CLASSES - 1
 
 _Thread_local struct culet_cache *culet_cache = &none;
 
-static void empty_parks(struct culet_cache *cache, bool owner)
-{
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (culet_park_count(&cache->park[klass]))
-            culet_park_empty(&cache->park[klass], klass, owner);
-}
-
-static bool parks_anything(const struct culet_cache *cache)
-{
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (culet_park_count(&cache->park[klass]))
-            return true;
-    return false;
-}
-
 /* By its thread; or by a forked child that does not have the thread. */
-static void give_up_claims(struct culet_cache *cache)
+static void give_up(struct culet_cache *cache)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_bin_return(cache, klass);
-}
-
-static void give_up(struct culet_cache *cache)
-{
-    bool owner = culet_bias_enter(cache);
-    empty_parks(cache, owner);
-    culet_bias_leave(cache);
-    give_up_claims(cache);
 }
 
 static void forget(struct culet_cache *cache)
@@ -108,16 +81,11 @@ static struct culet_cache *create(void)
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
         cache->claim[klass].word = &culet_nothing;
         cache->slab[klass] = NULL;
-        /* Of a thread that a forked child does not have. */
-        if (culet_park_count(&cache->park[klass]))
-            atomic_store_explicit(&cache->park[klass].count, 0, memory_order_relaxed);
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
     cache->guest = false;
-    atomic_store_explicit(&cache->visits, 0, memory_order_relaxed);
-    cache->visited = UINT32_MAX;
+    cache->visits = 0;
     cache->refills = 0;
-    cache->emptying = false;
     culet_lock(&culet_registry_lock);
     bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
     memset(cache->single, single ? SINGLE : 0, sizeof cache->single);
@@ -146,36 +114,18 @@ static void begin_thread(void)
         thread_ends(cache);
 }
 
-/* The block parked last; NULL when there is none. */
-static void *take_parked(struct culet_cache *cache, unsigned klass)
+void *culet_cache_refill(unsigned klass)
 {
-    struct culet_park *park = &cache->park[klass];
-
-    bool owner = culet_bias_enter(cache);
-    uint64_t count = culet_park_count(park);
-    void *block = count ? culet_park_pop(park, count, owner) : NULL;
-    culet_bias_leave(cache);
-    return block;
-}
-
-static void look_around(struct culet_cache *cache)
-{
-    if (!culet_size_class_parks() && (cache->refills >= PARK_AFTER || culet_bell_large()))
-        culet_size_class_park();
-    if (culet_bin_untidy()) {
+    if (CULET_UNLIKELY(culet_cache == &none))
+        begin_thread();
+    struct culet_cache *cache = culet_cache;
+    if (cache == &ended)
+        return culet_bin_take(klass);
+    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
         /* What the thread claims next are the holes in units that are in use anyway. */
         give_up(cache);
         culet_bin_tidy();
     }
-}
-
-static void *take_from_bin(unsigned klass)
-{
-    struct culet_cache *cache = culet_cache;
-    if (cache == &ended)
-        return culet_bin_take(klass);
-    if (++cache->refills % REFILLS == 0)
-        look_around(cache);
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);
@@ -187,73 +137,10 @@ static void *take_from_bin(unsigned klass)
     return culet_bin_claim(cache, klass);
 }
 
-void *culet_cache_refill(unsigned klass)
-{
-    if (CULET_UNLIKELY(culet_cache == &none))
-        begin_thread();
-    void *block = NULL;
-    if (culet_park_count(&culet_cache->park[klass]))
-        block = take_parked(culet_cache, klass);
-    if (!block)
-        block = take_from_bin(klass);
-    /* Out of memory: what others have parked may help. */
-    if (CULET_UNLIKELY(!block) && culet_cache_empty_parks(true))
-        block = take_from_bin(klass);
-    return block;
-}
-
 void culet_cache_flush(void)
 {
     if (culet_cache != &none && culet_cache != &ended)
         give_up(culet_cache);
-}
-
-/* Whether the thread has parked something and had no visit since this was asked of it last. A thread that lives
- * from what it has parked has none either: it loses that, which costs it little. [registry lock] */
-static bool is_idle(struct culet_cache *cache)
-{
-    uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
-    bool idle = cache->visited == visits;
-
-    cache->visited = visits;
-    return idle && parks_anything(cache);
-}
-
-/* Empties one thread's. Its own thread is not inside, but may be ending, and gone. */
-static void empty_one(void)
-{
-    culet_lock(&culet_registry_lock);
-    for (struct culet_cache *cache = registry; cache; cache = cache->next)
-        if (cache->emptying) {
-            cache->emptying = false;
-            empty_parks(cache, true);
-            break;
-        }
-    culet_unlock(&culet_registry_lock);
-}
-
-/* Marks them. Returns how many. */
-static size_t choose(bool all)
-{
-    size_t chosen = 0;
-
-    culet_lock(&culet_registry_lock);
-    for (struct culet_cache *cache = registry; cache; cache = cache->next) {
-        cache->emptying = all ? parks_anything(cache) : is_idle(cache);
-        chosen += cache->emptying;
-    }
-    culet_unlock(&culet_registry_lock);
-    return chosen;
-}
-
-bool culet_cache_empty_parks(bool all)
-{
-    size_t chosen = choose(all);
-
-    for (size_t i = 0; i < chosen; i++)
-        if (!culet_bias_alone(empty_one))
-            return false;
-    return chosen != 0;
 }
 
 void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy))
@@ -280,8 +167,7 @@ void culet_cache_adopt(void)
         next = cache->next;
         if (cache == culet_cache)
             continue;
-        give_up_claims(cache);
-        /* What it has parked culet_bin_reconcile frees; its stacks are left as they are, shared with the parent. */
+        give_up(cache);
         forget(cache);
         culet_meta_put(CULET_META_CACHE, cache);
     }

@@ -4,7 +4,6 @@
 
 #include "bias.h"
 #include "bin.h"
-#include "park.h"
 #include "size_class.h"
 #include "types.h"
 
@@ -32,10 +31,6 @@ static inline void *culet_cache_get(unsigned klass)
 
 /* Gives back all that the calling thread holds. */
 void culet_cache_flush(void);
-
-/* Frees what threads have parked: all of them, or those that have had nothing to do since the last time this was
- * asked. Where the kernel has no barrier, nothing. Returns whether there was something. */
-bool culet_cache_empty_parks(bool all);
 
 size_t culet_cache_count(void);
 

@@ -56,7 +56,7 @@ static void after_fork_in_child(void)
     culet_large_adopt();
     culet_bell_reset();
     if (!forked_alone)
-        culet_bin_reconcile(culet_cache);
+        culet_bin_reconcile();
 }
 
 /* Registering may allocate; the heap can serve that by then. As early as this, so that other libraries'
@@ -106,7 +106,6 @@ size_t culet_heap_trim(size_t keep_bytes)
     size_t before = purged();
 
     culet_cache_flush();
-    culet_cache_empty_parks(true);
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_bin_purge(klass, SIZE_MAX);
     culet_scavenger_purge_pages(keep_bytes >> CULET_GRANULE_SHIFT);

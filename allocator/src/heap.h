@@ -33,7 +33,7 @@ struct culet_figures {
     size_t meta_bytes;
     size_t threads;
     size_t used_bytes;   /* in the program's hands, whole blocks */
-    size_t cached_bytes; /* claimed or parked by threads */
+    size_t cached_bytes; /* claimed by threads */
     size_t mapped_bytes; /* segments and huge blocks */
 };
 void culet_heap_figures(struct culet_figures *figures);

@@ -2,7 +2,6 @@
 #include "scavenger.h"
 
 #include "bin.h"
-#include "cache.h"
 #include "lock.h"
 #include "os.h"
 #include "pages.h"
@@ -60,7 +59,6 @@ static void return_idle(void)
 {
     size_t idle;
 
-    culet_cache_empty_parks(false);
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         if ((idle = culet_bin_idle(klass, true)))
             culet_bin_purge(klass, idle);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define CULET_SELFMAP_MAGIC "culet selfmap\n\1" /* 16 bytes with the one at its end */
-#define CULET_SELFMAP_VERSION 1
+#define CULET_SELFMAP_VERSION 2
 
 struct culet_selfmap {
     char magic[16];
@@ -72,7 +72,7 @@ struct culet_selfmap {
         uint16_t bytes;
         uint16_t units; /* unit[] */
         uint16_t unit_bytes;
-        uint16_t live, claimed, parked; /* uint64_t, in a unit: used is live & ~claimed & ~parked */
+        uint16_t live, claimed; /* uint64_t, in a unit: used is live & ~claimed */
     } slab;
     struct {
         uint16_t bytes;

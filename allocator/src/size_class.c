@@ -1,8 +1,5 @@
 #include "size_class.h"
 
-/* What a thread may park of one class, in bytes: as many as CULET_PARK of them up to 1 KiB, none above 8 KiB. */
-#define PARK_BYTES 8192
-
 struct culet_class culet_classes[CULET_CLASSES];
 
 static uint32_t class_size(unsigned klass)
@@ -62,15 +59,6 @@ void culet_size_class_setup(void)
         c->last = (uint8_t)((c->count - 1u) >> c->unit_shift);
         c->full = mask_of(1u << c->unit_shift);
         c->last_full = mask_of(c->count - ((unsigned)c->last << c->unit_shift));
-    }
-}
-
-void culet_size_class_park(void)
-{
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        struct culet_class *c = &culet_classes[klass];
-        unsigned most = PARK_BYTES / c->size;
-        atomic_store_explicit(&c->parks, (uint8_t)(most < CULET_PARK ? most : CULET_PARK), memory_order_relaxed);
     }
 }
 

@@ -25,15 +25,6 @@ static inline unsigned culet_size_class(size_t bytes)
     return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
 }
 
-/* From now on threads park blocks. Parked blocks keep pages that a program which only starts up has no use for. */
-void culet_size_class_park(void);
-
-/* Whether they do. */
-static inline bool culet_size_class_parks(void)
-{
-    return atomic_load_explicit(&culet_classes[1].parks, memory_order_relaxed);
-}
-
 /* The class of the same size for blocks that are not calloc's. */
 static inline unsigned culet_size_class_plain(unsigned klass)
 {

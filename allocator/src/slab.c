@@ -29,7 +29,6 @@ struct culet_slab *culet_slab_create(unsigned klass)
         for (unsigned u = 0; u < CULET_UNITS; u++) {
             atomic_store_explicit(&slab->unit[u].live, 0, memory_order_relaxed);
             atomic_store_explicit(&slab->unit[u].claimed, 0, memory_order_relaxed);
-            atomic_store_explicit(&slab->unit[u].parked, 0, memory_order_relaxed);
         }
         culet_pagemap_set(start, c->granules, &slab->owner, klass);
     }
@@ -112,8 +111,7 @@ unsigned culet_slab_live(struct culet_slab *slab)
     unsigned live = 0;
 
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed) |
-                           atomic_load_explicit(&slab->unit[u].parked, memory_order_relaxed);
+        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
         live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed);
     }
     return live;

@@ -33,8 +33,7 @@ static inline bool culet_slab_is_live(struct culet_slab *slab, struct culet_spot
     struct culet_unit *unit = &slab->unit[spot.unit];
     uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    uint64_t parked = atomic_load_explicit(&unit->parked, memory_order_relaxed);
-    return (live & ~(claimed | parked)) >> spot.number & 1;
+    return (live & ~claimed) >> spot.number & 1;
 }
 
 /* The shape of a slab. */

@@ -33,8 +33,7 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
     for (unsigned u = 0; u <= c->last; u++) {
         uint64_t live = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed);
         uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        uint64_t parked = atomic_load_explicit(&slab->unit[u].parked, memory_order_relaxed);
-        uint64_t held = (claimed | parked) & live;
+        uint64_t held = claimed & live;
         bool whole = live == c->full && u != c->last;
         used += whole ? 1u << c->unit_shift : bits(live);
         cached += held ? bits(held) : 0;

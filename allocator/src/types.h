@@ -14,20 +14,16 @@
  * by whichever thread, is one atomic AND on the unit's `live` word: no cache to fill or flush, and the
  * block is there for everybody at once. A block of the very unit that the freeing thread is handing out
  * goes back into its `claimed` word instead, which needs no atomic. And while one thread alone uses the heap,
- * as under Ruby's GVL, the heap is biased towards it and needs neither atomics nor locks at all (bias.h). While several
- * threads use it, each keeps the few blocks that it freed last for its own next requests (park.h).
+ * as under Ruby's GVL, the heap is biased towards it and needs neither atomics nor locks at all (bias.h).
  *
- * Block states, by its bit in (live, claimed, parked):
- *     free    (0, 0, 0)   anyone may claim it
- *     claimed (1, 1, 0)   belongs to one thread's cache, not handed out
- *     parked  (1, 0, 1)   was freed, and is on the stack of the thread that freed it
- *     live    (1, 0, 0)   in the program's hands
+ * Block states, by its bit in (live, claimed):
+ *     free    (0, 0)   anyone may claim it
+ *     claimed (1, 1)   belongs to one thread's cache, not handed out
+ *     live    (1, 0)   in the program's hands
  * A free of anything but a live block is a misuse and is caught there and then.
  *
  * Invariants (checked by culet_heap_check in debug builds, with the locks named):
- *     (claimed | parked) & ~live == 0 in each unit
- *     claimed & parked == 0 in each unit                       nobody inside
- *     a unit's parked bits == the blocks of it on all threads' stacks    nobody inside
+ *     claimed & ~live == 0 in each unit
  *     bit u of available == (live of u != full mask of u),     bin lock, no free in flight
  *         but for units that the bin's `recent` lists
  *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
@@ -103,7 +99,6 @@ struct culet_class {
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
     uint8_t granules;    /* per slab */
     uint8_t unit_mask;   /* blocks per unit, less one */
-    _Atomic uint8_t parks; /* blocks that a thread may park; none at first */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
@@ -116,11 +111,10 @@ struct culet_owner {
     _Atomic uint8_t klass; /* size class of a slab */
 };
 
-/* A unit's blocks, bit by bit. Side by side, because a free looks at all three. */
+/* A unit's blocks, bit by bit. Side by side, because a free looks at both. */
 struct culet_unit {
     _Atomic uint64_t live;
     _Atomic uint64_t claimed; /* written by the claiming thread alone */
-    _Atomic uint64_t parked;
 };
 
 /* A slab. Its class gives its shape. A free touches the pagemap's entry and the unit, nothing else. */
@@ -134,7 +128,7 @@ struct culet_slab {
     bool listed;
     struct culet_slab *next; /* the bin's list */
     struct culet_slab *prev;
-    struct culet_unit unit[CULET_UNITS];
+    _Alignas(64) struct culet_unit unit[CULET_UNITS];
 };
 
 /* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
@@ -182,35 +176,17 @@ struct culet_claim {
     uintptr_t base; /* address of the unit's first block */
 };
 
-/* A block that is parked, and where its bit is. */
-struct culet_parked {
-    uintptr_t block;
-    uintptr_t place; /* the unit's address, of 48 bits, and above it the number of the bit */
-};
-
-/* The blocks of a class that a thread freed last while others used the heap too (park.h): its next requests get them,
- * the last one first. [between culet_bias_enter and _leave of its thread] */
-#define CULET_PARK 7
-struct culet_park {
-    _Alignas(16) _Atomic uint64_t count; /* looked at by others too */
-    struct culet_parked block[CULET_PARK];
-};
-
-/* A thread's cache: at most one claimed unit per class, and a few parked blocks. Owned by its thread; the list by
- * the registry. */
+/* A thread's cache: at most one claimed unit per class. Owned by its thread; the list by the registry. */
 struct culet_cache {
     struct culet_claim claim[CULET_CLASSES];
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
     bool guest;                             /* shared by threads without a cache of their own */
-    _Atomic uint32_t visits;                /* to slow paths; a guest's are not counted */
-    uint32_t visited;                       /* visits when the scavenger last looked [registry lock] */
-    bool emptying;                          /* somebody is about to empty its parks [registry lock] */
+    uint32_t visits;                        /* to slow paths; a guest's are not counted */
     uint32_t refills;                       /* requests by the slow path */
     uint8_t single[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
-    struct culet_park park[CULET_CLASSES];
 };
 
 #endif

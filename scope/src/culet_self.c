@@ -59,7 +59,7 @@ static bool offsets_make_sense(const struct culet_selfmap *s)
            fits(s->klass.granules, 1, s->klass.bytes) && fits(s->owner.start, 8, s->slab.bytes) &&
            fits(s->owner.kind, 1, s->slab.bytes) && fits(s->owner.klass, 1, s->slab.bytes) &&
            fits(s->slab.units, s->slab.unit_bytes, s->slab.bytes) && fits(s->slab.live, 8, s->slab.unit_bytes) &&
-           fits(s->slab.claimed, 8, s->slab.unit_bytes) && fits(s->slab.parked, 8, s->slab.unit_bytes) &&
+           fits(s->slab.claimed, 8, s->slab.unit_bytes) &&
            fits(s->owner.start, 8, s->large.bytes) && fits(s->owner.kind, 1, s->large.bytes) &&
            fits(s->large.length, 8, s->large.bytes) && fits(s->large.ending, 1, s->large.bytes) &&
            fits(s->large.next, 8, s->large.bytes) && fits(s->extent.start, 8, s->extent.bytes) &&

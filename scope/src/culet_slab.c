@@ -14,10 +14,9 @@ struct culet_bits culet_slab_bits(const struct culet_selfmap *self, const unsign
 {
     const unsigned char *at = slab + self->slab.units + unit * self->slab.unit_bytes;
     uint64_t live = word_at(at + self->slab.live);
-    struct culet_bits bits = {.claimed = word_at(at + self->slab.claimed) & live,
-                              .parked = word_at(at + self->slab.parked) & live};
+    struct culet_bits bits = {.claimed = word_at(at + self->slab.claimed) & live};
 
-    bits.used = live & ~(bits.claimed | bits.parked);
+    bits.used = live & ~bits.claimed;
     return bits;
 }
 
@@ -37,14 +36,15 @@ static enum culet_block state_of(const struct culet_bits *bits, unsigned number)
 {
     if (bits->used >> number & 1)
         return CULET_BLOCK_USED;
-    return (bits->claimed | bits->parked) >> number & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_FREE;
+    return bits->claimed >> number & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_FREE;
 }
 
 /* How many blocks from `number` on are in the same state as it, of `blocks`. */
 static unsigned same(const struct culet_bits *bits, unsigned number, unsigned blocks, enum culet_block state)
 {
-    uint64_t cached = bits->claimed | bits->parked;
-    uint64_t alike = state == CULET_BLOCK_USED ? bits->used : state == CULET_BLOCK_CACHED ? cached : ~(bits->used | cached);
+    uint64_t alike = state == CULET_BLOCK_USED     ? bits->used
+                     : state == CULET_BLOCK_CACHED ? bits->claimed
+                                                   : ~(bits->used | bits->claimed);
     uint64_t others = ~alike >> number;
     unsigned length = others ? (unsigned)__builtin_ctzll(others) : 64 - number;
 

@@ -8,7 +8,7 @@ enum culet_block { CULET_BLOCK_FREE, CULET_BLOCK_USED, CULET_BLOCK_CACHED };
 
 /* The unit's 64 blocks, bit by bit. Cached: a thread holds it for its next requests. */
 struct culet_bits {
-    uint64_t used, claimed, parked;
+    uint64_t used, claimed;
 };
 
 /* Unit `unit` of the slab. */

@@ -8,12 +8,12 @@
 static struct {
     uint64_t head[7];
     struct {
-        uint64_t live, claimed, parked;
+        uint64_t live, claimed;
     } unit[UNITS];
 } slab;
 
 static const struct culet_selfmap self = {
-    .slab = {.bytes = sizeof slab, .units = sizeof slab.head, .unit_bytes = 24, .live = 0, .claimed = 8, .parked = 16}};
+    .slab = {.bytes = sizeof slab, .units = sizeof slab.head, .unit_bytes = 16, .live = 0, .claimed = 8}};
 
 struct found {
     const struct culet_shape *shape;
@@ -28,7 +28,7 @@ static enum culet_block plain_state(const struct culet_shape *shape, uint32_t in
 
     if (!(slab.unit[unit].live >> bit & 1))
         return CULET_BLOCK_FREE;
-    return (slab.unit[unit].claimed | slab.unit[unit].parked) >> bit & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_USED;
+    return slab.unit[unit].claimed >> bit & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_USED;
 }
 
 static void each(void *context, uint32_t first, uint32_t blocks, enum culet_block state)
@@ -56,7 +56,6 @@ TEST(ranges_of_blocks_like_the_bits)
             unsigned dense = (unsigned)check_random(&state) % 3;
             slab.unit[u].live = dense == 2 ? ~UINT64_C(0) : dense ? check_random(&state) : 0;
             slab.unit[u].claimed = check_random(&state) & check_random(&state) & slab.unit[u].live;
-            slab.unit[u].parked = check_random(&state) & check_random(&state) & check_random(&state);
         }
         struct found found = {.shape = &shape};
         culet_slab_each(&self, &shape, (const unsigned char *)&slab, each, &found);

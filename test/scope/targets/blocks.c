@@ -114,8 +114,8 @@ static void say(const char *what, size_t bytes)
 
 typedef int ask(struct culet_stats *, size_t);
 
-/* The allocator's own thread gives back for a while what has become idle, and empties the parks of threads that do
- * nothing: waits until nothing has changed for four of its intervals, which are half a second. */
+/* The allocator's own thread gives back for a while what has become idle: waits until nothing has changed for four of
+ * its intervals, which are half a second. */
 static int settle(ask *stats)
 {
     struct culet_stats before;

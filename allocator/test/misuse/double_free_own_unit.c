@@ -1,5 +1,5 @@
 /* expect: culet: double free of {p}: the 640-byte block {p} (size class 640) is already free */
-/* Freed here, where it stays parked, then freed by another thread. */
+/* Freed here, where it goes back into the unit that this thread is handing out, then freed by another thread. */
 #include "misuse.h"
 
 static void *free_again(void *p)
