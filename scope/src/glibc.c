@@ -138,11 +138,36 @@ static bool find(struct culet_scope *scope)
     return false;
 }
 
+/* Whether there is something to find: glibc serves malloc, and has memory by brk. */
+static bool missed(const struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (scope->libc && strcmp(scope->maps.all[i].path, "[heap]") == 0 && scope->maps.all[i].rss)
+            return true;
+    return false;
+}
+
+/* What cannot be walked is told by pages. */
+static void lose(struct culet_scope *scope)
+{
+    glibc.lost = true;
+    snprintf(glibc.library, sizeof glibc.library, "%s", scope->libc ? scope->libc : "");
+    glibc.arena_count = 0;
+    scope->by_pages = "glibc";
+    culet_scope_problem(scope, "glibc's arenas were not found, because they changed too often meanwhile or are in swap: ask "
+                        "again, or with --stop.");
+}
+
 static bool recognise(struct culet_scope *scope)
 {
     /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
-    if (scope->served || !find(scope))
+    if (scope->served)
         return false;
+    if (!find(scope)) {
+        if (!missed(scope))
+            return false;
+        lose(scope);
+    }
     scope->served = "glibc";
     return true;
 }
@@ -264,16 +289,30 @@ static void walk_arenas(struct culet_scope *scope)
     }
 }
 
+/* Pauses, and reads the ring of arenas. In live mode an arena may be added just then. */
+static bool follow_ring(struct culet_scope *scope)
+{
+    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
+        culet_scope_pause(scope);
+        if (culet_glibc_ring(scope, &glibc))
+            return true;
+        culet_target_release(&scope->target);
+    }
+    return false;
+}
+
 static void walk(struct culet_scope *scope)
 {
     uint64_t began = culet_now();
 
-    culet_scope_pause(scope);
-    if (!culet_glibc_ring(scope, &glibc)) {
-        culet_scope_problem(scope, "The ring of glibc's arenas does not close: its heap cannot be walked.");
+    if (glibc.lost)
+        return;
+    if (!follow_ring(scope)) {
+        lose(scope);
         return;
     }
     culet_glibc_settle(scope, &glibc, NULL);
+    culet_glibc_know_links(&glibc);
     glibc.walking = true;
     walk_arenas(scope);
     culet_glibc_find_mmapped(scope, &glibc);

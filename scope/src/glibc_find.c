@@ -154,9 +154,8 @@ static bool search_mapping(struct culet_scope *scope, struct culet_glibc *heap, 
     unsigned char *data = culet_new(bytes, 1);
     culet_memory_copy(&scope->memory, mapping->start, data, bytes);
     found = search(scope, heap, data, mapping->start, bytes);
-    /* From 2.35 on an int more lies before the counts, and a hole behind them. */
-    if (found && !find_parameters(scope, heap, data, mapping->start, bytes, 36))
-        find_parameters(scope, heap, data, mapping->start, bytes, 32);
+    if (found && !find_parameters(scope, heap, data, mapping->start, bytes, CULET_GLIBC_COUNTS_NEW))
+        find_parameters(scope, heap, data, mapping->start, bytes, CULET_GLIBC_COUNTS_OLD);
     free(data);
     return found;
 }

@@ -107,6 +107,18 @@ TEST(a_32_bit_program)
 }
 #endif
 
+/* Pages of a program that was just built are dirty as long as the disk does not have them, and clean from one moment to
+ * the next. */
+static void write_out(const char *program)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", TARGETS, program);
+    int file = open(path, O_RDONLY);
+    CHECK(file >= 0 && fsync(file) == 0, "%s cannot be written to the disk", path);
+    close(file);
+}
+
 /* Reading takes nothing and gives nothing: what is resident, dirty, shared and in swap stays, page by page. */
 TEST(leaves_no_trace)
 {
@@ -115,6 +127,7 @@ TEST(leaves_no_trace)
     static const char *const keys[KEYS] = {"Rss:",          "Pss_Anon:",     "Private_Dirty:", "Private_Clean:",
                                            "Shared_Dirty:", "Shared_Clean:", "Anonymous:",     "Swap:"};
 
+    write_out("heap");
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         struct target target = start_frozen(kinds[kind]);
         for (size_t mode = 0; mode < MODES; mode++) {
@@ -284,6 +297,27 @@ TEST(a_spoiled_heap)
         /* Half of main, and all of the other arena. */
         uint64_t chunks = number_of(&reading, "malloc", 0, "chunks");
         CHECK(chunks > 29000 && chunks < 31500, "%lu chunks", (unsigned long)chunks);
+    }
+    end(&target);
+}
+
+/* Never as if there were no heap. */
+TEST(a_heap_that_is_not_found)
+{
+    struct target target = start_frozen("lost");
+
+    struct reading before = read_process("", target.pid);
+    check_done(&before);
+    CHECK(tells(&before, "\"level\":\"blocks\""), "the heap was not found before it was spoiled");
+    kill(target.pid, SIGCONT);
+    await_state(target.pid, 'T');
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_done(&reading);
+        CHECK(tells(&reading, "\"name\":\"glibc\"") && tells(&reading, "\"level\":\"pages\"") &&
+                  tells(&reading, "glibc's arenas were not found") && tells(&reading, "taken for glibc's heap"),
+              "the heap was lost silently: %.300s", object(&reading, "allocator", 0));
+        CHECK(!tells(&reading, "{\"kind\":\"malloc\""), "there are figures of a heap that was not found");
     }
     end(&target);
 }

@@ -3,7 +3,7 @@
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
  * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
  * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings), forked (a child
- * shares it all). */
+ * shares it all), churned (each block replaced four times, at random). */
 #include "target.h"
 
 #include <sys/mman.h>
@@ -48,6 +48,16 @@ static void *block_of(size_t bytes, uint64_t *random)
     return malloc(bytes);
 }
 
+/* Replaces blocks at random, by others of other sizes. */
+static void churn(void **blocks, size_t count, uint64_t *random)
+{
+    for (size_t i = 0; i < 4 * count; i++) {
+        size_t at = next_random(random) % count;
+        free(blocks[at]);
+        blocks[at] = malloc(size_for(random));
+    }
+}
+
 static void *fill(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
@@ -70,6 +80,8 @@ static void *fill(void *argument)
         }
     if (strcmp(what, "trimmed") == 0)
         malloc_trim(0);
+    if (strcmp(what, "churned") == 0)
+        churn(blocks, count, &random);
     for (size_t i = 0; i < count; i++)
         if (!blocks[i] && next_random(&random) % 3 == 0)
             blocks[i] = malloc(size_for(&random) % 2000);
