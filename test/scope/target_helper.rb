@@ -35,7 +35,11 @@ module TargetHelper
     until lines.any? && last === lines.last
       assert reader.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing more after #{lines.last.inspect}"
       line = reader.gets
-      assert line, "#{command.first} ended after #{lines.last(3).inspect}"
+      unless line
+        _, status = Process.wait2(pid)
+        pid = nil
+        flunk "#{command.join(" ")} ended after #{lines.last(3).inspect}: #{status}"
+      end
       lines << line.chomp
     end
     yield pid, lines, reader

@@ -6,6 +6,7 @@
  * shares it all), churned (each block replaced four times, at random). */
 #include "target.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -13,6 +14,7 @@ static const char *what;
 static size_t share;
 static pthread_barrier_t filled;
 static void *brk_used;
+static __thread bool is_main; /* whose heap grows by brk, which takes no locks */
 
 /* A page at this address, or elsewhere. */
 static void *mmap_here(void *address)
@@ -41,7 +43,7 @@ static void *block_of(size_t bytes, uint64_t *random)
         bytes = next_random(random) % 10 ? bytes : 200000 + bytes;
         return memalign((size_t)1 << (4 + next_random(random) % 14), bytes);
     }
-    if (strcmp(what, "gaps") == 0 && next_random(random) % 5000 == 0) {
+    if (strcmp(what, "gaps") == 0 && is_main && next_random(random) % 2500 == 0) {
         brk_used = sbrk((intptr_t)(next_random(random) % 30000));
         memset(brk_used, 0x41, 8);
     }
@@ -61,6 +63,7 @@ static void churn(void **blocks, size_t count, uint64_t *random)
 static void *fill(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
+    is_main = argument == (void *)1;
     size_t count = 0, room = share / 64 + 16, bytes = 0;
     void **blocks = calloc(room, sizeof *blocks);
 

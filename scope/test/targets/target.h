@@ -18,8 +18,9 @@ static inline void say_and_stop(void)
 {
     char line[512];
     struct figures info = figures_of_malloc();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu\n",
-                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks);
+    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu page=%d\n",
+                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks,
+                          getpagesize());
 
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(3);
