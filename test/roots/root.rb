@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "open3"
 
 module Roots
@@ -19,6 +20,9 @@ module Roots
     SH
     ENVIRONMENT = %w[HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin].freeze
     private_constant :ENTER, :ENVIRONMENT
+
+    CHECKOUT = File.expand_path("../..", __dir__)
+    private_constant :CHECKOUT
 
     # Where the shared folder is inside.
     SHARE = "/mnt"
@@ -71,6 +75,20 @@ module Roots
         said = run("sh", "-c", 'exec "$@" 2>&1', "sh", "gcc", "-O1", "-g", "-pthread", "-fno-builtin", "-Wall", "-Wextra", "-o", program, *words, share: share)
         raise "gcc in the root of Debian #{@name} warned:\n#{said}" unless said.empty?
       end
+    end
+
+    # Builds this checkout's allocator by this root's compiler, for its C library.
+    #
+    # @param share [String] where it is put
+    # @return [String] path of libculet.so inside, for LD_PRELOAD
+    def libculet(share:)
+      sources = { "allocator" => %w[Makefile src], "lib/culet" => %w[version.rb] }
+      sources.each do |folder, names|
+        FileUtils.mkdir_p(File.join(share, folder))
+        names.each { |name| FileUtils.cp_r(File.join(CHECKOUT, folder, name), File.join(share, folder)) }
+      end
+      run("make", "-s", "-C", "#{SHARE}/allocator", "libculet", "BUILD=#{SHARE}/libculet", share: share)
+      "#{SHARE}/libculet/libculet.so"
     end
   end
 end

@@ -27,6 +27,19 @@ class ScopeRootsTest < Minitest::Test
     ["mixed 4 20", { "MALLOC_TOP_PAD_" => "3000000", "MALLOC_MMAP_THRESHOLD_" => "5000" }]
   ].freeze
 
+  # Twenty threads whose strings must still be what they were; then it stops.
+  ON_CULET = <<~'RUBY'
+    threads = Array.new(20) do |n|
+      Thread.new { Array.new(8000) { |i| (n.to_s * (i % 200 + 1)) }.select.with_index { |_, i| i % 3 == 0 } }
+    end
+    lines = threads.flat_map(&:value)
+    GC.start
+    puts lines.size, lines.sum(&:size), "end"
+    $stdout.flush
+    Process.kill(:STOP, $$)
+    sleep
+  RUBY
+
   Roots::RUBIES.each_key do |name|
     define_method("test_c_programs_in_#{name}") do
       in_root(name) do |root, share|
@@ -49,6 +62,17 @@ class ScopeRootsTest < Minitest::Test
         library = root.compile("freeze.so", "-shared", "-fPIC", "#{SHARE}/test/scope/targets/freeze.c", share: share)
         refute_empty root.rubies
         root.rubies.each { |ruby| assert_heap(root, share, [ruby, "#{SHARE}/test/scope/targets/threads.rb", 20, 30_000, library]) }
+      end
+    end
+  end
+
+  Roots::RUBIES.each_key do |name|
+    define_method("test_culet_in_#{name}") do
+      in_root(name) do |root, share|
+        culet = { "LD_PRELOAD" => root.libculet(share: share) }
+        program = root.compile("blocks", "#{SHARE}/test/scope/targets/blocks.c", "-ldl", share: share)
+        assert_culet(root.command(program, 20, 4000, "still", share: share, env: culet))
+        root.rubies.each { |ruby| assert_ruby_on_culet(root.command(ruby, "-e", ON_CULET, share: share, env: culet)) }
       end
     end
   end
@@ -82,6 +106,29 @@ class ScopeRootsTest < Minitest::Test
         assert_equal %w[glibc blocks], map.fetch("allocator").values_at("name", "level"), about
         assert_figures(figures, map, map.fetch("problems"), about)
       end
+    end
+  end
+
+  # The target tells the allocator's own figures.
+  def assert_culet(command)
+    with_frozen(*command) do |pid, lines, _|
+      figures = lines.map(&:split).select { |words| words.size == 2 }.to_h.transform_values(&:to_i)
+      MODES.each do |mode, options|
+        map = json("map", pid, *options)
+        assert_equal [%w[culet blocks], []], [map.fetch("allocator").values_at("name", "level"), map.fetch("problems")], mode
+        assert_equal figures.values_at("used", "cached", "large", "large_blocks"),
+                     map.values_at("used_bytes", "tcache_bytes", "mmapped_bytes", "mmapped_chunks"), mode
+      end
+    end
+  end
+
+  def assert_ruby_on_culet(command)
+    expected = Array.new(20) { |n| Array.new(8000) { |i| n.to_s.size * ((i % 200) + 1) }.select.with_index { |_, i| (i % 3).zero? } }.flatten
+    with_frozen(*command) do |pid, lines, _|
+      assert_equal [expected.size, expected.sum], lines.first(2).map(&:to_i)
+      map = json("map", pid)
+      assert_equal [%w[culet blocks], []], [map.fetch("allocator").values_at("name", "level"), map.fetch("problems")], command.last(3).first
+      assert_operator map.fetch("used_bytes"), :>, expected.sum
     end
   end
 end

@@ -32,7 +32,7 @@ module TargetHelper
     pid = spawn(TestHelper::NEUTRAL.merge(env), *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true)
     writer.close
     lines = []
-    until lines.any? && last === lines.last
+    until last === lines.last
       assert reader.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing more after #{lines.last.inspect}"
       line = reader.gets
       unless line
