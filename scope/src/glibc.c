@@ -123,23 +123,8 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 /* ---- recognise ---- */
 
-/* A thread may be in the middle of changing a list of the main arena, by whose consistency the arena is found (or, in
- * live mode, go on changing it): looked for again, so often. A process that never allocated has none to find. */
-#define FIND_TRIES 12
-
-static bool find(struct culet_scope *scope)
-{
-    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
-        if (culet_glibc_find(scope, &glibc))
-            return true;
-        culet_target_release(&scope->target);
-        culet_scope_pause(scope);
-    }
-    return false;
-}
-
-/* Whether there is something to find: glibc serves malloc, and has memory by brk. */
-static bool missed(const struct culet_scope *scope)
+/* Whether there are arenas to find: glibc serves malloc, and has memory by brk. */
+static bool has_heap(const struct culet_scope *scope)
 {
     for (size_t i = 0; i < scope->maps.count; i++)
         if (scope->libc && strcmp(scope->maps.all[i].path, "[heap]") == 0 && scope->maps.all[i].rss)
@@ -147,12 +132,41 @@ static bool missed(const struct culet_scope *scope)
     return false;
 }
 
+/* A thread may be in the middle of changing a list of the main arena, by whose consistency the arena is found (or, in
+ * live mode, go on changing it): looked for again, so often. A process that never allocated has none to find. */
+#define FIND_TRIES 12u
+/* With that rest in between, which in the other modes a pause has anyway: a thread that waits for a processor leaves a
+ * list as it is. */
+#define LIVE_REST_NS 1000000
+
+static void try_again(struct culet_scope *scope)
+{
+    static const struct timespec rest = {.tv_nsec = LIVE_REST_NS};
+
+    if (scope->target.mode == CULET_LIVE)
+        nanosleep(&rest, NULL);
+    culet_target_release(&scope->target);
+    culet_scope_pause(scope);
+}
+
+static bool find(struct culet_scope *scope)
+{
+    unsigned most = has_heap(scope) ? 5 * FIND_TRIES : FIND_TRIES;
+
+    for (unsigned tries = 0; tries < most; tries++) {
+        if (culet_glibc_find(scope, &glibc))
+            return true;
+        try_again(scope);
+    }
+    return false;
+}
+
 /* What cannot be walked is told by pages. */
 static void lose(struct culet_scope *scope)
 {
     glibc.lost = true;
-    snprintf(glibc.library, sizeof glibc.library, "%s", scope->libc ? scope->libc : "");
     glibc.arena_count = 0;
+    snprintf(glibc.library, sizeof glibc.library, "%s", scope->libc ? scope->libc : "");
     scope->by_pages = "glibc";
     culet_scope_problem(scope, "glibc's arenas were not found, because they changed too often meanwhile or are in swap: ask "
                         "again, or with --stop.");
@@ -164,7 +178,7 @@ static bool recognise(struct culet_scope *scope)
     if (scope->served)
         return false;
     if (!find(scope)) {
-        if (!missed(scope))
+        if (!has_heap(scope))
             return false;
         lose(scope);
     }
@@ -289,14 +303,13 @@ static void walk_arenas(struct culet_scope *scope)
     }
 }
 
-/* Pauses, and reads the ring of arenas. In live mode an arena may be added just then. */
+/* Reads the ring of arenas. In live mode one may be added just then. */
 static bool follow_ring(struct culet_scope *scope)
 {
     for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
-        culet_scope_pause(scope);
         if (culet_glibc_ring(scope, &glibc))
             return true;
-        culet_target_release(&scope->target);
+        try_again(scope);
     }
     return false;
 }
@@ -307,6 +320,7 @@ static void walk(struct culet_scope *scope)
 
     if (glibc.lost)
         return;
+    culet_scope_pause(scope);
     if (!follow_ring(scope)) {
         lose(scope);
         return;

@@ -34,17 +34,42 @@ static bool is_libc(const char *path)
     return name && (strncmp(name, "/libc.so.6", 10) == 0 || strncmp(name, "/libc-2.", 8) == 0);
 }
 
-/* A bin (its pair of pointers is at `pair`) is empty, or its first and last chunk point back. */
-static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t pair)
+/* Whether two pointers can be a bin's: to chunks, or to itself. */
+static bool may_be_bin(uint64_t bin, uint64_t fd, uint64_t bk)
 {
-    uint64_t bin = pair - 16, fd = word_of(data, pair - base), bk = word_of(data, pair - base + 8), back;
+    return fd && bk && !((fd | bk) & 15) && (fd == bin) == (bk == bin);
+}
 
-    if (fd == bin && bk == bin)
+/* A bin is empty, or its first and last chunk point back. */
+static bool points_back(struct culet_scope *scope, uint64_t bin, uint64_t fd, uint64_t bk)
+{
+    uint64_t back;
+
+    if (fd == bin)
         return true;
-    if (!fd || !bk || fd == bin || bk == bin || (fd | bk) & 15)
-        return false;
     return culet_memory_word(&scope->memory, fd + 24, &back) && back == bin &&
            culet_memory_word(&scope->memory, bk + 16, &back) && back == bin;
+}
+
+/* While the process runs, so often a bin is looked at again, whole. */
+#define BIN_TRIES 3u
+
+/* The pair of pointers at `pair` is a bin's. */
+static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t pair)
+{
+    uint64_t bin = pair - 16, fd = word_of(data, pair - base), bk = word_of(data, pair - base + 8);
+    bool runs = !culet_target_still(&scope->target);
+
+    if (!may_be_bin(bin, fd, bk))
+        return false;
+    bool holds = points_back(scope, bin, fd, bk);
+    for (unsigned i = 0; i < BIN_TRIES && !holds && runs; i++) {
+        culet_pages_forget(&scope->pages);
+        culet_memory_forget(&scope->memory);
+        holds = culet_memory_word(&scope->memory, pair, &fd) && culet_memory_word(&scope->memory, pair + 8, &bk) &&
+                may_be_bin(bin, fd, bk) && points_back(scope, bin, fd, bk);
+    }
+    return holds;
 }
 
 /* So many bins may be out of order: the process may have been stopped while it changed them. Where there are no bins,
