@@ -168,8 +168,8 @@ static void lose(struct culet_scope *scope)
     glibc.arena_count = 0;
     snprintf(glibc.library, sizeof glibc.library, "%s", scope->libc ? scope->libc : "");
     scope->by_pages = "glibc";
-    culet_scope_problem(scope, "glibc's arenas were not found, because they changed too often meanwhile or are in swap: ask "
-                        "again, or with --stop.");
+    culet_scope_problem(scope, "glibc's arenas were not found, because they changed too often meanwhile or are in "
+                        "swap: ask again, or with --stop.");
 }
 
 static bool recognise(struct culet_scope *scope)

@@ -33,8 +33,9 @@ static bool plausible(const struct culet_glibc_tcache *tcache)
     return lists;
 }
 
-/* So many of a tcache's lists tell how links are written. */
+/* So many of a tcache's lists tell how links are written, of such as are no longer than that. */
 #define TELLING_LISTS 8u
+#define TELLING_LENGTH 128u
 
 /* Whether a list of `count` blocks in the process ends after the last of them, if links are written that way. */
 static bool ends_after(struct culet_scope *scope, uint64_t block, unsigned count, bool masked)
@@ -49,20 +50,22 @@ static bool ends_after(struct culet_scope *scope, uint64_t block, unsigned count
     return !count && !block;
 }
 
-/* Learns from a tcache how links are written: as all of its lists have it. What only looks like a tcache may have a list
- * of one block that begins with a nought. */
+/* Learns from a tcache how links are written: as all of its lists have it. What only looks like a tcache may have a
+ * list of one block that begins with a nought. */
 static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *cached,
                         const struct culet_glibc_tcache *tcache)
 {
     unsigned lists = 0, masked = 0, plain = 0;
 
     for (unsigned bin = 0; bin < tcache->bins && lists < TELLING_LISTS; bin++) {
-        if (!tcache->entry[bin])
+        if (!tcache->entry[bin] || tcache->count[bin] > TELLING_LENGTH)
             continue;
         lists++;
         masked += ends_after(scope, tcache->entry[bin], tcache->count[bin], true);
         plain += ends_after(scope, tcache->entry[bin], tcache->count[bin], false);
     }
+    if (!lists)
+        return;
     if (masked == lists)
         cached->links = CULET_GLIBC_MASKED;
     else if (plain == lists)

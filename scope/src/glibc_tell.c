@@ -25,8 +25,8 @@ static void tell_allocator(const struct culet_glibc *heap)
     culet_json_text(&json, "library", heap->library);
     culet_json_text(&json, "level", heap->lost ? "pages" : "blocks");
     culet_json_text(&json, "why",
-                    heap->lost ? "Its arenas were not found: memory that nothing else accounts for is taken for its heap, page "
-                                 "by page." : "");
+                    heap->lost ? "Its arenas were not found: memory that nothing else accounts for is taken for its "
+                                 "heap, page by page." : "");
     culet_json_end(&json);
 }
 
