@@ -64,6 +64,30 @@ class ScopeContainerTest < Minitest::Test
     end
   end
 
+  # As root of a container without SYS_PTRACE is: where the kernel shows the pages all the same, they are told, and why no
+  # more; else there is the sentence alone.
+  def test_root_without_the_capability
+    skip "only root has what can be taken" unless Process.euid.zero?
+
+    with_talker(RbConfig.ruby, "-e", SCRIPT) do |pid, _, _|
+      in_directory do |directory|
+        without = ["setpriv", "--bounding-set", "-sys_ptrace", *culet_command]
+        out, err, status = run_program(*without, "report", pid, "--json", env: NEUTRAL)
+        unless status.success?
+          assert_match(/\Aculet: this container does not let root read process #{pid}; start it with --cap-add SYS_PTRACE/, err)
+          next
+        end
+        report = JSON.parse(out)
+        assert_equal ["unknown", "pages", 0], report.values_at("allocator", "allocator_level", "unexplained_bytes")
+        assert_equal [rss_bytes(pid)] * 2, [report.fetch("rss_bytes"), report.fetch("levels").values.sum]
+        assert_match(/\AOnly pages can be told, not blocks: this container does not let root read process #{pid}/, report.fetch("problems").join)
+        _, err, status = run_program(*without, "map", pid, "--png", "#{directory}/map.png", env: NEUTRAL)
+        assert_predicate status, :success?, err
+        assert_operator File.size("#{directory}/map.png"), :>, 1000
+      end
+    end
+  end
+
   # A file system in layers, as containers have, whose files are called as ours.
   def test_a_file_system_in_layers
     skip "only root can mount" unless Process.euid.zero?
