@@ -34,10 +34,12 @@ static bool is_libc(const char *path)
     return name && (strncmp(name, "/libc.so.6", 10) == 0 || strncmp(name, "/libc-2.", 8) == 0);
 }
 
-/* Whether two pointers can be a bin's: to chunks, or to itself. */
+/* Whether two pointers can be a bin's: to chunks, or to itself, which need not be aligned as chunks are. */
 static bool may_be_bin(uint64_t bin, uint64_t fd, uint64_t bk)
 {
-    return fd && bk && !((fd | bk) & 15) && (fd == bin) == (bk == bin);
+    if (fd == bin || bk == bin)
+        return fd == bk;
+    return fd && bk && !((fd | bk) & 15);
 }
 
 /* A bin is empty, or its first and last chunk point back. */
