@@ -71,8 +71,8 @@ static bool inside_libc(const struct culet_scope *scope, const struct culet_glib
            call == SYS_madvise || call == SYS_mprotect;
 }
 
-/* Some thread is in the middle of changing the arena, or any. The only thread of a process takes no locks. */
-static bool busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+/* The only thread of a process takes no locks. */
+bool culet_glibc_busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
     if (scope->target.count == 1 && inside_libc(scope, heap, 0))
         return true;
@@ -100,7 +100,7 @@ static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, 
  * holds a lock. */
 static void finish(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
-    for (size_t thread = 0; thread < scope->target.count && busy(scope, heap, arena); thread++)
+    for (size_t thread = 0; thread < scope->target.count && culet_glibc_busy(scope, heap, arena); thread++)
         lead_out(scope, heap, thread);
 }
 
@@ -110,10 +110,10 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
     /* What has been read in one long pause must fit what will be. */
     if (!culet_target_still(&scope->target) || (scope->target.mode == CULET_STOPPED && heap->walking))
         return;
-    for (unsigned i = 0; i < SETTLE_TRIES && busy(scope, heap, arena); i++) {
+    for (unsigned i = 0; i < SETTLE_TRIES && culet_glibc_busy(scope, heap, arena); i++) {
         if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
             finish(scope, heap, arena);
-            if (!busy(scope, heap, arena))
+            if (!culet_glibc_busy(scope, heap, arena))
                 return;
         }
         culet_target_release(&scope->target);

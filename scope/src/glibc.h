@@ -146,6 +146,10 @@ bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
 void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena);
 
+/* Whether some thread is in the middle of changing this arena (NULL: any). */
+bool culet_glibc_busy(struct culet_scope *scope, const struct culet_glibc *heap,
+                      const struct culet_glibc_arena *arena);
+
 /* Marks the arena broken, for the reason that printf's arguments tell; the first one stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 static const char *what;
 static size_t share;
@@ -94,6 +95,20 @@ static void *fill(void *argument)
     return NULL;
 }
 
+/* The child has stopped when this returns: as long as it runs it writes, and what it writes it shares no more. */
+static void share_with_child(void)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, NULL, WUNTRACED) != child)
+        _exit(7);
+}
+
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
@@ -115,11 +130,8 @@ int main(int argc, char **argv)
             _exit(6);
     }
     fill((void *)1);
-    if (strcmp(what, "forked") == 0 && fork() == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pause();
-        _exit(0);
-    }
+    if (strcmp(what, "forked") == 0)
+        share_with_child();
     say_and_stop();
     return 0;
 }
