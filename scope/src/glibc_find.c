@@ -144,31 +144,45 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
            (counts[1] == 65536 || (counts[0] <= counts[1] && most));
 }
 
+/* What sbrk_base may be: in the heap by brk; where brk failed from the start, in a mapping; nought where the main arena has
+ * never asked for memory. The surest is looked for first: in a program with everything in it much else looks like mp_. */
+enum base { IN_BRK, IN_MAPPING, NOWHERE, BASES };
+
+static bool is_base(struct culet_scope *scope, uint64_t word, int32_t most_mmaps, enum base kind)
+{
+    const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;
+
+    if (kind == NOWHERE)
+        return !word && most_mmaps == 65536;
+    return mapping && culet_mapping_is_heap_like(mapping) &&
+           (kind == IN_MAPPING || strcmp(mapping->path, "[heap]") == 0);
+}
+
 /* Finds mp_ in the data, if its counts are that far before sbrk_base. */
 static bool find_parameters(struct culet_scope *scope, struct culet_glibc *heap, const unsigned char *data,
-                            uint64_t base, size_t bytes, unsigned before)
+                            uint64_t base, size_t bytes, unsigned before, enum base kind)
 {
-    uint64_t without = 0;
-
-    heap->counts_before = before;
     for (size_t at = 40; at + 8 <= bytes; at += 8) {
-        uint64_t word = word_of(data, at);
+        int32_t most;
         if (!is_sbrk_base(data, at, before))
             continue;
-        /* Where brk failed from the start it is the address of a mapping. */
-        const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;
-        if (mapping && culet_mapping_is_heap_like(mapping)) {
-            heap->sbrk_field = base + at;
-            return true;
-        }
-        /* The main arena may never have used brk. */
-        int32_t most;
         memcpy(&most, data + at - before + 4, sizeof most);
-        if (!word && most == 65536 && !without)
-            without = base + at;
+        if (!is_base(scope, word_of(data, at), most, kind))
+            continue;
+        heap->counts_before = before;
+        heap->sbrk_field = base + at;
+        return true;
     }
-    heap->sbrk_field = without;
-    return without;
+    return false;
+}
+
+static void search_parameters(struct culet_scope *scope, struct culet_glibc *heap, const unsigned char *data,
+                              uint64_t base, size_t bytes)
+{
+    for (enum base kind = IN_BRK; kind < BASES; kind++)
+        if (find_parameters(scope, heap, data, base, bytes, CULET_GLIBC_COUNTS_NEW, kind) ||
+            find_parameters(scope, heap, data, base, bytes, CULET_GLIBC_COUNTS_OLD, kind))
+            return;
 }
 
 static bool search_mapping(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_mapping *mapping)
@@ -181,8 +195,8 @@ static bool search_mapping(struct culet_scope *scope, struct culet_glibc *heap, 
     unsigned char *data = culet_new(bytes, 1);
     culet_memory_copy(&scope->memory, mapping->start, data, bytes);
     found = search(scope, heap, data, mapping->start, bytes);
-    if (found && !find_parameters(scope, heap, data, mapping->start, bytes, CULET_GLIBC_COUNTS_NEW))
-        find_parameters(scope, heap, data, mapping->start, bytes, CULET_GLIBC_COUNTS_OLD);
+    if (found)
+        search_parameters(scope, heap, data, mapping->start, bytes);
     free(data);
     return found;
 }
