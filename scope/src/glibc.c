@@ -71,8 +71,8 @@ static bool inside_libc(const struct culet_scope *scope, const struct culet_glib
            call == SYS_madvise || call == SYS_mprotect;
 }
 
-/* Some thread is in the middle of changing the arena, or any. The only thread of a process takes no locks. */
-static bool busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+/* The only thread of a process takes no locks. */
+bool culet_glibc_busy(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
     if (scope->target.count == 1 && inside_libc(scope, heap, 0))
         return true;
@@ -100,7 +100,7 @@ static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, 
  * holds a lock. */
 static void finish(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
-    for (size_t thread = 0; thread < scope->target.count && busy(scope, heap, arena); thread++)
+    for (size_t thread = 0; thread < scope->target.count && culet_glibc_busy(scope, heap, arena); thread++)
         lead_out(scope, heap, thread);
 }
 
@@ -110,10 +110,10 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
     /* What has been read in one long pause must fit what will be. */
     if (!culet_target_still(&scope->target) || (scope->target.mode == CULET_STOPPED && heap->walking))
         return;
-    for (unsigned i = 0; i < SETTLE_TRIES && busy(scope, heap, arena); i++) {
+    for (unsigned i = 0; i < SETTLE_TRIES && culet_glibc_busy(scope, heap, arena); i++) {
         if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
             finish(scope, heap, arena);
-            if (!busy(scope, heap, arena))
+            if (!culet_glibc_busy(scope, heap, arena))
                 return;
         }
         culet_target_release(&scope->target);
@@ -123,26 +123,65 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
 
 /* ---- recognise ---- */
 
+/* Whether there are arenas to find: glibc serves malloc, and has memory by brk. */
+static bool has_heap(const struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (scope->libc && strcmp(scope->maps.all[i].path, "[heap]") == 0 && scope->maps.all[i].rss)
+            return true;
+    return false;
+}
+
 /* A thread may be in the middle of changing a list of the main arena, by whose consistency the arena is found (or, in
  * live mode, go on changing it): looked for again, so often. A process that never allocated has none to find. */
-#define FIND_TRIES 12
+#define FIND_TRIES 12u
+/* With that rest in between, which in the other modes a pause has anyway: a thread that waits for a processor leaves a
+ * list as it is. */
+#define LIVE_REST_NS 1000000
+
+static void try_again(struct culet_scope *scope)
+{
+    static const struct timespec rest = {.tv_nsec = LIVE_REST_NS};
+
+    if (scope->target.mode == CULET_LIVE)
+        nanosleep(&rest, NULL);
+    culet_target_release(&scope->target);
+    culet_scope_pause(scope);
+}
 
 static bool find(struct culet_scope *scope)
 {
-    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
+    unsigned most = has_heap(scope) ? 5 * FIND_TRIES : FIND_TRIES;
+
+    for (unsigned tries = 0; tries < most; tries++) {
         if (culet_glibc_find(scope, &glibc))
             return true;
-        culet_target_release(&scope->target);
-        culet_scope_pause(scope);
+        try_again(scope);
     }
     return false;
+}
+
+/* What cannot be walked is told by pages. */
+static void lose(struct culet_scope *scope)
+{
+    glibc.lost = true;
+    glibc.arena_count = 0;
+    snprintf(glibc.library, sizeof glibc.library, "%s", scope->libc ? scope->libc : "");
+    scope->by_pages = "glibc";
+    culet_scope_problem(scope, "glibc's arenas were not found, because they changed too often meanwhile or are in "
+                        "swap: ask again, or with --stop.");
 }
 
 static bool recognise(struct culet_scope *scope)
 {
     /* Where another allocator serves, what a library has of glibc's all the same is not the program's heap. */
-    if (scope->served || !find(scope))
+    if (scope->served)
         return false;
+    if (!find(scope)) {
+        if (!has_heap(scope))
+            return false;
+        lose(scope);
+    }
     scope->served = "glibc";
     return true;
 }
@@ -264,16 +303,30 @@ static void walk_arenas(struct culet_scope *scope)
     }
 }
 
+/* Reads the ring of arenas. In live mode one may be added just then. */
+static bool follow_ring(struct culet_scope *scope)
+{
+    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
+        if (culet_glibc_ring(scope, &glibc))
+            return true;
+        try_again(scope);
+    }
+    return false;
+}
+
 static void walk(struct culet_scope *scope)
 {
     uint64_t began = culet_now();
 
+    if (glibc.lost)
+        return;
     culet_scope_pause(scope);
-    if (!culet_glibc_ring(scope, &glibc)) {
-        culet_scope_problem(scope, "The ring of glibc's arenas does not close: its heap cannot be walked.");
+    if (!follow_ring(scope)) {
+        lose(scope);
         return;
     }
     culet_glibc_settle(scope, &glibc, NULL);
+    culet_glibc_know_links(&glibc);
     glibc.walking = true;
     walk_arenas(scope);
     culet_glibc_find_mmapped(scope, &glibc);

@@ -24,6 +24,10 @@
 #define CULET_GLIBC_FLAGS UINT64_C(7)
 #define CULET_GLIBC_LEAST 32u /* bytes of the smallest chunk */
 
+/* In struct malloc_par: from 2.35 on an int more lies before the counts, and a hole behind them. */
+#define CULET_GLIBC_COUNTS_NEW 36u
+#define CULET_GLIBC_COUNTS_OLD 32u
+
 /* Bytes. */
 struct culet_glibc_sum {
     uint64_t used;    /* chunks that look used, without those in caches */
@@ -51,9 +55,10 @@ struct culet_glibc_arena {
 struct culet_glibc {
     char library[512]; /* path */
     uint64_t main;     /* address of main_arena */
+    bool lost;         /* the arenas were not found, though there must be some */
     unsigned top_at;   /* offset of `top` in an arena */
     uint64_t sbrk_field; /* address of mp_.sbrk_base; 0: not found */
-    unsigned counts_before; /* how far before it n_mmaps is */
+    unsigned counts_before; /* how far before it n_mmaps is: CULET_GLIBC_COUNTS_... */
     uint64_t text_start, text_end; /* libc's code */
     uint64_t heap_max;             /* HEAP_MAX_SIZE; 0: no other arenas than main */
     struct culet_glibc_arena *arenas;
@@ -92,6 +97,11 @@ uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_gl
 uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *heap);
 
 /* ---- glibc_cached.c ---- */
+
+/* Before the walk: what of the caches' form the arenas' and mp_'s tells. Links are masked (2.32) in all that have mp_ in
+ * its newer form (2.35) or no fastbins (2.43); tcaches without counts (2.42) are newer than the former and older than the
+ * latter. */
+void culet_glibc_know_links(struct culet_glibc *heap);
 
 /* Notes what may be a thread's tcache: the chunk of `bytes` at `chunk`. */
 void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes);
@@ -135,6 +145,10 @@ bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
 /* Paused: waits, by letting go and pausing again, until no thread is in the middle of changing this arena (NULL: any). */
 void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena);
+
+/* Whether some thread is in the middle of changing this arena (NULL: any). */
+bool culet_glibc_busy(struct culet_scope *scope, const struct culet_glibc *heap,
+                      const struct culet_glibc_arena *arena);
 
 /* Marks the arena broken, for the reason that printf's arguments tell; the first one stays. */
 void culet_glibc_break(struct culet_glibc_arena *arena, const char *why, ...) __attribute__((format(printf, 2, 3)));

@@ -33,22 +33,53 @@ static bool plausible(const struct culet_glibc_tcache *tcache)
     return lists;
 }
 
-/* Learns from a list's only block how links are written: it leads to nothing. */
+/* So many of a tcache's lists tell how links are written, of such as are no longer than that. */
+#define TELLING_LISTS 8u
+#define TELLING_LENGTH 128u
+
+/* Whether a list of `count` blocks in the process ends after the last of them, if links are written that way. */
+static bool ends_after(struct culet_scope *scope, uint64_t block, unsigned count, bool masked)
+{
+    uint64_t link;
+
+    for (; count && block && !(block & 15); count--) {
+        if (!culet_memory_word(&scope->memory, block, &link))
+            return false;
+        block = masked ? link ^ block >> 12 : link;
+    }
+    return !count && !block;
+}
+
+/* Learns from a tcache how links are written: as all of its lists have it. What only looks like a tcache may have a
+ * list of one block that begins with a nought. */
 static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *cached,
                         const struct culet_glibc_tcache *tcache)
 {
-    for (unsigned bin = 0; bin < tcache->bins && cached->links == CULET_GLIBC_UNKNOWN; bin++) {
-        uint64_t block = tcache->entry[bin], link;
-        if (!block || !tcache->counts || tcache->count[bin] != 1 ||
-            !culet_memory_word(&scope->memory, block, &link))
+    unsigned lists = 0, masked = 0, plain = 0;
+
+    for (unsigned bin = 0; bin < tcache->bins && lists < TELLING_LISTS; bin++) {
+        if (!tcache->entry[bin] || tcache->count[bin] > TELLING_LENGTH)
             continue;
-        if (link == block >> 12)
-            cached->links = CULET_GLIBC_MASKED;
-        else if (!link)
-            cached->links = CULET_GLIBC_PLAIN;
+        lists++;
+        masked += ends_after(scope, tcache->entry[bin], tcache->count[bin], true);
+        plain += ends_after(scope, tcache->entry[bin], tcache->count[bin], false);
     }
-    if (!tcache->counts)
-        cached->links = CULET_GLIBC_MASKED; /* such tcaches are newer than masks */
+    if (!lists)
+        return;
+    if (masked == lists)
+        cached->links = CULET_GLIBC_MASKED;
+    else if (plain == lists)
+        cached->links = CULET_GLIBC_PLAIN;
+}
+
+void culet_glibc_know_links(struct culet_glibc *heap)
+{
+    bool older = heap->sbrk_field && heap->counts_before == CULET_GLIBC_COUNTS_OLD;
+
+    heap->cached.old_tcaches = older;
+    heap->cached.new_tcaches = heap->top_at < 8 * FASTBINS;
+    if ((heap->sbrk_field && !older) || heap->cached.new_tcaches)
+        heap->cached.links = CULET_GLIBC_MASKED;
 }
 
 void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
@@ -58,6 +89,8 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         struct culet_glibc_tcache tcache = {.counts = layouts[i].counts, .bins = layouts[i].bins};
         const unsigned char *data;
+        if (layouts[i].counts ? cached->new_tcaches : cached->old_tcaches)
+            continue;
         /* 16 bytes more where what was left of a larger chunk is too small to be one. */
         if (bytes - layouts[i].chunk_bytes > 16 ||
             !(data = culet_memory_at(&scope->memory, chunk + 16, layouts[i].bins * 10)))
@@ -69,7 +102,8 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
         cached->tcaches = culet_grow(cached->tcaches, &cached->tcache_room, cached->tcache_count + 1,
                                      sizeof *cached->tcaches);
         cached->tcaches[cached->tcache_count++] = tcache;
-        learn_links(scope, cached, &tcache);
+        if (tcache.counts && cached->links == CULET_GLIBC_UNKNOWN)
+            learn_links(scope, cached, &tcache);
     }
 }
 

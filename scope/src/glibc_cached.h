@@ -62,6 +62,7 @@ enum culet_glibc_links { CULET_GLIBC_UNKNOWN, CULET_GLIBC_MASKED, CULET_GLIBC_PL
 
 struct culet_glibc_cached {
     enum culet_glibc_links links;
+    bool old_tcaches, new_tcaches; /* none but such with counts, or without; neither: not known */
     struct culet_glibc_maybe *maybe;
     size_t maybe_count, maybe_room;
     struct culet_glibc_stretch *stretches;

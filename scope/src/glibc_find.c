@@ -34,17 +34,44 @@ static bool is_libc(const char *path)
     return name && (strncmp(name, "/libc.so.6", 10) == 0 || strncmp(name, "/libc-2.", 8) == 0);
 }
 
-/* A bin (its pair of pointers is at `pair`) is empty, or its first and last chunk point back. */
-static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t pair)
+/* Whether two pointers can be a bin's: to chunks, or to itself, which need not be aligned as chunks are. */
+static bool may_be_bin(uint64_t bin, uint64_t fd, uint64_t bk)
 {
-    uint64_t bin = pair - 16, fd = word_of(data, pair - base), bk = word_of(data, pair - base + 8), back;
+    if (fd == bin || bk == bin)
+        return fd == bk;
+    return fd && bk && !((fd | bk) & 15);
+}
 
-    if (fd == bin && bk == bin)
+/* A bin is empty, or its first and last chunk point back. */
+static bool points_back(struct culet_scope *scope, uint64_t bin, uint64_t fd, uint64_t bk)
+{
+    uint64_t back;
+
+    if (fd == bin)
         return true;
-    if (!fd || !bk || fd == bin || bk == bin || (fd | bk) & 15)
-        return false;
     return culet_memory_word(&scope->memory, fd + 24, &back) && back == bin &&
            culet_memory_word(&scope->memory, bk + 16, &back) && back == bin;
+}
+
+/* While the process runs, so often a bin is looked at again, whole. */
+#define BIN_TRIES 3u
+
+/* The pair of pointers at `pair` is a bin's. */
+static bool bin_holds(struct culet_scope *scope, const unsigned char *data, uint64_t base, uint64_t pair)
+{
+    uint64_t bin = pair - 16, fd = word_of(data, pair - base), bk = word_of(data, pair - base + 8);
+    bool runs = !culet_target_still(&scope->target);
+
+    if (!may_be_bin(bin, fd, bk))
+        return false;
+    bool holds = points_back(scope, bin, fd, bk);
+    for (unsigned i = 0; i < BIN_TRIES && !holds && runs; i++) {
+        culet_pages_forget(&scope->pages);
+        culet_memory_forget(&scope->memory);
+        holds = culet_memory_word(&scope->memory, pair, &fd) && culet_memory_word(&scope->memory, pair + 8, &bk) &&
+                may_be_bin(bin, fd, bk) && points_back(scope, bin, fd, bk);
+    }
+    return holds;
 }
 
 /* So many bins may be out of order: the process may have been stopped while it changed them. Where there are no bins,
@@ -117,31 +144,45 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
            (counts[1] == 65536 || (counts[0] <= counts[1] && most));
 }
 
+/* What sbrk_base may be: in the heap by brk; where brk failed from the start, in a mapping; nought where the main arena has
+ * never asked for memory. The surest is looked for first: in a program with everything in it much else looks like mp_. */
+enum base { IN_BRK, IN_MAPPING, NOWHERE, BASES };
+
+static bool is_base(struct culet_scope *scope, uint64_t word, int32_t most_mmaps, enum base kind)
+{
+    const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;
+
+    if (kind == NOWHERE)
+        return !word && most_mmaps == 65536;
+    return mapping && culet_mapping_is_heap_like(mapping) &&
+           (kind == IN_MAPPING || strcmp(mapping->path, "[heap]") == 0);
+}
+
 /* Finds mp_ in the data, if its counts are that far before sbrk_base. */
 static bool find_parameters(struct culet_scope *scope, struct culet_glibc *heap, const unsigned char *data,
-                            uint64_t base, size_t bytes, unsigned before)
+                            uint64_t base, size_t bytes, unsigned before, enum base kind)
 {
-    uint64_t without = 0;
-
-    heap->counts_before = before;
     for (size_t at = 40; at + 8 <= bytes; at += 8) {
-        uint64_t word = word_of(data, at);
+        int32_t most;
         if (!is_sbrk_base(data, at, before))
             continue;
-        /* Where brk failed from the start it is the address of a mapping. */
-        const struct culet_mapping *mapping = word ? culet_maps_at(&scope->maps, word) : NULL;
-        if (mapping && culet_mapping_is_heap_like(mapping)) {
-            heap->sbrk_field = base + at;
-            return true;
-        }
-        /* The main arena may never have used brk. */
-        int32_t most;
         memcpy(&most, data + at - before + 4, sizeof most);
-        if (!word && most == 65536 && !without)
-            without = base + at;
+        if (!is_base(scope, word_of(data, at), most, kind))
+            continue;
+        heap->counts_before = before;
+        heap->sbrk_field = base + at;
+        return true;
     }
-    heap->sbrk_field = without;
-    return without;
+    return false;
+}
+
+static void search_parameters(struct culet_scope *scope, struct culet_glibc *heap, const unsigned char *data,
+                              uint64_t base, size_t bytes)
+{
+    for (enum base kind = IN_BRK; kind < BASES; kind++)
+        if (find_parameters(scope, heap, data, base, bytes, CULET_GLIBC_COUNTS_NEW, kind) ||
+            find_parameters(scope, heap, data, base, bytes, CULET_GLIBC_COUNTS_OLD, kind))
+            return;
 }
 
 static bool search_mapping(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_mapping *mapping)
@@ -154,9 +195,8 @@ static bool search_mapping(struct culet_scope *scope, struct culet_glibc *heap, 
     unsigned char *data = culet_new(bytes, 1);
     culet_memory_copy(&scope->memory, mapping->start, data, bytes);
     found = search(scope, heap, data, mapping->start, bytes);
-    /* From 2.35 on an int more lies before the counts, and a hole behind them. */
-    if (found && !find_parameters(scope, heap, data, mapping->start, bytes, 36))
-        find_parameters(scope, heap, data, mapping->start, bytes, 32);
+    if (found)
+        search_parameters(scope, heap, data, mapping->start, bytes);
     free(data);
     return found;
 }

@@ -23,8 +23,10 @@ static void tell_allocator(const struct culet_glibc *heap)
     culet_json_begin(&json, "allocator");
     culet_json_text(&json, "name", "glibc");
     culet_json_text(&json, "library", heap->library);
-    culet_json_text(&json, "level", "blocks");
-    culet_json_text(&json, "why", "");
+    culet_json_text(&json, "level", heap->lost ? "pages" : "blocks");
+    culet_json_text(&json, "why",
+                    heap->lost ? "Its arenas were not found: memory that nothing else accounts for is taken for its "
+                                 "heap, page by page." : "");
     culet_json_end(&json);
 }
 
@@ -138,6 +140,10 @@ static void tell_doubts(const struct culet_glibc *heap)
 
 void culet_glibc_tell(struct culet_scope *scope, const struct culet_glibc *heap)
 {
+    if (heap->lost) {
+        tell_allocator(heap);
+        return;
+    }
     struct totals totals = add_up(scope, heap);
 
     tell_allocator(heap);

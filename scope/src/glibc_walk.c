@@ -14,6 +14,8 @@
 #define TRIES 40u
 /* A fault that is at the same address after so many tries is one of the heap, not of the moment. */
 #define SAME_FAULTS 3u
+/* It may still be of the moment while a thread that changes the arena waits for a processor. */
+#define SAME_FAULTS_BUSY 12u
 
 /* Bytes fetched at a jump; more, the longer the chunks lie side by side. */
 #define LEAST_FETCH 2048u
@@ -502,6 +504,14 @@ static void give_up(struct walk *walk)
     note_states(walk, walk->place->end);
 }
 
+/* Whether the fault is the heap's, not of the moment. */
+static bool stays(const struct walk *walk)
+{
+    if (walk->same < SAME_FAULTS)
+        return false;
+    return walk->same >= SAME_FAULTS_BUSY || !culet_glibc_busy(walk->scope, walk->heap, walk->arena);
+}
+
 static bool walk_on(struct walk *walk)
 {
     bool live = walk->scope->target.mode == CULET_LIVE, sliced = walk->scope->target.mode == CULET_SLICED;
@@ -516,7 +526,7 @@ static bool walk_on(struct walk *walk)
                 return false;
             continue;
         }
-        if (++walk->tries > TRIES || (!live && !sliced) || walk->same >= SAME_FAULTS)
+        if (++walk->tries > TRIES || (!live && !sliced) || stays(walk))
             return false;
         if (!take_up(walk, true) && walk->tries > TRIES)
             return false;

@@ -1,7 +1,6 @@
 /* Names mappings by what the kernel tells of them. */
 #include "names.h"
 
-#include "peers.h"
 #include "scope.h"
 #include "stacks.h"
 
@@ -116,8 +115,8 @@ static void name_anonymous(const struct culet_scope *scope, struct culet_mapping
         culet_mapping_name(mapping, "jit", "executable memory");
     else if (data && culet_mapping_is_heap_like(mapping))
         culet_mapping_name(mapping, "library", "%s, zero-initialised data", culet_names_base(data->path));
-    else if (culet_peers_serve() && culet_mapping_is_heap_like(mapping))
-        culet_mapping_name(mapping, "malloc", "taken for %s's heap", culet_peers_serve());
+    else if (scope->by_pages && culet_mapping_is_heap_like(mapping))
+        culet_mapping_name(mapping, "malloc", "taken for %s's heap", scope->by_pages);
     else if (strncmp(mapping->perms, "---", 3) == 0)
         culet_mapping_name(mapping, "other", "reserved, not accessible");
 }

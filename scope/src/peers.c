@@ -1,6 +1,4 @@
 /* Which library serves malloc, and whether it is an allocator that is known by name. */
-#include "peers.h"
-
 #include "elf_file.h"
 #include "names.h"
 #include "scope.h"
@@ -24,11 +22,6 @@ static const struct {
     {"rpmalloc", "librpmalloc", "rpmalloc_global_statistics"},
 };
 #define KNOWN (sizeof known / sizeof *known)
-
-const char *culet_peers_serve(void)
-{
-    return peer.name;
-}
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -124,6 +117,7 @@ static bool peers_recognise(struct culet_scope *scope)
 
     if (scope->served)
         return false;
+    scope->libc = server && is_libc(server) ? server->path : NULL;
     if (!libc)
         take_program(scope);
     else if (server && server->inode && !is_libc(server))
@@ -134,7 +128,7 @@ static bool peers_recognise(struct culet_scope *scope)
         return false;
     peer.in_program = strcmp(peer.library, scope->program) == 0;
     if (peer.name)
-        scope->served = peer.name;
+        scope->served = scope->by_pages = peer.name;
     return peer.name || !peer.in_program;
 }
 

@@ -26,6 +26,8 @@ struct culet_scope {
     bool readable;            /* its memory can be read; else only pages are told */
     char program[4096];       /* path of its executable, "" when it is not known */
     const char *served;       /* name of the walker that serves malloc, NULL: none yet */
+    const char *by_pages;     /* name of the allocator whose heap is what nothing else accounts for, NULL: none */
+    const char *libc;         /* path of the C library, where malloc is known to be its own; else NULL */
     struct culet_buffer problems; /* sentences, each ended by a 0 byte */
 };
 

@@ -35,6 +35,7 @@ TEST(twenty_threads) { check_heap("heap mixed 20 60"); }
 TEST(small_blocks) { check_heap("heap small 4 20"); }
 TEST(large_blocks) { check_heap("heap large 4 60"); }
 TEST(aligned_blocks) { check_heap("heap aligned 3 8"); }
+TEST(replaced_blocks) { check_heap("heap churned 8 20"); }
 TEST(after_a_trim) { check_heap("heap trimmed 4 30"); }
 TEST(others_use_brk) { check_heap("heap gaps 2 20"); }
 TEST(brk_fails) { check_heap("heap nobrk 2 15"); }

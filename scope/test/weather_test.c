@@ -107,6 +107,18 @@ TEST(a_32_bit_program)
 }
 #endif
 
+/* Pages of a program that was just built are dirty as long as the disk does not have them, and clean from one moment to
+ * the next. */
+static void write_out(const char *program)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", TARGETS, program);
+    int file = open(path, O_RDONLY);
+    CHECK(file >= 0 && fsync(file) == 0, "%s cannot be written to the disk", path);
+    close(file);
+}
+
 /* Reading takes nothing and gives nothing: what is resident, dirty, shared and in swap stays, page by page. */
 TEST(leaves_no_trace)
 {
@@ -115,6 +127,7 @@ TEST(leaves_no_trace)
     static const char *const keys[KEYS] = {"Rss:",          "Pss_Anon:",     "Private_Dirty:", "Private_Clean:",
                                            "Shared_Dirty:", "Shared_Clean:", "Anonymous:",     "Swap:"};
 
+    write_out("heap");
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         struct target target = start_frozen(kinds[kind]);
         for (size_t mode = 0; mode < MODES; mode++) {
@@ -288,6 +301,27 @@ TEST(a_spoiled_heap)
     end(&target);
 }
 
+/* Never as if there were no heap. */
+TEST(a_heap_that_is_not_found)
+{
+    struct target target = start_frozen("lost");
+
+    struct reading before = read_process("", target.pid);
+    check_done(&before);
+    CHECK(tells(&before, "\"level\":\"blocks\""), "the heap was not found before it was spoiled");
+    kill(target.pid, SIGCONT);
+    await_state(target.pid, 'T');
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_done(&reading);
+        CHECK(tells(&reading, "\"name\":\"glibc\"") && tells(&reading, "\"level\":\"pages\"") &&
+                  tells(&reading, "glibc's arenas were not found") && tells(&reading, "taken for glibc's heap"),
+              "the heap was lost silently: %.300s", object(&reading, "allocator", 0));
+        CHECK(!tells(&reading, "{\"kind\":\"malloc\""), "there are figures of a heap that was not found");
+    }
+    end(&target);
+}
+
 TEST(of_another_user)
 {
     struct target target = start_frozen("heap mixed 1 1");
@@ -382,6 +416,74 @@ TEST(as_anybody)
     check_done(&reading);
     CHECK(number_of(&reading, "malloc", 0, "chunks") > 0 || tells(&reading, "\"level\":\"pages\""), "nothing was told");
     end_nobody(child);
+}
+
+/* Memory may not be read, page tables may: what can be told of the pages is. */
+static void check_pages_only(const struct reading *reading, pid_t pid, const char *why)
+{
+    check_done(reading);
+    CHECK(tells(reading, "Only pages can be told, not blocks") && tells(reading, why), "it is not said why: %.300s",
+          object(reading, "problem", 0));
+    CHECK(tells(reading, "\"level\":\"pages\"") && !tells(reading, "{\"kind\":\"malloc\""), "blocks were told");
+    CHECK_EQUAL(number_of(reading, "process", 0, "rss_bytes"), figure(pid, "smaps_rollup", "Rss:"));
+    CHECK(number_of(reading, "process", 0, "rss_bytes") > 0 && object(reading, "mapping", 3), "nothing was told");
+}
+
+TEST(only_its_pages)
+{
+    struct target target = start_frozen("heap mixed 2 5");
+
+    memory_denied = true;
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_pages_only(&reading, target.pid, geteuid() == 0 ? "this container does not let root read process"
+                                                              : "does not let itself be read");
+    }
+    CHECK(state_of(target.pid) == 'T', "it is in state %c", state_of(target.pid));
+    end(&target);
+}
+
+/* The sentences, where Yama keeps a plain user from his own processes. */
+TEST(yama)
+{
+    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0", "lets only root read other processes",
+                                            "lets nobody read other processes"};
+    static const char *const scopes[] = {"1\n", "2\n", "3\n"};
+    pid_t child = start_nobody(false);
+
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
+        return;
+    memory_denied = true;
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        yama_scope = scopes[i];
+        struct reading reading = read_as("", child, 65534);
+        check_pages_only(&reading, child, sentences[i]);
+    }
+    end_nobody(child);
+}
+
+/* Root of a container, over a process that may do more. */
+TEST(root_without_the_capability)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+
+    if (geteuid() != 0) {
+        CHECK(true, "only root has what can be taken");
+        end(&target);
+        return;
+    }
+    capabilities_denied = sizeof capabilities / sizeof *capabilities;
+    struct reading reading = read_process("", target.pid);
+    check_refused(&reading, 1, "start it with --cap-add SYS_PTRACE, or ask from the host");
+    /* Whether pages may be told then is the kernel's matter. */
+    capabilities_denied = 1;
+    reading = read_process("", target.pid);
+    if (reading.status == 0)
+        check_pages_only(&reading, target.pid, "this container does not let root read process");
+    else
+        check_refused(&reading, 1, "start it with --cap-add SYS_PTRACE, or ask from the host");
+    end(&target);
 }
 
 TEST(a_full_disk)

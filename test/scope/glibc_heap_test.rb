@@ -1,37 +1,16 @@
 # frozen_string_literal: true
 
+require_relative "exact_figures"
 require_relative "target_helper"
 
 # The figures of a Ruby process on glibc's allocator are malloc's own, to the byte.
 class ScopeGlibcHeapTest < Minitest::Test
   include TargetHelper
+  include ExactFigures
 
   FREEZE = File.join(TARGETS, "freeze.c")
 
-  # Threads fill arrays with strings and hashes of all sizes and drop most; then all rest.
-  PROGRAM = <<~'RUBY'
-    require "fiddle"
-    threads, count, library = ARGV
-    freeze_now = Fiddle::Function.new(Fiddle.dlopen(library)["freeze_now"], [], Fiddle::TYPE_INT)
-    ready = Queue.new
-    kept = Array.new(threads.to_i) do |seed|
-      Thread.new do
-        random = Random.new(seed)
-        held = []
-        count.to_i.times do |i|
-          held << "x" * (i % 500 == 0 ? random.rand(400_000) : random.rand(20..3000))
-          held << Array.new(random.rand(40)) { |n| [n.to_s] } if i % 10 == 0
-          held.delete_at(random.rand(held.size)) if random.rand < 0.7
-        end
-        ready << held
-        sleep
-      end
-    end
-    kept.size.times { ready.pop }
-    GC.start
-    GC.disable
-    freeze_now.call
-  RUBY
+  PROGRAM = File.join(TARGETS, "threads.rb")
 
   def test_a_few_threads
     assert_exact(4, 8000)
@@ -55,21 +34,15 @@ class ScopeGlibcHeapTest < Minitest::Test
 
   def assert_exact(threads, count, env = {})
     with_library do |library|
-      with_frozen("ruby", "-e", PROGRAM, threads, count, library, env: env) do |pid, lines, _|
-        figures = lines.first.split.map(&:to_i)
-        %i[sliced stopped live].each { |mode| assert_figures(figures, read(pid, mode: mode), mode) }
+      with_frozen("ruby", PROGRAM, threads, count, library, env: env) do |pid, lines, _|
+        figures = figures_in(lines.first)
+        %i[sliced stopped live].each do |mode|
+          snapshot = read(pid, mode: mode)
+          assert_figures(figures, snapshot.malloc.to_h, snapshot.problems, mode)
+          assert_whole snapshot
+        end
       end
     end
-  end
-
-  def assert_figures(figures, snapshot, mode)
-    malloc = snapshot.malloc.to_h
-    used, free, large, large_bytes, fastbins = figures
-    assert_equal used, malloc["used_bytes"] + malloc["tcache_bytes"], mode
-    assert_equal free, malloc["free_resident_bytes"] + malloc["free_returned_bytes"] - malloc["tcache_bytes"], mode
-    assert_equal [large, large_bytes, fastbins], malloc.values_at("mmapped_chunks", "mmapped_bytes", "fastbin_bytes"), mode
-    assert_empty snapshot.problems, mode
-    assert_whole snapshot
   end
 
   def with_library

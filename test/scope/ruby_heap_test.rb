@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "target_helper"
+require_relative "../roots/roots"
 
 # Ruby's heap pages and slots from outside: what GC.stat says in the process, on every Ruby there is.
 class ScopeRubyHeapTest < Minitest::Test
@@ -13,11 +14,14 @@ class ScopeRubyHeapTest < Minitest::Test
     arrays = Array.new(10_000) { |i| Array.new(i % 60) }
     kept.select!.with_index { |_, i| i % 5 > 1 }
     figures = GC.stat
+    heaps = GC.respond_to?(:stat_heap) ? GC.stat_heap : {}
     3.times { GC.start }
     GC.disable
     GC.stat(figures)
+    heaps.each { |index, heap| GC.stat_heap(index, heap) }
     Process.kill(:STOP, $$)
     figures.each { |key, value| puts "\#{key} \#{value}" }
+    heaps.each_value { |heap| puts "heap_of_\#{heap[:slot_size]} \#{heap[:heap_eden_slots] + heap.fetch(:heap_tomb_slots, 0)}" }
     puts "pages_bytes \#{GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE]}", RUBY_VERSION, "end"
     $stdout.flush
     sleep
@@ -32,16 +36,17 @@ class ScopeRubyHeapTest < Minitest::Test
     %w[culet jemalloc].each { |allocator| assert_like_gc_stat([RbConfig.ruby], env: on(allocator)) }
   end
 
-  # Other releases, in the roots that bench/newest keeps.
-  def test_other_rubies
-    skip "only with bin/test --all" unless all_tests?
-    skip "only root can change its root" unless Process.euid.zero?
+  # Other releases, in Debian roots. Rubies before 3.1 are not supported.
+  Roots::RUBIES.each_key do |name|
+    define_method("test_rubies_of_#{name}") do
+      skip "run by bin/test --all" unless all_tests?
 
-    rubies = Dir[File.expand_path("~/.cache/culet/roots/*/usr/bin/ruby[0-9].[0-9]")]
-    skip "no root has been made by bench/newest" if rubies.empty?
-    rubies.each do |path|
-      root, program = path.match(%r{\A(.*)(/usr/bin/.*)\z}).captures
-      assert_like_gc_stat(["chroot", root, program])
+      root = Roots.get(name)
+      rubies = root.rubies.select { |path| path[/[0-9.]+\z/].to_f >= 3.1 }
+      skip "Debian #{name} has no Ruby that is supported" if rubies.empty?
+      rubies.each { |ruby| assert_like_gc_stat(root.command(ruby)) }
+    rescue Roots::Missing => e
+      skip e.message
     end
   end
 
@@ -106,15 +111,23 @@ class ScopeRubyHeapTest < Minitest::Test
     [reader, writer].compact.each { |io| io.close unless io.closed? }
   end
 
+  # From 3.2 on Ruby tells the slots of each size.
+  def assert_slot_sizes(figures, ruby, command)
+    sizes = figures.filter_map { |key, count| [key.delete_prefix("heap_of_").to_i, count] if key.start_with?("heap_of_") && count.positive? }.to_h
+    assert_equal ruby.version >= "3.2", sizes.any?, command.last
+    assert_equal sizes, ruby.slots.to_h { |each| [each["slot_bytes"], each["live"] + each["free"]] }, command.last if sizes.any?
+  end
+
   def assert_like_gc_stat(command, env: {})
     with_frozen_ruby(command, env: env) do |snapshot, figures, version|
       ruby = snapshot.ruby
       assert_equal version, ruby.version
-      assert_equal figures.fetch("heap_allocated_pages"), ruby.pages, command.inspect
+      assert_equal figures.fetch("heap_allocated_pages"), ruby.pages, command.last
       assert_equal figures.fetch("pages_bytes"), ruby.to_h["page_bytes"]
       assert_equal figures.fetch("heap_available_slots"), ruby.slots.sum { |each| each["live"] + each["free"] }
       live = figures.fetch("heap_live_slots") + figures.fetch("heap_final_slots")
-      assert_includes live..(live + FEW_SLOTS), ruby.slots.sum { |each| each["live"] }, command.inspect
+      assert_includes live..(live + FEW_SLOTS), ruby.slots.sum { |each| each["live"] }, command.last
+      assert_slot_sizes(figures, ruby, command)
       assert_empty snapshot.problems
       assert_whole snapshot
     end

@@ -22,7 +22,7 @@ module TargetHelper
     end
   end
 
-  # Starts a program that prints until a line `last`, and ends it.
+  # Starts a program that prints until a line `last` (a String, or a Regexp that it matches), and ends it.
   #
   # @yieldparam pid [Integer]
   # @yieldparam lines [Array<String>] what it printed up to there
@@ -32,10 +32,14 @@ module TargetHelper
     pid = spawn(TestHelper::NEUTRAL.merge(env), *command.map(&:to_s), in: File::NULL, out: writer, pgroup: true)
     writer.close
     lines = []
-    until lines.last == last
+    until last === lines.last
       assert reader.wait_readable(TestHelper::PATIENCE_SECONDS), "#{command.first} printed nothing more after #{lines.last.inspect}"
       line = reader.gets
-      assert line, "#{command.first} ended after #{lines.last(3).inspect}"
+      unless line
+        _, status = Process.wait2(pid)
+        pid = nil
+        flunk "#{command.join(" ")} ended after #{lines.last(3).inspect}: #{status}"
+      end
       lines << line.chomp
     end
     yield pid, lines, reader

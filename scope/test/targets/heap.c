@@ -3,16 +3,19 @@
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
  * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
  * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings), forked (a child
- * shares it all). */
+ * shares it all), churned (each block replaced four times, at random). */
 #include "target.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 static const char *what;
 static size_t share;
 static pthread_barrier_t filled;
 static void *brk_used;
+static __thread bool is_main; /* whose heap grows by brk, which takes no locks */
 
 /* A page at this address, or elsewhere. */
 static void *mmap_here(void *address)
@@ -41,16 +44,27 @@ static void *block_of(size_t bytes, uint64_t *random)
         bytes = next_random(random) % 10 ? bytes : 200000 + bytes;
         return memalign((size_t)1 << (4 + next_random(random) % 14), bytes);
     }
-    if (strcmp(what, "gaps") == 0 && next_random(random) % 5000 == 0) {
+    if (strcmp(what, "gaps") == 0 && is_main && next_random(random) % 2500 == 0) {
         brk_used = sbrk((intptr_t)(next_random(random) % 30000));
         memset(brk_used, 0x41, 8);
     }
     return malloc(bytes);
 }
 
+/* Replaces blocks at random, by others of other sizes. */
+static void churn(void **blocks, size_t count, uint64_t *random)
+{
+    for (size_t i = 0; i < 4 * count; i++) {
+        size_t at = next_random(random) % count;
+        free(blocks[at]);
+        blocks[at] = malloc(size_for(random));
+    }
+}
+
 static void *fill(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
+    is_main = argument == (void *)1;
     size_t count = 0, room = share / 64 + 16, bytes = 0;
     void **blocks = calloc(room, sizeof *blocks);
 
@@ -70,6 +84,8 @@ static void *fill(void *argument)
         }
     if (strcmp(what, "trimmed") == 0)
         malloc_trim(0);
+    if (strcmp(what, "churned") == 0)
+        churn(blocks, count, &random);
     for (size_t i = 0; i < count; i++)
         if (!blocks[i] && next_random(&random) % 3 == 0)
             blocks[i] = malloc(size_for(&random) % 2000);
@@ -77,6 +93,20 @@ static void *fill(void *argument)
     if (random != (uintptr_t)argument && argument != (void *)1)
         pause();
     return NULL;
+}
+
+/* The child has stopped when this returns: as long as it runs it writes, and what it writes it shares no more. */
+static void share_with_child(void)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, NULL, WUNTRACED) != child)
+        _exit(7);
 }
 
 int main(int argc, char **argv)
@@ -100,11 +130,8 @@ int main(int argc, char **argv)
             _exit(6);
     }
     fill((void *)1);
-    if (strcmp(what, "forked") == 0 && fork() == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pause();
-        _exit(0);
-    }
+    if (strcmp(what, "forked") == 0)
+        share_with_child();
     say_and_stop();
     return 0;
 }

@@ -2,7 +2,8 @@
 #ifndef CULET_TARGET_TEST_H
 #define CULET_TARGET_TEST_H
 
-#include <malloc.h>
+#include "figures.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,9 +17,10 @@
 static inline void say_and_stop(void)
 {
     char line[512];
-    struct mallinfo2 info = mallinfo2();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu\n",
-                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks);
+    struct figures info = figures_of_malloc();
+    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu page=%d\n",
+                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks,
+                          getpagesize());
 
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(3);

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "net/http"
+require "open3"
+require "tmpdir"
+require_relative "root"
+
+module Roots
+  # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/newest takes too.
+  class Maker
+    MIRROR = "http://deb.debian.org/debian"
+    NEEDED = %w[debootstrap unshare chroot mount].freeze
+    PATIENCE_SECONDS = 20
+    private_constant :MIRROR, :NEEDED, :PATIENCE_SECONDS
+
+    # @param suite [String] name of the release
+    # @param path [String] folder of the root
+    # @param packages [Array<String>] Debian packages that it has to have
+    # @param rubies [Array<String>] versions of Ruby that it has to have besides; from experimental where the release has
+    #   none of that version
+    def initialize(suite, path, packages:, rubies: [])
+      @suite = suite
+      @path = path
+      @packages = packages + rubies.map { |version| "ruby#{version}" }
+      @experimental = rubies.any?
+    end
+
+    # @return [Root] with all that was asked for
+    # @raise [Missing] where it cannot be had here
+    # @raise [RuntimeError] where something failed
+    def call
+      need_this_machine
+      FileUtils.mkdir_p(File.dirname(@path))
+      File.open("#{@path}.lock", File::RDWR | File::CREAT) do |lock|
+        lock.flock(File::LOCK_EX)
+        make unless File.exist?("#{@path}/etc/apt/sources.list")
+        root = Root.new(@suite, @path)
+        install(root)
+        root
+      end
+    end
+
+    private
+
+    def need_this_machine
+      raise Missing, "only root can make a Debian root and change to it" unless ::Process.euid.zero?
+
+      folders = ENV.fetch("PATH").split(":") + %w[/usr/sbin /sbin]
+      lacking = NEEDED.reject { |program| folders.any? { |folder| File.executable?(File.join(folder, program)) } }
+      raise Missing, "#{lacking.join(" and ")} not installed: no Debian root of #{@suite} can be made" if lacking.any?
+      raise Missing, "this machine does not let root mount: no Debian root can be entered" unless system("unshare", "--mount", "true", err: File::NULL)
+    end
+
+    # Beside its place, and there once it is complete.
+    def make
+      need_mirror
+      part = "#{@path}.part"
+      FileUtils.rm_rf(part)
+      chatter "making a root of Debian #{@suite} in #{@path}, once"
+      run("debootstrap", "--variant=minbase", @suite, part, MIRROR)
+      # No package may start a service: policy-rc.d's answer 101 is "forbidden".
+      File.write("#{part}/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", perm: 0o755)
+      install(Root.new(@suite, part))
+      File.rename(part, @path)
+    end
+
+    # A release that is too old is no longer on the mirror.
+    def need_mirror
+      uri = URI("#{MIRROR}/dists/#{@suite}/Release")
+      answer = Net::HTTP.start(uri.host, uri.port, open_timeout: PATIENCE_SECONDS, read_timeout: PATIENCE_SECONDS) { |http| http.head(uri.path) }
+      raise Missing, "#{MIRROR} has no Debian #{@suite} (#{answer.code} #{answer.message}): no root of it can be made" unless answer.is_a?(Net::HTTPSuccess)
+    rescue SocketError, SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout => e
+      raise Missing, "#{MIRROR} cannot be reached (#{e.message.lines.first.strip}): no Debian root of #{@suite} can be made"
+    end
+
+    def install(root)
+      lacking = @packages.reject { |name| installed?(root, name) }
+      return if lacking.empty?
+
+      need_mirror
+      chatter "installing #{lacking.join(", ")} in #{root.path}"
+      names = "/etc/resolv.conf"
+      File.write("#{root.path}#{names}", File.read(names)) if File.exist?(names)
+      # experimental is of low priority for apt: a package comes from there only where the release has none of that name.
+      File.write("#{root.path}/etc/apt/sources.list.d/experimental.list", "deb #{MIRROR} experimental main\n") if @experimental
+      # A mirror may be frozen, so that its index has expired; signatures are checked all the same.
+      root.run("apt-get", "-qq", "-o", "Acquire::Check-Valid-Until=false", "update")
+      root.run("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0", "install", "-y", "--no-install-recommends", *lacking)
+      root.run("apt-get", "clean")
+    end
+
+    def installed?(root, package)
+      out, = Open3.capture2e("chroot", root.path, "dpkg-query", "--show", "--showformat=${Status}", package)
+      out.end_with?(" installed")
+    end
+
+    def run(*words)
+      out, status = Open3.capture2e({ "PATH" => "#{ENV.fetch("PATH")}:/usr/sbin:/sbin" }, *words, stdin_data: "")
+      raise "#{words.join(" ")} ended with #{status}:\n#{out.lines.last(20).join}" unless status.success?
+    end
+
+    def chatter(text) = warn("culet test: #{text}")
+  end
+end
