@@ -268,6 +268,7 @@ static void walk(struct culet_scope *scope)
 {
     uint64_t began = culet_now();
 
+    culet_glibc_bound_links(scope, &glibc.cached);
     culet_scope_pause(scope);
     if (!culet_glibc_ring(scope, &glibc)) {
         culet_scope_problem(scope, "The ring of glibc's arenas does not close: its heap cannot be walked.");

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,11 +355,24 @@ static void rest(const struct culet_target *target)
     uint64_t length = target->ended_ns - target->began_ns;
     uint64_t until = target->ended_ns + (length > LEAST_REST_NS ? length : LEAST_REST_NS);
 
-    for (uint64_t now = culet_now(); target->pauses && now < until; now = culet_now()) {
+    for (uint64_t now = culet_now(); target->pauses.count && now < until; now = culet_now()) {
         struct timespec left = {.tv_sec = (time_t)((until - now) / 1000000000),
                                 .tv_nsec = (long)((until - now) % 1000000000)};
         nanosleep(&left, NULL);
     }
+}
+
+/* A slice is short, and whoever keeps the reader from a processor in it keeps the process waiting too: where this is
+ * allowed it goes before all others. (A priority alone counts among the processes of one session only, where the kernel
+ * groups them by sessions.) */
+static void hurry(struct culet_target *target, bool on)
+{
+    struct sched_param parameters = {.sched_priority = on ? sched_get_priority_min(SCHED_FIFO) : 0};
+
+    if (on == target->first || (on && (target->mode != CULET_SLICED || target->ordinary)))
+        return;
+    target->ordinary = sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &parameters) != 0;
+    target->first = on && !target->ordinary;
 }
 
 void culet_target_pause(struct culet_target *target)
@@ -369,7 +383,10 @@ void culet_target_pause(struct culet_target *target)
     signal(SIGCHLD, let_go);
     hold_children(true);
     target->count = 0;
+    hurry(target, true);
+    target->cpu_ns = culet_pauses_cpu();
     target->began_ns = culet_now();
+    target->stopping_ns = 0;
     target->paused = true;
     /* Threads that run can make new ones: once none is found all are stopped. */
     while (seize_new(target))
@@ -378,13 +395,13 @@ void culet_target_pause(struct culet_target *target)
         culet_target_release(target);
         return;
     }
-    target->pauses++;
     if (target->count > target->most_threads)
         target->most_threads = (uint32_t)target->count;
     culet_target_check(target);
     /* What it took to stop them is a part of the pause, and so is letting go: the last quarter is left for that, and for
      * what is not looked up from. */
     uint64_t ready = culet_now();
+    target->stopping_ns = ready - target->began_ns;
     target->due_ns = target->began_ns + target->slice_ns / 4 * 3;
     if (target->due_ns < ready + LEAST_WORK_NS)
         target->due_ns = ready + LEAST_WORK_NS;
@@ -404,10 +421,9 @@ void culet_target_release(struct culet_target *target)
             detach(&target->threads[i]);
     target->paused = false;
     target->ended_ns = culet_now();
-    uint64_t length = target->ended_ns - target->began_ns;
-    if (length > target->longest_ns)
-        target->longest_ns = length;
-    target->paused_ns += length;
+    culet_pauses_add(&target->pauses, target->ended_ns - target->began_ns, target->stopping_ns,
+                     culet_pauses_cpu() - target->cpu_ns);
+    hurry(target, false);
     hold_children(false);
 }
 

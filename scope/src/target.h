@@ -7,6 +7,8 @@
 #ifndef CULET_TARGET_H
 #define CULET_TARGET_H
 
+#include "pauses.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,10 +33,12 @@ struct culet_target {
     bool paused;
     uint64_t began_ns;       /* of this pause */
     uint64_t due_ns;         /* when it should end */
-    uint64_t longest_ns;     /* of all pauses */
-    uint64_t paused_ns;      /* sum */
     uint64_t ended_ns;       /* of the last pause */
-    uint32_t pauses;
+    uint64_t stopping_ns;    /* how long it took in this pause until all had stopped */
+    uint64_t cpu_ns;         /* the reader's processor time when this pause began */
+    struct culet_pauses pauses; /* those that are over */
+    bool first;              /* the reader goes before all others */
+    bool ordinary;           /* the kernel does not let it */
     uint32_t most_threads; /* stopped at once */
     uint32_t stuck; /* threads that could not be stopped: asleep in the kernel */
     uint64_t identity[4]; /* start time, stack, code and program: an exec changes them */
