@@ -17,6 +17,7 @@
 /* A mixed block has this many bytes on average, so that room for its pointer can be reckoned: 350 + 500 + 150. */
 #define MIXED_AVERAGE 900
 #define SMALL 24
+#define SMALL_CHUNK 32 /* with glibc's header */
 #define STRETCH 4096 /* blocks */
 
 static const char *kind;
@@ -61,30 +62,51 @@ static void *new_block(uint64_t *random, size_t *bytes)
     return block;
 }
 
+/* Nobody asks for these again: pointers to them would be a tenth of the heap. */
+static void fill_small(uint64_t *random)
+{
+    size_t unused = 0;
+
+    for (size_t i = 0; i < share / SMALL_CHUNK; i++)
+        new_block(random, &unused);
+}
+
 static int to_be_freed(size_t index, uint64_t *random)
 {
     uint64_t percent = next_random(random) % 100;
 
-    if (is("small"))
-        return 0;
     return is("holes") ? percent < 60 || index / STRETCH % 2 : percent < 20;
 }
 
-static void *fill(void *argument)
+/* Returns the blocks, some of them NULL, and how many there are. */
+static void **fill_mixed(uint64_t *random, size_t *blocks_count)
 {
-    uint64_t random = (uintptr_t)argument;
-    size_t count = 0, room = share / (is("small") ? SMALL : MIXED_AVERAGE), bytes = 0, unused = 0;
+    size_t count = 0, room = share / MIXED_AVERAGE, bytes = 0;
     void **blocks = malloc(room * sizeof *blocks);
 
     if (!blocks)
         _exit(4);
     while (bytes < share && count < room)
-        blocks[count++] = new_block(&random, &bytes);
+        blocks[count++] = new_block(random, &bytes);
     for (size_t i = 0; i < count; i++)
-        if (to_be_freed(i, &random)) {
+        if (to_be_freed(i, random)) {
             free(blocks[i]);
             blocks[i] = NULL;
         }
+    *blocks_count = count;
+    return blocks;
+}
+
+static void *fill(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    size_t count = 0, unused = 0;
+    void **blocks = NULL;
+
+    if (is("small"))
+        fill_small(&random);
+    else
+        blocks = fill_mixed(&random, &count);
     pthread_barrier_wait(&filled);
     while (is("busy")) {
         size_t i = next_random(&random) % count;

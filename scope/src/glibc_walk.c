@@ -410,6 +410,10 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
     walk->now.doubtful = true;
 }
 
+/* A thread's tcache is in a chunk of such a size. */
+#define TCACHES_FROM 0x290u
+#define TCACHES_TO 0x310u
+
 /* In a structure that is a thread's tcache the first word is four small numbers. */
 static bool may_be_tcache(uint64_t bytes, uint64_t word)
 {
@@ -455,6 +459,14 @@ static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
     return link;
 }
 
+static inline uint64_t word_at(const unsigned char *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
 /* The common case, as fast as it goes: used chunks side by side whose headers are in the window, and nothing to be said of
  * them but their sizes. Ends at the first of another kind, or whose next one is at `limit` or beyond it. */
 static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size, uint64_t *first_link)
@@ -464,25 +476,30 @@ static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size
     struct culet_place *place = walk->place;
     const struct culet_glibc_cached *cached = &walk->heap->cached;
     const unsigned char *window = walk->scope->memory.window - walk->scope->memory.start;
-    uint64_t at = now->at, size = *first_size, link = *first_link, used = 0, count = 0;
+    uint64_t at = now->at, size = *first_size, link = *first_link, count = 0, left_out = 0;
+    bool keep = places->chunks < places->max_chunks;
 
     for (;;) {
-        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes, header[3];
+        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes;
         if (bytes < CULET_GLIBC_LEAST || bytes >= CULET_SIZES_EXACT || size & (CULET_GLIBC_MMAPPED | 8) || next >= limit ||
-            may_be_tcache(bytes, link) || culet_glibc_may_link(cached, at, link))
+            bytes - TCACHES_FROM <= TCACHES_TO - TCACHES_FROM || culet_glibc_may_link(cached, at, link))
             break;
-        memcpy(header, window + next, sizeof header);
-        if (!(header[1] & CULET_GLIBC_PREV_INUSE))
+        uint64_t next_size = word_at(window + next + 8);
+        if (!(next_size & CULET_GLIBC_PREV_INUSE))
             break;
         now->small.count[bytes / CULET_SIZES_STEP]++;
-        culet_place_chunk(places, place, bytes, CULET_CHUNK_USED);
-        used += bytes;
+        if (keep)
+            culet_place_chunk(places, place, bytes, CULET_CHUNK_USED);
+        else
+            left_out++;
         count++;
         at = next;
-        size = header[1];
-        link = header[2];
+        size = next_size;
+        link = word_at(window + next + 16);
     }
-    now->sum.used += used;
+    places->chunks += left_out;
+    place->noted += left_out;
+    now->sum.used += at - now->at;
     now->sum.chunks += count;
     now->at = at;
     *first_size = size;
