@@ -27,12 +27,36 @@ module Culet
   # @raise [Culet::Error] when the process may not be read or the file not be written; the message says why
   def self.snapshot(path)
     require_relative "culet/scope"
-    require_relative "culet/agent/supplement"
-    supplement = Agent::Supplement.own if native?
-    reader = Scope::OwnReader.new(admit: native? ? method(:admit_reader) : nil)
-    Scope::Series.new(path).write { |series| series.add(supplement ? supplement.stream(reader.stream) : reader.stream) }
+    read = own_streams(objects: true)
+    Scope::Series.new(path).write { |series| series.add(read.call) }
     path
   end
+
+  # Where this process's memory is: what `culet report --json` says of it. A program is started that pauses this process
+  # for slices of at most 20 ms, up to three times where the process changes meanwhile.
+  #
+  # @param objects [Boolean] whether to count what the Ruby objects hold as well, as in a snapshot: this stops all of Ruby
+  #   for some 25 ms a million
+  # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+  # @raise [Culet::Error] when the process may not be read; the message says why
+  def self.report(objects: true)
+    require_relative "culet/scope"
+    require_relative "culet/report"
+    read = own_streams(objects: objects, chunks: 0)
+    snapshot = Report.steady { Scope::Builder.new(read.call, name: "what culet-scope wrote").call }
+    Report::Document.new(snapshot).to_h
+  end
+
+  # @param objects [Boolean] whether what Ruby's objects hold is counted, once
+  # @param options [Hash] for Scope::OwnReader
+  # @return [Proc] reads this process each time it is called, and returns the stream
+  def self.own_streams(objects:, **options)
+    require_relative "culet/agent/supplement"
+    supplement = Agent::Supplement.own if objects && native?
+    reader = Scope::OwnReader.new(admit: native? ? method(:admit_reader) : nil, **options)
+    -> { supplement ? supplement.stream(reader.stream) : reader.stream }
+  end
+  private_class_method :own_streams
 
   # Makes this process ready for being forked: Process.warmup where there is one (Ruby 3.3), else the same steps as far as
   # this Ruby has them; then Culet.trim, which is all that allocators other than glibc's get from it. To be called once,

@@ -44,6 +44,9 @@
  *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes
  *              (used of the transient heap that Ruby has up to 3.2), transient_resident_bytes, why.
  *              Ruby's pages are regions that hold "ruby", its transient heap is one that holds "transient".
+ *   reading    what it took: pauses (count), paused_seconds (their sum), stopping_seconds (of these, until all threads had
+ *              stopped), paused_cpu_seconds (the reader's processor time in them), cpu_seconds (its whole, to this record),
+ *              median_pause_seconds, p95_pause_seconds, longest_pause_seconds, peak_rss_bytes (of the reader)
  *   problem    sentence
  *
  * Texts that came from the process (paths, names) are data: valid UTF-8, but anything may be in them. */

@@ -24,5 +24,20 @@ module Culet
   #   Table       all of it for a terminal
   #   Difference  what grew between two of them, DifferenceTable: for a terminal
   module Report
+    # How often a process is read that changes meanwhile.
+    ATTEMPTS = 3
+    private_constant :ATTEMPTS
+
+    # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
+    #
+    # @yieldreturn [Scope::Snapshot] the process as it is now
+    # @return [Scope::Snapshot]
+    def self.steady
+      taken = []
+      until taken.size == ATTEMPTS || (taken.any? && Ledger.new(taken.last).explained?)
+        taken << yield
+      end
+      taken.min_by { |snapshot| Ledger.new(snapshot).unexplained_bytes.abs }
+    end
   end
 end

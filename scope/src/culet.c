@@ -219,9 +219,9 @@ static void tell_malloc(const struct culet_scope *scope)
     culet_json_number(&json, "fastbin_bytes", 0);
     culet_json_number(&json, "kept_bytes", heap.kept_bytes);
     culet_json_number(&json, "trim_bytes", heap.trim_bytes);
-    culet_json_float(&json, "pause_seconds", (double)scope->target.longest_ns / 1e9);
-    culet_json_number(&json, "pauses", scope->target.pauses);
-    culet_json_float(&json, "paused_seconds", (double)scope->target.paused_ns / 1e9);
+    culet_json_float(&json, "pause_seconds", (double)scope->target.pauses.longest_ns / 1e9);
+    culet_json_number(&json, "pauses", scope->target.pauses.count);
+    culet_json_float(&json, "paused_seconds", (double)scope->target.pauses.sum_ns / 1e9);
     culet_json_float(&json, "walk_seconds", (double)heap.walk_ns / 1e9);
     culet_json_number(&json, "chunks", scope->places.chunks);
     culet_json_number(&json, "used_resident_bytes", total.used_resident);

@@ -85,7 +85,8 @@ static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, 
 {
     size_t before = locked_arenas(scope, heap);
 
-    for (unsigned i = 0; i < LEAD_TURNS && before && inside_libc(scope, heap, thread); i++) {
+    for (unsigned i = 0; i < LEAD_TURNS && before && !culet_target_due(&scope->target) &&
+                         inside_libc(scope, heap, thread); i++) {
         bool on = culet_target_nudge(&scope->target, thread);
         culet_pages_forget(&scope->pages);
         culet_memory_forget(&scope->memory);
@@ -100,7 +101,8 @@ static void lead_out(struct culet_scope *scope, const struct culet_glibc *heap, 
  * holds a lock. */
 static void finish(struct culet_scope *scope, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
 {
-    for (size_t thread = 0; thread < scope->target.count && culet_glibc_busy(scope, heap, arena); thread++)
+    for (size_t thread = 0; thread < scope->target.count && !culet_target_due(&scope->target) && culet_glibc_busy(scope, heap, arena);
+         thread++)
         lead_out(scope, heap, thread);
 }
 
@@ -113,7 +115,7 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
     for (unsigned i = 0; i < SETTLE_TRIES && culet_glibc_busy(scope, heap, arena); i++) {
         if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
             finish(scope, heap, arena);
-            if (!culet_glibc_busy(scope, heap, arena))
+            if (culet_target_whole(&scope->target) && !culet_glibc_busy(scope, heap, arena))
                 return;
         }
         culet_target_release(&scope->target);
@@ -320,6 +322,7 @@ static void walk(struct culet_scope *scope)
 
     if (glibc.lost)
         return;
+    culet_glibc_bound_links(scope, &glibc.cached);
     culet_scope_pause(scope);
     if (!follow_ring(scope)) {
         lose(scope);

@@ -106,6 +106,9 @@ void culet_glibc_know_links(struct culet_glibc *heap);
 /* Notes what may be a thread's tcache: the chunk of `bytes` at `chunk`. */
 void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes);
 
+/* Finds out which addresses malloc may have, for culet_glibc_may_link. */
+void culet_glibc_bound_links(const struct culet_scope *scope, struct culet_glibc_cached *cached);
+
 /* The notes from number `first` on are those of this region. */
 void culet_glibc_end_stretch(struct culet_glibc_cached *cached, const struct culet_place *place, size_t first);
 

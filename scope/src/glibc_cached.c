@@ -20,6 +20,35 @@ static const struct layout {
     {0x300, 76, false}, /* 2.42 on */
 };
 
+/* The heap may grow while it is read: brk's upwards, new mappings come mostly below the others. */
+#define GROWTH (UINT64_C(1) << 30)
+
+static struct culet_range with_growth(uint64_t start, uint64_t end)
+{
+    return (struct culet_range){start > GROWTH ? start - GROWTH : 0, end + GROWTH};
+}
+
+/* What lies near brk and what the kernel maps where it likes are terabytes apart: the widest gap divides them. */
+void culet_glibc_bound_links(const struct culet_scope *scope, struct culet_glibc_cached *cached)
+{
+    uint64_t first = 0, last = 0, widest = 0;
+    struct culet_range gap = {0, 0};
+
+    for (size_t i = 0; i < scope->maps.count; i++) {
+        const struct culet_mapping *mapping = &scope->maps.all[i];
+        if (!culet_mapping_is_heap_like(mapping))
+            continue;
+        if (last && mapping->start - last > widest) {
+            widest = mapping->start - last;
+            gap = (struct culet_range){last, mapping->start};
+        }
+        first = first ? first : mapping->start;
+        last = mapping->end;
+    }
+    cached->low = with_growth(first, gap.start ? gap.start : last);
+    cached->high = with_growth(gap.start ? gap.end : first, last);
+}
+
 static bool plausible(const struct culet_glibc_tcache *tcache)
 {
     unsigned lists = 0;

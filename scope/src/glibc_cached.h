@@ -63,6 +63,7 @@ enum culet_glibc_links { CULET_GLIBC_UNKNOWN, CULET_GLIBC_MASKED, CULET_GLIBC_PL
 struct culet_glibc_cached {
     enum culet_glibc_links links;
     bool old_tcaches, new_tcaches; /* none but such with counts, or without; neither: not known */
+    struct culet_range low, high; /* addresses that malloc may have: by brk, and of mappings */
     struct culet_glibc_maybe *maybe;
     size_t maybe_count, maybe_room;
     struct culet_glibc_stretch *stretches;
@@ -76,13 +77,18 @@ struct culet_glibc_cached {
 /* Fastbins have chunks up to this size (MAX_FAST_SIZE, and its header). */
 #define CULET_GLIBC_FAST_BYTES 0xb0u
 
-/* Whether the first word of a block can be a link of a list: to nothing, or to another block or chunk. */
-static inline bool culet_glibc_may_link(enum culet_glibc_links links, uint64_t chunk, uint64_t link)
+/* Whether a link can lead there: to nothing, or to a chunk or block where malloc may have one. */
+static inline bool culet_glibc_leads(const struct culet_glibc_cached *cached, uint64_t to)
 {
-    uint64_t masked = link ^ ((chunk + 16) >> 12);
+    return !(to & 15) && (!to || to - cached->low.start < cached->low.end - cached->low.start ||
+                          to - cached->high.start < cached->high.end - cached->high.start);
+}
 
-    return (links != CULET_GLIBC_PLAIN && !(masked & 15) && !(masked >> 48)) ||
-           (links != CULET_GLIBC_MASKED && !(link & 15) && !(link >> 48));
+/* Whether the first word of a block can be a link of a list. */
+static inline bool culet_glibc_may_link(const struct culet_glibc_cached *cached, uint64_t chunk, uint64_t link)
+{
+    return (cached->links != CULET_GLIBC_PLAIN && culet_glibc_leads(cached, link ^ ((chunk + 16) >> 12))) ||
+           (cached->links != CULET_GLIBC_MASKED && culet_glibc_leads(cached, link));
 }
 
 #endif

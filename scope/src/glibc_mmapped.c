@@ -30,12 +30,13 @@ static bool holds(struct culet_scope *scope, const struct culet_mapping *mapping
 }
 
 /* A chunk whose header is in the page at `address`: at its start, or where an aligned block's is, 16 bytes before the
- * alignment (memalign). */
-static bool probe(struct culet_scope *scope, const struct culet_mapping *mapping, uint64_t address,
+ * alignment (memalign). `further`: the pages behind it are wanted next. */
+static bool probe(struct culet_scope *scope, const struct culet_mapping *mapping, uint64_t address, bool further,
                   struct culet_range *range)
 {
     size_t length;
-    const unsigned char *data = culet_memory_span(&scope->memory, address, scope->page_bytes, mapping->end, &length);
+    uint64_t limit = further ? mapping->end : address + scope->page_bytes;
+    const unsigned char *data = culet_memory_span(&scope->memory, address, scope->page_bytes, limit, &length);
     uint64_t header[2];
 
     if (!data)
@@ -91,7 +92,7 @@ static void scan(struct culet_scope *scope, struct culet_glibc *heap, const stru
         }
         if (culet_scope_breathe(scope))
             culet_glibc_parameters(scope, heap);
-        if (probe(scope, mapping, at, &range) && (!place || range.end <= place->start) &&
+        if (probe(scope, mapping, at, thorough, &range) && (!place || range.end <= place->start) &&
             !culet_places_at(&scope->places, range.start)) {
             found(scope, heap, &range);
             at = range.end;

@@ -110,9 +110,9 @@ static void tell_malloc(const struct culet_scope *scope, const struct culet_glib
     culet_json_number(&json, "tcache_bytes", totals->sum.tcache);
     culet_json_number(&json, "fastbin_bytes", totals->sum.fastbin);
     culet_json_number(&json, "trim_bytes", totals->sum.trim);
-    culet_json_float(&json, "pause_seconds", (double)target->longest_ns / 1e9);
-    culet_json_number(&json, "pauses", target->pauses);
-    culet_json_float(&json, "paused_seconds", (double)target->paused_ns / 1e9);
+    culet_json_float(&json, "pause_seconds", (double)target->pauses.longest_ns / 1e9);
+    culet_json_number(&json, "pauses", target->pauses.count);
+    culet_json_float(&json, "paused_seconds", (double)target->pauses.sum_ns / 1e9);
     culet_json_float(&json, "walk_seconds", (double)heap->walk_ns / 1e9);
     culet_json_number(&json, "chunks", totals->sum.chunks + heap->found_mmaps);
     culet_json_number(&json, "used_resident_bytes", totals->places.used_resident);

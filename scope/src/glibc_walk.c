@@ -17,8 +17,11 @@
 /* It may still be of the moment while a thread that changes the arena waits for a processor. */
 #define SAME_FAULTS_BUSY 12u
 
-/* Bytes fetched at a jump; more, the longer the chunks lie side by side. */
-#define LEAST_FETCH 2048u
+/* Bytes fetched at once: four times as many each time that the chunks go on close behind what was fetched last, a
+ * quarter each time that one is far behind. */
+#define LEAST_FETCH 4096u
+#define FIRST_FETCH 32768u
+#define FAR 16384u
 
 /* Of a chunk its sizes and its block's first word are looked at. (What follows a heap's last fencepost, 16 bytes, is
  * never used.) */
@@ -42,6 +45,7 @@ struct state {
     uint16_t page_used;
     struct culet_glibc_sum sum;
     struct culet_sizes sizes;
+    struct culet_small_sizes small; /* more of the used ones */
 };
 
 struct walk {
@@ -336,6 +340,26 @@ static enum outcome fencepost(struct walk *walk, uint64_t size)
 
 /* ---- the chunks ---- */
 
+/* Where the fetch of what lies from `at` on ends: it gets longer while the chunks lie side by side, and does not go beyond
+ * the pages whose states are at hand, so that these need not be asked for a second time when they are noted. */
+static uint64_t fetch_to(struct walk *walk, uint64_t at, uint64_t end)
+{
+    const struct culet_memory *memory = &walk->scope->memory;
+    struct culet_pages *pages = &walk->scope->pages;
+
+    if (memory->end && at - memory->end >= FAR)
+        walk->fetch = walk->fetch / 4 > LEAST_FETCH ? walk->fetch / 4 : LEAST_FETCH;
+    else if (memory->end)
+        walk->fetch = walk->fetch < CULET_MEMORY_WINDOW / 4 ? walk->fetch * 4 : CULET_MEMORY_WINDOW;
+    /* To the end of a page: a page costs more than its bytes. */
+    uint64_t to = (at + walk->fetch) & ~(uint64_t)(walk->scope->page_bytes - 1);
+    culet_pages_at(pages, at);
+    uint64_t known = (pages->first + pages->count) << pages->shift;
+    if (to > known && known > at + HEADER)
+        to = known;
+    return to > at && to < end ? to : end;
+}
+
 /* The header of the chunk at `at`: prev_size and size. NULL when it is not in memory. */
 static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
 {
@@ -346,17 +370,13 @@ static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
         return (const uint64_t *)(const void *)(memory->window + (at - memory->start));
     /* While the window of pages is where it should be. */
     note_states(walk, at);
-    /* The further apart the headers are the less is fetched with them. */
-    if (at >= memory->start && at - memory->start < 2 * walk->fetch)
-        walk->fetch = walk->fetch < CULET_MEMORY_WINDOW / 2 ? walk->fetch * 2 : CULET_MEMORY_WINDOW;
-    else
-        walk->fetch = LEAST_FETCH;
-    if (end - at > walk->fetch)
-        end = at + walk->fetch;
-    const unsigned char *data = culet_memory_span(memory, at, least, end, &length);
+    uint64_t to = fetch_to(walk, at, end);
+    const unsigned char *data = culet_memory_span(memory, at, least, to, &length);
     /* The block may begin with a page that is not in memory. */
     if (!data && least > 16)
-        data = culet_memory_span(memory, at, 16, end, &length);
+        data = culet_memory_span(memory, at, 16, to, &length);
+    if (data)
+        note_states(walk, memory->end);
     return (const uint64_t *)(const void *)data;
 }
 
@@ -392,6 +412,10 @@ static void note_maybe(struct walk *walk, uint64_t bytes, uint64_t link)
     walk->now.doubtful = true;
 }
 
+/* A thread's tcache is in a chunk of such a size. */
+#define TCACHES_FROM 0x290u
+#define TCACHES_TO 0x310u
+
 /* In a structure that is a thread's tcache the first word is four small numbers. */
 static bool may_be_tcache(uint64_t bytes, uint64_t word)
 {
@@ -402,7 +426,7 @@ static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
 {
     struct state *now = &walk->now;
 
-    if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_may_link(walk->heap->cached.links, now->at, link))
+    if (bytes < CULET_GLIBC_MOST_CACHED && culet_glibc_may_link(&walk->heap->cached, now->at, link))
         note_maybe(walk, bytes, link);
     else if (now->free_from)
         end_free(walk, now->at, CULET_GLIBC_CHUNK);
@@ -437,6 +461,67 @@ static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
     return link;
 }
 
+static inline uint64_t word_at(const unsigned char *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* The common case, as fast as it goes: used chunks side by side whose headers are in the window, and nothing to be said of
+ * them but their sizes. Ends at the first of another kind, or whose next one is at `limit` or beyond it. */
+static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size, uint64_t *first_link)
+{
+    struct state *now = &walk->now;
+    struct culet_places *places = &walk->scope->places;
+    struct culet_place *place = walk->place;
+    const struct culet_glibc_cached *cached = &walk->heap->cached;
+    const unsigned char *window = walk->scope->memory.window - walk->scope->memory.start;
+    uint64_t at = now->at, size = *first_size, link = *first_link, count = 0, left_out = 0;
+    bool keep = places->chunks < places->max_chunks;
+
+    for (;;) {
+        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes;
+        if (bytes < CULET_GLIBC_LEAST || bytes >= CULET_SIZES_EXACT || size & (CULET_GLIBC_MMAPPED | 8) || next >= limit ||
+            bytes - TCACHES_FROM <= TCACHES_TO - TCACHES_FROM || culet_glibc_may_link(cached, at, link))
+            break;
+        uint64_t next_size = word_at(window + next + 8);
+        if (!(next_size & CULET_GLIBC_PREV_INUSE))
+            break;
+        now->small.count[bytes / CULET_SIZES_STEP]++;
+        if (keep)
+            culet_place_chunk(places, place, bytes, CULET_CHUNK_USED);
+        else
+            left_out++;
+        count++;
+        at = next;
+        size = next_size;
+        link = word_at(window + next + 16);
+    }
+    places->chunks += left_out;
+    place->noted += left_out;
+    now->sum.used += at - now->at;
+    now->sum.chunks += count;
+    now->at = at;
+    *first_size = size;
+    *first_link = link;
+}
+
+/* Where the next chunk must lie before for plain_chunks: its header and first word are in the window, and it is neither
+ * the top chunk nor one of the last bytes of the stretch. */
+static uint64_t plain_limit(const struct walk *walk)
+{
+    uint64_t limit = walk->scope->memory.end, top = walk->arena->top;
+
+    if (walk->now.at < walk->scope->memory.start)
+        return 0;
+    if (limit > walk->place->end)
+        limit = walk->place->end;
+    limit = limit > HEADER ? limit - HEADER : 0;
+    return top >= walk->now.at && top < limit ? top : limit;
+}
+
 /* One chunk after the other, until the end, a fault, or the end of the slice. */
 static enum outcome chunks(struct walk *walk)
 {
@@ -449,6 +534,8 @@ static enum outcome chunks(struct walk *walk)
         return unreadable(walk, now->at);
     uint64_t size = header[1], link = link_of(memory, now->at);
     for (;;) {
+        if (!now->free_from)
+            plain_chunks(walk, plain_limit(walk), &size, &link);
         uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
         if (now->at == top)
             return finish_top(walk, size);
@@ -558,7 +645,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     size_t first_note = heap->cached.maybe_count;
 
     *walk = (struct walk){.scope = scope, .heap = heap, .arena = arena, .place = place, .first = first,
-                          .heap_start = heap_start, .main = arena->address == heap->main, .fetch = LEAST_FETCH};
+                          .heap_start = heap_start, .main = arena->address == heap->main, .fetch = FIRST_FETCH};
     walk->checkpoints = culet_new(CHECKPOINTS, sizeof *walk->checkpoints);
     walk->now.at = walk->now.used_from = place->start;
     walk->now.known_to = place->start & ~(uint64_t)(scope->page_bytes - 1);
@@ -571,6 +658,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     culet_glibc_end_stretch(&heap->cached, place, first_note);
     add_sum(&arena->sum, &walk->now.sum);
     add_sizes(&heap->sizes, &walk->now.sizes);
+    culet_sizes_take(&heap->sizes, &walk->now.small);
     arena->heaps += heap_start != 0;
     free(walk->checkpoints);
     free(walk);

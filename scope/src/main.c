@@ -263,6 +263,7 @@ static void tell(const bool found[WALKERS])
             walkers[i]->tell(&scope);
     if (!scope.served)
         tell_unknown();
+    culet_pauses_tell(&scope.target.pauses);
     for (size_t at = 0; at < scope.problems.length; at += strlen((char *)scope.problems.bytes + at) + 1)
         culet_stream_problem("%s", (char *)scope.problems.bytes + at);
     culet_stream_close();

@@ -1,6 +1,5 @@
 #include "place.h"
 
-#include "../format.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -85,12 +84,10 @@ void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to)
     place->other[place->others++] = (struct culet_range){from, to};
 }
 
-void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes, unsigned state)
+void culet_place_keep(struct culet_place *place, uint64_t bytes, unsigned state)
 {
-    place->noted++;
-    if (places->chunks++ >= places->max_chunks)
-        return;
     uint64_t units = bytes / CULET_SCOPE_UNIT;
+
     /* More than 16 GiB in one chunk: told in parts. */
     do {
         uint32_t part = units < (1u << 30) ? (uint32_t)units : (1u << 30) - 1;

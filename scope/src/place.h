@@ -3,6 +3,7 @@
 #ifndef CULET_PLACE_H
 #define CULET_PLACE_H
 
+#include "../format.h"
 #include "buffer.h"
 
 #include <stdbool.h>
@@ -64,8 +65,26 @@ void culet_place_unuse(const struct culet_places *places, struct culet_place *pl
 /* They are metadata of the allocator, or not its own. Given in order of addresses. */
 void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to);
 
+/* The rest of culet_place_chunk: a chunk that is kept, but for which there is no room, or larger than 16 GiB. */
+void culet_place_keep(struct culet_place *place, uint64_t bytes, unsigned state);
+
 /* The next chunk: `bytes` a multiple of 16, one after the other from first_chunk on (which the caller sets). */
-void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes, unsigned state);
+static inline void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes,
+                                     unsigned state)
+{
+    uint64_t units = bytes / CULET_SCOPE_UNIT;
+    struct culet_buffer *chunks = &place->chunks;
+
+    place->noted++;
+    if (places->chunks++ >= places->max_chunks)
+        return;
+    if (units >> 30 || chunks->room - chunks->length < sizeof(uint32_t)) {
+        culet_place_keep(place, bytes, state);
+        return;
+    }
+    *(uint32_t *)(void *)(chunks->bytes + chunks->length) = (uint32_t)units << 2 | state;
+    chunks->length += sizeof(uint32_t);
+}
 
 /* State of the page with this address, and of the pages from number `first` on. */
 void culet_place_set_states(const struct culet_places *places, struct culet_place *place, uint64_t first,

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define STEP 16u
-#define EXACT 1024u /* bytes; buckets of one size below */
+#define STEP CULET_SIZES_STEP
+#define EXACT CULET_SIZES_EXACT /* bytes; buckets of one size below */
 #define EXACT_BUCKETS (EXACT / STEP)
 
 static unsigned bucket_of(uint64_t bytes)
@@ -40,6 +40,15 @@ void culet_sizes_free(struct culet_sizes *sizes, uint64_t bytes, uint64_t count)
 {
     sizes->bucket[bucket_of(bytes)].free_count += count;
     sizes->bucket[bucket_of(bytes)].free_bytes += count * bytes;
+}
+
+void culet_sizes_take(struct culet_sizes *sizes, struct culet_small_sizes *small)
+{
+    for (unsigned i = 0; i < EXACT_BUCKETS; i++) {
+        sizes->bucket[i].used_count += small->count[i];
+        sizes->bucket[i].used_bytes += small->count[i] * i * STEP;
+    }
+    *small = (struct culet_small_sizes){0};
 }
 
 static void tell(const char *kind, struct culet_buffer *buckets)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,13 @@
  * mean that nothing is ever read. */
 #define LEAST_WORK_NS UINT64_C(5000000)
 
-/* A thread that has not stopped after this long and sleeps in the kernel (D in ps) will not: it is going on without. */
-#define STUCK_NS UINT64_C(10000000)
+/* A thread that has not stopped after this long and sleeps in the kernel (D in ps) will not: it is going on without.
+ * When it wakes it stops before it comes back to the program. */
+#define STUCK_NS UINT64_C(2000000)
+
+/* Where the machine has more to run than processors a thread may wait long for one, only to stop, and all others wait for
+ * it. So in slices the process is let go and stopped anew when that takes most of a slice, so often. */
+#define STOP_TRIES 10u
 
 /* One that is not asleep is waited for: it only has to be given a processor. */
 #define PATIENCE_NS UINT64_C(5000000000)
@@ -249,14 +255,24 @@ static void refused(struct culet_target *target)
     target->mode = CULET_LIVE;
 }
 
+/* One that had not stopped when the others were let go is ours already. */
+static bool is_ours(pid_t tid)
+{
+    return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
+}
+
 /* Seizes a new thread and asks it to stop. */
 static void seize(struct culet_target *target, pid_t tid)
 {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+        bool gone = errno == ESRCH;
         /* A main thread that has ended before the others stays in the list, and cannot be traced. */
-        if (errno != ESRCH && thread_state(target->pid, tid) != 'Z')
+        if (gone || thread_state(target->pid, tid) == 'Z')
+            return;
+        if (!is_ours(tid)) {
             refused(target);
-        return;
+            return;
+        }
     }
     target->threads = culet_grow(target->threads, &target->room, target->count + 1, sizeof *target->threads);
     target->threads[target->count++] = (struct culet_thread){.tid = tid, .seized = true};
@@ -328,24 +344,26 @@ static size_t running(struct culet_target *target, bool late)
     return count;
 }
 
-/* Waits until every seized thread has stopped. */
-static void await_stops(struct culet_target *target)
+/* Waits until every seized thread has stopped; false when they have not at `until` (of culet_now). */
+static bool await_stops(struct culet_target *target, uint64_t until)
 {
-    uint64_t began = culet_now(), waited = 0;
+    uint64_t began = culet_now(), now = began;
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     for (;;) {
         take_reports(target);
-        if (!running(target, waited > STUCK_NS))
-            return;
-        if (waited > PATIENCE_NS)
+        if (!running(target, now - began > STUCK_NS))
+            return true;
+        if (now - began > PATIENCE_NS)
             culet_complain("process %d could not be stopped within %d seconds; read it without stopping it: --live",
                            (int)target->pid, (int)(PATIENCE_NS / 1000000000));
+        if (now >= until)
+            return false;
         struct timespec limit = {.tv_nsec = 1000000};
         sigtimedwait(&set, NULL, &limit);
-        waited = culet_now() - began;
+        now = culet_now();
     }
 }
 
@@ -354,37 +372,75 @@ static void rest(const struct culet_target *target)
     uint64_t length = target->ended_ns - target->began_ns;
     uint64_t until = target->ended_ns + (length > LEAST_REST_NS ? length : LEAST_REST_NS);
 
-    for (uint64_t now = culet_now(); target->pauses && now < until; now = culet_now()) {
+    for (uint64_t now = culet_now(); target->pauses.count && now < until; now = culet_now()) {
         struct timespec left = {.tv_sec = (time_t)((until - now) / 1000000000),
                                 .tv_nsec = (long)((until - now) % 1000000000)};
         nanosleep(&left, NULL);
     }
 }
 
-void culet_target_pause(struct culet_target *target)
+/* A slice is short, and whoever keeps the reader from a processor in it keeps the process waiting too: where this is
+ * allowed it goes before all others. (A priority alone counts among the processes of one session only, where the kernel
+ * groups them by sessions.) */
+static void hurry(struct culet_target *target, bool on)
 {
-    if (target->paused || target->mode == CULET_LIVE)
+    struct sched_param parameters = {.sched_priority = on ? sched_get_priority_min(SCHED_FIFO) : 0};
+
+    if (on == target->first || (on && (target->mode != CULET_SLICED || target->ordinary)))
         return;
+    target->ordinary = sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &parameters) != 0;
+    target->first = on && !target->ordinary;
+}
+
+/* Begins a pause; false when not all threads have stopped within `patience_ns`. */
+static bool stop(struct culet_target *target, uint64_t patience_ns)
+{
     rest(target);
     signal(SIGCHLD, let_go);
     hold_children(true);
     target->count = 0;
+    hurry(target, true);
+    target->cpu_ns = culet_pauses_cpu();
     target->began_ns = culet_now();
+    target->stopping_ns = 0;
     target->paused = true;
+    uint64_t until = patience_ns < UINT64_MAX - target->began_ns ? target->began_ns + patience_ns : UINT64_MAX;
     /* Threads that run can make new ones: once none is found all are stopped. */
     while (seize_new(target))
-        await_stops(target);
+        if (!await_stops(target, until))
+            return false;
+    return true;
+}
+
+/* How long is waited for the threads to stop, at the try with this number: so that what must be done in a slice at the
+ * least still fits in. */
+static uint64_t patience(const struct culet_target *target, unsigned tries)
+{
+    if (target->mode != CULET_SLICED || tries >= STOP_TRIES)
+        return UINT64_MAX;
+    uint64_t most = target->slice_ns / 10 * 7;
+    return most > 2 * STUCK_NS ? most : 2 * STUCK_NS;
+}
+
+void culet_target_pause(struct culet_target *target)
+{
+    if (target->paused || target->mode == CULET_LIVE)
+        return;
+    for (unsigned tries = 1; !stop(target, patience(target, tries)); tries++) {
+        target->stopping_ns = culet_now() - target->began_ns;
+        culet_target_release(target);
+    }
     if (target->mode == CULET_LIVE) {
         culet_target_release(target);
         return;
     }
-    target->pauses++;
     if (target->count > target->most_threads)
         target->most_threads = (uint32_t)target->count;
     culet_target_check(target);
     /* What it took to stop them is a part of the pause, and so is letting go: the last quarter is left for that, and for
      * what is not looked up from. */
     uint64_t ready = culet_now();
+    target->stopping_ns = ready - target->began_ns;
     target->due_ns = target->began_ns + target->slice_ns / 4 * 3;
     if (target->due_ns < ready + LEAST_WORK_NS)
         target->due_ns = ready + LEAST_WORK_NS;
@@ -404,10 +460,9 @@ void culet_target_release(struct culet_target *target)
             detach(&target->threads[i]);
     target->paused = false;
     target->ended_ns = culet_now();
-    uint64_t length = target->ended_ns - target->began_ns;
-    if (length > target->longest_ns)
-        target->longest_ns = length;
-    target->paused_ns += length;
+    culet_pauses_add(&target->pauses, target->ended_ns - target->began_ns, target->stopping_ns,
+                     culet_pauses_cpu() - target->cpu_ns);
+    hurry(target, false);
     hold_children(false);
 }
 
@@ -448,7 +503,15 @@ bool culet_target_nudge(struct culet_target *target, size_t index)
         return false;
     nanosleep(&moment, NULL);
     ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-    await_stops(target);
+    uint64_t least = culet_now() + STUCK_NS;
+    return await_stops(target, target->mode != CULET_SLICED ? UINT64_MAX : target->due_ns > least ? target->due_ns : least);
+}
+
+bool culet_target_whole(const struct culet_target *target)
+{
+    for (size_t i = 0; i < target->count; i++)
+        if (!target->threads[i].paused && thread_state(target->pid, target->threads[i].tid) != 'D')
+            return false;
     return true;
 }
 

@@ -7,6 +7,8 @@
 #ifndef CULET_TARGET_H
 #define CULET_TARGET_H
 
+#include "pauses.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,10 +33,12 @@ struct culet_target {
     bool paused;
     uint64_t began_ns;       /* of this pause */
     uint64_t due_ns;         /* when it should end */
-    uint64_t longest_ns;     /* of all pauses */
-    uint64_t paused_ns;      /* sum */
     uint64_t ended_ns;       /* of the last pause */
-    uint32_t pauses;
+    uint64_t stopping_ns;    /* how long it took in this pause until all had stopped */
+    uint64_t cpu_ns;         /* the reader's processor time when this pause began */
+    struct culet_pauses pauses; /* those that are over */
+    bool first;              /* the reader goes before all others */
+    bool ordinary;           /* the kernel does not let it */
     uint32_t most_threads; /* stopped at once */
     uint32_t stuck; /* threads that could not be stopped: asleep in the kernel */
     uint64_t identity[4]; /* start time, stack, code and program: an exec changes them */
@@ -72,8 +76,11 @@ bool culet_target_where(const struct culet_target *target, size_t index, uint64_
 
 /* Lets one thread of a paused process go on for a moment, the others rest. (Not step by step: the trap after a step is a
  * signal, which would end the process if the reader died just then.) False when it may not: it has a signal to take, or
- * is stopped as a whole. */
+ * is stopped as a whole; and when it has not stopped again by the end of the slice. */
 bool culet_target_nudge(struct culet_target *target, size_t index);
+
+/* Whether none of the threads that were stopped runs: not so after a nudge that came to no end. */
+bool culet_target_whole(const struct culet_target *target);
 
 /* Ends the program with a sentence: the process has gone, or executed another program, or what else `what` tells. */
 _Noreturn void culet_target_gone(const struct culet_target *target);

@@ -267,6 +267,28 @@ TEST(churning)
     end(&target);
 }
 
+/* A thread that sleeps in the kernel does not stop; that keeps nobody from reading the process, slice by slice. */
+TEST(asleep_in_the_kernel)
+{
+    struct target target = start_with("asleep 40", -1);
+    struct reading reading;
+
+    listen(&target);
+    CHECK(strcmp(target.said, "asleep") == 0, "the target said \"%s\"", target.said);
+    reading = read_process("--pause-ms 1", target.pid);
+    check_done(&reading);
+    CHECK(number_of(&reading, "reading", 0, "pauses") > 3, "few pauses");
+    CHECK(!tells(&reading, "\"broken\":true"), "an arena was taken for broken: %.400s", object(&reading, "problem", 0));
+    free(reading.stream);
+    for (size_t i = 0; i < 2; i++) {
+        reading = read_process(modes[i], target.pid);
+        check_done(&reading);
+        free(reading.stream);
+    }
+    CHECK(state_of(target.pid) == 'S', "it was left in state %c", state_of(target.pid));
+    end(&target);
+}
+
 /* A process of one thread takes no locks. */
 TEST(churning_alone)
 {

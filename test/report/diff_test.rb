@@ -43,6 +43,23 @@ class DiffTest < Minitest::Test
     end
   end
 
+  # The page is that of `culet map` with both, blocks and all.
+  def test_the_map_of_both
+    in_directory do |directory|
+      grow(directory)
+      both = ["#{directory}/before", "#{directory}/after"]
+      out, err, status = run_culet("diff", *both, "--html", "#{directory}/diff.html", env: NEUTRAL)
+      assert_equal [0, "culet: wrote #{directory}/diff.html\n"], [status.exitstatus, err]
+      assert_match(/^resident +\d+\.\d +\d+\.\d +\+\d+\.\d$/, out)
+      run_culet("map", *both, "--html", "#{directory}/map.html", env: NEUTRAL)
+      page = File.read("#{directory}/diff.html")
+      assert_equal page, File.read("#{directory}/map.html")
+      %w[facts-0 facts-1 blocks-0 blocks-1].each { |part| assert_includes page, %(id="#{part}") }
+      assert_equal 2, json("diff", *both, "--html", "#{directory}/again.html")["rss"].values_at("before_bytes", "after_bytes").uniq.size
+      assert_sentence(/cannot write/, "diff", *both, "--html", "#{directory}/none/diff.html")
+    end
+  end
+
   def test_nothing_grew
     in_directory do |directory|
       with_program(RbConfig.ruby, "-e", WAITING) do |pid|

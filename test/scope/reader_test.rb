@@ -29,6 +29,21 @@ class ScopeReaderTest < Minitest::Test
     end
   end
 
+  def test_what_a_reading_took
+    with_program(RbConfig.ruby, "-e", WAITING) do |pid|
+      live, stopped, sliced = %i[live stopped sliced].map { |mode| read(pid, mode: mode).reading }
+      assert_equal [0, 0.0, 0.0], live.values_at("pauses", "paused_seconds", "longest_pause_seconds")
+      assert_equal 1, stopped["pauses"]
+      assert_operator sliced["pauses"], :>=, 1
+      [stopped, sliced].each do |reading|
+        assert_operator reading["median_pause_seconds"], :<=, reading["longest_pause_seconds"]
+        assert_operator reading["longest_pause_seconds"], :<=, reading["paused_seconds"]
+        assert_operator reading["paused_cpu_seconds"], :<=, reading["cpu_seconds"]
+        assert_operator reading["peak_rss_bytes"], :>, 500_000
+      end
+    end
+  end
+
   def test_a_stopped_process_stays_stopped
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
       Process.kill(:STOP, pid)

@@ -1,26 +1,20 @@
 # frozen_string_literal: true
 
 require "culet/allocators"
-require "culet/compare/bundle"
-require "culet/compare/child"
-require "culet/compare/load_target"
 require "culet/compare/witness"
 require "culet/processes/memory"
 require "json"
 require "net/http"
-require "rbconfig"
 require_relative "load"
+require_relative "server_process"
 require_relative "trend"
 
 module Soak
   # One run of the soak's server under load on one allocator, with its memory sampled.
   class Run
-    SERVER = File.expand_path("server.rb", __dir__)
-    GEMFILE = File.expand_path("../../workloads/rack/Gemfile", __dir__)
     SAMPLE_SECONDS = 2
-    START_SECONDS = 60 # within which the server must answer
     LOAD_SECONDS = 60 # of one run of the load generator; they follow one another
-    private_constant :SERVER, :GEMFILE, :SAMPLE_SECONDS, :START_SECONDS, :LOAD_SECONDS
+    private_constant :SAMPLE_SECONDS, :LOAD_SECONDS
 
     # samples: [seconds, bytes] each; requests: answered; failure: a sentence, nil where all went well
     Result = Struct.new(:allocator, :samples, :requests, :cpu_seconds, :failure, keyword_init: true)
@@ -35,58 +29,47 @@ module Soak
       @log = log
       @samples = []
       @requests = 0
-      @bundle = Culet::Compare::Bundle.new(name: "rack", gemfile: GEMFILE)
+      @server = ServerProcess.new(@choice, log: log)
     end
 
     # @return [Result]
     # @raise [Culet::Error] where the server's gems or the load generator cannot be had, or a request failed
     def call
-      @bundle.install(log: @log)
-      start
+      @server.start
       failure = serve
       cpu = cpu_seconds
       Result.new(allocator: @choice.spec, samples: @samples, requests: @requests, cpu_seconds: cpu, failure: failure)
     ensure
-      @child&.stop(grace_seconds: 5)
+      @server.stop
     end
 
     private
 
-    def start
-      port = Culet::Compare::LoadTarget.free_port
-      @target = Culet::Compare::LoadTarget.local(port)
-      base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
-      environment = base.merge(@choice.environment(base, isolated: true), @bundle.environment, "PORT" => port.to_s).compact
-      @child = Culet::Compare::Child.new(command: [RbConfig.ruby, "-rbundler/setup", SERVER], environment: environment)
-      @witness = Culet::Compare::Witness.new(@choice)
-    end
-
     # @return [String, nil] what went wrong
     def serve
-      until @target.status == 200
-        return "the server #{ending}" if @child.status
-        return "the server did not answer within #{START_SECONDS} s" if @child.age_seconds > START_SECONDS
+      @server.objection || not_meant || load_it
+    end
 
-        sleep(0.1)
-      end
-      @witness.look([@child.pid])
-      objection = @witness.objection(@child.pid)
-      return "the server does not run on #{@choice.spec}: #{objection}" if objection
-
-      load_it
+    # @return [String, nil] why this is not the allocator that is meant
+    def not_meant
+      witness = Culet::Compare::Witness.new(@choice)
+      witness.look([@server.pid])
+      objection = witness.objection(@server.pid)
+      "the server does not run on #{@choice.spec}: #{objection}" if objection
     end
 
     def load_it
       began = now
       sampler = Thread.new { sample(began) }
-      load = Load.new(@target.to_s)
+      load = Load.new(@server.target.to_s)
       while (left = @seconds - (now - began)) >= 1
-        @requests += load.run([left.round, LOAD_SECONDS].min) { return "the server #{ending} after #{(now - began).round} s" if @child.status }
+        answered = load.run([left.round, LOAD_SECONDS].min) { return "#{@server.ended} after #{(now - began).round} s" if @server.ended }
+        @requests += answered.requests
         tell(now - began)
       end
       nil
     rescue Culet::Error => e
-      said = @child.last_words
+      said = @server.last_words
       raise Culet::Error, "#{e.message} (the server said: #{said})" if said
 
       raise
@@ -96,14 +79,14 @@ module Soak
 
     def sample(began)
       loop do
-        bytes = Culet::Processes::Memory.rss_bytes(@child.pid)
+        bytes = Culet::Processes::Memory.rss_bytes(@server.pid)
         @samples << [now - began, bytes] if bytes
         sleep(SAMPLE_SECONDS)
       end
     end
 
     def tell(seconds)
-      ruby = JSON.parse(Net::HTTP.get(URI("#{@target}figures")))
+      ruby = JSON.parse(Net::HTTP.get(URI("#{@server.target}figures")))
       @log.puts(format("soak: %<name>s, %<minutes>5.1f min, %<requests>d requests, %<mib>.1f MiB resident; Ruby: %<pages>d pages of " \
                        "objects, %<live>d live objects, %<collections>d collections",
                        name: @choice.spec, minutes: seconds / 60, requests: @requests,
@@ -112,13 +95,12 @@ module Soak
 
     # What the server itself has used so far, in user and in system mode; its children's are not in it.
     def cpu_seconds
-      fields = File.read("/proc/#{@child.pid}/stat").rpartition(")").last.split
+      fields = File.read("/proc/#{@server.pid}/stat").rpartition(")").last.split
       fields.values_at(11, 12).sum(&:to_i) / Etc.sysconf(Etc::SC_CLK_TCK).to_f
     rescue *Culet::Processes::GONE_OR_FORBIDDEN
       nil
     end
 
-    def ending = @child.failure || "ended by itself"
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "command"
+require_relative "pictures"
 require_relative "subjects"
 require_relative "../report"
 
@@ -10,13 +11,15 @@ module Culet
     # `culet diff`: what grew between two moments.
     class Diff < Command
       include Subjects
+      include Pictures
 
-      def banner = "culet diff BEFORE AFTER | SERIES"
+      def banner = "culet diff BEFORE AFTER | SERIES [--html FILE]"
 
       def examples
         ["culet diff before.snapshot after.snapshot",
          "culet diff before.snapshot 4242         since then, until now",
          "culet diff series.snapshot              from its first to its last",
+         "culet diff before.snapshot after.snapshot --html both.html    and the map of both, with what changed",
          "culet diff 4242 4243 --json             two workers"]
       end
 
@@ -26,7 +29,9 @@ module Culet
           raise UsageError, "which snapshots? Write `culet diff BEFORE AFTER`; `culet snapshot PID` takes one"
         end
 
-        difference = Culet::Report::Difference.new(*sides(words))
+        both = sides(words)
+        drawing(words) { write_html(both, options[:html]) } if options[:html]
+        difference = Culet::Report::Difference.new(*both)
         deliver(options[:json] ? JSON.generate(difference.to_h) : Culet::Report::DifferenceTable.new(difference, color: color?).to_s)
         EXIT_OK
       end
@@ -36,13 +41,15 @@ module Culet
       def define(parser)
         parser.separator("BEFORE and AFTER are snapshots or process numbers; of a series, the last one counts.")
         parser.separator("")
+        parser.on("--html FILE", "write the map of both as well: a page that shows what changed, page by page") { |v| options[:html] = v }
         define_treatment(parser)
       end
 
       def sides(words)
-        return words.map { |word| moments(word, chunks: 0).last.snapshot } if words.size == 2
+        chunks = options[:html] ? nil : 0
+        return words.map { |word| moments(word, chunks: chunks).last.snapshot } if words.size == 2
 
-        all = moments(words.first, chunks: 0)
+        all = moments(words.first, chunks: chunks)
         return [all.first, all.last].map(&:snapshot) if all.size > 1
 
         raise UsageError, "#{words.first} is one moment; name another to compare it with: `culet diff BEFORE AFTER`"

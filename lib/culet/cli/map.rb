@@ -2,14 +2,15 @@
 
 require "json"
 require_relative "command"
+require_relative "pictures"
 require_relative "subjects"
-require_relative "../map"
 
 module Culet
   module CLI
     # `culet map`: the picture of a process's memory, page by page.
     class Map < Command
       include Subjects
+      include Pictures
 
       def banner = "culet map PID | SNAPSHOT ... [--html FILE] [--png FILE]"
 
@@ -46,11 +47,11 @@ module Culet
         pictures = options.key?(:html) || options.key?(:png)
         html = options.fetch(:html) { default_name(words.first) unless pictures || options[:json] }
         found = words.flat_map { |word| snapshots(word, chunks: html ? nil : 0) }
-        write_png(found) if options[:png]
-        write_html(found, html) if html
-        deliver(JSON.generate(document(found))) if options[:json]
-      rescue Culet::Scope::Malformed => e
-        raise Error, "what was read of #{words.join(" ")} contradicts itself: #{e.message}"
+        drawing(words) do
+          write_png(found, options[:png]) if options[:png]
+          write_html(found, html) if html
+          deliver(JSON.generate(document(found))) if options[:json]
+        end
       end
 
       def default_name(word) = "culet-map-#{Culet::Scope.process?(word) ? word : File.basename(word, ".*")}.html"
@@ -58,24 +59,6 @@ module Culet
       def document(snapshots)
         documents = snapshots.map { |snapshot| Culet::Map::Totals.new(snapshot).to_h }
         documents.size == 1 ? documents.first : { "snapshots" => documents }
-      end
-
-      def write_html(snapshots, path)
-        require_relative "../map/html"
-        page = Culet::Map::Html.new(snapshots)
-        write(path, page.to_s)
-        err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
-      end
-
-      def write_png(snapshots)
-        require_relative "../map/png"
-        write(options[:png], Culet::Map::Png.new(snapshots.last).to_s)
-        err.puts("culet: #{options[:png]} shows the last of #{snapshots.size} snapshots; --html plays them all") if snapshots.size > 1
-      end
-
-      def write(path, content)
-        AtomicFile.write(path, content)
-        err.puts("culet: wrote #{path}")
       end
     end
   end

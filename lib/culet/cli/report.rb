@@ -13,8 +13,7 @@ module Culet
 
       DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      ATTEMPTS = 3
-      private_constant :DEFAULT_SECONDS, :CLEAR, :ATTEMPTS
+      private_constant :DEFAULT_SECONDS, :CLEAR
 
       def banner = "culet report PID ... | SNAPSHOT"
 
@@ -89,15 +88,10 @@ module Culet
         found
       end
 
-      # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
       def steady(word)
         return moments(word) unless Culet::Scope.process?(word)
 
-        taken = []
-        until taken.size == ATTEMPTS || (taken.any? && Culet::Report::Ledger.new(taken.last).explained?)
-          taken.concat(snapshots(word, chunks: 0))
-        end
-        [taken.min_by { |snapshot| Culet::Report::Ledger.new(snapshot).unexplained_bytes.abs }]
+        [Culet::Report.steady { snapshots(word, chunks: 0).last }]
       end
 
       def watch(words)

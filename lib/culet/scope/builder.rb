@@ -69,7 +69,7 @@ module Culet
         case kind
         when "sizes" then @snapshot.sizes = SizesPart.new(fields).to_h
         when "freeruns" then @snapshot.freeruns = FreerunsPart.new(fields).to_h
-        when "gc", "vm", "allocator_statistics" then @snapshot[kind] = fields.except("kind")
+        when "gc", "vm", "allocator_statistics", "reading" then @snapshot[kind] = fields.except("kind")
         when "thread" then @snapshot.threads << fields.except("kind")
         when "problem" then @snapshot.problems << fields["sentence"].to_s
         end

@@ -65,10 +65,11 @@ module Culet
     # One process at one moment. Parts that the process does not have are nil, lists of them empty.
     #
     # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas: Arrays
-    # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences.
+    # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences;
+    # reading: what it took, a Hash as in the stream.
     # Where the process was asked itself: objects: a Part; gc, vm, allocator_statistics: Hashes.
     Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
-                          :ruby_pages, :problems, :objects, :gc, :vm, :allocator_statistics, keyword_init: true) do
+                          :ruby_pages, :problems, :reading, :objects, :gc, :vm, :allocator_statistics, keyword_init: true) do
       # So that it can stand where a Moment can.
       #
       # @return [Snapshot] itself

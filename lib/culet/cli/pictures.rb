@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../map"
+
+module Culet
+  module CLI
+    # What the verbs that draw share: the picture of snapshots into a file.
+    module Pictures
+      private
+
+      # The page that shows one snapshot, or plays several and shows what changed.
+      #
+      # @param snapshots [Array<Culet::Scope::Snapshot>] in the order they were taken
+      # @param path [String]
+      # @raise [Culet::Error] when it cannot be written
+      def write_html(snapshots, path)
+        require_relative "../map/html"
+        page = Culet::Map::Html.new(snapshots)
+        write(path, page.to_s)
+        err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
+      end
+
+      # The picture of the last of them.
+      #
+      # @param snapshots [Array<Culet::Scope::Snapshot>]
+      # @param path [String]
+      # @raise [Culet::Error] when it cannot be written
+      def write_png(snapshots, path)
+        require_relative "../map/png"
+        write(path, Culet::Map::Png.new(snapshots.last).to_s)
+        err.puts("culet: #{path} shows the last of #{snapshots.size} snapshots; --html plays them all") if snapshots.size > 1
+      end
+
+      def write(path, content)
+        AtomicFile.write(path, content)
+        err.puts("culet: wrote #{path}")
+      end
+
+      # @param words [Array<String>] where the snapshots are from
+      # @raise [Culet::Error] instead of Malformed
+      def drawing(words)
+        yield
+      rescue Culet::Scope::Malformed => e
+        raise Error, "what was read of #{words.join(" ")} contradicts itself: #{e.message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+
+# A server under load that is looked into: ten times here, a hundred times with --all.
+class AttachmentsTest < Minitest::Test
+  ATTACH = File.expand_path("attach", __dir__)
+
+  def test_ten_times
+    assert_unharmed("--attachments", "10", "--seconds", "3")
+  end
+
+  def test_a_hundred_times
+    skip "some minutes: bin/test --all runs it" unless all_tests?
+    %w[glibc culet].each { |allocator| assert_unharmed("--attachments", "100", "--seconds", "30", "--allocator", allocator) }
+  end
+
+  def test_wrong_usage_is_told
+    _, error, status = run_program(ATTACH, "--attachments", "0")
+    assert_equal 2, status.exitstatus
+    assert_match(/take numbers from 1 on/, error)
+  end
+
+  private
+
+  def assert_unharmed(*words)
+    text, error, status = run_program(ATTACH, *words, "--json", env: NEUTRAL, patience: 1_200)
+    skip error[/^attach: (.+)$/, 1] if status.exitstatus == 1 && error.match?(/no load generator|gems could not be installed/)
+    assert status.success?, error
+    result = JSON.parse(text)
+    assert_equal [[], words[1].to_i], [result["failures"], result["longest_pause_seconds"].size]
+    [result["without"], *result["with"]].each { |answered| assert_operator answered["requests"], :>, 10 }
+  end
+end
