@@ -115,7 +115,7 @@ void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *hea
     for (unsigned i = 0; i < SETTLE_TRIES && culet_glibc_busy(scope, heap, arena); i++) {
         if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
             finish(scope, heap, arena);
-            if (culet_target_whole(&scope->target) && !culet_glibc_busy(scope, heap, arena))
+            if (!culet_glibc_busy(scope, heap, arena))
                 return;
         }
         culet_target_release(&scope->target);

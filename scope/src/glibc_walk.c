@@ -469,38 +469,48 @@ static inline uint64_t word_at(const unsigned char *bytes)
     return word;
 }
 
+/* Bits of a plain chunk's size: below 1 KiB, of 16 bytes, and the flags but for a mapping's. */
+#define PLAIN_BITS ((uint64_t)(CULET_SIZES_EXACT - CULET_SIZES_STEP) | CULET_GLIBC_PREV_INUSE | CULET_GLIBC_NON_MAIN)
+
+/* Bit n: a chunk of n times 16 bytes is plain by its size: a chunk at all, and too small or too large for a tcache. */
+#define UP_TO(bytes) ((UINT64_C(2) << (bytes) / CULET_SIZES_STEP) - 1)
+#define PLAIN_SIZES (~UP_TO(CULET_GLIBC_LEAST - CULET_SIZES_STEP) & ~(UP_TO(TCACHES_TO) & ~UP_TO(TCACHES_FROM - CULET_SIZES_STEP)))
+
 /* The common case, as fast as it goes: used chunks side by side whose headers are in the window, and nothing to be said of
  * them but their sizes. Ends at the first of another kind, or whose next one is at `limit` or beyond it. */
 static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size, uint64_t *first_link)
 {
     struct state *now = &walk->now;
     struct culet_places *places = &walk->scope->places;
-    struct culet_place *place = walk->place;
     const struct culet_glibc_cached *cached = &walk->heap->cached;
     const unsigned char *window = walk->scope->memory.window - walk->scope->memory.start;
-    uint64_t at = now->at, size = *first_size, link = *first_link, count = 0, left_out = 0;
+    uint64_t at = now->at, size = *first_size, link = *first_link, count = 0;
     bool keep = places->chunks < places->max_chunks;
+    /* A link is a multiple of 16, however it is written: most words are ruled out by that. */
+    uint64_t not_masked = cached->links == CULET_GLIBC_PLAIN ? 15 : 0;
+    uint64_t not_plain = cached->links == CULET_GLIBC_MASKED ? 15 : 0;
 
     for (;;) {
-        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes;
-        if (bytes < CULET_GLIBC_LEAST || bytes >= CULET_SIZES_EXACT || size & (CULET_GLIBC_MMAPPED | 8) || next >= limit ||
-            bytes - TCACHES_FROM <= TCACHES_TO - TCACHES_FROM || culet_glibc_may_link(cached, at, link))
+        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes, masked = link ^ ((at + 16) >> 12);
+        if (size & ~PLAIN_BITS || !(PLAIN_SIZES >> bytes / CULET_SIZES_STEP & 1) || next >= limit)
+            break;
+        if ((!((masked | not_masked) & 15) || !((link | not_plain) & 15)) && culet_glibc_may_link(cached, at, link))
             break;
         uint64_t next_size = word_at(window + next + 8);
         if (!(next_size & CULET_GLIBC_PREV_INUSE))
             break;
         now->small.count[bytes / CULET_SIZES_STEP]++;
         if (keep)
-            culet_place_chunk(places, place, bytes, CULET_CHUNK_USED);
-        else
-            left_out++;
+            culet_place_chunk(places, walk->place, bytes, CULET_CHUNK_USED);
         count++;
         at = next;
         size = next_size;
         link = word_at(window + next + 16);
     }
-    places->chunks += left_out;
-    place->noted += left_out;
+    if (!keep) {
+        places->chunks += count;
+        walk->place->noted += count;
+    }
     now->sum.used += at - now->at;
     now->sum.chunks += count;
     now->at = at;

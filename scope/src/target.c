@@ -28,10 +28,6 @@
  * When it wakes it stops before it comes back to the program. */
 #define STUCK_NS UINT64_C(2000000)
 
-/* Where the machine has more to run than processors a thread may wait long for one, only to stop, and all others wait for
- * it. So in slices the process is let go and stopped anew when that takes most of a slice, so often. */
-#define STOP_TRIES 10u
-
 /* One that is not asleep is waited for: it only has to be given a processor. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
@@ -344,26 +340,24 @@ static size_t running(struct culet_target *target, bool late)
     return count;
 }
 
-/* Waits until every seized thread has stopped; false when they have not at `until` (of culet_now). */
-static bool await_stops(struct culet_target *target, uint64_t until)
+/* Waits until every seized thread has stopped. */
+static void await_stops(struct culet_target *target)
 {
-    uint64_t began = culet_now(), now = began;
+    uint64_t began = culet_now(), waited = 0;
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     for (;;) {
         take_reports(target);
-        if (!running(target, now - began > STUCK_NS))
-            return true;
-        if (now - began > PATIENCE_NS)
+        if (!running(target, waited > STUCK_NS))
+            return;
+        if (waited > PATIENCE_NS)
             culet_complain("process %d could not be stopped within %d seconds; read it without stopping it: --live",
                            (int)target->pid, (int)(PATIENCE_NS / 1000000000));
-        if (now >= until)
-            return false;
         struct timespec limit = {.tv_nsec = 1000000};
         sigtimedwait(&set, NULL, &limit);
-        now = culet_now();
+        waited = culet_now() - began;
     }
 }
 
@@ -392,9 +386,10 @@ static void hurry(struct culet_target *target, bool on)
     target->first = on && !target->ordinary;
 }
 
-/* Begins a pause; false when not all threads have stopped within `patience_ns`. */
-static bool stop(struct culet_target *target, uint64_t patience_ns)
+void culet_target_pause(struct culet_target *target)
 {
+    if (target->paused || target->mode == CULET_LIVE)
+        return;
     rest(target);
     signal(SIGCHLD, let_go);
     hold_children(true);
@@ -404,32 +399,9 @@ static bool stop(struct culet_target *target, uint64_t patience_ns)
     target->began_ns = culet_now();
     target->stopping_ns = 0;
     target->paused = true;
-    uint64_t until = patience_ns < UINT64_MAX - target->began_ns ? target->began_ns + patience_ns : UINT64_MAX;
     /* Threads that run can make new ones: once none is found all are stopped. */
     while (seize_new(target))
-        if (!await_stops(target, until))
-            return false;
-    return true;
-}
-
-/* How long is waited for the threads to stop, at the try with this number: so that what must be done in a slice at the
- * least still fits in. */
-static uint64_t patience(const struct culet_target *target, unsigned tries)
-{
-    if (target->mode != CULET_SLICED || tries >= STOP_TRIES)
-        return UINT64_MAX;
-    uint64_t most = target->slice_ns / 10 * 7;
-    return most > 2 * STUCK_NS ? most : 2 * STUCK_NS;
-}
-
-void culet_target_pause(struct culet_target *target)
-{
-    if (target->paused || target->mode == CULET_LIVE)
-        return;
-    for (unsigned tries = 1; !stop(target, patience(target, tries)); tries++) {
-        target->stopping_ns = culet_now() - target->began_ns;
-        culet_target_release(target);
-    }
+        await_stops(target);
     if (target->mode == CULET_LIVE) {
         culet_target_release(target);
         return;
@@ -503,15 +475,7 @@ bool culet_target_nudge(struct culet_target *target, size_t index)
         return false;
     nanosleep(&moment, NULL);
     ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-    uint64_t least = culet_now() + STUCK_NS;
-    return await_stops(target, target->mode != CULET_SLICED ? UINT64_MAX : target->due_ns > least ? target->due_ns : least);
-}
-
-bool culet_target_whole(const struct culet_target *target)
-{
-    for (size_t i = 0; i < target->count; i++)
-        if (!target->threads[i].paused && thread_state(target->pid, target->threads[i].tid) != 'D')
-            return false;
+    await_stops(target);
     return true;
 }
 

@@ -76,11 +76,8 @@ bool culet_target_where(const struct culet_target *target, size_t index, uint64_
 
 /* Lets one thread of a paused process go on for a moment, the others rest. (Not step by step: the trap after a step is a
  * signal, which would end the process if the reader died just then.) False when it may not: it has a signal to take, or
- * is stopped as a whole; and when it has not stopped again by the end of the slice. */
+ * is stopped as a whole. */
 bool culet_target_nudge(struct culet_target *target, size_t index);
-
-/* Whether none of the threads that were stopped runs: not so after a nudge that came to no end. */
-bool culet_target_whole(const struct culet_target *target);
 
 /* Ends the program with a sentence: the process has gone, or executed another program, or what else `what` tells. */
 _Noreturn void culet_target_gone(const struct culet_target *target);

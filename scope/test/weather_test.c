@@ -285,7 +285,7 @@ TEST(asleep_in_the_kernel)
         check_done(&reading);
         free(reading.stream);
     }
-    CHECK(state_of(target.pid) == 'S', "it was left in state %c", state_of(target.pid));
+    await_state(target.pid, 'S');
     end(&target);
 }
 
