@@ -86,7 +86,7 @@ class CompareEngineTest < Minitest::Test
   # One string in fifty is kept.
   def test_a_contender_that_trims_ends_smaller
     script = "fill = -> { Array.new(20_000) { 'x' * 1_000 }.each_slice(50).map(&:first) }; keep = Array.new(4) { Thread.new(&fill).value }; " \
-             "2.times { GC.start }; sleep 1; keep"
+             "2.times { GC.start }; sleep 2.5; keep"
     document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc glibc:trim glibc:trim=now], runs: 1)
     assert_empty document["excluded"]
     untrimmed, background, now = document["results"].map { |result| result["runs"].first["end_rss_bytes"] }
