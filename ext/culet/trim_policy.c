@@ -20,7 +20,8 @@
 #define REST_SHARE 10
 #define REST_LONGEST_SECONDS 0.5
 
-/* After how many fruitless trims the wait does not double any more. */
+/* After how many fruitless trims the wait does not double any more; and how many times where what they give back comes
+ * straight back: beyond the longest wait. */
 #define MOST_DOUBLINGS 8
 
 static double
@@ -38,6 +39,8 @@ most(double one, double other)
 void
 culet_trim_policy_note(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before, uint64_t after)
 {
+  if (culet_trim_policy_in_vain(policy, before)) policy->vain += policy->vain < MOST_DOUBLINGS;
+  else if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->vain = 0;
   policy->ended = ended;
   policy->seconds = seconds;
   policy->returned_bytes = before > after ? before - after : 0;
@@ -74,6 +77,7 @@ culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64_t resi
 
   if (policy->ended == 0) return seconds;
   if (policy->idle > 1 && !has_grown(policy, resident)) seconds *= (double)(1U << (policy->idle - 1));
+  seconds *= (double)(1U << policy->vain);
   return most(policy->settings.interval_seconds, least(LONGEST_SECONDS, most(seconds, SHARE * cost(policy, resident))));
 }
 

@@ -22,6 +22,7 @@ struct culet_trim_policy {
   uint64_t returned_bytes; /* what it gave back */
   uint64_t resident_bytes; /* what was resident then */
   unsigned idle;           /* how many of the last ones, in a row, gave back less than the minimum */
+  unsigned vain;           /* how many of those before the last, in a row, gave back what was resident again at the next */
 };
 
 /* Takes down a trim: when it ended, the processor time it took, and what was resident before and after it. */

@@ -54,6 +54,16 @@ class TrimPolicyTest < Minitest::Test
     assert_equal [0, 200 * MB, 400 * MB], answers.drop(4)
   end
 
+  # Each of them gives back 50 MB, and 100 are resident again at the next. A program at rest does not want its memory back.
+  def test_what_comes_straight_back_time_and_again_goes_back_ever_less_often
+    notes = (1..12).map { |index| note(index, 0.0001, 100, 50) }
+    waits = (1..12).map { |many| ask(*notes.first(many).flatten, "interval", 50 * MB).first }
+    assert_equal [0.25, 0.5, 1, 2, 4, 8, 16, 32, LONGEST, LONGEST, LONGEST, LONGEST], waits
+    assert_in_delta 50.3, ask(*notes.flatten, "due", 50 * MB, 1, 50.0).first
+    stays = note(20, 0.0001, 55, 50)
+    assert_equal [INTERVAL], ask(*notes.flatten, *stays, *note(30, 0.0001, 51, 50), "interval", 50 * MB)
+  end
+
   def test_fruitless_trims_come_ever_less_often_until_there_is_something_again
     notes = (1..7).map { |index| note(index, 0.0001, 50.1, 50) }
     assert_equal([0.25, 0.5, 1, 2, 4, 8, 16], (1..7).map { |many| ask(*notes.first(many).flatten, "interval", 50 * MB).first })
