@@ -15,12 +15,11 @@ module Culet
     class Cow < Command
       include Subjects
 
-      DEFAULT_SECONDS = 2.0
       SAMPLE_SECONDS = 1.0
       STEP_SECONDS = 0.1
       CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
-      private_constant :DEFAULT_SECONDS, :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT
+      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT
 
       def banner = "culet cow PID ... | -- COMMAND ... | experiment ..."
 
@@ -48,7 +47,7 @@ module Culet
         options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
         return run(command) if command
 
-        words = subjects(words)
+        words = named(watched(words))
         return watch(words) if options[:watch]
 
         options[:every] ? follow(words) : conclude(look(words))
@@ -63,9 +62,7 @@ module Culet
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
         parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
-        parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
-          options.merge!(watch: DEFAULT_SECONDS, watch_word: v)
-        end
+        define_watch(parser)
         define_treatment(parser)
       end
 
@@ -78,24 +75,10 @@ module Culet
         raise UsageError, "a command is looked at until it ends; --for is for running processes" if options[:for] && command
       end
 
-      # `--watch 4242` alone is about process 4242.
-      def subjects(words)
-        word = options[:watch_word]
-        if words.empty? && word
-          words = [word]
-        elsif word
-          options[:watch] = seconds(word)
-        end
+      def named(words)
         raise UsageError, "which process? Write `culet cow PID`, e.g. `culet cow $(pgrep -o puma)`" if words.empty?
 
         words
-      end
-
-      def seconds(text)
-        value = Float(text, exception: false)
-        return value if value&.positive? && value.finite?
-
-        raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
       end
 
       def size(text)

@@ -11,9 +11,8 @@ module Culet
     class Report < Command
       include Subjects
 
-      DEFAULT_SECONDS = 2.0
       CLEAR = "\e[H\e[2J"
-      private_constant :DEFAULT_SECONDS, :CLEAR
+      private_constant :CLEAR
 
       def banner = "culet report PID ... | SNAPSHOT"
 
@@ -27,7 +26,7 @@ module Culet
       def execute(words, command)
         raise UsageError, "`culet report` takes no command; give it a process number, e.g. `culet report 4242`" if command
 
-        words = subjects(words)
+        words = checked(watched(words))
         return watch(words) if options[:watch]
 
         deliver(render(words, all(words)))
@@ -38,18 +37,7 @@ module Culet
 
       def define(parser)
         define_treatment(parser)
-        parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
-          options.merge!(watch: DEFAULT_SECONDS, watch_word: v)
-        end
-      end
-
-      # `--watch 4242` alone is about process 4242.
-      def subjects(words)
-        word = options[:watch_word]
-        return checked([word]) if words.empty? && word
-
-        options[:watch] = seconds(word) if word
-        checked(words)
+        define_watch(parser)
       end
 
       def checked(words)
@@ -59,13 +47,6 @@ module Culet
         return words unless options[:watch]
 
         words.each { |word| raise UsageError, "--watch looks at running processes; #{word} is no process number" unless Culet::Scope.process?(word) }
-      end
-
-      def seconds(text)
-        value = Float(text, exception: false)
-        return value if value&.positive? && value.finite?
-
-        raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.

@@ -88,19 +88,9 @@ module Culet
 
       def lost(shares) = shares.inherited.zero? ? "-" : "#{(100 * shares.unshared.fdiv(shares.inherited)).round} %"
 
-      def verdicts
-        Verdicts.new(family).list.map do |one|
-          lines = [Words.wrap("#{bold(one.topic)}: #{Words.plain(one.text)}.", indent: 2)]
-          lines << "  #{one.remedy}" if one.remedy
-          lines.join("\n")
-        end.join("\n")
-      end
+      def verdicts = Words.verdicts(Verdicts.new(family).list) { |topic| bold(topic) }
 
-      def problems
-        return if family.problems.empty?
-
-        family.problems.map { |sentence| Words.wrap("note: #{Words.plain(sentence)}", indent: 2) }.join("\n")
-      end
+      def problems = Words.notes(family.problems)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

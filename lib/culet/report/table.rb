@@ -113,19 +113,9 @@ module Culet
         Grid.render(columns.map { |heading, key| [heading, sizes.map { |one| Figures.grouped(one[key].to_i) }, false] }, unicode: @unicode)
       end
 
-      def verdicts
-        Verdicts.new(ledger).list.map do |one|
-          lines = [Words.wrap("#{bold(one.topic)}: #{Words.plain(one.text)}.", indent: 2)]
-          lines << "  #{one.remedy}" if one.remedy
-          lines.join("\n")
-        end.join("\n")
-      end
+      def verdicts = Words.verdicts(Verdicts.new(ledger).list) { |topic| bold(topic) }
 
-      def problems
-        return if snapshot.problems.empty?
-
-        snapshot.problems.map { |sentence| Words.wrap("note: #{Words.plain(sentence)}", indent: 2) }.join("\n")
-      end
+      def problems = Words.notes(snapshot.problems)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

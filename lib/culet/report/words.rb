@@ -14,6 +14,22 @@ module Culet
       # @return [String] without control characters
       def plain(text) = text.to_s.gsub(/[[:cntrl:]]/, "?")
 
+      # @param list [Array<Verdict>]
+      # @yieldparam topic [String]
+      # @yieldreturn [String] how it is shown
+      # @return [String] each in lines, its remedy below it
+      def verdicts(list)
+        list.map do |one|
+          lines = [wrap("#{yield(one.topic)}: #{plain(one.text)}.", indent: 2)]
+          lines << "  #{one.remedy}" if one.remedy
+          lines.join("\n")
+        end.join("\n")
+      end
+
+      # @param sentences [Array<String>]
+      # @return [String, nil] a note for each; nil where there is none
+      def notes(sentences) = (sentences.map { |sentence| wrap("note: #{plain(sentence)}", indent: 2) }.join("\n") unless sentences.empty?)
+
       # @param text [String]
       # @param indent [Integer] columns before the second line and those behind it
       # @return [String] lines of at most WIDTH columns, where its words allow that
