@@ -17,7 +17,7 @@ class IdleTest < Minitest::Test
       done = Queue.new
       threads = Array.new(4) do
         Thread.new do
-          kept = Array.new(150_000) { |i| "x" * (150 + i % 200) }
+          kept = Array.new(200_000) { |i| "x" * (150 + i % 200) }
           kept.select!.with_index { |_, i| (i % 2000).zero? }
           Thread.current[:kept] = kept
           done << true

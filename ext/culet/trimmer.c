@@ -256,7 +256,8 @@ read_due(int swept, double quiet_since)
 
 /*
  * Nobody is there to come back when the program is at rest, so it counts as being at rest already: the alternative is to
- * come late, or never.
+ * come late, or never. Where the sweep has ended before the program runs on, the collection was a full one that somebody
+ * asked for (GC.start), and after the last of those nothing may ever come by here again: it is followed in any case.
  */
 int
 culet_trimmer_trim_if_due(int swept)
@@ -264,7 +265,7 @@ culet_trimmer_trim_if_due(int swept)
   struct wish wish = read_wish(swept, swept);
   double time = now();
 
-  if (!wish.swept || read_due(1, -HUGE_VAL) > time) return 0;
+  if (!wish.swept || (!swept && read_due(1, -HUGE_VAL) > time)) return 0;
   trim_if_worth_it(&wish);
   return 1;
 }

@@ -50,8 +50,8 @@ int culet_trimmer_runs(void);
 uint64_t culet_trimmer_trim(int swept);
 
 /*
- * Carries out a trim now, in the calling thread, if one is wanted and due. swept: as above. Returns whether it was. Not
- * inside a GC.
+ * Carries out a trim now, in the calling thread, if one is wanted and due, or swept. swept: as above. Returns whether it
+ * was. Not inside a GC.
  */
 int culet_trimmer_trim_if_due(int swept);
 
