@@ -77,12 +77,12 @@ module Culet
         @sample_at = at + @every
       end
 
-      # Twice as long to the next as this one took to come, so that a long run is not read more than a dozen times.
+      # Each time twice as long to the next, so that a long run is not read more than a dozen times.
       def read(at)
         found = Family.new([@pid], **@options)
         @family = found if @family.nil? || found.read_members.any?(&:forked) || @family.read_members.none?(&:forked)
-        @reading_at = at + [2 * (at - @reading_at + FIRST_READING_SECONDS), 2 * (@waited || FIRST_READING_SECONDS)].max
-        @waited = @reading_at - at
+        @wait = 2 * (@wait || FIRST_READING_SECONDS)
+        @reading_at = at + @wait
       rescue Error
         # It was about to end, and what was read before stands.
         @reading_at = at + FIRST_READING_SECONDS

@@ -13,7 +13,9 @@ module Culet
       # Below this share of what a worker inherited and this many bytes, a change is not worth a restart.
       WORTH_SHARE = 0.05
       WORTH_BYTES = 4_000_000
-      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES
+      # These keep what is free in lists whose links stand in the freed blocks; jemalloc and culet do not.
+      WRITERS = %w[glibc tcmalloc mimalloc].freeze
+      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES, :WRITERS
 
       # @param family [Family]
       def initialize(family)
@@ -65,13 +67,13 @@ module Culet
       def malloc
         lost = mean("malloc_used", "malloc_free", "malloc_metadata", "malloc_unsplit").unshared
         return unless worth?(lost, mean.inherited)
-        return malloc_on_culet(lost) if allocator == "culet"
+        return malloc_reused(lost) unless WRITERS.include?(allocator)
 
         verdict("malloc", "#{bytes(lost)} of it are malloc's: #{allocator} writes its lists into blocks that are freed, and new blocks go into the holes between old ones",
-                "culet run -- COMMAND keeps both away from old pages; Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork leaves fewer holes")
+                "culet run -- COMMAND writes nothing into freed blocks; Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork leaves fewer holes")
       end
 
-      def malloc_on_culet(lost)
+      def malloc_reused(lost)
         verdict("malloc", "#{bytes(lost)} of it are malloc's: blocks that workers wrote, or that came into holes between old ones",
                 "Culet.warmup before the fork leaves fewer holes")
       end
