@@ -126,7 +126,13 @@ class ScopeReaderTest < Minitest::Test
 
   def state(pid) = Culet::Processes::Cpu.state(pid)
 
-  def figures(pid) = Culet::Processes::Memory.rollup(pid).slice("rss_bytes", "private_dirty_bytes", "private_clean_bytes", "shared_dirty_bytes", "swap_bytes")
+  # Clean pages of files count as one: whether they are shared or private is for all the programs to say that use the
+  # same libraries and come and go meanwhile.
+  def figures(pid)
+    memory = Culet::Processes::Memory.rollup(pid)
+    memory.slice("rss_bytes", "private_dirty_bytes", "shared_dirty_bytes", "swap_bytes")
+          .merge("clean_bytes" => memory.values_at("private_clean_bytes", "shared_clean_bytes").sum)
+  end
 
   def eventually
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
