@@ -18,7 +18,7 @@ module Roots
   RUBIES = { "bullseye" => [], "trixie" => [], "testing" => ["3.4"] }.freeze
 
   # What tests need inside.
-  PACKAGES = %w[ca-certificates gcc libc6-dev make python3 ruby].freeze
+  PACKAGES = %w[ca-certificates gcc libc6-dev libjemalloc2 make python3 ruby].freeze
 
   module_function
 

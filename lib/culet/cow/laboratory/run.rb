@@ -5,6 +5,7 @@ require "tempfile"
 require_relative "../../compare/descendants"
 require_relative "../../compare/exclusion"
 require_relative "../../compare/interruption"
+require_relative "../../compare/witness"
 require_relative "../../processes"
 require "securerandom"
 
@@ -57,6 +58,7 @@ module Culet
           words = @contender.interpreter.command
           @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1), in: input, out: output, err: @errors, pgroup: true)
           @descendants = Compare::Descendants.new(root: @pid, mark: mark)
+          @witness = Compare::Witness.new(@contender.choice)
         rescue SystemCallError => e
           raise Error, "cannot run #{words&.first}: #{e.message.sub(/ - .*/, "").downcase}"
         ensure
@@ -69,12 +71,19 @@ module Culet
 
         def step(name)
           figure = await(name)
+          attest if name == "built"
           @child = whole(figure) if name == "forked"
           @figures["gc_#{name}_seconds"] = seconds(name, figure) if %w[first second].include?(name)
           @figures["phases"][name] = look
           @go.puts
         rescue Errno::EPIPE
           raise Compare::Exclusion, "it ended after its phase #{name}#{last_words}"
+        end
+
+        def attest
+          @witness.look([@pid])
+          objection = @witness.objection(@pid)
+          raise Compare::Exclusion, objection if objection
         end
 
         # @return [String, nil] the figure behind the phase's name
