@@ -1,7 +1,8 @@
 /* usage: churn THREADS MEGABYTES [fork | exit | exec | trim]
  *
  * Allocates and frees for ever in all its threads, and counts in the word that is mapped from standard input. Does
- * besides: fork and wait for the child, all the time; exit or exec after a while, as its environment says (AFTER_US). */
+ * besides: fork and wait for the child, all the time; exit or exec as many microseconds after it was told as the second
+ * word says, which is how it is told. */
 #include "target.h"
 
 #include <sys/mman.h>
@@ -40,9 +41,9 @@ static void do_besides(const char *what, char **argv)
             if (waitpid(child, NULL, 0) != child)
                 _exit(7);
         }
-    while (atomic_load(count) < 30000)
-        usleep(1000);
-    usleep((useconds_t)atoi(getenv("AFTER_US") ? getenv("AFTER_US") : "10000"));
+    while (atomic_load(&count[1]) == 0)
+        usleep(200);
+    usleep((useconds_t)atomic_load(&count[1]));
     if (strcmp(what, "exit") == 0)
         _exit(0);
     if (strcmp(what, "exec") == 0) {
