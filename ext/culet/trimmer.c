@@ -429,7 +429,8 @@ in_child(void)
 {
   pthread_mutex_init(&trimmer.trimming, NULL);
   pthread_mutex_init(&trimmer.figuring, NULL);
-  trimmer.policy = (struct culet_trim_policy){trimmer.policy.settings, trimmer.policy.refault_seconds_per_byte, 0, 0, 0, 0, 0};
+  trimmer.policy = (struct culet_trim_policy){
+    .settings = trimmer.policy.settings, .refault_seconds_per_byte = trimmer.policy.refault_seconds_per_byte};
   memset(&trimmer.figures, 0, sizeof(trimmer.figures));
   atomic_store(&trimmer.tried, 0);
   atomic_store(&trimmer.done, 0);

@@ -47,42 +47,46 @@ class CowAgreementTest < Minitest::Test
   FAMILIES.each do |name, (command, env)|
     define_method("test_#{name.tr(" ", "_")}") do
       with_family(*command, env: env.is_a?(String) ? on(env) : env || {}) do |pid|
-        found = family(pid)
+        found = assert_agreement(pid)
         assert_equal Culet::Processes::Tree.new(pid).pids.sort, found.members.map(&:pid).sort
         assert_empty found.problems
-        found.members.each { |member| agrees(member) }
+        found.members.each { |member| assert_sums(member) }
       end
     end
   end
 
-  # Workers at work share less and less: what was read a moment before is compared with what is read a moment after, and
-  # must lie between two readings of the kernel's, but for one per cent.
+  # Workers at work share less and less.
   def test_while_it_works
     program = "#{WORDS}family(2) { |n| Thread.new { WORDS.each { |w| w << \"!\"; sleep 0.002 } } }"
-    with_family(*RUBY, "-e", program, settled: false) do |pid|
-      pids = Culet::Processes::Tree.new(pid).pids
-      before = pids.to_h { |one| [one, kernel(one)] }
-      found = family(pid)
-      after = pids.to_h { |one| [one, kernel(one)] }
-      found.members.each do |member|
-        figures(member).each do |key, value|
-          low, high = [before, after].map { |all| all.fetch(member.pid).fetch(key) }.minmax
-          assert_operator value, :>=, low - tolerance(member, key), "#{key} of #{member.pid}"
-          assert_operator value, :<=, high + tolerance(member, key), "#{key} of #{member.pid}"
-        end
-      end
-    end
+    with_family(*RUBY, "-e", program, settled: false) { |pid| assert_agreement(pid) }
   end
 
   private
 
-  def agrees(member)
-    kernel = kernel(member.pid)
-    figures(member).each { |key, value| assert_in_delta kernel.fetch(key), value, tolerance(member, key), "#{key} of #{member.name}" }
+  # What is told must lie between a reading of the kernel's before and one after, but for one per cent.
+  #
+  # @return [Culet::Cow::Family]
+  def assert_agreement(pid)
+    pids = Culet::Processes::Tree.new(pid).pids
+    before = pids.to_h { |one| [one, kernel(one)] }
+    found = family(pid)
+    after = pids.to_h { |one| [one, kernel(one)] }
+    found.members.each do |member|
+      figures(member).each do |key, value|
+        low, high = [before, after].map { |all| all.fetch(member.pid).fetch(key) }.minmax
+        assert_operator value, :>=, low - tolerance(member, key), "#{key} of #{member.name} (#{member.pid})"
+        assert_operator value, :<=, high + tolerance(member, key), "#{key} of #{member.name} (#{member.pid})"
+      end
+    end
+    found
+  end
+
+  # The parts are the whole.
+  def assert_sums(member)
     total = member.census.total
     assert_equal member.rss_bytes, total.resident
-    assert_in_delta kernel.fetch("shared"), total.shared, tolerance(member, "shared")
-    assert_in_delta kernel.fetch("private"), total.private, tolerance(member, "private")
+    assert_in_delta member.shared_bytes, total.shared, tolerance(member, "shared")
+    assert_in_delta member.private_bytes, total.private, tolerance(member, "private")
   end
 
   # One per cent. Whoever else maps the same libraries comes and goes meanwhile, other tests' programs for instance, and
