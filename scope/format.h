@@ -15,6 +15,9 @@
  *   'C'  chunks of a region: its id; the offset of the first chunk from the region's start; then until the record's
  *        end, for one chunk after the other without gaps: (bytes / CULET_SCOPE_UNIT) << 2 | enum culet_chunk.
  *        Left out of the whole stream when there are more than --max-chunks.
+ *   'S'  slabs of a region: its id; then for one stretch after the other from the region's start: its bytes, bytes of each
+ *        of the blocks it is divided into. Instead of these 0: nothing there is given out; 1: blocks longer than any size
+ *        class, each of its own length. What is left up to the region's end is as with 0.
  *   'R'  a Ruby heap page (none of an empty one that is kept): address, bytes of a slot, offset of the first slot, slots;
  *        then a bitmap, slot n is bit n & 7 of byte n / 8, set: live.
  *   'E'  the end: four bytes, CRC-32 (zlib's) of all bytes before this record's type.

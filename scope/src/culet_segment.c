@@ -155,6 +155,7 @@ static void walk_slab(struct culet_scope *scope, struct culet_heap *heap, struct
     uint64_t blocks = (uint64_t)shape->blocks * shape->size;
 
     culet_slab_each(&heap->self, shape, descriptor, walk_blocks, &walk);
+    culet_place_slab(place, bytes, shape->size);
     hold_claimed(heap, &walk, descriptor);
     culet_heap_chunk(scope, place, bytes - blocks, CULET_CHUNK_OTHER);
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
@@ -174,6 +175,24 @@ static bool is_as_promised(const struct culet_heap *heap, const struct item *ite
            (!item->klass || descriptor[self->owner.klass] == item->klass);
 }
 
+/* One granule that cannot be understood. */
+static uint32_t strange_item(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place)
+{
+    heap->strange++;
+    culet_heap_chunk(scope, place, heap->self.granule_bytes, CULET_CHUNK_OTHER);
+    culet_place_slab(place, heap->self.granule_bytes, CULET_SLAB_NONE);
+    return 1;
+}
+
+/* Granules that belong to no block or slab. */
+static void walk_gap(struct culet_scope *scope, const struct culet_heap *heap, struct culet_place *place, uint32_t granules)
+{
+    uint64_t bytes = (uint64_t)granules * heap->self.granule_bytes;
+
+    culet_heap_chunk(scope, place, bytes, CULET_CHUNK_FREE);
+    culet_place_slab(place, bytes, CULET_SLAB_NONE);
+}
+
 /* Walks one block or slab; returns how many granules it has, 1 for what cannot be understood. */
 static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place, size_t index)
 {
@@ -183,23 +202,18 @@ static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, st
     uint64_t start = place->start + (uint64_t)item->granule * self->granule_bytes, bytes;
     uint32_t left = self->segment_granules - item->granule;
 
-    if (!room.got[index] || !is_as_promised(heap, item, descriptor, start)) {
-        heap->strange++;
-        culet_heap_chunk(scope, place, self->granule_bytes, CULET_CHUNK_OTHER);
-        return 1;
-    }
+    if (!room.got[index] || !is_as_promised(heap, item, descriptor, start))
+        return strange_item(scope, heap, place);
     if (item->klass) {
         walk_slab(scope, heap, place, item, descriptor);
         return heap->shapes[item->klass].granules;
     }
     bytes = culet_heap_word(descriptor + self->large.length);
-    if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left) {
-        heap->strange++;
-        culet_heap_chunk(scope, place, self->granule_bytes, CULET_CHUNK_OTHER);
-        return 1;
-    }
+    if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left)
+        return strange_item(scope, heap, place);
     culet_place_use(&scope->places, place, start, start + bytes);
     culet_heap_chunk(scope, place, bytes, CULET_CHUNK_USED);
+    culet_place_slab(place, bytes, CULET_SLAB_LARGE);
     culet_sizes_used(&heap->sizes, bytes, 1);
     heap->used_bytes += bytes;
     return (uint32_t)(bytes / self->granule_bytes);
@@ -250,10 +264,10 @@ void culet_segment_walk(struct culet_scope *scope, struct culet_heap *heap, uint
             heap->strange++;
             continue;
         }
-        culet_heap_chunk(scope, place, (uint64_t)(room.items[i].granule - granule) * self->granule_bytes, CULET_CHUNK_FREE);
+        walk_gap(scope, heap, place, room.items[i].granule - granule);
         granule = room.items[i].granule + walk_item(scope, heap, place, i);
     }
-    culet_heap_chunk(scope, place, (uint64_t)(self->segment_granules - granule) * self->granule_bytes, CULET_CHUNK_FREE);
+    walk_gap(scope, heap, place, self->segment_granules - granule);
     count_trim(scope, heap, place);
     heap->segments++;
 }

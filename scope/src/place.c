@@ -161,6 +161,7 @@ void culet_places_drop(struct culet_places *places, uint32_t id)
         free(place->states);
         free(place->other);
         culet_buffer_free(&place->chunks);
+        culet_buffer_free(&place->slabs);
         free(place);
     }
     places->count = kept;
@@ -262,9 +263,42 @@ static void tell_chunks(const struct culet_place *place)
     culet_buffer_free(&record);
 }
 
+/* The stretch that was noted last is over. */
+static void end_slab(struct culet_buffer *slabs, uint64_t bytes, uint64_t block)
+{
+    if (!bytes)
+        return;
+    culet_buffer_varint(slabs, bytes);
+    culet_buffer_varint(slabs, block);
+}
+
+void culet_place_slab(struct culet_place *place, uint64_t bytes, uint64_t block)
+{
+    if (block != place->slab_block) {
+        end_slab(&place->slabs, place->slab_bytes, place->slab_block);
+        place->slab_bytes = 0;
+        place->slab_block = block;
+    }
+    place->slab_bytes += bytes;
+}
+
+static void tell_slabs(const struct culet_place *place)
+{
+    struct culet_buffer record = {0};
+
+    culet_buffer_varint(&record, place->id);
+    if (place->slabs.length)
+        culet_buffer_add(&record, place->slabs.bytes, place->slabs.length);
+    end_slab(&record, place->slab_bytes, place->slab_block);
+    culet_stream_record('S', record.bytes, record.length);
+    culet_buffer_free(&record);
+}
+
 void culet_place_tell(const struct culet_places *places, const struct culet_place *place)
 {
     tell_fill(places, place);
     if (place->chunks.length && places->chunks <= places->max_chunks)
         tell_chunks(place);
+    if (place->slabs.length || place->slab_bytes)
+        tell_slabs(place);
 }

@@ -28,7 +28,13 @@ struct culet_place {
     struct culet_buffer chunks; /* uint32_t each: units of 16 bytes << 2 | enum culet_chunk */
     uint64_t first_chunk;       /* address */
     uint64_t noted;             /* chunks, whether kept or not */
+    struct culet_buffer slabs;  /* of the record 'S', but for the stretch that is not over */
+    uint64_t slab_bytes, slab_block; /* that stretch: its bytes, its blocks' */
 };
+
+/* What a stretch of slabs is instead of blocks of one size (format.h, 'S'). */
+#define CULET_SLAB_NONE 0u
+#define CULET_SLAB_LARGE 1u
 
 #define CULET_NO_ARENA UINT32_MAX
 
@@ -64,6 +70,9 @@ void culet_place_unuse(const struct culet_places *places, struct culet_place *pl
 
 /* They are metadata of the allocator, or not its own. Given in order of addresses. */
 void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to);
+
+/* The next stretch of slabs: `bytes` divided into blocks of `block` each, or CULET_SLAB_NONE, CULET_SLAB_LARGE. */
+void culet_place_slab(struct culet_place *place, uint64_t bytes, uint64_t block);
 
 /* The rest of culet_place_chunk: a chunk that is kept, but for which there is no room, or larger than 16 GiB. */
 void culet_place_keep(struct culet_place *place, uint64_t bytes, unsigned state);
@@ -101,7 +110,7 @@ void culet_places_drop(struct culet_places *places, uint32_t id);
 
 struct culet_place_sum culet_place_sum(const struct culet_places *places, const struct culet_place *place);
 
-/* Writes the records 'F' and 'C' of a region. */
+/* Writes the records 'F', 'C' and 'S' of a region. */
 void culet_place_tell(const struct culet_places *places, const struct culet_place *place);
 
 #endif

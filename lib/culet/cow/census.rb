@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../report/ledger"
+require_relative "cursor"
 require_relative "fill"
 require_relative "shares"
+require_relative "size_classes"
 require_relative "standing"
 
 module Culet
@@ -18,6 +20,7 @@ module Culet
         @levels = Report::Ledger::TITLES.keys.to_h { |name| [name, Shares.none] }
         @arenas = Hash.new { |shares, id| shares[id] = Shares.none }
         @slots = Hash.new { |shares, bytes| shares[bytes] = Shares.none }
+        @classes = SizeClasses.new(snapshot.regions)
         @fills = {}
         count(Standing.new(snapshot, relative: relative))
       end
@@ -34,28 +37,29 @@ module Culet
       # @return [Hash{Integer => Shares}] of Ruby's heap pages, by the bytes of their slots
       def slots = @slots.sort.to_h
 
+      # @return [Hash{Integer, String => Shares}] of malloc's blocks, as SizeClasses has them
+      def classes = @classes.to_h
+
       # @return [Shares] of the whole process
       def total = @levels.values.reduce(:+)
 
       private
 
       def count(standing)
-        @region = @page = 0
+        @regions = Cursor.new(@snapshot.regions)
+        @pages = Cursor.new(pages)
         standing.each { |mapping, first, past, how| divide(mapping, first, past, how) }
       end
 
       # What lies in a region is the region's, the rest the mapping's.
       def divide(mapping, first, past, how)
-        each_overlap(regions, @region, first, past) do |region, from, to|
+        @regions.each(first, past) do |region, from, to|
           add(@ledger.level_of(mapping), how, from - first)
           in_region(region, from, to, how)
           first = to
         end
-        @region = skip(regions, @region, past)
         add(@ledger.level_of(mapping), how, past - first)
       end
-
-      def regions = @snapshot.regions
 
       def in_region(region, from, to, how)
         case region.holds
@@ -69,12 +73,12 @@ module Culet
         live = used_bytes(region, from, to)
         add("ruby_objects", how, live)
         add("ruby_free_slots", how, to - from - live)
-        each_overlap(pages, @page, from, to) { |page, first, past| @slots[page.slot_bytes].add(how, past - first) }
-        @page = skip(pages, @page, to)
+        @pages.each(from, to) { |page, first, past| @slots[page.slot_bytes].add(how, past - first) }
       end
 
       def malloc(region, from, to, how)
         @arenas[region.arena].add(how, to - from)
+        @classes.add(from, to, how)
         return add("malloc_unsplit", how, to - from) unless @snapshot.allocator.blocks?
         return add("malloc_metadata", how, to - from) if region.holds == "metadata"
 
@@ -95,22 +99,7 @@ module Culet
       private_constant :Stretch
 
       def pages
-        @pages ||= @snapshot.ruby_pages.map { |page| Stretch.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes) }.sort_by(&:start)
-      end
-
-      # Both lists are in address order and without overlaps.
-      def each_overlap(list, index, first, past)
-        index = skip(list, index, first)
-        while index < list.size && list[index].start < past
-          part = list[index]
-          yield part, [part.start, first].max, [part.end, past].min
-          index += 1
-        end
-      end
-
-      def skip(list, index, address)
-        index += 1 while index < list.size && list[index].end <= address
-        index
+        @snapshot.ruby_pages.map { |page| Stretch.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes) }.sort_by(&:start)
       end
     end
   end

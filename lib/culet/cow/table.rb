@@ -12,7 +12,10 @@ module Culet
       Figures = Compare::Report::Figures
       Grid = Compare::Report::Grid
       Words = Report::Words
-      private_constant :Figures, :Grid, :Words
+      # So many of an allocator's size classes get a row of their own.
+      MOST_CLASSES = 12
+      CLASSES = { SizeClasses::LARGE => "larger ones", SizeClasses::EMPTY => "nothing given out", SizeClasses::METADATA => "its own records" }.freeze
+      private_constant :Figures, :Grid, :Words, :MOST_CLASSES, :CLASSES
 
       # @param family [Family]
       # @param color [Boolean] whether to use ANSI colours
@@ -25,7 +28,7 @@ module Culet
 
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s = "#{[heading, processes, regions, slots, verdicts, problems].compact.join("\n\n")}\n"
+      def to_s = "#{[heading, processes, regions, classes, slots, verdicts, problems].compact.join("\n\n")}\n"
 
       private
 
@@ -72,6 +75,22 @@ module Culet
         return if sizes.size < 2
 
         table("Ruby's pages by slot", workers.map { |worker| worker.census.slots.transform_keys { |bytes| "#{bytes} bytes" } })
+      end
+
+      # The classes with most of it: an allocator has a hundred of them.
+      def classes
+        workers = family.workers.map { |worker| worker.census.classes }.reject(&:empty?)
+        return if workers.empty?
+
+        sums = workers.reduce { |one, other| one.merge(other) { |_, shares, more| shares + more } }
+        names = sums.sort_by { |_, shares| -shares.resident }.first(MOST_CLASSES).map(&:first)
+        table("malloc's blocks of", workers.map { |classes| summed(classes, names) })
+      end
+
+      def summed(classes, names)
+        shown, rest = classes.partition { |name, _| names.include?(name) }
+        rows = shown.to_h { |name, shares| [name.is_a?(Integer) ? "#{name} bytes" : CLASSES.fetch(name), shares] }
+        rest.empty? ? rows : rows.merge("other sizes" => rest.map(&:last).reduce(:+))
       end
 
       # @param all [Array<Hash{String => Shares}>] one for each worker
