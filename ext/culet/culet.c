@@ -11,6 +11,7 @@
 #include "reader.h"
 #include "stats.h"
 #include "trim.h"
+#include "words.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);
@@ -140,4 +141,5 @@ Init_culet(void)
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
   culet_init_trim(culet);
+  culet_init_words(culet);
 }

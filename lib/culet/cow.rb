@@ -13,6 +13,7 @@ module Culet
   #   Member     one of them
   #   Standing   each resident page against the relative's page at the same address
   #   Census     that, by what the memory is used for
+  #   Comparison the bytes of the pages that are not shared any more against the relative's: Writes
   #   Shares     bytes shared, unshared, fresh
   #   History    sharing over time, by the kernel's figures alone; Curve: for a terminal
   #   Command    a command looked at for as long as it runs

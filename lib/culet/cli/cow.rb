@@ -19,7 +19,9 @@ module Culet
       STEP_SECONDS = 0.1
       CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
-      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT
+      # Comparing the bytes of a worker of 200 MB takes seconds, and workers are alike.
+      WRITES = 2
+      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT, :WRITES
 
       def banner = "culet cow PID ... | -- COMMAND ... | experiment ..."
 
@@ -59,6 +61,7 @@ module Culet
         parser.separator("What a page costs is paid by all who share it; a worker that writes to it, or whose allocator does, pays alone.")
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
+        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; 0: of none)") { |v| options[:writes] = count("--writes", v) }
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
         parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
@@ -79,6 +82,13 @@ module Culet
         raise UsageError, "which process? Write `culet cow PID`, e.g. `culet cow $(pgrep -o puma)`" if words.empty?
 
         words
+      end
+
+      def count(flag, text)
+        value = Integer(text, 10, exception: false)
+        return value if value && !value.negative?
+
+        raise UsageError, "#{flag} takes a whole number, not #{text.inspect}"
       end
 
       def size(text)
@@ -127,7 +137,7 @@ module Culet
 
       def run(words)
         interruption = Culet::Compare::Interruption.new
-        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **treatment)
+        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **looking)
         interruption.watch { command.call }
         raise Error, "#{words.first} ended before it could be read#{failure(command.status)}" unless command.family
 
@@ -143,7 +153,10 @@ module Culet
         status.signaled? ? ": was ended by SIG#{Signal.signame(status.termsig)}" : ": ended with status #{status.exitstatus}"
       end
 
-      def look(words) = Culet::Cow::Family.new(words, progress: progress, **treatment)
+      def look(words) = Culet::Cow::Family.new(words, progress: progress, **looking)
+
+      # @return [Hash] for Culet::Cow::Family
+      def looking = { writes: options.fetch(:writes, WRITES), **treatment }
 
       # @return [Proc, nil] says on a terminal how far it is
       def progress

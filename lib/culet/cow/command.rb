@@ -28,7 +28,7 @@ module Culet
       # @param words [Array<String>] the command; it has our input and output
       # @param every_seconds [Float] from one sample to the next
       # @param interruption [Compare::Interruption] whose signal is passed on
-      # @param options [Hash] how processes are read, as for Scope::Reader
+      # @param options [Hash] how processes are read, as for Family
       # @raise [Culet::Error] when it cannot be started
       def initialize(words, every_seconds:, interruption:, **options)
         @words = words

@@ -29,7 +29,7 @@ module Culet
         return { **about, "regions" => {}, "why" => member.why } unless member.read?
 
         { **about, **member.census.total.document.slice("unshared_bytes", "fresh_bytes"), "allocator" => member.snapshot.allocator.name,
-          "regions" => named(member.census.levels), "arenas" => named(member.census.arenas), "slots" => named(member.census.slots), "size_classes" => named(member.census.classes) }
+          "regions" => named(member.census.levels), "arenas" => named(member.census.arenas), "slots" => named(member.census.slots), "size_classes" => named(member.census.classes), "writes" => member.writes&.document }
       end
 
       def named(shares) = shares.to_h { |name, one| [name.to_s, one.document] }

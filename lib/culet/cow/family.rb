@@ -4,6 +4,7 @@ require_relative "../errors"
 require_relative "../processes"
 require_relative "../scope"
 require_relative "census"
+require_relative "comparison"
 require_relative "member"
 
 module Culet
@@ -18,18 +19,20 @@ module Culet
       attr_reader :problems
 
       # @param pids [Array<String, Integer>] process numbers; their descendants are found
+      # @param writes [Integer] of so many workers, those that stopped sharing most, what was written there is found out
       # @param options [Hash] how the processes are read, as for Scope::Reader
       # @param progress [Proc, nil] called with the number of processes read and of all
       # @raise [Culet::UsageError] when one is no process number
       # @raise [Culet::Error] when there is no such process; one that may not be read is a member with its resident bytes
-      def initialize(pids, progress: nil, **options)
-        @options = { chunks: 0, **options }
+      def initialize(pids, writes: 0, progress: nil, **options)
+        @options = { chunks: (0 unless writes.positive?), **options }
         @problems = []
         roots = pids.map { |pid| Processes::Live.find(pid).pid }
         read(roots.flat_map { |pid| Processes::Tree.new(pid).pids }.uniq, progress)
         raise Error, @problems.first || "process #{roots.first} ended while it was looked at" if @members.none?(&:rss_bytes)
 
         relate
+        compare(writes)
       end
 
       # @return [Array<Member>] those that could be read
@@ -99,6 +102,17 @@ module Culet
           member.relative = relative(member, by_pid)&.snapshot
           member.census = Census.new(member.snapshot, relative: member.relative)
         end
+      end
+
+      # Who ends meanwhile is told with what was read of it before. The single blocks are not needed any more, and are most of
+      # what a reading takes.
+      def compare(most)
+        read_members.select(&:forked).max_by(most) { |member| member.census.total.unshared }.each do |member|
+          member.writes = Comparison.new(member.snapshot, member.relative).call
+        rescue Error => e
+          @problems << "what was written to the pages of process #{member.pid} is not known: #{e.message}"
+        end
+        read_members.each { |member| member.snapshot.regions.each { |region| region.chunks_payload = "" } }
       end
 
       def relative(member, by_pid)

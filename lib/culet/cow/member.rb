@@ -13,6 +13,9 @@ module Culet
       # @return [Census, nil]
       attr_accessor :census
 
+      # @return [Writes, nil] what was written to the pages that it stopped sharing; nil where that was not found out
+      attr_accessor :writes
+
       # @return [Scope::Snapshot, nil] of the process that it is compared with
       attr_accessor :relative
 

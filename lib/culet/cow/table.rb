@@ -4,6 +4,7 @@ require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "../report/words"
 require_relative "verdicts"
+require_relative "written"
 
 module Culet
   module Cow
@@ -28,7 +29,7 @@ module Culet
 
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s = "#{[heading, processes, regions, classes, slots, verdicts, problems].compact.join("\n\n")}\n"
+      def to_s = "#{[heading, processes, regions, classes, slots, *Written.new(family, unicode: @unicode).tables, verdicts, problems].compact.join("\n\n")}\n"
 
       private
 

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "memory"
+require_relative "slots"
+require_relative "writes"
+
+module Culet
+  module Cow
+    # One of Ruby's heap pages in two processes: what was written to it, slot by slot, and what lies in it.
+    class RubyPageWrites
+      WORD = Memory::WORD_BYTES
+      private_constant :WORD
+
+      # @param page [Scope::RubyPage] as the process has it
+      # @param here [Array<Integer>] its words in the process
+      # @param there [Array<Integer>] its words in the relative
+      # @param old_mask [Integer] bits of an object's first word that together say that it is old
+      def initialize(page, here, there, old_mask:)
+        @page = page
+        @here = here
+        @there = there
+        @old_mask = old_mask
+        @slot_words = page.slot_bytes / WORD
+        @first = page.first_slot / WORD
+      end
+
+      # @param words [Array<Integer>] addresses of words that differ, ascending: of one of the kernel's pages
+      # @param from [Integer] where that page begins
+      # @param writes [Writes] which learns of flags
+      # @return [Integer] sum of Writes::BITS
+      def mask(words, from, writes)
+        mask = past = 0
+        words.each do |word|
+          next if word < past
+
+          slot = slot_of((word - @page.address) / WORD)
+          mask |= Writes::BITS.fetch(slot ? category(slot, writes, from) : :collector)
+          past = slot ? @page.address + ((slot + @slot_words) * WORD) : word + WORD
+        end
+        mask
+      end
+
+      # @param from [Integer] address in the page
+      # @param to [Integer] address in the page
+      # @yieldparam type [Integer] Ruby's number of an object's type
+      # @yieldparam kind [Symbol] :old, :young or :made, as Writes::Holding has them
+      # @yieldparam bytes [Integer] of it between the two
+      def each_object(from, to)
+        first = (from - @page.address) / WORD
+        last = (to - @page.address) / WORD
+        slot = slot_of(first) || @first
+        past = @first + (@page.slots * @slot_words)
+        while slot < last && slot < past
+          here = @here[slot]
+          if Slots.live?(here)
+            kind = same?(slot) ? age(@there[slot]) : :made
+            yield here & Slots::TYPE, kind, ([slot + @slot_words, last].min - [slot, first].max) * WORD
+          end
+          slot += @slot_words
+        end
+      end
+
+      private
+
+      # @return [Integer, nil] index of the first word of the slot that has this word
+      def slot_of(index)
+        return if index < @first || index >= @first + (@page.slots * @slot_words)
+
+        index - ((index - @first) % @slot_words)
+      end
+
+      def category(slot, writes, from)
+        here = @here[slot]
+        there = @there[slot]
+        return free(slot) unless Slots.live?(here)
+        return :reuse unless same?(slot)
+        return changed(slot) unless only_flags?(slot)
+
+        # Told once, on the page that the first word is on.
+        writes.flag(Slots.changed(here, there)) if @page.address + (slot * WORD) >= from
+        :flag_bits
+      end
+
+      # The collector links free slots by their first words.
+      def free(slot) = rest_differs?(slot, 3) ? :reuse : :collector
+
+      def changed(slot) = Slots.code?(@here[slot]) ? :inline_caches : :data
+
+      # An object is taken for the same when it is of the same type, and class, and not younger. A class that is new while
+      # nothing else is, is a class of the object's own.
+      def same?(slot)
+        here = @here[slot]
+        there = @there[slot]
+        return false unless Slots.live?(there) && (here ^ there).nobits?(Slots::TYPE)
+        return false if old?(there) && !old?(here)
+        return Slots.kind(here) == Slots.kind(there) if (here & Slots::TYPE) == Slots::IMEMO
+
+        @here[slot + 1] == @there[slot + 1] || !rest_differs?(slot, 2)
+      end
+
+      def only_flags?(slot) = @here[slot] != @there[slot] && !rest_differs?(slot, 1)
+
+      def rest_differs?(slot, from) = (from...@slot_words).any? { |word| @here[slot + word] != @there[slot + word] }
+
+      def age(flags) = old?(flags) ? :old : :young
+
+      def old?(flags) = flags.allbits?(@old_mask)
+    end
+  end
+end
