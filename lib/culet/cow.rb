@@ -15,7 +15,7 @@ module Culet
   #   Census     that, by what the memory is used for
   #   Comparison the bytes of the pages that are not shared any more against the relative's: Writes
   #   Shares     bytes shared, unshared, fresh
-  #   History    sharing over time, by the kernel's figures alone; Curve: for a terminal
+  #   History    sharing over time, by the kernel's figures alone; Curve: for a terminal; Chart: for the page
   #   Command    a command looked at for as long as it runs
   #   Picture    the loss over the map's drawing, as HTML
   #   Verdicts   what follows, in words; Table, Document: all of it for a terminal and as JSON

@@ -48,6 +48,19 @@ class CowCensusTest < Minitest::Test
     end
   end
 
+  # On culet by the size of the blocks, too: together they are the one arena.
+  def test_size_classes
+    with_forked("write", env: on("culet")) do |child|
+      classes = child.census.classes
+      size = classes.keys.grep(Integer).find { |bytes| bytes >= 4000 }
+      assert_in_delta 16 * MIB, classes.fetch(size).unshared, 0.5 * MIB
+      assert_operator classes.fetch(size).resident, :>=, 16_384 * 4000
+      assert_equal child.census.arenas.values.reduce(:+), classes.values.reduce(:+)
+      assert_equal classes.keys.grep(Integer).sort, classes.keys.grep(Integer)
+    end
+    with_forked("write") { |child| assert_empty child.census.classes }
+  end
+
   # An allocator that writes into what is freed unshares the page for it; culet does not.
   def test_what_it_freed
     with_forked("free") do |child|

@@ -8,7 +8,7 @@ class CowVerbTest < Minitest::Test
   include CowHelper
 
   PROCESS_KEYS = %w[pid parent_pid name forked age_seconds rss_bytes pss_bytes shared_bytes private_bytes private_dirty_bytes unshared_bytes
-                    fresh_bytes allocator regions arenas slots].freeze
+                    fresh_bytes allocator regions arenas slots size_classes writes].freeze
   SHARES_KEYS = %w[shared_bytes private_bytes unshared_bytes fresh_bytes].freeze
 
   def test_the_document
@@ -78,7 +78,7 @@ class CowVerbTest < Minitest::Test
       ["cow", "--"] => /which command\?/, ["cow", "--watch", "--", "ls"] => /--watch looks at running processes/, ["cow", "1", "--for", "5s"] => /say with --every how often/,
       ["cow", "1", "--every", "1s", "--watch", "2"] => /exclude each other/, ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for is for running processes/,
       ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /takes seconds/,
-      ["cow", "1", "--live", "--stop"] => /exclude each other/ }.each do |words, sentence|
+      ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /exclude each other/ }.each do |words, sentence|
       out, err, status = run_culet(*words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
       assert_match sentence, err

@@ -167,7 +167,7 @@ module Culet
 
       # @return [Integer] exit status
       def conclude(family, history = nil)
-        draw(family) if options[:html]
+        draw(family, history) if options[:html]
         deliver(render(family, history))
         raise Error, family.problems.first if family.read_members.empty?
 
@@ -186,11 +186,11 @@ module Culet
         Culet::Cow::Curve.new(history, width: (out.winsize.last if plotted), color: color?).to_s
       end
 
-      def draw(family)
+      def draw(family, history)
         require_relative "../cow/picture"
         return if family.read_members.empty?
 
-        picture = Culet::Cow::Picture.new(family)
+        picture = Culet::Cow::Picture.new(family, history: history)
         AtomicFile.write(options[:html], picture.to_s)
         err.puts("culet: wrote #{options[:html]}")
         err.puts("culet: left out of it: #{picture.left_out.join(", ")}") if picture.left_out.any?

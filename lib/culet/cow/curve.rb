@@ -19,6 +19,7 @@ module Culet
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
       def initialize(history, width: nil, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+        @history = history
         @samples = history.samples
         @width = width
         @color = color
@@ -55,12 +56,10 @@ module Culet
 
       def plot
         curves = { "all (PSS)" => @samples.map { |one| point(one, one.total_pss_bytes) } }
-        pids.first(WORKERS).each { |pid| curves["#{pid}'s own"] = @samples.filter_map { |one| own(one, pid) } }
+        @history.workers.first(WORKERS).each { |pid| curves["#{pid}'s own"] = @samples.filter_map { |one| own(one, pid) } }
         results = curves.map { |name, points| { "workload" => "sharing", "allocator" => name, "runs" => [{ "run" => 1, "samples" => points }], "summary" => {} } }
         Compare::Report::TerminalPlot.new({ "results" => results }, width: @width, color: @color, about: "memory over time").to_s
       end
-
-      def pids = @samples.flat_map { |one| one.workers.map { |worker| worker["pid"] } }.uniq
 
       def own(sample, pid)
         worker = sample.workers.find { |one| one["pid"] == pid }

@@ -39,6 +39,9 @@ module Culet
         found.any?
       end
 
+      # @return [Array<Integer>] all that were forked, in the order of their coming
+      def workers = samples.flat_map { |one| one.workers.map { |worker| worker["pid"] } }.uniq
+
       # @return [Array<Hash>] for a JSON document
       def document = samples.map(&:document)
 

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../map/html"
+require_relative "chart"
+require_relative "tallies"
 
 module Culet
   module Cow
@@ -12,7 +14,9 @@ module Culet
       private_constant :MOST
 
       # @param family [Family]
-      def initialize(family)
+      # @param history [History, nil] where it was looked at for a while: drawn as a curve
+      def initialize(family, history: nil)
+        @history = history
         parents, others = family.read_members.partition { |member| !member.forked }
         losers = others.sort_by { |member| -member.census.total.unshared }
         @members = [*parents.select { |parent| losers.any? { |member| member.parent_pid == parent.pid } }, *losers]
@@ -34,7 +38,8 @@ module Culet
       def shown = @members.first(MOST)
 
       def html
-        @html ||= Map::Html.new(shown.map(&:snapshot), views: shown.map { |member| { unshared: member.unshared, caption: caption(member) } })
+        @html ||= Map::Html.new(shown.map(&:snapshot), curve: (Chart.new(@history).to_h if @history && @history.samples.size > 1),
+                                                        views: shown.map { |member| { unshared: member.unshared, caption: caption(member), tables: Tallies.new(member).to_a } })
       end
 
       def caption(member)

@@ -74,7 +74,9 @@ module Culet
         there = @there[slot]
         return free(slot) unless Slots.live?(here)
         return :reuse unless same?(slot)
-        return changed(slot) unless only_flags?(slot)
+        # A method's entry is marked by the first call that is remembered, for one.
+        return :inline_caches if Slots.code?(here)
+        return :data unless only_flags?(slot)
 
         # Told once, on the page that the first word is on.
         writes.flag(Slots.changed(here, there)) if @page.address + (slot * WORD) >= from
@@ -83,8 +85,6 @@ module Culet
 
       # The collector links free slots by their first words.
       def free(slot) = rest_differs?(slot, 3) ? :reuse : :collector
-
-      def changed(slot) = Slots.code?(@here[slot]) ? :inline_caches : :data
 
       # An object is taken for the same when it is of the same type, and class, and not younger. A class that is new while
       # nothing else is, is a class of the object's own.

@@ -3,6 +3,7 @@
 require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "../report/words"
+require_relative "labels"
 require_relative "verdicts"
 require_relative "written"
 
@@ -15,8 +16,7 @@ module Culet
       Words = Report::Words
       # So many of an allocator's size classes get a row of their own.
       MOST_CLASSES = 12
-      CLASSES = { SizeClasses::LARGE => "larger ones", SizeClasses::EMPTY => "nothing given out", SizeClasses::METADATA => "its own records" }.freeze
-      private_constant :Figures, :Grid, :Words, :MOST_CLASSES, :CLASSES
+      private_constant :Figures, :Grid, :Words, :MOST_CLASSES
 
       # @param family [Family]
       # @param color [Boolean] whether to use ANSI colours
@@ -75,7 +75,7 @@ module Culet
         sizes = workers.flat_map { |worker| worker.census.slots.keys }.uniq
         return if sizes.size < 2
 
-        table("Ruby's pages by slot", workers.map { |worker| worker.census.slots.transform_keys { |bytes| "#{bytes} bytes" } })
+        table("Ruby's pages by slot", workers.map { |worker| Labels.sizes(worker.census.slots) })
       end
 
       # The classes with most of it: an allocator has a hundred of them.
@@ -90,7 +90,7 @@ module Culet
 
       def summed(classes, names)
         shown, rest = classes.partition { |name, _| names.include?(name) }
-        rows = shown.to_h { |name, shares| [name.is_a?(Integer) ? "#{name} bytes" : CLASSES.fetch(name), shares] }
+        rows = Labels.classes(shown.to_h)
         rest.empty? ? rows : rows.merge("other sizes" => rest.map(&:last).reduce(:+))
       end
 

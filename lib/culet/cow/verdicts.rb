@@ -3,6 +3,7 @@
 require_relative "../compare/report/figures"
 require_relative "../report/verdicts"
 require_relative "family"
+require_relative "labels"
 
 module Culet
   module Cow
@@ -15,7 +16,15 @@ module Culet
       WORTH_BYTES = 4_000_000
       # These keep what is free in lists whose links stand in the freed blocks; jemalloc and culet do not.
       WRITERS = %w[glibc tcmalloc mimalloc].freeze
-      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES, :WRITERS
+      # What the parent can settle before the fork.
+      REMEDIES = {
+        flag_bits: "Culet.warmup before the fork makes survivors old; freeze before the fork what workers freeze",
+        collector: "Culet.warmup before the fork leaves fewer free slots: each collection writes the lists of free ones anew",
+        inline_caches: "have the parent do some of the workers' work before the fork, a few requests: what calls look up is found then, once for all",
+        metadata: "culet run -- COMMAND writes nothing into freed blocks",
+        reuse: "Culet.warmup before the fork leaves fewer holes"
+      }.freeze
+      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES, :WRITERS, :REMEDIES
 
       # @param family [Family]
       def initialize(family)
@@ -49,7 +58,7 @@ module Culet
 
       def sharing
         shares = mean
-        found = [kept(shares), *([malloc, ruby, garbage].compact if worth?(shares.unshared, shares.inherited))]
+        found = [kept(shares), *([malloc, ruby, written, garbage].compact if worth?(shares.unshared, shares.inherited))]
         found.size == 1 ? [*found, verdict("advice", "little was lost: there is nothing to gain by a setting")] : found
       end
 
@@ -84,6 +93,26 @@ module Culet
 
         verdict("Ruby's pages", "#{bytes(lost)} of it are pages of Ruby's heap: new objects in slots that were free at the fork, and flags that the collector or the program " \
                                 "changed in old ones", "Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: survivors are old then, and holes are closed")
+      end
+
+      # Told by what is alone on its pages: these would still be shared without it.
+      def written
+        all = @workers.filter_map(&:writes).reduce(:+) or return
+        found = Labels::WRITES.keys.select { |one| worth?(all.only(one), all.bytes) }.sort_by { |one| -all.only(one) }
+        return if found.empty?
+
+        verdict("what wrote there", "of #{bytes(all.bytes)} of pages whose bytes were compared, these have but one cause: " \
+                                    "#{found.map { |one| "#{Labels::WRITES.fetch(one)} #{bytes(all.only(one))}#{flags(all) if one == :flag_bits}" }.join("; ")}", remedy(found))
+      end
+
+      def flags(writes)
+        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Figures.counted(count, "object")}" }
+        " (#{told.join(", ")})" if told.any?
+      end
+
+      def remedy(found)
+        names = allocator == "culet" ? found - [:metadata] : found
+        names.filter_map { |one| REMEDIES[one] }.first
       end
 
       # What is free in the parent was free at the fork, if the parent rests since.

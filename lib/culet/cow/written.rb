@@ -2,7 +2,7 @@
 
 require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
-require_relative "writes"
+require_relative "labels"
 
 module Culet
   module Cow
@@ -10,14 +10,10 @@ module Culet
     class Written
       Figures = Compare::Report::Figures
       Grid = Compare::Report::Grid
-      TITLES = { flag_bits: "flag bits of objects", collector: "the collector's marks and lists", inline_caches: "inline caches of methods", metadata: "the allocator's own words",
-                 reuse: "made since the fork, in holes", data: "objects and blocks that were there", elsewhere: "stacks and static data", unknown: "not known",
-                 same: "nothing: the bytes are the same" }.freeze
-      # Types that hold less of it than this are shown together; an object's code is shown by that name.
+      # Types that hold less of it than this are shown together.
       SMALL_SHARE = 0.01
       MOST_TYPES = 10
-      NAMES = { "code" => "methods' code", "collector" => "the collector's" }.freeze
-      private_constant :Figures, :Grid, :SMALL_SHARE, :MOST_TYPES, :NAMES
+      private_constant :Figures, :Grid, :SMALL_SHARE, :MOST_TYPES
 
       # @param family [Family]
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
@@ -41,7 +37,7 @@ module Culet
 
       def categories
         rows = Writes::CATEGORIES.select { |one| sum.touched(one).positive? }.sort_by { |one| -sum.touched(one) }
-        Grid.render([["written in #{about}", rows.map { |one| TITLES.fetch(one) }, true], ["on pages of MB", rows.map { |one| mega(sum.touched(one)) }, false],
+        Grid.render([["written in #{about}", rows.map { |one| Labels::WRITES.fetch(one) }, true], ["on pages of MB", rows.map { |one| mega(sum.touched(one)) }, false],
                      ["alone there MB", rows.map { |one| mega(sum.only(one)) }, false]], unicode: @unicode)
       end
 
@@ -51,7 +47,7 @@ module Culet
 
         whole = all.sum { |_, one| one.bytes }
         shown, rest = all.each_with_index.partition { |(_, one), index| index < MOST_TYPES && one.bytes >= SMALL_SHARE * whole }.map { |part| part.map(&:first) }
-        rows = shown.map { |name, one| [NAMES.fetch(name, name), one] }
+        rows = shown.map { |name, one| [Labels.type(name), one] }
         rows << ["other types", Writes::Holding.new(*rest.map { |_, one| one.to_a }.transpose.map(&:sum))] if rest.any?
         columns = { "old" => :old, "young" => :young, "made since" => :made, "in malloc" => :malloc, "made there" => :malloc_made }
         Grid.render([["on these pages lie", rows.map(&:first), true], *columns.map { |title, figure| ["#{title} MB", rows.map { |_, one| mega(one.public_send(figure)) }, false] }], unicode: @unicode)

@@ -11,7 +11,7 @@ module Culet
     # base64, and only ever shown as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[inflate data blocks picture sharing changes words view panel pointer main].freeze
+      SCRIPTS = %w[inflate data blocks picture sharing changes words view panel curve pointer main].freeze
 
       # A page that is larger takes too long to open, and is a burden to send.
       LARGEST_BYTES = 10_000_000
@@ -23,7 +23,9 @@ module Culet
       # @param snapshots [Array<Scope::Snapshot>] one, or a series that the page plays
       # @param views [Array<Hash>] for each of them, what else its PageData takes
       # @param largest_bytes [Integer] of the page; one snapshot, or two, may be larger even without blocks and slots
-      def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [])
+      # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes] each
+      def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil)
+        @curve = curve
         @subject = Totals.new(snapshots.first).subject
         @frames = snapshots.zip(views).map { |snapshot, view| PageData.new(snapshot, **view.to_h).parts }
         @left_out = []
@@ -72,7 +74,9 @@ module Culet
       def title = "#{@subject.tr("\n", " ")}: map of memory"
 
       # @return [Array<Array(String, String)>] id and text of each part
-      def sections = @frames.each_with_index.flat_map { |parts, number| parts.map { |part, text| ["#{part}-#{number}", text] } }
+      def sections = [*@frames.each_with_index.flat_map { |parts, number| parts.map { |part, text| ["#{part}-#{number}", text] } }, *([["curve", packed_curve]] if @curve)]
+
+      def packed_curve = [Zlib.deflate(JSON.generate(@curve))].pack("m0")
 
       # All in one function, so that nothing but what the last file names can be reached from outside.
       def script

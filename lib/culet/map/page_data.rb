@@ -17,12 +17,15 @@ module Culet
       # @param unshared [Array<Array(Integer, Integer)>, nil] addresses of pages that it stopped sharing, first and past; nil:
       #   it was looked at alone
       # @param caption [String, nil] what to call it among others
+      # @param tables [Array<Hash>] to be shown beside it: "title", "columns" (Array of Strings), "rows" (Arrays of a String and
+      #   bytes for each column)
       # @raise [Scope::Malformed] when the snapshot contradicts itself
-      def initialize(snapshot, unshared: nil, caption: nil)
+      def initialize(snapshot, unshared: nil, caption: nil, tables: [])
         @snapshot = snapshot
         @model = Model.new(snapshot, unshared: unshared.to_a)
         @sharing = !unshared.nil?
         @caption = caption
+        @tables = tables
         @totals = Totals.new(snapshot)
       end
 
@@ -39,7 +42,7 @@ module Culet
       def planes = [@model.cells.states, *@model.cells.used_planes].join
 
       def facts
-        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
+        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables, "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
           "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil), "freeruns" => @snapshot.freeruns&.fetch("buckets", nil),
           "kinds" => Palette::KINDS.map(&:to_h), "block_colours" => Palette::BLOCKS, "columns" => @model.columns, "rows" => @model.rows,
           "heading_rows" => @model.heading_rows, "cells" => @model.cells.size, "sections" => @model.sections.map { |section| section(section) },

@@ -67,6 +67,7 @@ async function start() {
   const count = document.querySelectorAll("[id^=facts-]").length;
   const player = new Player(document.getElementById("player"), count, show);
   panel.show(picture);
+  await showCurve(document.querySelector("aside"));
   canvas.setAttribute("aria-label", `Map of the memory of ${picture.facts.subject}`);
   document.getElementById("frame").textContent = picture.facts.caption || picture.facts.moment;
   new ResizeObserver(() => view.resize()).observe(canvas);

@@ -21,6 +21,7 @@ class Panel {
     this.list("legend", this.legend());
     this.list("sharing", this.sharing());
     this.root.querySelector("[data-owner=unshared]").hidden = !facts.sharing;
+    this.part("tables").replaceChildren(...(facts.tables || []).map((table) => this.table(table)));
     this.list("blocks", this.blocks());
     this.list("sections", picture.sections.map((section) => this.section(section)));
     this.histogram("sizes", this.sizes(), "block sizes");
@@ -41,6 +42,15 @@ class Panel {
   total(key, title, bytes) {
     return element("tr", {}, element("th", { scope: "row" }, title),
       element("td", { "data-key": key, "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, size(bytes)));
+  }
+
+  // A table of bytes; what is nothing is left empty, so that the rest stands out.
+  table({ title, columns, rows }) {
+    const head = element("tr", {}, element("th", { scope: "col" }, ""), ...columns.map((name) => element("td", {}, name)));
+    const cells = (row) => row.slice(1).map((bytes) => element("td", { "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, bytes > 0 ? size(bytes) : ""));
+    return element("section", { "aria-label": title }, element("h2", {}, title),
+      element("table", { className: "figures" }, element("thead", { className: "muted" }, head),
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row[0]), ...cells(row))))));
   }
 
   // --- Legend and filters ------------------------------------------------------

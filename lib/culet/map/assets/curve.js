@@ -1,0 +1,84 @@
+// Figures over time, as lines. What is drawn is all in the page's part "curve".
+
+const CURVE = { width: 300, height: 120, left: 46, right: 6, top: 6, foot: 16 };
+const CURVE_COLOURS = ["#1d1f23", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
+
+class Curve {
+  // lines: [{ name, points: [[seconds, bytes], ...] }].
+  constructor(lines) {
+    this.lines = lines;
+    const points = lines.flatMap((line) => line.points);
+    this.end = Math.max(...points.map(([seconds]) => seconds), 1e-3);
+    this.highest = Curve.ceiling(Math.max(...points.map(([, bytes]) => bytes), 1));
+  }
+
+  // The next of 1, 2, 5 times a power of ten MiB and so on: a round figure for the axis.
+  static ceiling(bytes) {
+    const unit = 1024 ** Math.floor(Math.log(bytes) / Math.log(1024));
+    const power = 10 ** Math.floor(Math.log10(bytes / unit));
+    return [1, 2, 5, 10].map((step) => step * power * unit).find((one) => one >= bytes);
+  }
+
+  x(seconds) { return CURVE.left + (CURVE.width - CURVE.left - CURVE.right) * seconds / this.end; }
+
+  y(bytes) { return CURVE.top + (CURVE.height - CURVE.top) * (1 - bytes / this.highest); }
+
+  colour(index) { return CURVE_COLOURS[index % CURVE_COLOURS.length]; }
+
+  svg() {
+    const svg = this.make("svg", { viewBox: `0 0 ${CURVE.width} ${CURVE.height + CURVE.foot}`, role: "img", "aria-label": this.words() });
+    for (const part of [0, 0.5, 1]) {
+      const y = this.y(part * this.highest);
+      svg.append(this.make("line", { x1: CURVE.left, x2: CURVE.width - CURVE.right, y1: y, y2: y, stroke: "#dcdcd7" }),
+        this.label(size(part * this.highest), CURVE.left - 4, y + 3, "end"));
+    }
+    svg.append(this.label("0 s", CURVE.left, CURVE.height + CURVE.foot - 4, "start"),
+      this.label(`${this.end.toFixed(this.end < 10 ? 1 : 0)} s`, CURVE.width - CURVE.right, CURVE.height + CURVE.foot - 4, "end"));
+    this.lines.forEach((line, index) => svg.append(this.line(line, index)));
+    return svg;
+  }
+
+  line({ name, points }, index) {
+    const path = points.map(([seconds, bytes]) => `${this.x(seconds).toFixed(1)},${this.y(bytes).toFixed(1)}`).join(" ");
+    const made = this.make("polyline", { points: path, fill: "none", stroke: this.colour(index), "stroke-width": 1.5, "stroke-linejoin": "round", "data-line": name });
+    const tip = this.make("title", {});
+    tip.textContent = name;
+    made.append(tip);
+    return made;
+  }
+
+  // Each line's name, and where it ends.
+  items() {
+    return this.lines.map(({ name, points }, index) => {
+      const swatch = element("span", { className: "swatch" });
+      swatch.style.background = this.colour(index);
+      const last = points[points.length - 1][1];
+      return element("li", {}, element("label", {}, swatch, name), element("span", { className: "figure", "data-bytes": last }, size(last)));
+    });
+  }
+
+  words() { return this.lines.map(({ name, points }) => `${name}: from ${size(points[0][1])} to ${size(points[points.length - 1][1])}`).join("; "); }
+
+  label(text, x, y, anchor) {
+    const made = this.make("text", { x, y, "text-anchor": anchor });
+    made.textContent = text;
+    return made;
+  }
+
+  make(name, attributes) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+}
+
+// Fills the panel's part, where the page has a curve.
+async function showCurve(root) {
+  if (!document.getElementById("curve")) return;
+  const { title, lines } = JSON.parse(new TextDecoder().decode(await unpack("curve")));
+  const curve = new Curve(lines);
+  root.querySelector("[data-part=curve-title]").textContent = title;
+  root.querySelector("[data-part=curve]").replaceChildren(curve.svg());
+  root.querySelector("[data-part=curve-lines]").replaceChildren(...curve.items());
+  root.querySelector("[data-part=curve]").closest("section").hidden = false;
+}

@@ -1,0 +1,205 @@
+# frozen_string_literal: true
+
+require_relative "cow_helper"
+
+# What a page that is not shared any more is put down to, where it is known what was written there.
+class CowWritesTest < Minitest::Test
+  include CowHelper
+
+  MIB = 1 << 20
+  KINDS = Culet::Cow::Writes::CATEGORIES
+
+  # usage: heap WHAT: the parent has 65,536 blocks of 1,000 bytes, of which every second of the last half is freed; the child
+  # writes to those of the first eighth, frees every eighth of the first half, or takes as many as were freed.
+  C = <<~C
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    enum { BLOCKS = 65536, BYTES = 1000 };
+    static char *blocks[BLOCKS], *own[BLOCKS];
+    int main(int argc, char **argv)
+    {
+      int ready[2];
+      char byte = 0;
+      if (argc < 2 || pipe(ready)) return 1;
+      for (int i = 0; i < BLOCKS; i++) memset(blocks[i] = malloc(BYTES), 1, BYTES);
+      for (int i = BLOCKS / 2; i < BLOCKS; i += 2) free(blocks[i]);
+      if (fork() == 0) {
+        if (argv[1][0] == 'w') for (int i = 0; i < BLOCKS / 8; i++) blocks[i][BYTES / 2] = 2;
+        if (argv[1][0] == 'f') for (int i = 0; i < BLOCKS / 2; i += 8) free(blocks[i]);
+        if (argv[1][0] == 't') for (int i = 0; i < BLOCKS / 4; i++) memset(own[i] = malloc(BYTES), 3, BYTES);
+        if (write(ready[1], &byte, 1) != 1) return 1;
+        pause();
+      }
+      if (read(ready[0], &byte, 1) != 1) return 1;
+      /* By itself: puts allocates, and glibc sorts its free blocks then. */
+      if (write(1, "up\\n", 3) != 3) return 1;
+      pause();
+      return 0;
+    }
+  C
+
+  # In a block that was there: the program's data, on either allocator, and on pages of their own.
+  def test_what_the_program_wrote
+    %w[glibc culet].each do |allocator|
+      with_heap("write", allocator) do |writes|
+        assert_in_delta 8 * MIB, writes.only(:data), 0.3 * MIB, allocator
+        assert_operator others(writes, :data), :<, 0.3 * MIB, allocator
+      end
+    end
+  end
+
+  # glibc links what is freed, and marks the block behind it, which is on another page for one in four; culet writes nothing.
+  def test_what_was_freed
+    with_heap("free", "glibc") do |writes|
+      assert_in_delta 20 * MIB, writes.touched(:metadata), MIB
+      assert_operator writes.only(:metadata), :>, 0.9 * writes.bytes
+    end
+    with_heap("free", "culet") { |writes| assert_operator writes.bytes, :<, MIB }
+  end
+
+  # Blocks that were free at the fork. glibc's neighbours' headers change too.
+  def test_what_came_into_holes
+    %w[glibc culet].each do |allocator|
+      with_heap("take", allocator) do |writes|
+        assert_operator writes.touched(:reuse), :>, 30 * MIB, allocator
+        assert_operator writes.touched(:reuse), :>, 0.95 * writes.bytes, allocator
+        assert_operator writes.touched(:data), :<, 0.5 * MIB, allocator
+      end
+    end
+  end
+
+  # Objects that are frozen: only their flags, of just so many, on either allocator.
+  def test_flag_bits
+    program = "KEPT = Array.new(100_000) { Object.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:freeze) }"
+    %w[glibc culet].each do |allocator|
+      with_ruby(program, allocator) do |writes|
+        assert_equal 100_000, writes.flags["frozen"], allocator
+        assert_operator writes.only(:flag_bits), :>, 4_000_000, allocator
+        assert_operator writes.only(:flag_bits), :>, 0.9 * writes.bytes, allocator
+      end
+    end
+  end
+
+  def test_code_ranges
+    program = "KEPT = Array.new(50_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
+    with_ruby(program, "glibc") do |writes|
+      assert_in_delta 50_000, writes.flags["code_range"], 20
+      assert_operator writes.only(:flag_bits), :>, 0.9 * writes.bytes
+    end
+  end
+
+  # In the slot of an object, and in a string's own block. Both are old by then, and told by their type.
+  def test_what_ruby_wrote
+    program = "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:b) }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.only(:data), :>, 0.9 * writes.bytes
+      assert_in_delta 50_000 * 40, writes.holdings["T_OBJECT"].old, 100_000
+    end
+    program = "KEPT = Array.new(50_000) { |i| \"string number \#{i} of many, longer than any slot\" * 20 }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each { |one| one.setbyte(500, 65) } }"
+    %w[glibc culet].each do |allocator|
+      with_ruby(program, allocator) do |writes|
+        assert_operator writes.only(:data), :>, 0.9 * writes.bytes, allocator
+        assert_operator writes.holdings["T_STRING"].malloc, :>, 40_000_000, allocator
+      end
+    end
+  end
+
+  # Methods that are called for the first time.
+  def test_inline_caches
+    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.to_s.size + a.hash.abs + [a].first.to_i + \#{i}.succ\") }; end; 4.times { GC.start }; " \
+              "family(1) { GC.disable; one = Many.new; 4000.times { |i| one.public_send(:\"m\#{i}\", 3) } }"
+    %w[glibc culet].each do |allocator|
+      with_ruby(program, allocator) do |writes|
+        assert_operator writes.touched(:inline_caches), :>, 0.7 * writes.bytes, allocator
+        assert_operator writes.touched(:data), :<, 0.15 * writes.bytes, allocator
+      end
+    end
+  end
+
+  # New objects and their blocks where others were collected before the fork.
+  def test_holes
+    text = '"string number #{i} of many, longer than any slot"'
+    program = "KEPT = Array.new(100_000) { |i| i.odd? ? Object.new : #{text} }; 100_000.times { |i| KEPT[i] = nil if i % 4 < 2 }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; $own = Array.new(45_000) { |i| i.odd? ? Object.new : #{text} } }"
+    %w[glibc culet].each do |allocator|
+      with_ruby(program, allocator) do |writes|
+        assert_operator writes.touched(:reuse), :>, 0.85 * writes.bytes, allocator
+        assert_operator writes.touched(:data), :<, 0.1 * writes.bytes, allocator
+        assert_operator writes.holdings["T_STRING"].made, :>, 0.9 * 22_500 * 40, allocator
+      end
+    end
+  end
+
+  # The collector links the slots anew that are free after it: between the objects that a worker kept, all that it dropped.
+  def test_the_collector
+    program = "KEPT = Array.new(100_000) { Object.new }; 50_000.times { |i| KEPT[i * 2] = nil }; GC.start; 4.times { GC.start }; family(1) { $own = Array.new(40_000) { Object.new }; 20_000.times { |i| $own[i * 2] = nil }; GC.start }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.touched(:collector), :>, 0.6 * writes.bytes
+      assert_operator writes.touched(:reuse), :>, 0.6 * writes.bytes
+    end
+  end
+
+  # Looking does not end the sharing that it looks at.
+  def test_it_leaves_the_processes_as_they_are
+    with_family(*RUBY, "-e", WORKERS) do |pid|
+      pids = Culet::Processes::Tree.new(pid).pids
+      figures = -> { pids.map { |one| Culet::Processes::Memory.rollup(one).slice("rss_bytes", "private_dirty_bytes", "private_clean_bytes", "swap_bytes") } }
+      before = figures.call
+      2.times { assert_equal 2, family(pid, writes: 2).members.count(&:writes) }
+      figures.call.zip(before).each { |now, was| now.each { |key, value| assert_in_delta was[key], value, 100_000, key } }
+    end
+  end
+
+  # The categories' pages are the pages that the census has, and each has one mask.
+  def test_all_pages_are_told
+    with_family(*RUBY, "-e", WORKERS) do |pid|
+      found = family(pid, writes: 2)
+      compared = found.members.select(&:writes)
+      assert_equal 2, compared.size
+      compared.each do |member|
+        assert_equal member.census.total.unshared, member.writes.bytes
+        assert_operator KINDS.sum { |kind| member.writes.only(kind) }, :<=, member.writes.bytes
+        assert_operator KINDS.sum { |kind| member.writes.touched(kind) }, :>=, member.writes.bytes
+        assert_equal 0, member.writes.touched(:unknown)
+      end
+    end
+  end
+
+  # Where blocks are not known, that is said.
+  def test_an_allocator_that_is_told_by_pages
+    skip "no jemalloc is installed" unless jemalloc
+
+    with_family(*RUBY, "-e", WORKERS, env: { "LD_PRELOAD" => jemalloc }) do |pid|
+      writes = family(pid, writes: 1).members.find(&:writes).writes
+      assert_operator writes.touched(:unknown) + writes.touched(:elsewhere), :>, MIB
+      assert_operator writes.touched(:collector), :>, 0
+    end
+  end
+
+  private
+
+  def jemalloc = Culet::Allocators.parse("jemalloc").environment({})["LD_PRELOAD"]
+
+  def others(writes, *kinds) = (KINDS - kinds).sum { |kind| writes.only(kind) }
+
+  # @yieldparam writes [Culet::Cow::Writes] of the child
+  def with_heap(what, allocator)
+    in_directory do |directory|
+      File.write("#{directory}/heap.c", C)
+      assert system("cc", "-O1", "-o", "#{directory}/heap", "#{directory}/heap.c")
+      with_family("#{directory}/heap", what, env: { "CULET_CHILDREN" => "all", **on(allocator) }) { |pid| yield writes_of(pid) }
+    end
+  end
+
+  # @yieldparam writes [Culet::Cow::Writes] of the child
+  def with_ruby(program, allocator)
+    with_family(*RUBY, "-e", "#{FORKS}#{program}", env: on(allocator)) { |pid| yield writes_of(pid) }
+  end
+
+  def writes_of(pid)
+    found = family(pid, writes: 1)
+    assert_empty found.problems
+    found.workers.first.writes
+  end
+end
