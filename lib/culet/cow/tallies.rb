@@ -7,7 +7,7 @@ module Culet
   module Cow
     # One process's figures as the tables that stand beside its map.
     class Tallies
-      COLUMNS = ["shared", "its own by now", "added"].freeze
+      COLUMNS = ["shared", "its own", "added"].freeze
       private_constant :COLUMNS
 
       # @param member [Member] that was read
