@@ -37,6 +37,37 @@ class CowPictureTest < Minitest::Test
     end
   end
 
+  # What stands beside the map is what the document has: by use, by size of slot, and what was written.
+  def test_tables
+    with_page do |browser, document|
+      worker = document["processes"].find { |one| one["writes"] }
+      browser.evaluate("culetMap.player.go(#{number_of(browser, worker["pid"])})")
+      rows = table(browser, "Written to pages that are its own by now")
+      assert_equal worker.dig("writes", "categories").values.map { |one| one.values.reverse }.reject { |touched, _| touched.zero? }.sort, rows.values.sort
+      assert_includes rows.keys, "contents of objects and blocks that were there"
+      assert_equal worker["slots"].values.map { |one| one.values_at("shared_bytes", "unshared_bytes") }.sort, table(browser, "Ruby's pages by slot").values.map { |one| one.first(2) }.sort
+      strings = table(browser, "What lies on these pages").fetch("T_STRING")
+      assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
+      assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")
+    end
+  end
+
+  # A family that was looked at for a while has a curve, which ends where its last sample does.
+  def test_the_curve
+    with_page("--every", "0.2", "--for", "1s") do |browser, document|
+      last = document["samples"].last
+      lines = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-part=curve-lines] li')).map(function (one) { return [one.querySelector('label').textContent, Number(one.querySelector('.figure').dataset.bytes)]; }))")
+      assert_equal last["total_pss_bytes"], lines.fetch("all of them (PSS)")
+      workers = last["processes"].drop(1)
+      assert_equal workers.sum { |one| one["shared_bytes"] } / 3, lines.fetch("a worker shares, on average")
+      assert_equal workers.sum { |one| one["private_bytes"] } / 3, lines.fetch("a worker's own, on average")
+      workers.each { |one| assert_equal one["private_bytes"], lines.fetch("process #{one["pid"]}'s own") }
+      points = browser.evaluate("Array.from(document.querySelectorAll('[data-part=curve] polyline')).map(function (one) { return one.points.length; })")
+      assert_equal [document["samples"].size] * lines.size, points
+      assert_match(/\ASharing over time; the first fork was \d+\.\d s before its start\z/, browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
+    end
+  end
+
   # The map of one process alone has nothing of it.
   def test_a_map_has_no_such_part
     with_family(*RUBY, "-e", WAITING) do |pid|
@@ -56,11 +87,11 @@ class CowPictureTest < Minitest::Test
 
   # @yieldparam browser [Browser] with the page of a family
   # @yieldparam document [Hash] the same reading as JSON
-  def with_page
+  def with_page(*words)
     with_family(*RUBY, "-e", WORKERS) do |pid|
       in_directory do |directory|
         path = "#{directory}/cow.html"
-        out, err, status = run_culet("cow", pid.to_s, "--html", path, "--json", env: NEUTRAL)
+        out, err, status = run_culet("cow", pid.to_s, "--html", path, "--json", *words, env: NEUTRAL)
         assert_predicate status, :success?, err
         assert_equal "culet: wrote #{path}\n", err
         Browser.use do |browser|
@@ -74,6 +105,23 @@ class CowPictureTest < Minitest::Test
   end
 
   def pid_shown(browser) = browser.evaluate("culetMap.panel.picture.facts.process.pid")
+
+  # Which of the page's processes that is.
+  def number_of(browser, pid)
+    (0..3).find do |number|
+      browser.evaluate("culetMap.player.go(#{number})")
+      pid_shown(browser) == pid
+    end
+  end
+
+  # @return [Hash{String => Array<Integer>}] the rows of the table of that title: bytes
+  def table(browser, title)
+    browser.evaluate(<<~JAVASCRIPT)
+      Object.fromEntries(Array.from(document.querySelectorAll(#{"section[aria-label=#{title.dump}] tbody tr".dump})).map(function (row) {
+        return [row.querySelector("th").textContent, Array.from(row.querySelectorAll("td")).map(function (cell) { return Number(cell.dataset.bytes); })];
+      }))
+    JAVASCRIPT
+  end
 
   def figures(browser)
     browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-sharing]')).map(function (one) { return [one.dataset.sharing, Number(one.dataset.bytes)]; }))")
