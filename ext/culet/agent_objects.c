@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent_classes.h"
 #include "owner.h"
 
 #define TYPES 32
@@ -51,6 +52,7 @@ struct count {
   struct tally internals[INTERNALS];
   struct tally data[DATA_TYPES]; /* a hash table with open addressing */
   struct tally other_data;       /* what did not fit, and what is not among the largest */
+  struct culet_classes classes;
 };
 
 static double
@@ -85,7 +87,7 @@ sizable(int type)
 static int
 data_tells(const struct count *count, VALUE object)
 {
-  if (!count->wish->data || !RTYPEDDATA_P(object)) return 0;
+  if (!(count->wish->data & CULET_ASK_DATA) || !RTYPEDDATA_P(object)) return 0;
   return RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
 }
 
@@ -191,6 +193,7 @@ count_object(struct count *count, VALUE object, size_t slot_bytes)
   add(&count->all, &one);
   add(&count->types[type], &one);
   if (type == T_DATA) add(tally_of_data(count, object), &one);
+  if (count->wish->data & CULET_ASK_CLASSES) culet_classes_note(&count->classes, object);
   if (type == T_IMEMO) add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
 }
 
@@ -301,7 +304,7 @@ tell_count(struct culet_text *text, struct count *count)
   name_all(count);
   data = gather_data(count);
   culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", seconds_since(&count->start),
-                    count->incomplete ? "false" : "true", count->wish->data ? "true" : "false");
+                    count->incomplete ? "false" : "true", count->wish->data & CULET_ASK_DATA ? "true" : "false");
   culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
                     count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
   tell_list(text, "data", count->data, data);
@@ -309,6 +312,7 @@ tell_count(struct culet_text *text, struct count *count)
   qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
   tell_list(text, "types", count->types, TYPES);
   culet_text_words(text, "}\n");
+  if (count->wish->data & CULET_ASK_CLASSES) culet_classes_tell(text, &count->classes);
 }
 
 static void
@@ -397,6 +401,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   struct walk walk = {each, count};
   failure = walk_without_gc(&walk);
   if (!failure) tell_count(text, count);
+  culet_text_free(&count->classes.names);
   munmap(count, sizeof(*count));
   if (failure) rb_jump_tag(failure);
 }

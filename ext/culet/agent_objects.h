@@ -4,8 +4,14 @@
 
 #include "agent_text.h"
 
+/* What else is wanted than counts. */
+enum culet_ask {
+  CULET_ASK_DATA = 1,   /* extensions' objects (T_DATA) are asked for their sizes */
+  CULET_ASK_CLASSES = 2 /* what classes are called (agent_classes.h) */
+};
+
 struct culet_objects_wish {
-  int data;             /* whether extensions' objects (T_DATA) are asked for their sizes */
+  int data;             /* enum culet_ask, added up */
   double limit_seconds; /* stop counting after that */
 };
 

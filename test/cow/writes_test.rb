@@ -166,6 +166,36 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # With the agent in the parent, by the names of classes; workers are not asked.
+  def test_names_of_classes
+    program = "class Account; def initialize = (@a = @b = @c = @d = 1; @name = 'a name that is longer than a slot'); def b = @a = 2; end; Point = Struct.new(:a); " \
+              "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 } }"
+    with_family(*RUBY, "-I#{ROOT}/lib", "-rculet/agent", "-e", "#{FORKS}#{program}") do |pid|
+      found = family(pid, writes: 1, classes: true)
+      assert_empty found.problems
+      writes = found.workers.first.writes
+      assert_in_delta 20_000 * 40, writes.classes["Account"].old, 10_000
+      assert_in_delta 20_000 * 40, writes.classes["Point"].old, 10_000
+      assert_operator writes.classes["Account"].malloc, :>=, 20_000 * 40
+      # Ruby itself and the look from outside agree on who is old.
+      plain = family(pid, writes: 1).workers.first.writes
+      assert_equal plain.holdings["T_STRUCT"].old, writes.holdings["T_STRUCT"].old
+      assert_empty plain.classes
+      out, err, status = run_culet("cow", pid.to_s, "--classes", env: NEUTRAL)
+      assert_equal [0, ""], [status.exitstatus, err]
+      assert_match(/^Account +0\.8 /, out)
+    end
+  end
+
+  def test_nobody_to_ask
+    with_family(*RUBY, "-e", WORKERS) do |pid|
+      document = json("cow", pid.to_s, "--classes")
+      assert_match(/\Aclasses are not named: process #{pid} has no agent that could be asked/, document["problems"].first)
+      assert_equal 3, document["processes"].drop(1).size
+      assert_equal [2, {}], document["processes"].filter_map { |one| one["writes"] }.then { |all| [all.size, all.first["classes"]] }
+    end
+  end
+
   # Where blocks are not known, that is said.
   def test_an_allocator_that_is_told_by_pages
     skip "no jemalloc is installed" unless jemalloc

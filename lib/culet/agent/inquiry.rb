@@ -9,6 +9,9 @@ module Culet
   module Agent
     # Asks the agent in another process what its Ruby objects hold. The conversation is in ext/culet/agent_listener.h.
     class Inquiry
+      # What else is wanted than counts, as in ext/culet/agent_objects.h.
+      DATA = 1
+      CLASSES = 2
       # How many names an agent tries.
       NAMES = 4
       # Longest first line of an answer, in bytes.
@@ -18,17 +21,18 @@ module Culet
       # For the connection and the transfer, in seconds, beside what the agent was given.
       GRACE_SECONDS = 40
       STEP_SECONDS = 0.05
-      private_constant :NAMES, :LINE_BYTES, :ANSWER_BYTES, :GRACE_SECONDS, :STEP_SECONDS
+      private_constant :DATA, :CLASSES, :NAMES, :LINE_BYTES, :ANSWER_BYTES, :GRACE_SECONDS, :STEP_SECONDS
 
       # @param pid [Integer, String] a process number
       # @param data [Boolean] whether extensions' objects are asked for their sizes
+      # @param classes [Boolean] whether it is to tell what its classes are called
       # @param limit_seconds [Float] counting stops after that
       # @param wait_seconds [Float] how long its main thread may take until it begins
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, data: true, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
+      def initialize(pid, data: true, classes: false, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
         @process = Processes::Live.find(pid)
         @pid = @process.pid
-        @question = "culet-agent 1 data=#{data ? 1 : 0} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
+        @question = "culet-agent 1 data=#{(data ? DATA : 0) + (classes ? CLASSES : 0)} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
         @patience = limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
       end
 

@@ -9,12 +9,14 @@ module Culet
     # What a process tells of itself, to be put into the stream of what was read of it from outside.
     class Supplement
       # The kinds of record that a process may tell; all others come from outside.
-      KINDS = %w[gc vm allocator_statistics objects].freeze
+      KINDS = %w[gc vm allocator_statistics objects classes].freeze
+      # Told to who asks for it, and not kept.
+      NAMES = "classes"
       # Counting stops after so long, in seconds, unless something else is asked for.
       LIMIT_SECONDS = 10.0
       LAST = "E\x04".b.freeze
       LAST_BYTES = 6
-      private_constant :LAST, :LAST_BYTES
+      private_constant :NAMES, :LAST, :LAST_BYTES
 
       # @return [Supplement] this process's own
       def self.own = new(Agent.detail(true, LIMIT_SECONDS))
@@ -37,7 +39,7 @@ module Culet
         raise Error, "what culet-scope wrote is cut off" unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
 
         body = stream.byteslice(0, stream.bytesize - LAST_BYTES)
-        @records.each_value { |line| body << "J" << varint(line.bytesize) << line.b }
+        @records.except(NAMES).each_value { |line| body << "J" << varint(line.bytesize) << line.b }
         body << LAST << [Zlib.crc32(body.byteslice(0, body.bytesize - LAST.bytesize))].pack("V")
       end
 

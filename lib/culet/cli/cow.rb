@@ -36,6 +36,7 @@ module Culet
       def examples
         ["culet cow $(pgrep -o puma)                     the master's number: its workers are found",
          "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
+         "culet cow 4242 --classes                       of which classes the objects are, on the pages that workers do not share",
          "culet cow 4242 --watch 5                       again every five seconds",
          "culet cow 4242 --every 5s --for 10m            how sharing went: a curve, then the table",
          "culet cow -- bundle exec puma                  the same of a command, from its start to its end",
@@ -62,6 +63,7 @@ module Culet
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
         parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; 0: of none)") { |v| options[:writes] = count("--writes", v) }
+        parser.on("--classes", "name the classes of the objects there: asks the agent in the process (-rculet/agent)") { options[:classes] = true }
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
         parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
@@ -156,7 +158,7 @@ module Culet
       def look(words) = Culet::Cow::Family.new(words, progress: progress, **looking)
 
       # @return [Hash] for Culet::Cow::Family
-      def looking = { writes: options.fetch(:writes, WRITES), **treatment }
+      def looking = { writes: options.fetch(:writes, WRITES), classes: options.fetch(:classes, false), **treatment }
 
       # @return [Proc, nil] says on a terminal how far it is
       def progress

@@ -43,6 +43,7 @@ module Culet
       # @param from [Integer] address of a page
       # @param to [Integer] address behind it
       # @yieldparam owner [Integer, Symbol] as Owners has it
+      # @yieldparam address [Integer, nil] of the owner's class
       # @yieldparam kind [Symbol] :malloc or :malloc_made, as Writes::Holding has them
       # @yieldparam bytes [Integer] of the block between the two
       def each_owned(from, to)
@@ -51,7 +52,7 @@ module Culet
           owner = @owners.of(index)
           if owner
             bytes = [@here.past(index), to].min - [@here.start(index), from].max
-            yield owner, kept?(index) ? :malloc : :malloc_made, bytes if bytes.positive?
+            yield owner, @owners.class_of(index), kept?(index) ? :malloc : :malloc_made, bytes if bytes.positive?
           end
           index += 1
         end

@@ -25,7 +25,9 @@ module Culet
 
       # @param snapshot [Scope::Snapshot] read with blocks
       # @param relative [Scope::Snapshot] read with blocks
-      def initialize(snapshot, relative)
+      # @param names [ClassNames, nil] of the two
+      def initialize(snapshot, relative, names: nil)
+        @names = names
         @snapshot = snapshot
         @relative = relative
         @page_bytes = snapshot.process.page_bytes
@@ -107,7 +109,11 @@ module Culet
 
       def ruby(page, first, past, words)
         found = ruby_page(page) or return 0
-        found.each_object(first, past) { |type, kind, bytes| @writes.holdings[Slots::NAMES.fetch(type, "unknown")][kind] += bytes }
+        found.each_object(first, past) do |flags, owner, kind, bytes|
+          type = flags & Slots::TYPE
+          @writes.holdings[name(type)][kind] += bytes
+          by_class(owner, kind, bytes) unless type == Slots::IMEMO
+        end
         found.mask(words, first, @writes)
       end
 
@@ -135,19 +141,30 @@ module Culet
         return words.empty? ? 0 : Writes::BITS.fetch(:metadata) if region.holds == SizeClasses::METADATA
         return words.empty? ? 0 : Writes::BITS.fetch(:unknown) unless @told
 
-        @blocks.each_owned(first, past) { |owner, kind, bytes| @writes.holdings[name(owner)][kind] += bytes }
+        @blocks.each_owned(first, past) do |owner, address, kind, bytes|
+          @writes.holdings[name(owner)][kind] += bytes
+          by_class(address, kind, bytes)
+        end
         @blocks.mask(words)
+      end
+
+      def by_class(address, kind, bytes)
+        name = @names && @names[address] or return
+
+        @writes.classes[name][kind] += bytes
       end
 
       def name(owner) = { Owners::CODE => "code", Owners::PAGE => "collector" }.fetch(owner) { Slots::NAMES.fetch(owner, "unknown") }
 
-      # Which bits of an object's first word say that it is old: seen in the relative's own objects.
+      # Which bits of an object's first word say that it is old: told by Ruby itself, or seen in the relative's objects.
       def old_mask
-        @old_mask ||= begin
-          flags = @relative.ruby_pages.first(OLD_SHARE).flat_map { |page| flags_of(page) }
-          both = flags.count { |one| one.allbits?(Slots::AGES) }
-          both * OLD_SHARE > flags.size ? Slots::AGES : Slots::PROMOTED
-        end
+        @old_mask ||= @names && @names.old_bits.positive? ? @names.old_bits : seen_old_mask
+      end
+
+      def seen_old_mask
+        flags = @relative.ruby_pages.first(OLD_SHARE).flat_map { |page| flags_of(page) }
+        both = flags.count { |one| one.allbits?(Slots::AGES) }
+        both * OLD_SHARE > flags.size ? Slots::AGES : Slots::PROMOTED
       end
 
       def flags_of(page)

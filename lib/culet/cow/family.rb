@@ -4,6 +4,7 @@ require_relative "../errors"
 require_relative "../processes"
 require_relative "../scope"
 require_relative "census"
+require_relative "class_names"
 require_relative "comparison"
 require_relative "member"
 
@@ -20,14 +21,16 @@ module Culet
 
       # @param pids [Array<String, Integer>] process numbers; their descendants are found
       # @param writes [Integer] of so many workers, those that stopped sharing most, what was written there is found out
+      # @param classes [Boolean] whether the families' first processes are asked what their classes are called
       # @param options [Hash] how the processes are read, as for Scope::Reader
       # @param progress [Proc, nil] called with the number of processes read and of all
       # @raise [Culet::UsageError] when one is no process number
       # @raise [Culet::Error] when there is no such process; one that may not be read is a member with its resident bytes
-      def initialize(pids, writes: 0, progress: nil, **options)
+      def initialize(pids, writes: 0, classes: false, progress: nil, **options)
         @options = { chunks: (0 unless writes.positive?), **options }
         @problems = []
         roots = pids.map { |pid| Processes::Live.find(pid).pid }
+        @names = ask(roots) if classes
         read(roots.flat_map { |pid| Processes::Tree.new(pid).pids }.uniq, progress)
         raise Error, @problems.first || "process #{roots.first} ended while it was looked at" if @members.none?(&:rss_bytes)
 
@@ -104,11 +107,19 @@ module Culet
         end
       end
 
+      # Before anything is read, since it writes to pages.
+      def ask(pids)
+        ClassNames.new(pids)
+      rescue Error => e
+        @problems << "classes are not named: #{e.message}"
+        nil
+      end
+
       # Who ends meanwhile is told with what was read of it before. The single blocks are not needed any more, and are most of
       # what a reading takes.
       def compare(most)
         read_members.select(&:forked).max_by(most) { |member| member.census.total.unshared }.each do |member|
-          member.writes = Comparison.new(member.snapshot, member.relative).call
+          member.writes = Comparison.new(member.snapshot, member.relative, names: @names).call
         rescue Error => e
           @problems << "what was written to the pages of process #{member.pid} is not known: #{e.message}"
         end

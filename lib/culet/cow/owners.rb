@@ -29,6 +29,7 @@ module Culet
         @blocks = blocks
         @addresses = blocks.handed_out
         @owners = {}
+        @classes = {}
         @low, @high = @addresses.each_key.minmax
         return if @low.nil?
 
@@ -40,6 +41,11 @@ module Culet
       # @return [Integer, Symbol, nil] Ruby's number of the type, CODE or PAGE; nil: nobody's that is known
       def of(block) = @owners[block]
 
+      # @param block [Integer] its number
+      # @return [Integer, nil] the second word of the object that it belongs to: of most, the address of its class; nil:
+      #   nobody's that is known, or only by way of another block
+      def class_of(block) = @classes[block]
+
       private
 
       def look_at(page, page_bytes)
@@ -50,9 +56,15 @@ module Culet
           offset = (index * Memory::WORD_BYTES) - page.first_slot
           next if offset.negative? || @owners.key?(block)
 
-          flags = bytes.unpack1("Q", offset: page.first_slot + offset - (offset % page.slot_bytes))
-          @owners[block] = Slots.iseq?(flags) ? CODE : flags & Slots::TYPE if Slots.live?(flags)
+          own(block, *bytes.unpack("QQ", offset: page.first_slot + offset - (offset % page.slot_bytes)))
         end
+      end
+
+      def own(block, flags, owner)
+        return unless Slots.live?(flags)
+
+        @owners[block] = Slots.iseq?(flags) ? CODE : flags & Slots::TYPE
+        @classes[block] = owner unless (flags & Slots::TYPE) == Slots::IMEMO
       end
 
       def follow(type)

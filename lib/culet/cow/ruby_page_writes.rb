@@ -42,7 +42,8 @@ module Culet
 
       # @param from [Integer] address in the page
       # @param to [Integer] address in the page
-      # @yieldparam type [Integer] Ruby's number of an object's type
+      # @yieldparam flags [Integer] the first word of an object
+      # @yieldparam owner [Integer] the second: of most, the address of its class
       # @yieldparam kind [Symbol] :old, :young or :made, as Writes::Holding has them
       # @yieldparam bytes [Integer] of it between the two
       def each_object(from, to)
@@ -54,7 +55,7 @@ module Culet
           here = @here[slot]
           if Slots.live?(here)
             kind = same?(slot) ? age(@there[slot]) : :made
-            yield here & Slots::TYPE, kind, ([slot + @slot_words, last].min - [slot, first].max) * WORD
+            yield here, @here[slot + 1], kind, ([slot + @slot_words, last].min - [slot, first].max) * WORD
           end
           slot += @slot_words
         end

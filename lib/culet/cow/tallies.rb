@@ -20,7 +20,7 @@ module Culet
       def to_a
         [shares("By use", @census.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), shares("Malloc's blocks by size", Labels.classes(@census.classes)),
          shares("Malloc's arenas", @census.classes.empty? && @census.arenas.size > 1 ? @census.arenas : {}), shares("Ruby's pages by slot", Labels.sizes(@census.slots)),
-         categories, objects].compact
+         categories, *(holdings if @writes)].compact
       end
 
       private
@@ -40,12 +40,15 @@ module Culet
           "rows" => rows.map { |one| [Labels::WRITES.fetch(one), @writes.touched(one), @writes.only(one)] } }
       end
 
-      def objects
-        return if @writes.nil? || @writes.holdings.empty?
+      # The page is no place for hundreds of classes.
+      MOST_ROWS = 40
+      private_constant :MOST_ROWS
 
-        rows = @writes.holdings.sort_by { |_, one| -one.bytes }
-        { "title" => "What lies on these pages", "columns" => ["old", "young", "made since", "in malloc"],
-          "rows" => rows.map { |name, one| [Labels.type(name), one.old, one.young, one.made, one.malloc + one.malloc_made] } }
+      def holdings
+        { "What lies on these pages" => @writes.holdings.transform_keys { |name| Labels.type(name) }, "Of these classes" => @writes.classes }.reject { |_, all| all.empty? }.map do |title, all|
+          { "title" => title, "columns" => ["old", "young", "made since", "in malloc"],
+            "rows" => all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS).map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
+        end
       end
     end
   end

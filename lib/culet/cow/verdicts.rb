@@ -95,18 +95,20 @@ module Culet
                                 "changed in old ones", "Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: survivors are old then, and holes are closed")
       end
 
-      # Told by what is alone on its pages: these would still be shared without it.
+      # Told by what is alone on its pages: these would still be shared without it. On average, as all is here.
       def written
-        all = @workers.filter_map(&:writes).reduce(:+) or return
-        found = Labels::WRITES.keys.select { |one| worth?(all.only(one), all.bytes) }.sort_by { |one| -all.only(one) }
-        return if found.empty?
+        members = @workers.select(&:writes)
+        all = members.map(&:writes).reduce(:+) or return
+        alone = Labels::WRITES.to_h { |one, title| [one, [title, all.only(one) / members.size]] }.select { |_, (_, count)| worth?(count, all.bytes / members.size) }
+        return if alone.empty?
 
-        verdict("what wrote there", "of #{bytes(all.bytes)} of pages whose bytes were compared, these have but one cause: " \
-                                    "#{found.map { |one| "#{Labels::WRITES.fetch(one)} #{bytes(all.only(one))}#{flags(all) if one == :flag_bits}" }.join("; ")}", remedy(found))
+        causes = alone.sort_by { |_, (_, count)| -count }.map { |one, (title, count)| "#{title} #{bytes(count)}#{flags(all, members.size) if one == :flag_bits}" }
+        verdict("what wrote there", "of the #{bytes(all.bytes / members.size)} of pages of a worker whose bytes were compared, these have but one cause: #{causes.join("; ")}",
+                remedy(alone.keys.sort_by { |one| -all.only(one) }))
       end
 
-      def flags(writes)
-        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Figures.counted(count, "object")}" }
+      def flags(writes, workers)
+        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Figures.counted(count / workers, "object")}" }
         " (#{told.join(", ")})" if told.any?
       end
 

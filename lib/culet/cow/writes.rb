@@ -31,10 +31,13 @@ module Culet
       # @return [Hash{String => Holding}] by Ruby's name of the type; "code" has what methods' code holds
       attr_reader :holdings
 
+      # @return [Hash{String => Holding}] by the name of the class; empty where classes' names are not known
+      attr_reader :classes
+
       def initialize
         @bytes = Hash.new(0)
         @flags = Hash.new(0)
-        @holdings = Hash.new { |all, name| all[name] = Holding.none }
+        @holdings, @classes = Array.new(2) { Hash.new { |all, name| all[name] = Holding.none } }
       end
 
       # @param mask [Integer] sum of BITS: what wrote there
@@ -62,7 +65,7 @@ module Culet
       # @return [Hash{String => Object}] for a JSON document
       def document
         { "compared_bytes" => bytes, "categories" => CATEGORIES.to_h { |one| [one.to_s, { "only_bytes" => only(one), "touched_bytes" => touched(one) }] },
-          "flags" => @flags.sort.to_h, "objects" => @holdings.sort_by { |_, one| -one.bytes }.to_h { |name, one| [name, one.to_h.transform_keys { |key| "#{key}_bytes" }] } }
+          "flags" => @flags.sort.to_h, "objects" => listed(@holdings), "classes" => listed(@classes) }
       end
 
       # @param other [Writes] whose figures are added to these
@@ -70,13 +73,19 @@ module Culet
       def take(other)
         other.each_mask { |mask, bytes| add(mask, bytes) }
         other.flags.each { |name, count| @flags[name] += count }
-        other.holdings.each { |name, one| @holdings[name] = Holding.new(*@holdings[name].to_a.zip(one.to_a).map(&:sum)) }
+        [[@holdings, other.holdings], [@classes, other.classes]].each do |own, others|
+          others.each { |name, one| own[name] = Holding.new(*own[name].to_a.zip(one.to_a).map(&:sum)) }
+        end
         self
       end
 
       # @yieldparam mask [Integer]
       # @yieldparam bytes [Integer]
       def each_mask(&) = @bytes.each(&)
+
+      private
+
+      def listed(holdings) = holdings.sort_by { |_, one| -one.bytes }.to_h { |name, one| [name, one.to_h.transform_keys { |key| "#{key}_bytes" }] }
     end
   end
 end

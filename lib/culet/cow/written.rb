@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
-require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
+require_relative "../report/words"
 require_relative "labels"
 
 module Culet
   module Cow
     # What was written to the pages that workers stopped sharing, for a terminal.
     class Written
-      Figures = Compare::Report::Figures
       Grid = Compare::Report::Grid
+      Words = Report::Words
       # Types that hold less of it than this are shown together.
       SMALL_SHARE = 0.01
       MOST_TYPES = 10
-      private_constant :Figures, :Grid, :SMALL_SHARE, :MOST_TYPES
+      private_constant :Grid, :Words, :SMALL_SHARE, :MOST_TYPES
 
       # @param family [Family]
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
@@ -24,7 +24,7 @@ module Culet
 
       # @return [Array<String>] none where nothing was found out
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def tables = @members.empty? || sum.bytes.zero? ? [] : [categories, objects].compact
+      def tables = @members.empty? || sum.bytes.zero? ? [] : [categories, objects, classes].compact
 
       private
 
@@ -41,16 +41,20 @@ module Culet
                      ["alone there MB", rows.map { |one| mega(sum.only(one)) }, false]], unicode: @unicode)
       end
 
-      def objects
-        all = sum.holdings.sort_by { |_, one| -one.bytes }
+      def objects = table("on these pages lie", sum.holdings.transform_keys { |name| Labels.type(name) })
+
+      def classes = table("of these classes", sum.classes.transform_keys { |name| Words.plain(name) })
+
+      # @param holdings [Hash{String => Writes::Holding}]
+      def table(title, holdings)
+        all = holdings.sort_by { |_, one| -one.bytes }
         return if all.empty?
 
         whole = all.sum { |_, one| one.bytes }
-        shown, rest = all.each_with_index.partition { |(_, one), index| index < MOST_TYPES && one.bytes >= SMALL_SHARE * whole }.map { |part| part.map(&:first) }
-        rows = shown.map { |name, one| [Labels.type(name), one] }
-        rows << ["other types", Writes::Holding.new(*rest.map { |_, one| one.to_a }.transpose.map(&:sum))] if rest.any?
+        rows, rest = all.each_with_index.partition { |(_, one), index| index < MOST_TYPES && one.bytes >= SMALL_SHARE * whole }.map { |part| part.map(&:first) }
+        rows << ["others", Writes::Holding.new(*rest.map { |_, one| one.to_a }.transpose.map(&:sum))] if rest.any?
         columns = { "old" => :old, "young" => :young, "made since" => :made, "in malloc" => :malloc, "made there" => :malloc_made }
-        Grid.render([["on these pages lie", rows.map(&:first), true], *columns.map { |title, figure| ["#{title} MB", rows.map { |_, one| mega(one.public_send(figure)) }, false] }], unicode: @unicode)
+        Grid.render([[title, rows.map(&:first), true], *columns.map { |heading, figure| ["#{heading} MB", rows.map { |_, one| mega(one.public_send(figure)) }, false] }], unicode: @unicode)
       end
     end
   end
