@@ -54,26 +54,78 @@ differing(VALUE self, VALUE one, VALUE other)
   return found;
 }
 
+/* Whether one of the ranges, `count` pairs of first and past in ascending order, has it. */
+static int
+is_in(const char *ranges, long count, uint64_t word)
+{
+  long low = 0, high = count;
+
+  while (low < high) {
+    long middle = low + (high - low) / 2;
+    if (word_at(ranges, 2 * middle + 1) > word) high = middle;
+    else low = middle + 1;
+  }
+  return low < count && word_at(ranges, 2 * low) <= word;
+}
+
+/* Whether it can be an address of malloc's in one of the ranges. */
+static int
+is_wanted(const char *ranges, long count, uint64_t word)
+{
+  if (word % ALIGNMENT != 0 || count == 0) return 0;
+  if (word < word_at(ranges, 0) || word >= word_at(ranges, 2 * count - 1)) return 0;
+  return is_in(ranges, count, word);
+}
+
 /*
- * Culet::Words.between(bytes, low, high): Array of index, word, index, word, ... of those that can be addresses of malloc's
- * from low to high.
+ * Culet::Words.within(bytes, ranges): Array of those that can be addresses of malloc's in one of the ranges: a String of two
+ * words for each, first and past, in ascending order.
  */
 static VALUE
-between(VALUE self, VALUE bytes, VALUE low, VALUE high)
+within(VALUE self, VALUE bytes, VALUE ranges)
 {
   VALUE found = rb_ary_new();
-  uint64_t least = NUM2ULL(low), most = NUM2ULL(high);
-  long count;
+  long count, pairs;
 
   StringValue(bytes);
+  StringValue(ranges);
   count = words_of(bytes);
+  pairs = words_of(ranges) / 2;
   for (long index = 0; index < count; index++) {
     uint64_t word = word_at(RSTRING_PTR(bytes), index);
-    if (word < least || word > most || word % ALIGNMENT != 0) continue;
-    rb_ary_push(found, LONG2NUM(index));
-    rb_ary_push(found, ULL2NUM(word));
+    if (is_wanted(RSTRING_PTR(ranges), pairs, word)) rb_ary_push(found, ULL2NUM(word));
   }
   RB_GC_GUARD(bytes);
+  RB_GC_GUARD(ranges);
+  return found;
+}
+
+/*
+ * Culet::Words.in_slots(bytes, first, slot, ranges): the same of memory that is divided into slots, in words the first one's
+ * place and the length of each: Array of word, the lower half of its slot's first word, its slot's second word, and so on.
+ */
+static VALUE
+in_slots(VALUE self, VALUE bytes, VALUE first, VALUE slot, VALUE ranges)
+{
+  VALUE found = rb_ary_new();
+  long start = NUM2LONG(first), length = NUM2LONG(slot), count, pairs;
+
+  StringValue(bytes);
+  StringValue(ranges);
+  count = words_of(bytes);
+  pairs = words_of(ranges) / 2;
+  if (start < 0 || length < 2) rb_raise(rb_eArgError, "no slots");
+  for (long at = start; at <= count - length; at += length) {
+    for (long index = at; index < at + length; index++) {
+      uint64_t word = word_at(RSTRING_PTR(bytes), index);
+      if (!is_wanted(RSTRING_PTR(ranges), pairs, word)) continue;
+      rb_ary_push(found, ULL2NUM(word));
+      rb_ary_push(found, ULL2NUM(word_at(RSTRING_PTR(bytes), at) & UINT32_MAX));
+      rb_ary_push(found, ULL2NUM(word_at(RSTRING_PTR(bytes), at + 1)));
+    }
+  }
+  RB_GC_GUARD(bytes);
+  RB_GC_GUARD(ranges);
   return found;
 }
 
@@ -83,5 +135,6 @@ culet_init_words(VALUE culet)
   VALUE words = rb_define_module_under(culet, "Words");
 
   rb_define_singleton_method(words, "differing", differing, 2);
-  rb_define_singleton_method(words, "between", between, 3);
+  rb_define_singleton_method(words, "within", within, 2);
+  rb_define_singleton_method(words, "in_slots", in_slots, 4);
 }

@@ -19,8 +19,8 @@ module Culet
       STEP_SECONDS = 0.1
       CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
-      # Comparing the bytes of a worker of 200 MB takes seconds, and workers are alike.
-      WRITES = 2
+      # Comparing the bytes of a worker takes seconds for each 100 MB, and workers are alike.
+      WRITES = 1
       private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT, :WRITES
 
       def banner = "culet cow PID ... | -- COMMAND ... | experiment ..."
@@ -62,7 +62,7 @@ module Culet
         parser.separator("What a page costs is paid by all who share it; a worker that writes to it, or whose allocator does, pays alone.")
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
-        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; 0: of none)") { |v| options[:writes] = count("--writes", v) }
+        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; with --watch 0)") { |v| options[:writes] = count("--writes", v) }
         parser.on("--classes", "name the classes of the objects there: asks the agent in the process (-rculet/agent)") { options[:classes] = true }
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
@@ -158,7 +158,7 @@ module Culet
       def look(words) = Culet::Cow::Family.new(words, progress: progress, **looking)
 
       # @return [Hash] for Culet::Cow::Family
-      def looking = { writes: options.fetch(:writes, WRITES), classes: options.fetch(:classes, false), **treatment }
+      def looking = { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES }, classes: options.fetch(:classes, false), **treatment }
 
       # @return [Proc, nil] says on a terminal how far it is
       def progress

@@ -66,7 +66,9 @@ module Culet
       #
       # @return [Hash{Integer => Integer}] address => number of its block
       def handed_out
-        @words.each_with_index.with_object({}) { |(word, index), found| found[@starts[index] + @header_bytes] = index if (word & 3) == Scope::Region::USED }
+        found = {}
+        @words.each_with_index { |word, index| found[@starts[index] + @header_bytes] = index if (word & 3) == Scope::Region::USED }
+        found
       end
 
       private

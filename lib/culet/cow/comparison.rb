@@ -37,6 +37,7 @@ module Culet
       # @raise [Culet::Error] when one of the two has ended or may not be read
       def call
         @writes = Writes.new
+        @types = Hash.new { |types, owner| types[owner] = @writes.holdings[name(owner)] }
         Memory.open(@snapshot) do |here|
           Memory.open(@relative) do |there|
             @here = here
@@ -111,8 +112,8 @@ module Culet
         found = ruby_page(page) or return 0
         found.each_object(first, past) do |flags, owner, kind, bytes|
           type = flags & Slots::TYPE
-          @writes.holdings[name(type)][kind] += bytes
-          by_class(owner, kind, bytes) unless type == Slots::IMEMO
+          @types[type][kind] += bytes
+          by_class(owner, kind, bytes) if @names && type != Slots::IMEMO
         end
         found.mask(words, first, @writes)
       end
@@ -142,14 +143,14 @@ module Culet
         return words.empty? ? 0 : Writes::BITS.fetch(:unknown) unless @told
 
         @blocks.each_owned(first, past) do |owner, address, kind, bytes|
-          @writes.holdings[name(owner)][kind] += bytes
-          by_class(address, kind, bytes)
+          @types[owner][kind] += bytes
+          by_class(address, kind, bytes) if @names
         end
         @blocks.mask(words)
       end
 
       def by_class(address, kind, bytes)
-        name = @names && @names[address] or return
+        name = @names[address] or return
 
         @writes.classes[name][kind] += bytes
       end

@@ -12,6 +12,9 @@ module Culet
     # would map them, or bring them back from swap.
     class Memory
       WORD_BYTES = 8
+      # What `peek` keeps.
+      WINDOW_BYTES = 1 << 16
+      private_constant :WINDOW_BYTES
 
       # @param snapshot [Scope::Snapshot] which says what is in memory
       # @yieldparam memory [Memory] open until the block ends
@@ -54,6 +57,20 @@ module Culet
         text << ("\0" * (past - first - text.bytesize))
       rescue Errno::EIO, Errno::ESRCH, Errno::EFAULT, EOFError
         nil # unmapped meanwhile, or the process has ended
+      end
+
+      # The same of few bytes, for who goes on nearby.
+      #
+      # @param first [Integer] address
+      # @param past [Integer] address
+      # @return [String, nil] as `read`
+      def peek(first, past)
+        from = first - (first % WINDOW_BYTES)
+        return read(first, past) if past > from + WINDOW_BYTES
+
+        @window = read(from, from + WINDOW_BYTES) unless @from == from
+        @from = from
+        @window&.byteslice(first - from, past - first)
       end
 
       # @return [void]

@@ -28,11 +28,10 @@ module Culet
         @memory = memory
         @blocks = blocks
         @addresses = blocks.handed_out
-        @owners = {}
-        @classes = {}
-        @low, @high = @addresses.each_key.minmax
-        return if @low.nil?
-
+        @owners = Array.new(blocks.size)
+        @classes = Array.new(blocks.size)
+        @deep = DEEP.to_h { |type| [type, []] }
+        @ranges = ranges(snapshot.regions.reject { |region| region.chunks_payload.empty? })
         snapshot.ruby_pages.each { |page| look_at(page, snapshot.ruby.page_bytes) }
         DEEP.each { |type| follow(type) }
       end
@@ -48,29 +47,38 @@ module Culet
 
       private
 
+      # Those that lie side by side are one.
+      def ranges(regions)
+        regions.slice_when { |one, other| one.end != other.start }.flat_map { |side_by_side| [side_by_side.first.start, side_by_side.last.end] }.pack("Q*")
+      end
+
       def look_at(page, page_bytes)
         bytes = @memory.read(page.address, page.address + page_bytes) or return
         described = @addresses[bytes.unpack1("Q")]
         @owners[described] = PAGE if described
-        each_pointer(bytes) do |block, index|
-          offset = (index * Memory::WORD_BYTES) - page.first_slot
-          next if offset.negative? || @owners.key?(block)
-
-          own(block, *bytes.unpack("QQ", offset: page.first_slot + offset - (offset % page.slot_bytes)))
+        found = Words.in_slots(bytes, page.first_slot / Memory::WORD_BYTES, page.slot_bytes / Memory::WORD_BYTES, @ranges)
+        at = 0
+        while at < found.size
+          block = @addresses[found[at]]
+          own(block, found[at + 1], found[at + 2]) if block && @owners[block].nil?
+          at += 3
         end
       end
 
-      def own(block, flags, owner)
+      def own(block, flags, second)
         return unless Slots.live?(flags)
 
-        @owners[block] = Slots.iseq?(flags) ? CODE : flags & Slots::TYPE
-        @classes[block] = owner unless (flags & Slots::TYPE) == Slots::IMEMO
+        owner = Slots.iseq?(flags) ? CODE : flags & Slots::TYPE
+        @owners[block] = owner
+        @deep[owner]&.push(block)
+        @classes[block] = second unless owner == CODE || owner == Slots::IMEMO
       end
 
+      # In the order of addresses, which is how they are read fast.
       def follow(type)
-        found = @owners.filter_map { |block, owner| block if owner == type }
+        found = @deep.fetch(type)
         DEPTH.times do
-          found = found.flat_map { |block| behind(block, type) }
+          found = found.sort.flat_map { |block| behind(block, type) }
           break if found.empty?
         end
       end
@@ -81,21 +89,13 @@ module Culet
         past = @blocks.past(block)
         return [] if past - first > LONGEST_BYTES || past <= first
 
-        bytes = @memory.read(first, past) or return []
-        found = []
-        each_pointer(bytes) do |other, _|
-          next if @owners.key?(other)
+        bytes = @memory.peek(first, past) or return []
+        Words.within(bytes, @ranges).filter_map do |word|
+          other = @addresses[word]
+          next if other.nil? || @owners[other]
 
           @owners[other] = type
-          found << other
-        end
-        found
-      end
-
-      def each_pointer(bytes)
-        Words.between(bytes, @low, @high).each_slice(2) do |index, word|
-          block = @addresses[word]
-          yield block, index if block
+          other
         end
       end
     end

@@ -50,18 +50,25 @@ module Culet
         first = (from - @page.address) / WORD
         last = (to - @page.address) / WORD
         slot = slot_of(first) || @first
-        past = @first + (@page.slots * @slot_words)
-        while slot < last && slot < past
+        past = [last, @first + (@page.slots * @slot_words)].min
+        while slot < past
           here = @here[slot]
           if Slots.live?(here)
-            kind = same?(slot) ? age(@there[slot]) : :made
-            yield here, @here[slot + 1], kind, ([slot + @slot_words, last].min - [slot, first].max) * WORD
+            words = slot < first || slot + @slot_words > last ? [slot + @slot_words, last].min - [slot, first].max : @slot_words
+            yield here, @here[slot + 1], kind(slot, here, @there[slot]), words * WORD
           end
           slot += @slot_words
         end
       end
 
       private
+
+      # Most are as they were.
+      def kind(slot, here, there)
+        return old?(there) ? :old : :young if (here == there && @here[slot + 1] == @there[slot + 1]) || same?(slot)
+
+        :made
+      end
 
       # @return [Integer, nil] index of the first word of the slot that has this word
       def slot_of(index)
@@ -103,9 +110,7 @@ module Culet
 
       def rest_differs?(slot, from) = (from...@slot_words).any? { |word| @here[slot + word] != @there[slot + word] }
 
-      def age(flags) = old?(flags) ? :old : :young
-
-      def old?(flags) = flags.allbits?(@old_mask)
+      def old?(flags) = (flags & @old_mask) == @old_mask
     end
   end
 end

@@ -38,7 +38,10 @@ module Culet
 
       # @param flags [Integer] the first word of a slot
       # @return [Boolean] whether an object is there
-      def live?(flags) = ![NONE, MOVED, ZOMBIE].include?(flags & TYPE)
+      def live?(flags)
+        type = flags & TYPE
+        type != NONE && type != MOVED && type != ZOMBIE
+      end
 
       # @param flags [Integer]
       # @return [Boolean] whether it is a method's or block's code
