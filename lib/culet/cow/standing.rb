@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope/snapshot"
+require_relative "extents"
 
 module Culet
   module Cow
@@ -67,21 +68,7 @@ module Culet
 
       # Where a process has pages, in memory or swapped out.
       def extents(snapshot)
-        bytes = snapshot.process.page_bytes
-        snapshot.mappings.each_with_object([]) do |mapping, found|
-          first = mapping.start
-          mapping.page_runs.each do |count, bits|
-            past = first + (count * bytes)
-            extend_by(found, first, past) if held?(bits)
-            first = past
-          end
-        end
-      end
-
-      def held?(bits) = bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero?
-
-      def extend_by(found, first, past)
-        found.last&.last == first ? found.last[1] = past : found << [first, past]
+        Extents.new(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }.to_a
       end
     end
   end
