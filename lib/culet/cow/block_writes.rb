@@ -42,17 +42,16 @@ module Culet
 
       # @param from [Integer] address of a page
       # @param to [Integer] address behind it
-      # @yieldparam owner [Integer, Symbol] as Owners has it
+      # @yieldparam owner [Integer, Symbol, nil] of a block in use, as Owners has it
       # @yieldparam address [Integer, nil] of the owner's class
       # @yieldparam kind [Symbol] :malloc or :malloc_made, as Writes::Holding has them
       # @yieldparam bytes [Integer] of the block between the two
-      def each_owned(from, to)
+      def each_used(from, to)
         index = @here.at(from) || return
         while index < @here.size && @here.start(index) < to
-          owner = @owners.of(index)
-          if owner
+          if @here.used?(index)
             bytes = [@here.past(index), to].min - [@here.start(index), from].max
-            yield owner, @owners.class_of(index), kept?(index) ? :malloc : :malloc_made, bytes if bytes.positive?
+            yield @owners.of(index), @owners.class_of(index), kept?(index) ? :malloc : :malloc_made, bytes if bytes.positive?
           end
           index += 1
         end

@@ -142,9 +142,9 @@ module Culet
         return words.empty? ? 0 : Writes::BITS.fetch(:metadata) if region.holds == SizeClasses::METADATA
         return words.empty? ? 0 : Writes::BITS.fetch(:unknown) unless @told
 
-        @blocks.each_owned(first, past) do |owner, address, kind, bytes|
+        @blocks.each_used(first, past) do |owner, address, kind, bytes|
           @types[owner][kind] += bytes
-          by_class(address, kind, bytes) if @names
+          by_class(address, kind, bytes) if @names && address
         end
         @blocks.mask(words)
       end
@@ -155,7 +155,7 @@ module Culet
         @writes.classes[name][kind] += bytes
       end
 
-      def name(owner) = { Owners::CODE => "code", Owners::PAGE => "collector" }.fetch(owner) { Slots::NAMES.fetch(owner, "unknown") }
+      def name(owner) = { Owners::CODE => "code", Owners::PAGE => "collector", nil => "none" }.fetch(owner) { Slots::NAMES.fetch(owner, "unknown") }
 
       # Which bits of an object's first word say that it is old: told by Ruby itself, or seen in the relative's objects.
       def old_mask

@@ -11,7 +11,7 @@ module Culet
                  reuse: "objects and blocks made since, in holes", data: "contents of objects and blocks that were there", elsewhere: "stacks and static data", unknown: "not known",
                  same: "nothing: the bytes are the same" }.freeze
       CLASSES = { SizeClasses::LARGE => "larger ones", SizeClasses::EMPTY => "nothing given out", SizeClasses::METADATA => "its own records" }.freeze
-      TYPES = { "code" => "methods' code", "collector" => "the collector's" }.freeze
+      TYPES = { "code" => "methods' code", "collector" => "the collector's", "none" => "blocks of no object" }.freeze
       private_constant :CLASSES, :TYPES
 
       module_function

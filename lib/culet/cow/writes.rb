@@ -28,7 +28,8 @@ module Culet
       # @return [Hash{Symbol => Integer}] how many objects changed which of their flag bits
       attr_reader :flags
 
-      # @return [Hash{String => Holding}] by Ruby's name of the type; "code" has what methods' code holds
+      # @return [Hash{String => Holding}] by Ruby's name of the type; "code" has what methods' code holds, "collector"
+      #   what the collector does, "none" blocks that lead to no object
       attr_reader :holdings
 
       # @return [Hash{String => Holding}] by the name of the class; empty where classes' names are not known
