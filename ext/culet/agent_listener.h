@@ -6,7 +6,7 @@
  * PID namespace and I that namespace's inode; "/1" to "/3" behind it where others sit on the name. Processes of this
  * process's user and root are answered. The conversation:
  *
- *   -> culet-agent 1 data=0|1|2|3 limit_ms=N wait_ms=N LF
+ *   -> culet-agent 1 data=0|1 limit_ms=N wait_ms=N LF
  *   <- ok BYTES LF and so many bytes, or: error SENTENCE LF
  */
 #ifndef CULET_AGENT_LISTENER_H

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "agent_classes.h"
 #include "owner.h"
 
 #define TYPES 32

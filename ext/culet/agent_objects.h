@@ -2,9 +2,10 @@
 #ifndef CULET_AGENT_OBJECTS_H
 #define CULET_AGENT_OBJECTS_H
 
+#include "agent_classes.h"
 #include "agent_text.h"
 
-/* What else is wanted than counts. */
+/* What else is wanted than counts: what a question says behind "data=". */
 enum culet_ask {
   CULET_ASK_DATA = 1,   /* extensions' objects (T_DATA) are asked for their sizes */
   CULET_ASK_CLASSES = 2 /* what classes are called (agent_classes.h) */

@@ -139,7 +139,7 @@ Init_culet(void)
   rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
+  culet_init_words(culet);
   culet_init_agent(culet);
   culet_init_trim(culet);
-  culet_init_words(culet);
 }
