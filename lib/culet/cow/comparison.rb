@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../culet"
 require_relative "block_writes"
 require_relative "blocks"
 require_relative "cursor"
@@ -34,8 +35,10 @@ module Culet
       end
 
       # @return [Writes]
-      # @raise [Culet::Error] when one of the two has ended or may not be read
+      # @raise [Culet::Error] when one of the two has ended or may not be read, or the extension is missing
       def call
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
         @writes = Writes.new
         @types = Hash.new { |types, owner| types[owner] = @writes.holdings[name(owner)] }
         Memory.open(@snapshot) do |here|

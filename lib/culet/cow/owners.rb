@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../culet"
 require_relative "blocks"
 require_relative "slots"
 
