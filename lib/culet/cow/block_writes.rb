@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "blocks"
+require_relative "code_slots"
 require_relative "memory"
 require_relative "owners"
 require_relative "writes"
@@ -15,12 +16,19 @@ module Culet
       LONG_LINKS_BYTES = 32
       LONG_BYTES = 1024
       CATEGORIES = { Owners::CODE => :inline_caches, Owners::PAGE => :collector }.freeze
-      private_constant :LINKS_BYTES, :LONG_LINKS_BYTES, :LONG_BYTES, :CATEGORIES
+      # Classes, modules, classes of modules, and nobody that is known: from a class it is a long way.
+      REMEMBERING = [0x02, 0x03, 0x1c, nil].freeze
+      # Longer ones hold other things besides: the interpreter's own state, for one.
+      LONGEST_CALLS_BYTES = 4096
+      private_constant :LINKS_BYTES, :LONG_LINKS_BYTES, :LONG_BYTES, :CATEGORIES, :REMEMBERING, :LONGEST_CALLS_BYTES
 
       # @param here [Blocks] of the process
       # @param there [Blocks] of the relative
       # @param owners [Owners]
-      def initialize(here, there, owners)
+      # @param code [CodeSlots] of the process
+      def initialize(here, there, owners, code)
+        @code = code
+        @calls = {}
         @here = here
         @there = there
         @owners = owners
@@ -79,7 +87,19 @@ module Culet
         [used(before), address]
       end
 
-      def used(index) = kept?(index) ? CATEGORIES.fetch(@owners.of(index), :data) : :reuse
+      def used(index)
+        return :reuse unless kept?(index)
+
+        CATEGORIES.fetch(@owners.of(index)) { |owner| REMEMBERING.include?(owner) && calls?(index) ? :inline_caches : :data }
+      end
+
+      # What a class remembers of calls is in blocks with addresses of methods' entries and of call caches.
+      def calls?(index)
+        @calls.fetch(index) do
+          first = @here.start(index) + @here.header_bytes
+          @calls[index] = @here.past(index) - first <= LONGEST_CALLS_BYTES && @code.lead_from?(first, @here.past(index))
+        end
+      end
 
       def kept?(index) = @kept.fetch(index) { @kept[index] = @there.same?(@here.start(index), @here.past(index)) }
 

@@ -59,7 +59,7 @@ module Culet
         @pages = Cursor.new(@snapshot.ruby_pages.sort_by(&:address).map { |page| Stretch.new(page.address, page.address + @snapshot.ruby.page_bytes, page) })
         blocks = Blocks.new(@snapshot)
         owners = Owners.new(@snapshot, @here, blocks)
-        @blocks = BlockWrites.new(blocks, Blocks.new(@relative), owners)
+        @blocks = BlockWrites.new(blocks, Blocks.new(@relative), owners, CodeSlots.new(@snapshot, @here))
         @told = blocks.size.positive? && @relative.regions.any? { |region| !region.chunks_payload.empty? }
       end
 

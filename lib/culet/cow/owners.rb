@@ -9,13 +9,13 @@ module Culet
     # blocks of its own. Needs no knowledge of how any Ruby lays its objects out; a number that is an address by chance can
     # make a block someone's that it is not.
     class Owners
-      # In the place of a type: code of methods and blocks, and what Ruby's collector knows of a heap page.
+      # In the place of a type: methods, their code, and what calls found; and what Ruby's collector knows of a heap page.
       CODE = :code
       PAGE = :page
       # Types whose objects have tables behind their tables, in the order in which they are followed.
       DEEP = [CODE, 0x02, 0x03, 0x1c, 0x08, 0x0c].freeze
-      # Steps from a slot: class, table, the table's entries; hash, table, entries.
-      DEPTH = 3
+      # Steps behind the first block: from what a class holds to a table, its entries, what calls found, and for which.
+      DEPTH = 4
       # A longer block is data, and not followed.
       LONGEST_BYTES = 65_536
       private_constant :DEEP, :DEPTH, :LONGEST_BYTES
@@ -67,7 +67,7 @@ module Culet
       def own(block, flags, second)
         return unless Slots.live?(flags)
 
-        owner = Slots.iseq?(flags) ? CODE : flags & Slots::TYPE
+        owner = Slots.code?(flags) ? CODE : flags & Slots::TYPE
         @owners[block] = owner
         @deep[owner]&.push(block)
         @classes[block] = second unless owner == CODE || owner == Slots::IMEMO

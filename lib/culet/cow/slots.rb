@@ -44,10 +44,6 @@ module Culet
       end
 
       # @param flags [Integer]
-      # @return [Boolean] whether it is a method's or block's code
-      def iseq?(flags) = (flags & TYPE) == IMEMO && kind(flags) == ISEQ
-
-      # @param flags [Integer]
       # @return [Boolean] whether only the interpreter writes it: code, method entries, what calls found last
       def code?(flags) = (flags & TYPE) == IMEMO && (kind(flags) >= FIRST_CACHE || [ISEQ, METHOD_ENTRY, REFINEMENTS].include?(kind(flags)))
 
