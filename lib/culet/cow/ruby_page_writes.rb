@@ -65,9 +65,10 @@ module Culet
 
       # Most are as they were.
       def kind(slot, here, there)
-        return old?(there) ? :old : :young if (here == there && @here[slot + 1] == @there[slot + 1]) || same?(slot)
+        return :old if here == there && old?(there) && @here[slot + 1] == @there[slot + 1]
+        return :made unless same?(slot)
 
-        :made
+        old?(there) ? :old : :young
       end
 
       # @return [Integer, nil] index of the first word of the slot that has this word
@@ -94,16 +95,24 @@ module Culet
       # The collector links free slots by their first words.
       def free(slot) = rest_differs?(slot, 3) ? :reuse : :collector
 
-      # An object is taken for the same when it is of the same type, and class, and not younger. A class that is new while
-      # nothing else is, is a class of the object's own.
+      # An object is taken for the same when it is of the same type, and class, and not younger, unless the relative's was not
+      # known to outlive any collection and nothing of it is left. A class that is new while nothing else is, is a class of
+      # the object's own.
       def same?(slot)
         here = @here[slot]
         there = @there[slot]
         return false unless Slots.live?(there) && (here ^ there).nobits?(Slots::TYPE)
-        return false if old?(there) && !old?(here)
+        return false if (there & @old_mask) > (here & @old_mask)
         return Slots.kind(here) == Slots.kind(there) if (here & Slots::TYPE) == Slots::IMEMO
 
-        @here[slot + 1] == @there[slot + 1] || !rest_differs?(slot, 2)
+        return !rest_differs?(slot, 2) if @here[slot + 1] != @there[slot + 1]
+
+        (there & @old_mask).positive? || !all_differs?(slot)
+      end
+
+      # What both do not use is left out.
+      def all_differs?(slot)
+        (2...@slot_words).all? { |word| @here[slot + word] != @there[slot + word] || @here[slot + word].zero? } && rest_differs?(slot, 2)
       end
 
       def only_flags?(slot) = @here[slot] != @there[slot] && !rest_differs?(slot, 1)
