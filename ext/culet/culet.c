@@ -9,6 +9,7 @@
 #include "agent.h"
 #include "owner.h"
 #include "reader.h"
+#include "requires.h"
 #include "stats.h"
 #include "trim.h"
 
@@ -139,5 +140,6 @@ Init_culet(void)
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
+  culet_init_requires(culet);
   culet_init_trim(culet);
 }
