@@ -77,7 +77,7 @@ notice_fork(void)
 static void
 add_figures(struct culet_text *text, const struct culet_figures *figures)
 {
-  culet_text_format(text, ",\"figures\":[%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", figures->seconds, (unsigned long long)figures->objects,
+  culet_text_format(text, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", figures->seconds, figures->cpu_seconds, (unsigned long long)figures->objects,
                     (unsigned long long)figures->object_bytes, (unsigned long long)figures->mallocs, (unsigned long long)figures->malloc_bytes,
                     (unsigned long long)figures->paths, (unsigned long long)figures->failed_paths);
 }

@@ -64,15 +64,23 @@ culet_figures_follow(void)
   return following;
 }
 
+static double
+seconds_of(clockid_t clock)
+{
+  struct timespec now;
+
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static struct culet_figures
 raw(void)
 {
-  struct culet_figures figures = {0, objects, object_bytes, 0, 0, 0, 0};
+  struct culet_figures figures = {0, 0, objects, object_bytes, 0, 0, 0, 0};
   struct culet_calls calls = {0, 0, 0, 0};
-  struct timespec now;
 
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  figures.seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+  figures.seconds = seconds_of(CLOCK_MONOTONIC);
+  figures.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   if (read_calls != NULL) read_calls(&calls);
   figures.mallocs = calls.mallocs;
   figures.malloc_bytes = calls.malloc_bytes;
@@ -88,8 +96,8 @@ raw(void)
 struct culet_figures
 culet_figures_since(const struct culet_figures *later, const struct culet_figures *earlier)
 {
-  return (struct culet_figures){later->seconds - earlier->seconds,           later->objects - earlier->objects,
-                                later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
+  return (struct culet_figures){later->seconds - earlier->seconds,           later->cpu_seconds - earlier->cpu_seconds,
+                                later->objects - earlier->objects,           later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
                                 later->malloc_bytes - earlier->malloc_bytes, later->paths - earlier->paths,
                                 later->failed_paths - earlier->failed_paths};
 }
@@ -109,6 +117,7 @@ culet_figures_resume(void)
   struct culet_figures pause = culet_figures_since(&now, &paused);
 
   own.seconds += pause.seconds;
+  own.cpu_seconds += pause.cpu_seconds;
   own.objects += pause.objects;
   own.object_bytes += pause.object_bytes;
   own.mallocs += pause.mallocs;

@@ -6,9 +6,10 @@
 
 #include <stdint.h>
 
-/* objects and object_bytes (of slots), when objects are followed: the thread's; otherwise objects are all threads'. */
+/* cpu_seconds: of the thread. objects and object_bytes (of slots), when objects are followed: the thread's; otherwise objects
+ * are all threads'. */
 struct culet_figures {
-  double seconds;
+  double seconds, cpu_seconds;
   uint64_t objects, object_bytes, mallocs, malloc_bytes, paths, failed_paths;
 };
 

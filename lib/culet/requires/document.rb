@@ -10,7 +10,7 @@ module Culet
     class Document
       KIND = "culet require"
       # The figures that files and gems have: key, heading, kind. All are of the file alone, without what it required.
-      SUMS = %w[self_seconds objects object_bytes retained_objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls
+      SUMS = %w[self_seconds self_cpu_seconds objects object_bytes retained_objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls
                 other_syscalls iseq_bytes repeats].freeze
 
       # @param logs [Array<Log>] of all processes
@@ -36,7 +36,7 @@ module Culet
 
       def process(log)
         { "pid" => log.pid, "parent_pid" => log.parent, "program" => log.program, "ruby" => log.ruby, "complete" => log.complete?,
-          "process_seconds" => log.seconds, "total_seconds" => log.total.seconds.round(6) }
+          "process_seconds" => log.seconds, "total_seconds" => log.total.seconds.round(6), "total_cpu_seconds" => log.total.cpu_seconds.round(6) }
       end
 
       def features
@@ -49,8 +49,8 @@ module Culet
 
       def feature(one, up)
         { "path" => one.path, "name" => one.name, "gem" => Origin.of(one.path || one.up&.path), "how" => one.how, "error" => (one.result unless one.result == true),
-          "parent" => up, "begun_seconds" => one.at.round(6), "self_seconds" => one.own.seconds.round(6),
-          "total_seconds" => one.total.seconds.round(6), "find_seconds" => one.finding.seconds.round(6),
+          "parent" => up, "begun_seconds" => one.at.round(6), "self_seconds" => one.own.seconds.round(6), "self_cpu_seconds" => one.own.cpu_seconds.round(6),
+          "total_seconds" => one.total.seconds.round(6), "total_cpu_seconds" => one.total.cpu_seconds.round(6), "find_seconds" => one.finding.seconds.round(6),
           **counts(one), "repeats" => one.repeats, "repeated_seconds" => one.repeated_seconds.round(6) }
       end
 

@@ -4,10 +4,10 @@ module Culet
   module Requires
     # What something took: its time and what was counted meanwhile.
     #
-    # seconds; objects: made; object_bytes: of their slots; mallocs: requests for memory; malloc_bytes: what they asked for;
+    # seconds; cpu_seconds: of the processor; objects: made; object_bytes: of their slots; mallocs: requests for memory; malloc_bytes: what they asked for;
     # paths: file-system calls that name a path; failed_paths: those of them that failed.
-    Figures = Struct.new(:seconds, :objects, :object_bytes, :mallocs, :malloc_bytes, :paths, :failed_paths) do
-      def self.none = new(0.0, 0, 0, 0, 0, 0, 0)
+    Figures = Struct.new(:seconds, :cpu_seconds, :objects, :object_bytes, :mallocs, :malloc_bytes, :paths, :failed_paths) do
+      def self.none = new(0.0, 0.0, 0, 0, 0, 0, 0, 0)
 
       # @param list [Array<Numeric>, nil] as the recorder writes them
       # @return [Figures]
@@ -16,7 +16,7 @@ module Culet
         list = Array(list)
         raise ArgumentError, "#{list.size} figures" unless list.size == members.size
 
-        new(Float(list.first), *list.drop(1).map { |value| Integer(value) })
+        new(*list.first(2).map { |value| Float(value) }, *list.drop(2).map { |value| Integer(value) })
       end
 
       # @param other [Figures]

@@ -46,7 +46,7 @@ module Culet
 
       def environment(folder)
         { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
-          "CULET_REQUIRES_ABI" => "#{RbConfig::CONFIG["ruby_version"]} #{RUBY_PLATFORM}",
+          "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
           "RUBYOPT" => [Tool.loading("requires/recorder.rb"), ENV["RUBYOPT"]].compact.reject(&:empty?).join(" "),
           "LD_PRELOAD" => [Tool.counter, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":") }
       end

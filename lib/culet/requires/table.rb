@@ -14,10 +14,10 @@ module Culet
       private_constant :Figures, :Grid, :Words
 
       # What the lists can be sorted by: word of --sort => the figure.
-      ORDERS = { "self" => "self_seconds", "total" => "total_seconds", "objects" => "objects", "retained" => "retained_bytes", "mallocs" => "mallocs",
+      ORDERS = { "self" => "self_seconds", "cpu" => "self_cpu_seconds", "total" => "total_seconds", "objects" => "objects", "retained" => "retained_bytes", "mallocs" => "mallocs",
                  "malloc" => "malloc_bytes", "calls" => "syscalls", "failed" => "failed_syscalls", "code" => "iseq_bytes" }.freeze
       # Heading, figure, what one unit of it is.
-      COLUMNS = [["self ms", "self_seconds", 1e-3], ["objects", "objects", nil], ["left", "retained_objects", nil], ["left kB", "retained_bytes", 1e3],
+      COLUMNS = [["self ms", "self_seconds", 1e-3], ["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil], ["left", "retained_objects", nil], ["left kB", "retained_bytes", 1e3],
                  ["mallocs", "mallocs", nil], ["malloc kB", "malloc_bytes", 1e3], ["look-ups", "syscalls", nil], ["failed", "failed_syscalls", nil],
                  ["code kB", "iseq_bytes", 1e3]].freeze
       TOTAL = ["total ms", "total_seconds", 1e-3].freeze
