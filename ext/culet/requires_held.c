@@ -19,17 +19,17 @@ struct file {
 struct held {
   uint32_t first, last;
   struct sum *sums;
-  struct file *files; /* a hash table with open addressing, by the path's address */
+  struct file *files; /* a hash table with open addressing, by the path's address and whether it was evaluated */
   size_t room, used;
   int failed;
 };
 
 static struct file *
-file_of(struct file *files, size_t room, VALUE path)
+file_of(struct file *files, size_t room, VALUE path, int eval)
 {
   size_t at = (path >> 3) * 0x9e3779b97f4a7c15U % room;
 
-  while (files[at].path != 0 && files[at].path != path) at = (at + 1) % room;
+  while (files[at].path != 0 && (files[at].path != path || files[at].eval != eval)) at = (at + 1) % room;
   return &files[at];
 }
 
@@ -43,7 +43,7 @@ make_room(struct held *held)
   files = calloc(more, sizeof(*files));
   if (files == NULL) return 0;
   for (size_t i = 0; i < held->room; i++)
-    if (held->files[i].path != 0) *file_of(files, more, held->files[i].path) = held->files[i];
+    if (held->files[i].path != 0) *file_of(files, more, held->files[i].path, held->files[i].eval) = held->files[i];
   free(held->files);
   held->files = files;
   held->room = more;
@@ -62,7 +62,7 @@ add_code(struct held *held, VALUE object)
     held->failed = 1;
     return;
   }
-  file = file_of(held->files, held->room, path);
+  file = file_of(held->files, held->room, path, eval);
   if (file->path == 0) {
     *file = (struct file){path, eval, 0, 0};
     held->used++;

@@ -12,13 +12,18 @@ module Culet
       # The figures that files and gems have: key, heading, kind. All are of the file alone, without what it required.
       SUMS = %w[self_seconds self_cpu_seconds objects object_bytes retained_objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls
                 other_syscalls iseq_bytes repeats].freeze
+      # A program that required so many times fewer files than another only started that one.
+      STARTER = 20
+      private_constant :STARTER
 
       # @param logs [Array<Log>] of all processes
       # @param command [Array<String>]
+      # @param pid [Integer] the command's own process
       # @param status [Process::Status, nil] how the command ended
-      def initialize(logs, command:, status: nil)
+      def initialize(logs, command:, pid:, status: nil)
         @logs = logs
         @command = command
+        @pid = pid
         @status = status
       end
 
@@ -31,8 +36,14 @@ module Culet
 
       private
 
-      # Of several processes the one that required most, by time: not the shell, not the workers.
-      def main = @main ||= @logs.max_by { |log| [log.total.seconds, log.features.size] }
+      # Of several processes the command's own, unless it only started the one that did the work.
+      def main
+        @main ||= begin
+          most = @logs.max_by { |log| log.features.size }
+          own = @logs.select { |log| log.pid == @pid }.max_by { |log| log.features.size }
+          own && own.features.size * STARTER >= most.features.size ? own : most
+        end
+      end
 
       def process(log)
         { "pid" => log.pid, "parent_pid" => log.parent, "program" => log.program, "ruby" => log.ruby, "complete" => log.complete?,

@@ -12,7 +12,7 @@ module Culet
       attr_reader :up
       # @return [Array<Feature>] what it required, in order
       attr_reader :children
-      # @return [String] "require", "require_relative", "load", "C code" or "inherited": under way when the process was forked
+      # @return [String] "require", "require_relative", "load", "program" (what Ruby was started with), "C code" or "inherited": under way when the process was forked
       attr_reader :how
       # @return [Float] when it began, seconds since the recording did
       attr_reader :at

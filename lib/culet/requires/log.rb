@@ -67,7 +67,7 @@ module Culet
       def retained? = @process["retained"] == true && complete?
 
       # @return [Array<Feature>] all, in the order they were begun
-      def features = roots.flat_map(&:all)
+      def features = @list ||= roots.flat_map(&:all)
 
       # @return [Figures] of all requires together
       def total = roots.map(&:total).reduce(Figures.none, :+)
@@ -107,9 +107,10 @@ module Culet
         one.up ? one.up.children << one : @roots << one
       end
 
-      # Required by C code: the file is known, its cost is its requirer's.
+      # Required by C code: the file is known, its cost is its requirer's. Or it is the program itself.
       def inner(line)
-        one = Feature.new(id: nil, up: @features[line["up"]], how: "C code", name: nil, at: 0.0)
+        up = @features[line["up"]]
+        one = Feature.new(id: nil, up: up, how: up.nil? && line["path"] == program ? "program" : "C code", name: nil, at: 0.0)
         one.path = line["path"]
         one.result = true
         add(one)
