@@ -12,6 +12,7 @@
 #include "requires.h"
 #include "stats.h"
 #include "trim.h"
+#include "unused.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);
@@ -142,4 +143,5 @@ Init_culet(void)
   culet_init_agent(culet);
   culet_init_requires(culet);
   culet_init_trim(culet);
+  culet_init_unused(culet);
 }

@@ -10,7 +10,18 @@ module Culet
   module CLI
     # `culet require`: runs a command and tells what each of its requires cost.
     class Require < Command
+      UNUSED = "--unused"
+      private_constant :UNUSED
+
       def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff BEFORE.json AFTER.json"
+
+      # `culet require --unused` has options of its own.
+      def call(argv)
+        return super unless argv.take_while { |word| word != "--" }.include?(UNUSED)
+
+        require_relative "require_unused"
+        RequireUnused.new(out: out, err: err).call(argv)
+      end
 
       def examples
         ["culet require -- bin/rails runner 1             by gem, and by file",
@@ -40,6 +51,7 @@ module Culet
         parser.on("--top N", Integer, "so many lines of each list (default: 15)") { |v| options[:top] = v }
         parser.on("--html FILE", "write a flame graph as a page, too") { |v| options[:html] = v }
         parser.on("--[no-]retained", "whether objects are followed, so that it is known which stay (default: they are)") { |v| options[:retained] = v }
+        parser.on(UNUSED, "which compiled code never ran; `culet require --unused --help`") { nil }
         parser.on("--diff", "what differs between two files of --json") { options[:diff] = true }
       end
 

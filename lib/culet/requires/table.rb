@@ -3,6 +3,7 @@
 require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "../report/words"
+require_relative "origin"
 
 module Culet
   module Requires
@@ -83,7 +84,7 @@ module Culet
         list("gem", document["gems"], by) { |one| Words.plain(one["gem"]) }
       end
 
-      def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| short(one) }
+      def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| Words.plain(Origin.short(one["path"], one["gem"])) }
 
       def list(title, all, order, *more)
         sorted = all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }
@@ -101,14 +102,6 @@ module Culet
         return "-" if value.nil?
 
         unit ? Figures.number(value / unit.to_f) : Figures.grouped(value)
-      end
-
-      # The path without what all of a gem's files have in common.
-      def short(one)
-        path = one["path"].to_s
-        gem = one["gem"]
-        inside = path[%r{/#{Regexp.escape(gem.sub(" ", "-"))}/(.+)}, 1] if gem.include?(" ")
-        Words.plain(inside ? "#{gem}: #{inside}" : path)
       end
 
       def branches
