@@ -9,7 +9,7 @@ module Culet
   # coverage); only code that is loaded after this is told. A program that measures its own coverage cannot have both.
   #
   # From the extension come:
-  # - Culet::Unused.watch, fired, pieces, mark: see ext/culet/unused.c
+  # - Culet::Unused.watch, fired, pieces, json, mark: see ext/culet/unused.c
   module Unused
     # A folder for the answers. Where it is set, a process also answers when it ends.
     VARIABLE = "CULET_UNUSED"
@@ -40,12 +40,11 @@ module Culet
       # @return [String] the file
       # @raise [Culet::Error] when it cannot be written
       def write
-        require "json"
         require_relative "atomic_file"
         require_relative "unused/census"
         prepare
         path = File.join(folder, "#{Process.pid}.json")
-        AtomicFile.write(path, JSON.generate(Census.new.to_h))
+        AtomicFile.write(path, json(Census.new.to_h))
         path
       end
 
