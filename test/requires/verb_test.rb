@@ -29,7 +29,7 @@ class RequiresVerbTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
-    assert_match(/^\d+ file-system calls to find them, \d+ of which failed; [\d.]+ MB of compiled code at the end$/, out)
+    assert_match(/^[\d,]+ file-system calls to find them, [\d,]+ of which failed; [\d.]+ MB of compiled code at the end$/, out)
     assert_match(/^1 require of what was loaded already took/, out)
     assert_match(/^gem +self ms +cpu ms +objects +left +left kB/, out)
     assert_match(/^the program +[\d.]+/, out)
