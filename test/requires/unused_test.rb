@@ -103,8 +103,9 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_document_is_read_back
-    out, = run_culet("require", "--unused", "--json", "--out", path("unused.json"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
+    out, = run_culet("require", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
     assert_empty out
+    assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
     out, err, status = run_culet("require", "--unused", path("unused.json"))
     assert_predicate status, :success?, err
     assert_match(/of compiled code never ran/, out)
@@ -140,6 +141,18 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   private
+
+  # The bars' widths are in proportion to the bytes.
+  def assert_picture(svg, document)
+    require "rexml/document"
+    root = REXML::Document.new(svg).root
+    gem = document["gems"].max_by { |one| one["iseq_bytes"] }
+    bars = REXML::XPath.match(root, "//svg:rect[svg:title]", "svg" => "http://www.w3.org/2000/svg")
+    assert_equal 3 * document["gems"].size, bars.size
+    widths = bars.first(3).map { |one| one.attributes["width"].to_f }
+    assert_in_delta gem["unused_bytes"].fdiv(gem["iseq_bytes"]), widths.last / widths.sum, 0.01
+    assert_includes svg, gem["gem"].gsub("'", "&#39;")
+  end
 
   def unused(*words)
     out, err, status = run_culet("require", "--unused", "--json", *words, env: TestHelper::NEUTRAL)

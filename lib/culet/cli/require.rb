@@ -4,6 +4,7 @@ require "json"
 require_relative "command"
 require_relative "program"
 require_relative "../requires"
+require_relative "../requires/saved"
 require_relative "../requires/table"
 
 module Culet
@@ -77,16 +78,7 @@ module Culet
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
       def own_stdout? = options[:out] || !options[:json]
 
-      def read(path)
-        document = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
-        return document if document.is_a?(Hash) && document["kind"] == Culet::Requires::Document::KIND
-
-        raise Error, "#{path} is not what `culet require --json` writes"
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
-      rescue JSON::ParserError
-        raise Error, "#{path} is not what `culet require --json` writes"
-      end
+      def read(path) = Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND)
 
       def conclude(document)
         draw(document) if options[:html]

@@ -5,6 +5,7 @@ require "tmpdir"
 require_relative "command"
 require_relative "program"
 require_relative "../foreground"
+require_relative "../requires/saved"
 require_relative "../requires/tool"
 require_relative "../requires/unused_inquiry"
 require_relative "../requires/unused_table"
@@ -26,8 +27,9 @@ module Culet
 
       def execute(words, command)
         check(words, command)
-        AtomicFile.check(options[:out]) if options[:out]
+        options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }
         document = document(words, command)
+        draw(document) if options[:svg]
         deliver(options[:json] ? JSON.generate(document) : Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, 15), color: color?).to_s)
         EXIT_OK
       end
@@ -39,6 +41,7 @@ module Culet
         parser.separator("followed, and code that is evaluated from strings, cannot be told and is said apart.")
         parser.separator("")
         parser.on("--unused", "this") { nil }
+        parser.on("--svg FILE", "draw the code by gem as a picture, too") { |v| options[:svg] = v }
         parser.on("--top N", Integer, "so many lines of each list (default: 15)") { |v| options[:top] = v }
       end
 
@@ -52,20 +55,15 @@ module Culet
 
       def document(words, command)
         return Culet::Requires::Unused.new(run(command)).to_h if command
-        return read(words.first) if words.size == 1 && !words.first.match?(/\A\d+\z/)
+        return Culet::Requires::Saved.read(words.first, Culet::Requires::Unused::KIND) if words.size == 1 && !words.first.match?(/\A\d+\z/)
 
         Culet::Requires::Unused.new(words.map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
       end
 
-      def read(path)
-        document = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
-        return document if document.is_a?(Hash) && document["kind"] == Culet::Requires::Unused::KIND
-
-        raise Error, "#{path} is not what `culet require --unused --json` writes"
-      rescue SystemCallError => e
-        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
-      rescue JSON::ParserError
-        raise Error, "#{path} is not what `culet require --unused --json` writes"
+      def draw(document)
+        require_relative "../requires/code_picture"
+        AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, 15)).to_s)
+        err.puts("culet: wrote #{options[:svg]}")
       end
 
       # @return [Array<Hash>] of each process that ended in its own time
