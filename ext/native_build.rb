@@ -7,7 +7,7 @@ require "tmpdir"
 
 # Builds culet's compiled files into one directory: the native extension culet.so,
 # the allocator libculet.so, below trace/ the recorder and the player of traces,
-# and below scope/ the reader of processes. What this machine lacks for one of
+# below scope/ the reader of processes, and below calls/ the counter of calls. What this machine lacks for one of
 # them is a sentence, not a failure: the gem's command line and reports are of
 # use without them, and a gem that cannot be installed on a developer's Mac
 # cannot be in that team's Gemfile. What should build here and does not is an
@@ -22,6 +22,7 @@ class NativeBuild
   ALLOCATOR = "libculet.so"
   TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
   SCOPE = %w[scope/culet-scope].freeze
+  CALLS = %w[calls/culet-calls.so].freeze
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
 
   # @param destination [String] where the files go
@@ -39,11 +40,12 @@ class NativeBuild
   # @raise [Failed] when a compiler run fails
   def call
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **(TRACE + SCOPE).to_h { |file| [file, allocator_lacks] } }.compact
+    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **(TRACE + SCOPE + CALLS).to_h { |file| [file, allocator_lacks] } }.compact
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
     build_allocator unless lacks.key?(ALLOCATOR)
     build_trace unless lacks.key?(TRACE.first)
     build_scope unless lacks.key?(SCOPE.first)
+    build_calls unless lacks.key?(CALLS.first)
     build_extension unless lacks.key?(EXTENSION)
     record(lacks)
     lacks
@@ -134,6 +136,12 @@ class NativeBuild
     build = File.join(@scratch, "scope")
     run("the reader of processes", make, "-C", File.join(ROOT, "scope"), "BUILD=#{build}", "CC=#{compiler}", "scope")
     install_all(SCOPE, build)
+  end
+
+  def build_calls
+    build = File.join(@scratch, "calls")
+    run("the counter of calls", make, "-C", File.join(ROOT, "calls"), "BUILD=#{build}", "CC=#{compiler}", "calls")
+    install_all(CALLS, build)
   end
 
   def install_all(files, build)

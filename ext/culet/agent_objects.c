@@ -66,11 +66,11 @@ seconds_since(const struct timespec *start)
 /* ---- one object ---- */
 
 /*
- * Whether rb_obj_memsize_of may be asked: of types that it does not know it ends the process. Ruby 4.0 crashes on
- * classes that are half made or gone, and they hold little.
+ * Of types that it does not know rb_obj_memsize_of ends the process. Ruby 4.0 crashes on classes that are half made or
+ * gone, and they hold little.
  */
-static int
-sizable(int type)
+int
+culet_objects_sizable(int type)
 {
   switch (type) {
     case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
@@ -145,7 +145,7 @@ tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
   VALUE flags = RBASIC(object)->flags;
   int type = (int)(flags & RUBY_T_MASK);
-  int told = sizable(type) && (type != T_DATA || data_tells(count, object));
+  int told = culet_objects_sizable(type) && (type != T_DATA || data_tells(count, object));
   size_t bytes = told ? malloc_bytes_of(count, object, slot_bytes) : 0;
   size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
   int shared = (type == T_STRING || type == T_ARRAY) && (flags & ELEMENTS_SHARED) != 0;

@@ -29,4 +29,7 @@ struct culet_objects_wish {
  */
 void culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish);
 
+/* Whether rb_obj_memsize_of may be asked of objects of a type (T_STRING and so on). */
+int culet_objects_sizable(int type);
+
 #endif

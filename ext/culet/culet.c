@@ -9,8 +9,10 @@
 #include "agent.h"
 #include "owner.h"
 #include "reader.h"
+#include "requires.h"
 #include "stats.h"
 #include "trim.h"
+#include "unused.h"
 #include "words.h"
 
 /* The functions that are looked up. */
@@ -139,7 +141,9 @@ Init_culet(void)
   rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
-  culet_init_words(culet);
   culet_init_agent(culet);
+  culet_init_requires(culet);
   culet_init_trim(culet);
+  culet_init_unused(culet);
+  culet_init_words(culet);
 }

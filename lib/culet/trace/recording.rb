@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../foreground"
 require_relative "destination"
 require_relative "packing"
 require_relative "tools"
@@ -8,11 +9,6 @@ module Culet
   module Trace
     # A command run under the recorder.
     class Recording
-      # Signals that end a program. Those of the keyboard reach the command by themselves.
-      KEYBOARD = %w[INT QUIT].freeze
-      FORWARDED = %w[TERM HUP USR1 USR2].freeze
-      private_constant :KEYBOARD, :FORWARDED
-
       # @return [Process::Status] how the command ended
       attr_reader :status
 
@@ -42,7 +38,7 @@ module Culet
       def call(**options)
         environment = self.environment
         @destination.prepare
-        @status = run(environment, options)
+        @status = Foreground.new(environment, @program, @command).call(**options)
         headers = @destination.files.map { |file| pack(file) }
         raise Error, nothing if headers.empty?
 
@@ -64,33 +60,6 @@ module Culet
 
         raise Error, "#{path} cannot be preloaded, because the loader takes spaces and colons in LD_PRELOAD as separators; " \
                      "put it where the path has none"
-      end
-
-      def run(environment, options)
-        forwarding do |forward|
-          pid = Process.spawn(environment, [@program, @command.first], *@command.drop(1), close_others: false, **options)
-          forward.call(pid)
-          Process.wait2(pid).last
-        end
-      end
-
-      # The command decides what a signal means. Yields what is to be told the command's pid; what came before goes to
-      # it then.
-      def forwarding
-        pid = nil
-        early = []
-        before = (KEYBOARD + FORWARDED).to_h do |name|
-          [name, trap(name) { pid ? (send_on(name, pid) if FORWARDED.include?(name)) : early << name }]
-        end
-        yield ->(started) { (pid = started) && early.each { |name| send_on(name, pid) } }
-      ensure
-        before&.each { |name, handler| trap(name, handler || "DEFAULT") }
-      end
-
-      def send_on(name, pid)
-        Process.kill(name, pid)
-      rescue Errno::ESRCH
-        nil # it has just ended
       end
 
       def pack(file)

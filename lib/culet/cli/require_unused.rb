@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "json"
+require "tmpdir"
+require_relative "command"
+require_relative "program"
+require_relative "../foreground"
+require_relative "../requires/saved"
+require_relative "../requires/tool"
+require_relative "../requires/unused_inquiry"
+require_relative "../requires/unused_table"
+
+module Culet
+  module CLI
+    # `culet require --unused`: which compiled code never ran.
+    class RequireUnused < Command
+      def banner = "culet require --unused PID ... | -- COMMAND ... | FILE.json"
+
+      def verb = "require --unused"
+
+      def examples
+        ["culet require --unused -- bundle exec puma               told when it ends, of all its processes",
+         "culet require --unused $(pgrep -f puma:)                 of those workers, now",
+         "RUBYOPT=-rculet/unused bundle exec puma                  in production, to be asked at any time",
+         "culet require --unused --json --out unused.json 4242; culet require --unused unused.json"]
+      end
+
+      def execute(words, command)
+        check(words, command)
+        options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }
+        document = document(words, command)
+        draw(document) if options[:svg]
+        deliver(options[:json] ? JSON.generate(document) : Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, 15), color: color?).to_s)
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("By gem and by file, how many bytes are held by methods and blocks that never ran. Code that is loaded before it is")
+        parser.separator("followed, and code that is evaluated from strings, cannot be told and is said apart.")
+        parser.separator("")
+        parser.on("--unused", "this") { nil }
+        parser.on("--svg FILE", "draw the code by gem as a picture, too") { |v| options[:svg] = v }
+        parser.on("--top N", Integer, "so many lines of each list (default: 15)") { |v| options[:top] = v }
+      end
+
+      def check(words, command)
+        raise UsageError, "--top takes a number from 1 on" if options[:top] && options[:top] < 1
+        raise UsageError, "give process numbers or a command, not both" if command && words.any?
+        return unless command ? command.empty? : words.empty?
+
+        raise UsageError, "of what? Write `culet require --unused PID` or `culet require --unused -- COMMAND ...`"
+      end
+
+      def document(words, command)
+        return Culet::Requires::Unused.new(run(command)).to_h if command
+        return Culet::Requires::Saved.read(words.first, Culet::Requires::Unused::KIND) if words.size == 1 && !words.first.match?(/\A\d+\z/)
+
+        Culet::Requires::Unused.new(words.map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
+      end
+
+      def draw(document)
+        require_relative "../requires/code_picture"
+        AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, 15)).to_s)
+        err.puts("culet: wrote #{options[:svg]}")
+      end
+
+      # @return [Array<Hash>] of each process that ended in its own time
+      def run(command)
+        program = Program.find(command.first)
+        Dir.mktmpdir("culet-unused") do |folder|
+          status = start(program, command, folder)
+          answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Requires::Unused.read(path) }
+          raise Error, "nothing was told: #{command.first} #{ending(status)}, and no Ruby program into which culet could be loaded ended by itself" if answers.empty?
+
+          err.puts("culet: the command #{ending(status)}") unless status.success?
+          answers
+        end
+      end
+
+      # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
+      def start(program, command, folder)
+        [out, err].each(&:flush)
+        words = [Culet::Requires::Tool.loading("unused.rb"), ENV["RUBYOPT"]].compact.reject(&:empty?)
+        foreground = Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, program.path, command)
+        options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
+      rescue SystemCallError => e
+        raise Error, "cannot run #{command.first}: #{program.failure(e)}"
+      end
+
+      def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+    end
+  end
+end

@@ -1,0 +1,156 @@
+"use strict";
+(function () {
+  var ROW = 18, LEAST = 0.7; // of pixels: what is narrower is not drawn
+  var data = JSON.parse(document.getElementById("data").textContent);
+  // As Flame::FIGURES: title, the unit's name, what one of it is, decimals.
+  var FIGURES = [["time", "ms", 1e-3, 1], ["processor time", "ms", 1e-3, 1], ["memory left at the end", "MB", 1e6, 2], ["compiled code", "MB", 1e6, 2],
+    ["asked of malloc", "MB", 1e6, 2], ["objects made", "", 1, 0], ["look-ups in the file system", "", 1, 0], ["look-ups that failed", "", 1, 0]];
+  var FIRST = 5; // where a row's figures begin
+  var graph = document.getElementById("graph"), told = document.getElementById("told"), choice = document.getElementById("figure");
+  var whole = document.getElementById("whole"), find = document.getElementById("find");
+  var nodes = data.rows.map(function (row, number) { return { number: number, row: row, children: [], depth: 0 }; });
+  var root = { number: -1, row: [-1, "all requires", -1, null, null], children: [], depth: 0 };
+  FIGURES.forEach(function () { root.row.push(0); });
+  nodes.forEach(function (node) {
+    node.up = node.row[0] < 0 ? root : nodes[node.row[0]];
+    node.up.children.push(node);
+  });
+  var known = FIGURES.map(function (_, at) { return data.rows.some(function (row) { return row[FIRST + at] !== null; }); });
+  var shown = root, at = 0;
+
+  // Children stand behind what required them, so going backwards meets each before its parent.
+  function sums(figure) {
+    root.total = 0;
+    nodes.forEach(function (node) { node.own = node.row[FIRST + figure] || 0; node.total = node.own; });
+    for (var i = nodes.length - 1; i >= 0; i--) { nodes[i].up.total += nodes[i].total; }
+  }
+
+  function number(value, decimals) {
+    return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  }
+
+  function amount(value, figure) {
+    var one = FIGURES[figure];
+    return number(value / one[2], one[3]) + (one[1] ? " " + one[1] : "");
+  }
+
+  // A gem keeps its colour whatever is drawn; what has no gem is grey.
+  function colour(gem) {
+    if (gem < 0) { return "hsl(220 8% 80%)"; }
+    var hash = 0, name = data.gems[gem].replace(/ .*/, "");
+    for (var i = 0; i < name.length; i++) { hash = (hash * 31 + name.charCodeAt(i)) >>> 0; }
+    return "hsl(" + hash % 360 + " " + (48 + (hash >> 9) % 20) + "% " + (68 + (hash >> 15) % 10) + "%)";
+  }
+
+  function box(node, left, width, depth, words) {
+    var div = document.createElement("div");
+    div.style.left = left + "px";
+    div.style.top = depth * ROW + "px";
+    div.style.width = Math.max(width, 1) + "px";
+    div.style.background = colour(node.row[2]);
+    if (width < 26) { div.className = "narrow"; } else { div.textContent = words; }
+    if (node.row[4]) { div.classList.add("failed"); }
+    if (wanted(node)) { div.classList.add("found"); }
+    div.dataset.number = node.number;
+    graph.appendChild(div);
+    return div;
+  }
+
+  function wanted(node) {
+    var word = find.value.trim().toLowerCase();
+    return word !== "" && [node.row[1], node.row[3], data.gems[node.row[2]]].some(function (text) { return text && text.toLowerCase().includes(word); });
+  }
+
+  function draw() {
+    var deepest = 0, width = graph.clientWidth;
+    graph.textContent = "";
+    graph.classList.toggle("finding", find.value.trim() !== "");
+    sums(at);
+    var above = [];
+    for (var up = shown; up; up = up.up) { above.unshift(up); }
+    above.forEach(function (node, depth) { box(node, 0, width, depth, label(node)); });
+    var level = above.length;
+    function place(node, left, scale, depth) {
+      node.children.slice().sort(function (a, b) { return b.total - a.total; }).forEach(function (child) {
+        var wide = child.total * scale;
+        if (wide < LEAST) { return; }
+        deepest = Math.max(deepest, depth);
+        box(child, left, wide, depth, label(child));
+        place(child, left, scale, depth + 1);
+        left += wide;
+      });
+    }
+    place(shown, 0, shown.total > 0 ? width / shown.total : 0, level);
+    graph.style.height = (Math.max(deepest, level - 1) + 1) * ROW + "px";
+    whole.disabled = shown === root;
+    document.documentElement.dataset.flame = "drawn";
+  }
+
+  function label(node) {
+    return node.row[1].replace(/^.*\/(gems|ruby)\//, "") + "  " + amount(node.total, at);
+  }
+
+  function tell(node) {
+    told.textContent = "";
+    var name = document.createElement("b");
+    name.textContent = node.row[3] || node.row[1];
+    told.appendChild(name);
+    var words = node.number < 0 ? "" : " (" + data.gems[node.row[2]] + (node.row[4] ? ", " + node.row[4] : "") + ")";
+    words += ": " + amount(node.total, at) + " with what it required";
+    if (node.number >= 0) {
+      words += "; its own: " + FIGURES.map(function (one, figure) {
+        return known[figure] ? one[0] + " " + amount(node.row[FIRST + figure] || 0, figure) : null;
+      }).filter(Boolean).join(", ");
+    }
+    told.appendChild(document.createTextNode(words));
+  }
+
+  function cell(row, kind, text) {
+    var made = document.createElement(kind);
+    made.textContent = text;
+    row.appendChild(made);
+    return made;
+  }
+
+  function gems() {
+    var table = document.getElementById("gems"), list = data.gems.map(function (name, gem) { return { name: name, gem: gem, files: 0, sums: FIGURES.map(function () { return 0; }) }; });
+    data.rows.forEach(function (row) {
+      list[row[2]].files++;
+      FIGURES.forEach(function (_, figure) { list[row[2]].sums[figure] += row[FIRST + figure] || 0; });
+    });
+    table.textContent = "";
+    var head = table.createTHead().insertRow();
+    cell(head, "th", "gem");
+    cell(head, "th", "files");
+    FIGURES.forEach(function (one, figure) { if (known[figure]) { cell(head, "th", one[0] + (one[1] ? ", " + one[1] : "")); } });
+    var body = table.createTBody();
+    list.sort(function (a, b) { return b.sums[at] - a.sums[at]; }).forEach(function (one) {
+      var row = body.insertRow(), first = cell(row, "td", ""), swatch = document.createElement("i");
+      swatch.style.background = colour(one.gem);
+      first.appendChild(swatch);
+      first.appendChild(document.createTextNode(one.name));
+      cell(row, "td", number(one.files, 0));
+      one.sums.forEach(function (sum, figure) { if (known[figure]) { cell(row, "td", number(sum / FIGURES[figure][2], FIGURES[figure][3])); } });
+    });
+  }
+
+  function node(event) {
+    var number = event.target.dataset ? event.target.dataset.number : undefined;
+    return number === undefined ? null : number === "-1" ? root : nodes[number];
+  }
+
+  function show(one) { shown = one; draw(); }
+
+  FIGURES.forEach(function (one, figure) {
+    if (known[figure]) { choice.appendChild(new Option(one[0], figure)); }
+  });
+  choice.addEventListener("change", function () { at = Number(choice.value); draw(); gems(); });
+  find.addEventListener("input", draw);
+  whole.addEventListener("click", function () { show(root); });
+  document.addEventListener("keydown", function (event) { if (event.key === "Escape") { find.value = ""; show(root); } });
+  graph.addEventListener("mousemove", function (event) { var one = node(event); if (one) { tell(one); } });
+  graph.addEventListener("click", function (event) { var one = node(event); if (one) { show(one); tell(one); } });
+  window.addEventListener("resize", draw);
+  draw();
+  gems();
+}());

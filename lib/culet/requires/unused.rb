@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../errors"
+require_relative "../version"
+require_relative "origin"
+
+module Culet
+  module Requires
+    # Which compiled code never ran, in one process or in all of several: what `culet require --unused --json` says.
+    class Unused
+      KIND = "culet require --unused"
+      ANSWER = "culet unused"
+      # Culet's own files are there because it was asked for.
+      OWN = "#{File.expand_path("..", __dir__)}/".freeze
+      private_constant :ANSWER, :OWN
+
+      # @param path [String] a file that a process answered with
+      # @return [Hash]
+      # @raise [Culet::Error] when it is none
+      def self.read(path)
+        answer = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
+        return answer if answer.is_a?(Hash) && answer["kind"] == ANSWER && answer["version"] == 1
+
+        raise Error, "#{path} is no answer of a process that follows which code runs"
+      rescue SystemCallError, JSON::ParserError => e
+        raise Error, "cannot read #{path}: #{e.message.lines.first&.chomp}"
+      end
+
+      # @param answers [Array<Hash>] of the processes, at least one
+      def initialize(answers)
+        @answers = answers
+      end
+
+      # @return [Hash{String => Object}] bytes are of the process that holds most; code is unused where it ran in none
+      def to_h
+        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"],
+          "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
+          "iseq_bytes" => total(widest), **totals, "gems" => gems, "files" => files, "problems" => problems }
+      end
+
+      private
+
+      def total(answer) = answer["files"].sum { |one| one["bytes"] } + evaluated(answer)
+
+      def evaluated(answer) = answer["evaluated"].values.sum(&:first)
+
+      def widest = @widest ||= @answers.max_by { |one| total(one) }
+
+      def totals
+        { "unused_bytes" => sum(files, "unused_bytes"), "untold_bytes" => sum(files, "untold_bytes"), "unseen_bytes" => sum(files, "unseen_bytes"),
+          "evaluated_bytes" => evaluated(widest) }
+      end
+
+      def sum(list, key) = list.sum { |one| one[key] }
+
+      def files
+        @files ||= widest["files"].reject { |one| one["path"].start_with?(OWN) }.map { |one| file(one) }.sort_by { |one| [-one["unused_bytes"], one["path"]] }
+      end
+
+      # unseen: of a file that was loaded before anything was followed.
+      def file(one)
+        unused = one["told"] ? everywhere(one["path"], one["unused"]) : []
+        { "path" => one["path"], "gem" => Origin.of(one["path"]), "iseq_bytes" => one["bytes"], "pieces" => one["count"],
+          "unused_bytes" => unused.sum(&:last), "untold_bytes" => one["untold_bytes"] || 0, "unseen_bytes" => one["told"] ? 0 : one["bytes"],
+          "unused" => unused.map { |line, label, bytes| { "line" => line, "label" => label, "iseq_bytes" => bytes } } }
+      end
+
+      # Pieces that bear the same name on the same line are taken by number.
+      def everywhere(path, unused)
+        others.fetch(path, []).reduce(unused) do |left, other|
+          counts = other.tally
+          left.select { |line, label,| (counts[[line, label]] = counts.fetch([line, label], 0) - 1) >= 0 }
+        end
+      end
+
+      # @return [Hash{String => Array<Array>}] path => of each other process that can tell, the names of its unused pieces
+      def others
+        @others ||= (@answers - [widest]).flat_map { |answer| answer["files"].select { |one| one["told"] } }
+                                         .group_by { |one| one["path"] }.transform_values { |list| list.map { |one| one["unused"].map { |piece| piece.first(2) } } }
+      end
+
+      def gems
+        files.group_by { |one| one["gem"] }.map do |name, list|
+          { "gem" => name, "files" => list.size, **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, sum(list, key)] } }
+        end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
+      end
+
+      def problems
+        ("this Ruby does not say which lines ran: nothing is known of what is unused" unless @answers.all? { |one| one["heard"] }).then { |one| [one].compact }
+      end
+    end
+  end
+end

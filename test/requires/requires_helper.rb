@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+
+# What tests of `culet require` share: a folder with Ruby files, and a recorded run of a program over them.
+module RequiresHelper
+  def setup
+    super
+    @folder = File.realpath(Dir.mktmpdir("culet-requires"))
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+    super
+  end
+
+  def path(name) = File.join(@folder, name)
+
+  # @param files [Hash{String => String}] name => text
+  def write(files)
+    files.each do |name, text|
+      FileUtils.mkdir_p(File.dirname(path(name)))
+      File.write(path(name), text)
+    end
+  end
+
+  # Runs a command under the recorder.
+  #
+  # @return [Hash] what `culet require --json` says
+  def record(*command, options: [], env: {}, chdir: @folder)
+    out, @err, status = run_culet("require", "--json", "--out", path("report.json"), *options, "--", *command, env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
+    @out = out
+    assert_predicate status, :success?, @err
+    JSON.parse(File.read(path("report.json")))
+  end
+
+  def ruby(*words) = [RbConfig.ruby, "-I#{@folder}", *words]
+
+  # @return [Hash] of the feature that was found at, or asked for by, this name
+  def feature(document, name)
+    found = document["features"].select { |one| [one["path"], one["name"]].include?(name) || one["path"] == path(name) }
+    assert_equal 1, found.size, "#{name}: #{document["features"].map { |one| one["path"] || one["name"] }}"
+    found.first
+  end
+
+  # @return [String, nil] the path or name of what required it
+  def parent(document, one) = one["parent"] && document["features"][one["parent"]].values_at("path", "name").compact.first
+end

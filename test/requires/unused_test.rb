@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require_relative "requires_helper"
+
+# Which code never ran: told at the end of a command, of a running process, of forked workers.
+class RequiresUnusedTest < Minitest::Test
+  include RequiresHelper
+
+  CODE = <<~'RUBY'
+    class Code
+      def ran
+        [1].each { |one| one.to_s }
+      end
+
+      def idle
+        [1].each { |one| one.to_s }
+      end
+
+      def one_line(list) list.map { |one| one.to_s }; end
+      def idle_line(list) list.map { |one| one.to_s }; end
+      RAN = ->(one) { one.to_s }
+      IDLE = ->(one) { one.to_s }
+
+      def rescued
+        Integer("5")
+      rescue ArgumentError
+        0
+      end
+
+      class << self
+        def of_class
+          5.to_s
+        end
+      end
+      private
+
+      def big_idle
+        #{Array.new(300) { |number| "puts #{number}" }.join("; ")}
+      end
+    end
+  RUBY
+  RUNS = "Code.new.ran; Code.new.one_line([]); Code::RAN.call(1); Code.new.rescued"
+  private_constant :CODE, :RUNS
+
+  def setup
+    super
+    write("code.rb" => CODE.sub(/#\{(.*)\}$/) { eval(Regexp.last_match(1)) }) # rubocop:disable Security/Eval
+  end
+
+  def test_of_a_command
+    document = unused("--", *ruby("-e", "require 'code'; #{RUNS}; eval('def evaluated = 5')"))
+    code = file(document)
+    assert_equal ["big_idle", "block in <class:Code>", "block in idle", "block in idle_line", "block in one_line", "idle", "idle_line", "of_class", "rescue in rescued"],
+                 code["unused"].map { |one| one["label"] }.sort
+    assert_equal [13], code["unused"].filter_map { |one| one["line"] if one["label"] == "block in <class:Code>" }
+    assert_equal code["unused_bytes"], code["unused"].sum { |one| one["iseq_bytes"] }
+    assert_operator code["unused"].max_by { |one| one["iseq_bytes"] }.then { |one| one["label"] == "big_idle" ? one["iseq_bytes"] : 0 }, :>, 5_000
+    assert_operator document["evaluated_bytes"], :>, 0
+    assert_operator document["unseen_bytes"], :>, 0
+    assert_empty document["problems"]
+    assert_equal document["unused_bytes"], document["gems"].sum { |one| one["unused_bytes"] }
+    refute(document["files"].any? { |one| one["path"].include?("/lib/culet/") })
+  end
+
+  def test_the_table
+    out, err, status = run_culet("require", "--unused", "--top", "3", "--", *ruby("-e", "require 'code'; #{RUNS}; exit 4"), env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_match(/\A-e \(process \d+\): [\d.]+ of [\d.]+ MB of compiled code never ran \(\d+ %\)$/, out)
+    assert_match(/^the program +\d +[\d.]+ +[\d.]+ +\d+ %$/, out)
+    assert_match(/^#{path("code.rb")} +[\d.]+ +[\d.]+ +\d+ %$/, out)
+    assert_match(/^big_idle +[\d.]+ +#{path("code.rb")}:\d+$/, out)
+    assert_match(/note: [\d.]+ MB of code was loaded before it was followed/, out)
+    assert_includes err, "the command ended with status 4"
+  end
+
+  def test_of_a_process_that_is_running
+    program = "require 'code'; #{RUNS}; trap(:USR1) { Code.new.idle; puts :done; $stdout.flush }; puts :up; $stdout.flush; sleep"
+    answers = path("answers")
+    Dir.mkdir(answers, 0o700)
+    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => answers)) do |pid|
+      before = file(unused(pid.to_s))
+      Process.kill(:USR1, pid)
+      after = nil
+      10.times do
+        after = file(unused(pid.to_s))
+        break if after["unused_bytes"] < before["unused_bytes"]
+      end
+      assert_includes before["unused"].map { |one| one["label"] }, "idle"
+      refute_includes after["unused"].map { |one| one["label"] }, "idle"
+      assert_in_delta before["iseq_bytes"], after["iseq_bytes"], 0.1 * before["iseq_bytes"] # a body may go meanwhile
+    end
+  end
+
+  # What any of the workers ran is not unused.
+  def test_of_forked_workers
+    document = unused("--", *ruby("-e", "require 'code'; 2.times { |number| fork { number.zero? ? Code.new.idle : Code.of_class } }; Process.waitall; Code.new.ran"))
+    labels = file(document)["unused"].map { |one| one["label"] }
+    assert_equal 3, document["processes"].size
+    refute_includes labels, "idle"
+    refute_includes labels, "of_class"
+    refute_includes labels, "ran"
+    assert_includes labels, "rescued"
+  end
+
+  def test_a_document_is_read_back
+    out, = run_culet("require", "--unused", "--json", "--out", path("unused.json"), "--svg", path("code.svg"), "--", *ruby("-e", "require 'code'"), env: TestHelper::NEUTRAL)
+    assert_empty out
+    assert_picture(File.read(path("code.svg")), JSON.parse(File.read(path("unused.json"))))
+    out, err, status = run_culet("require", "--unused", path("unused.json"))
+    assert_predicate status, :success?, err
+    assert_match(/of compiled code never ran/, out)
+  end
+
+  def test_a_program_that_measures_its_own_coverage_first
+    _, err, status = run_program(RbConfig.ruby, "-w", "-rcoverage", "-e", "Coverage.start; require '#{ROOT}/lib/culet/unused'; p Coverage.running?", env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?
+    assert_equal "culet: which code runs is not followed: coverage is being measured already\n", err
+  end
+
+  def test_bad_input_is_one_sentence
+    with_program(RbConfig.ruby, "-e", WAITING, env: TestHelper::NEUTRAL) do |pid|
+      { [pid.to_s] => /does not follow which of its code runs; start it with/, ["--", "true"] => /nothing was told: true ended with status 0/, ["999999999"] => /999999999/,
+        ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
+        out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
+        assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
+        assert_match message, err
+      end
+    end
+    out, err, status = run_culet("require", "--unused")
+    assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
+  end
+
+  # A folder that somebody else could have put there is not written to.
+  def test_a_foreign_folder_is_refused
+    Dir.mkdir(path("open"))
+    File.chmod(0o777, path("open"))
+    _, err, = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "begin; Culet::Unused.write; rescue Culet::Error => e; warn e.message; exit! 0; end",
+                          env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("open")))
+    assert_equal "#{path("open")} is not a folder of this user's alone\n", err
+    assert_empty Dir.children(path("open"))
+  end
+
+  private
+
+  # The bars' widths are in proportion to the bytes.
+  def assert_picture(svg, document)
+    gem = document["gems"].max_by { |one| one["iseq_bytes"] }
+    widths = svg.scan(/<rect [^>]*width="([\d.]+)" height="16"><title>/).map { |match| match.first.to_f }
+    assert_equal 3 * document["gems"].size, widths.size
+    widths = widths.first(3)
+    assert_in_delta gem["unused_bytes"].fdiv(gem["iseq_bytes"]), widths.last / widths.sum, 0.01
+    assert_includes svg, gem["gem"].gsub("'", "&#39;")
+  end
+
+  def unused(*words)
+    out, err, status = run_culet("require", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    JSON.parse(out)
+  end
+
+  def file(document) = document["files"].find { |one| one["path"] == path("code.rb") } || flunk("code.rb is not told")
+end

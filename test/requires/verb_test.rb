@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "requires_helper"
+
+# The verb: what it prints, writes, refuses.
+class RequiresVerbTest < Minitest::Test
+  include RequiresHelper
+
+  {
+    [] => /which command/, ["--"] => /which command/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, ["a", "b"] => /one file at a time/,
+    ["--sort", "beauty", "--", "true"] => /invalid argument/, ["--top", "0", "--", "true"] => /--top takes/, ["--nosuch", "--", "true"] => /invalid option/
+  }.each do |words, message|
+    define_method(:"test_wrong_usage_#{words.join("_")}") do
+      out, err, status = run_culet("require", *words)
+      assert_equal [2, "", 1], [status.exitstatus, out, err.lines.size], err
+      assert_match message, err
+    end
+  end
+
+  def test_help_has_examples
+    out, err, status = run_culet("require", "--help")
+    assert_predicate status, :success?, err
+    ["Examples:", "--tree", "--html", "--diff", "--unused"].each { |word| assert_includes out, word }
+  end
+
+  def test_the_table
+    write("a.rb" => "require 'b'\nbegin; require 'nowhere_to_be_found'; rescue LoadError; end; require 'b'", "b.rb" => "B = 1")
+    out, err, status = run_culet("require", "--no-color", "--", *ruby("-e", "require 'a'; puts :spoken"), env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_match(/\Aspoken\n/, out)
+    assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
+    assert_match(/^[\d,]+ file-system calls to find them, [\d,]+ of which failed; [\d.]+ MB of compiled code at the end$/, out)
+    assert_match(/^1 require of what was loaded already took/, out)
+    assert_match(/^gem +self ms +cpu ms +objects +left +left kB/, out)
+    assert_match(/^the program +[\d.]+/, out)
+    assert_match(%r{^#{path("a.rb")} +[\d.]+}, out)
+    assert_match(/^1 require that failed:\n  nowhere_to_be_found: LoadError \([\d.]+ ms\)$/, out)
+    refute_includes out, "\e"
+  end
+
+  def test_the_tree_of_a_file_that_was_written
+    write("a.rb" => "require 'b'; sleep 0.02", "b.rb" => "sleep 0.02")
+    record(*ruby("-e", "require 'a'"))
+    out, err, = run_culet("require", "--tree", path("report.json"))
+    assert_empty err
+    assert_match(/^tree +total ms.*\n.*\na +[\d.]+.*\n  b +[\d.]+/, out)
+  end
+
+  def test_lists_are_sorted_and_cut
+    write((1..5).to_h { |number| ["f#{number}.rb", "F#{number} = #{("x" * number * 10_000).dump} * 2"] })
+    record(*ruby("-e", "(1..5).each { |number| require \"f\#{number}\" }"))
+    out, = run_culet("require", "--sort", "malloc", "--top", "2", path("report.json"))
+    assert_equal [path("f5.rb"), path("f4.rb")], out.scan(/^#{Regexp.escape(@folder)}\S+/)
+    assert_includes out, "3 files more not shown (--top)"
+  end
+
+  def test_json_on_stdout_is_one_document
+    out, err, status = run_culet("require", "--json", "--", *ruby("-e", "puts :spoken"), env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?, err
+    assert_includes err, "spoken\n"
+    assert_equal "culet require", JSON.parse(out)["kind"]
+  end
+
+  def test_the_difference_of_two_runs
+    write("a.rb" => "A = 'a' * 1000", "b.rb" => "B = Array.new(500) { |one| one.to_s * 30 }")
+    before = record(*ruby("-e", "require 'a'"))
+    FileUtils.mv(path("report.json"), path("before.json"))
+    after = record(*ruby("-e", "require 'a'; require 'b'"))
+    out, err, status = run_culet("require", "--diff", "--json", path("before.json"), path("report.json"))
+    assert_predicate status, :success?, err
+    document = JSON.parse(out)
+    b = document["files"].find { |one| one["path"] == path("b.rb") }
+    assert_equal ["after", feature(after, "b.rb")["objects"]], [b["only"], b.dig("objects", "grown")]
+    assert_equal before["features"].sum { |one| one["objects"] }, document.dig("total", "objects", "before")
+    out, = run_culet("require", "--diff", path("before.json"), path("report.json"))
+    assert_match(/^#{path("b.rb")} \(new\) /, out)
+    assert_match(/^objects +\d[\d,]* +\d[\d,]* +\+\d/, out)
+  end
+
+  def test_bad_input_is_one_sentence
+    File.write(path("no.json"), "{}")
+    { %w[-- no-such-program] => /cannot run no-such-program: no such program/, ["--html", "/no/such/page.html", "--", "true"] => /there is no directory/,
+      ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not what `culet require --json` writes/,
+      [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
+      out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
+      assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
+      assert_match message, err
+    end
+  end
+
+  def test_a_signal_is_the_commands
+    write("waits.rb" => "trap(:TERM) { puts :caught; exit 3 }; puts :up; $stdout.flush; sleep")
+    with_program(*culet_command, "require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"), env: TestHelper::NEUTRAL, err: path("err")) do |pid|
+      Process.kill(:TERM, pid)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
+      sleep 0.02 until File.exist?(path("report.json")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    end
+    document = JSON.parse(File.read(path("report.json")))
+    assert_equal [3, "SystemExit"], [document["exit_status"], feature(document, "waits.rb")["error"]]
+  end
+end
