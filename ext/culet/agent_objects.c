@@ -1,7 +1,3 @@
-/*
- * Counting goes over all slots as ObjectSpace's own methods do. GC is off meanwhile, and rb_gc_disable ends a sweep that
- * is under way: so no object is met whose neighbours are gone already, which is what such counts have crashed on.
- */
 #include "agent_objects.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
 #include <dlfcn.h>
@@ -12,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent_walk.h"
 #include "owner.h"
 
 #define TYPES 32
@@ -27,8 +24,6 @@
 #endif
 
 /* Of Ruby, not in its headers; looked up, so that a Ruby without them has an agent that says so. */
-typedef int page_function(void *start, void *past, size_t slot_bytes, void *data);
-typedef void each_function(page_function *function, void *data);
 typedef size_t memsize_function(VALUE object);
 typedef size_t slot_function(VALUE object);
 typedef const char *internal_name_function(int kind);
@@ -320,41 +315,6 @@ tell_nothing(struct culet_text *text, const char *why)
 
 /* ---- the whole ---- */
 
-struct walk {
-  each_function *each;
-  struct count *count;
-};
-
-static VALUE
-walk_slots(VALUE data)
-{
-  struct walk *walk = (struct walk *)data;
-
-  walk->each(count_page, walk->count);
-  return Qnil;
-}
-
-/* GC as it was before: rb_gc_disable returns whether it was off already. */
-static int
-walk_without_gc(struct walk *walk)
-{
-  int failure = 0;
-  int was_off = RTEST(rb_gc_disable());
-
-  rb_protect(walk_slots, (VALUE)walk, &failure);
-  if (!was_off) rb_gc_enable();
-  return failure;
-}
-
-/* The objects of other Ractors change while they are counted. */
-static int
-several_ractors(void)
-{
-  ID ractor = rb_intern("Ractor");
-
-  return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
-}
-
 /* RubyVM::DEFAULT_PARAMS tells how large a thread's VM stack is; 0 where it does not. */
 static size_t
 vm_stack_bytes(void)
@@ -368,25 +328,20 @@ vm_stack_bytes(void)
 void
 culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish)
 {
-  void *each_pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
+  const char *obstacle = culet_walk_obstacle();
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
   void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
   size_t stack_bytes;
   int failure;
 
-  if (each_pointer == NULL || memsize_pointer == NULL) {
-    tell_nothing(text, "this Ruby does not let its objects be counted");
-    return;
-  }
-  if (several_ractors()) {
-    tell_nothing(text, "several Ractors run, whose objects cannot be counted while they do");
+  if (obstacle != NULL) {
+    tell_nothing(text, obstacle);
     return;
   }
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
-  AS_FUNCTION(each_function, each, each_pointer);
   AS_FUNCTION(memsize_function, memsize, memsize_pointer);
   AS_FUNCTION(slot_function, base_bytes, slot_pointer);
   count->memsize = memsize;
@@ -394,8 +349,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   count->wish = wish;
   count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);
-  struct walk walk = {each, count};
-  failure = walk_without_gc(&walk);
+  failure = culet_walk(count_page, count);
   if (!failure) tell_count(text, count);
   munmap(count, sizeof(*count));
   if (failure) rb_jump_tag(failure);

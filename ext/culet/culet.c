@@ -10,6 +10,7 @@
 #include "owner.h"
 #include "reader.h"
 #include "stats.h"
+#include "strings_ruby.h"
 #include "trim.h"
 
 /* The functions that are looked up. */
@@ -139,5 +140,6 @@ Init_culet(void)
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
+  culet_init_strings(culet);
   culet_init_trim(culet);
 }

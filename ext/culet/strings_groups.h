@@ -1,0 +1,23 @@
+/* strings_groups.h - the two steps of an analysis that find groups. */
+#ifndef CULET_STRINGS_GROUPS_H
+#define CULET_STRINGS_GROUPS_H
+
+#include "strings_analysis.h"
+
+/* The bytes a string holds. */
+static inline uint64_t
+culet_string_held(const struct culet_string_entry *entry)
+{
+  return (uint64_t)entry->held_high << 32 | entry->held_low;
+}
+
+/* Adds what would go away to its site. Returns whether there was memory. */
+int culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t site, uint64_t gain);
+
+/* Finds equal strings; of each content one entry is left. Returns whether there was memory. */
+int culet_strings_unite_equal(struct culet_strings_analysis *analysis);
+
+/* Among these finds the ones that others end with; the entries are used up. Returns whether there was memory. */
+int culet_strings_find_suffixes(struct culet_strings_analysis *analysis);
+
+#endif
