@@ -7,6 +7,13 @@
 
 #define SAMPLE_BYTES 200
 
+struct asked {
+  struct culet_strings_analysis analysis;
+  const char *path;
+  size_t top;
+  int samples; /* whether contents may be shown */
+};
+
 static void
 set(VALUE hash, const char *name, VALUE value)
 {
@@ -35,12 +42,12 @@ sum_hash(const struct culet_string_sum *sum)
 
 /* What may be shown of a string: its first bytes, or nil. */
 static VALUE
-sample(const struct culet_string_record *record)
+sample(const struct asked *asked, const struct culet_string_record *record)
 {
   const unsigned char *content = culet_strings_content(record);
   size_t length = record->content_bytes;
 
-  if (!(record->flags & STRING_TOLD) || (record->flags & STRING_VEILED)) return Qnil;
+  if (!asked->samples || !(record->flags & STRING_TOLD) || (record->flags & STRING_VEILED)) return Qnil;
   if (record->flags & STRING_DIGEST) {
     content += STRINGS_DIGEST_BYTES;
     length -= STRINGS_DIGEST_BYTES;
@@ -49,9 +56,9 @@ sample(const struct culet_string_record *record)
 }
 
 static VALUE
-string_hash(struct culet_strings_analysis *analysis, uint64_t offset)
+string_hash(struct asked *asked, uint64_t offset)
 {
-  const struct culet_string_record *record = culet_strings_file_record(&analysis->file, offset);
+  const struct culet_string_record *record = culet_strings_file_record(&asked->analysis.file, offset);
   VALUE hash = rb_hash_new();
 
   set_number(hash, "address", record->address);
@@ -60,36 +67,36 @@ string_hash(struct culet_strings_analysis *analysis, uint64_t offset)
   set_number(hash, "slot_bytes", record->slot);
   set_number(hash, "site", record->site);
   set_number(hash, "flags", record->flags);
-  set(hash, "sample", sample(record));
+  set(hash, "sample", sample(asked, record));
   return hash;
 }
 
 static VALUE
-group_hash(struct culet_strings_analysis *analysis, const struct culet_string_group *group)
+group_hash(struct asked *asked, const struct culet_string_group *group)
 {
   VALUE hash = rb_hash_new(), sites = rb_ary_new(), parts = rb_ary_new();
 
   for (size_t i = 0; i < STRINGS_GROUP_SITES && group->sites[i] != 0; i++)
     rb_ary_push(sites, rb_assoc_new(ULL2NUM(group->sites[i]), ULL2NUM(group->site_counts[i])));
-  for (uint32_t i = 0; i < group->part_count; i++) rb_ary_push(parts, string_hash(analysis, group->parts[i]));
+  for (uint32_t i = 0; i < group->part_count; i++) rb_ary_push(parts, string_hash(asked, group->parts[i]));
   set_number(hash, "count", group->count);
   set_number(hash, "held_bytes", group->held);
   set_number(hash, "gain_bytes", group->gain);
   set_number(hash, "flags", group->flags);
   set_number(hash, "frozen", group->frozen);
   set_number(hash, "interned", group->interned);
-  set(hash, "kept", string_hash(analysis, group->offset));
+  set(hash, "kept", string_hash(asked, group->offset));
   set(hash, "sites", sites);
   set(hash, "parts", parts);
   return hash;
 }
 
 static VALUE
-groups_hash(struct culet_strings_analysis *analysis, const struct culet_strings_best *best, uint64_t groups, uint64_t strings, uint64_t gain)
+groups_hash(struct asked *asked, const struct culet_strings_best *best, uint64_t groups, uint64_t strings, uint64_t gain)
 {
   VALUE hash = rb_hash_new(), list = rb_ary_new();
 
-  for (size_t i = 0; i < best->count; i++) rb_ary_push(list, group_hash(analysis, &best->groups[i]));
+  for (size_t i = 0; i < best->count; i++) rb_ary_push(list, group_hash(asked, &best->groups[i]));
   set_number(hash, "groups", groups);
   set_number(hash, "strings", strings);
   set_number(hash, "gain_bytes", gain);
@@ -112,10 +119,10 @@ sites_hash(const struct culet_string_sites *sites)
 
 /* [strings that share it, the root or nil], most first. */
 static VALUE
-roots_list(struct culet_strings_analysis *analysis, size_t top)
+roots_list(struct asked *asked)
 {
-  struct culet_string_roots *roots = &analysis->roots;
-  struct culet_strings_best best = {calloc(top + 1, sizeof(struct culet_string_group)), 0, top};
+  struct culet_string_roots *roots = &asked->analysis.roots;
+  struct culet_strings_best best = {calloc(asked->top + 1, sizeof(struct culet_string_group)), 0, asked->top};
   VALUE list = rb_ary_new();
 
   if (best.groups == NULL) rb_memerror();
@@ -126,7 +133,7 @@ roots_list(struct culet_strings_analysis *analysis, size_t top)
   culet_strings_best_sort(&best);
   for (size_t i = 0; i < best.count; i++) {
     const struct culet_string_root *root = &roots->list[best.groups[i].offset];
-    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(analysis, root->offset)));
+    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(asked, root->offset)));
   }
   free(best.groups);
   return list;
@@ -144,12 +151,6 @@ places_hash(const struct culet_strings_analysis *analysis)
   return hash;
 }
 
-struct asked {
-  struct culet_strings_analysis analysis;
-  const char *path;
-  size_t top;
-};
-
 static VALUE
 analyse_protected(VALUE data)
 {
@@ -164,22 +165,22 @@ analyse_protected(VALUE data)
   set(hash, "frozen", sum_hash(&analysis->frozen));
   set(hash, "untold", sum_hash(&analysis->untold));
   set(hash, "roots", sum_hash(&analysis->roots_sum));
-  set(hash, "shared_with", roots_list(analysis, asked->top));
-  set(hash, "duplicates", groups_hash(analysis, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies, analysis->duplicate_gain));
-  set(hash, "suffixes", groups_hash(analysis, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
+  set(hash, "shared_with", roots_list(asked));
+  set(hash, "duplicates", groups_hash(asked, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies, analysis->duplicate_gain));
+  set(hash, "suffixes", groups_hash(asked, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
   set_number(hash, "smallest_slot_bytes", analysis->smallest_slot);
   return hash;
 }
 
 /*
- * Culet::Strings.analyse(path, top): what lib/culet/strings/analysis.rb makes a report of. path: a file of records
- * (strings_record.h); top: how many groups are wanted. Raises Culet::Error.
+ * Culet::Strings.analyse(path, top, samples): what lib/culet/strings/findings.rb makes a report of. path: a file of records
+ * (strings_record.h); top: how many groups are wanted; samples: whether contents may be shown. Raises Culet::Error.
  */
 static VALUE
-analyse(VALUE self, VALUE path, VALUE top)
+analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
 {
-  struct asked asked = {.path = StringValueCStr(path), .top = NUM2SIZET(top)};
+  struct asked asked = {.path = StringValueCStr(path), .top = NUM2SIZET(top), .samples = RTEST(samples)};
   int failure = 0;
   VALUE result = rb_protect(analyse_protected, (VALUE)&asked, &failure);
 
@@ -212,7 +213,7 @@ culet_init_strings(VALUE culet)
 {
   VALUE strings = rb_define_module_under(culet, "Strings");
 
-  rb_define_singleton_method(strings, "analyse", analyse, 2);
+  rb_define_singleton_method(strings, "analyse", analyse, 3);
   rb_define_singleton_method(strings, "site_names", site_names, 1);
   culet_init_scanner(strings);
 }

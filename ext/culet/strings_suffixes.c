@@ -106,9 +106,12 @@ add_chain(struct culet_strings_analysis *analysis, const entry *first, const ent
     group.count++;
   }
   if (gain <= cost) return 1;
-  for (const entry *one = first; one < last; one++)
-    if (gain_of(analysis, one) > 0 && !culet_string_gain_at_site(analysis, one->site, gain_of(analysis, one))) return 0;
   group.gain = gain - cost;
+  for (const entry *one = last; one-- > first;) {
+    uint64_t part = gain_of(analysis, one), paid = cost < part ? cost : part; /* the root is paid by the longest */
+    cost -= paid;
+    if (part > 0 && !culet_string_gain_at_site(analysis, one->site, part - paid)) return 0;
+  }
   group.frozen = (last->flags & STRING_FROZEN) != 0;
   analysis->suffix_groups++;
   analysis->suffix_strings += group.count;

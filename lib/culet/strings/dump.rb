@@ -61,6 +61,15 @@ module Culet
         raise Error, "cannot read #{@path}: #{e.message.sub(/ @ .*/, "")}"
       end
 
+      # @return [String] what it is
+      def name = @path
+
+      # @return [Hash{String => Object}] how the reading went
+      def reading = { "file_bytes" => @file_bytes, "lines" => @lines }
+
+      # @return [nil] there is nothing to say of it
+      def note = nil
+
       # @return [Integer] Strings found
       def strings = @scanner.strings
 

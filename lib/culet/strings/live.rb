@@ -38,6 +38,22 @@ module Culet
         self
       end
 
+      # @return [String] what it is
+      def name = "process #{pid}"
+
+      # @return [Hash{String => Object}] how the reading went
+      def reading = @slices.reading
+
+      # @return [String] the same in a sentence
+      def note = Live.note(reading)
+
+      # @param reading [Hash{String => Object}] as of Slices
+      # @return [String]
+      def self.note(reading)
+        milliseconds = reading.values_at("pause_seconds", "longest_pause_seconds", "collection_seconds").map { |seconds| format("%.1f ms", 1000 * seconds) }
+        "Ruby stood still there for #{milliseconds[0]} in #{reading["slices"]} slices, the longest of #{milliseconds[1]}, and before for #{milliseconds[2]} to collect garbage"
+      end
+
       # @return [Integer] Strings read
       def strings = @slices.strings
 

@@ -53,6 +53,11 @@ module Culet
         end
       end
 
+      # @return [Hash{String => Object}] how the reading went, for JSON
+      def reading
+        { "slices" => count, "pause_seconds" => seconds, "longest_pause_seconds" => longest_seconds, "collection_seconds" => collection_seconds }
+      end
+
       private
 
       def parse(head)

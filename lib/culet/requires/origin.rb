@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Culet
+  module Requires
+    # Which gem a file belongs to, by its path alone: the gems need not be installed where the report is made.
+    class Origin
+      RUBY = "Ruby's own library"
+      APPLICATION = "the program"
+      EVALUATED = "evaluated code"
+      GEM = %r{/gems/([^/]+?)-(\d[^/]*)/(?!.*/gems/[^/]+-\d)}
+      GIT = %r{/bundler/gems/([^/]+)-(\h{7,})/}
+      # Debian's packages have no folder for each gem: the first part of the name is what the gem is called.
+      VENDOR = %r{/(?:vendor_ruby|site_ruby)(?:/\d+\.\d+\.\d+)?(?:/[^/]*-linux[^/]*)?/([^/]+?)(?:\.rb|\.so)?(?:/|\z)}
+      STANDARD = %r{/ruby/(?:\d+\.\d+\.\d+)/|\A<internal:}
+      # A gem that Debian installs apart, its extension with it.
+      EXTENSION = %r{/extensions/[^/]+/[^/]+/([^/]+?)-(\d[^/]*)/}
+      private_constant :GEM, :GIT, :VENDOR, :STANDARD, :EXTENSION
+
+      # @param path [String, nil]
+      # @return [String] "NAME VERSION", the first folder's name where there is no version, RUBY or APPLICATION
+      def self.of(path)
+        path = path.to_s
+        match = path.match(EXTENSION) || path.match(GIT) || path.match(GEM)
+        return match.captures.join(" ") if match
+
+        match = path.match(VENDOR)
+        return match[1] if match
+
+        path.match?(STANDARD) ? RUBY : APPLICATION
+      end
+    end
+  end
+end

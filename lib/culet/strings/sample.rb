@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Culet
+  module Strings
+    # One string, as far as it may be shown.
+    class Sample
+      # Characters of text that are shown.
+      LONGEST = 60
+      private_constant :LONGEST
+
+      # @param fields [Hash{Symbol => Object}] as the extension tells them
+      def initialize(fields)
+        @fields = fields
+      end
+
+      # @return [Integer] bytes of its text
+      def bytes = @fields[:bytes]
+
+      # @return [Integer] bytes that it holds: slot and buffer
+      def held_bytes = @fields[:held_bytes]
+
+      # @return [Integer] bytes of its slot
+      def slot_bytes = @fields[:slot_bytes]
+
+      # @param longest [Integer] characters
+      # @return [String, nil] its text in quotes, cut, with escapes for all that is not printed; nil where it may not be shown
+      def text(longest = LONGEST)
+        sample = @fields[:sample] or return
+
+        shown = whole_characters(sample.dup.force_encoding(Encoding::UTF_8))
+        cut = shown.size > longest || sample.bytesize < bytes
+        "#{shown[0, longest].inspect}#{"..." if cut}"
+      end
+
+      # @param longest [Integer] characters
+      # @return [String] its text, or how long it is
+      def to_s(longest = LONGEST) = text(longest) || "#{bytes} bytes"
+
+      private
+
+      # What is cut off within a character is no reason to show bytes.
+      def whole_characters(text)
+        3.times do
+          break if text.valid_encoding?
+
+          shorter = text.byteslice(0, text.bytesize - 1)
+          return text unless @fields[:sample].bytesize < bytes
+
+          text = shorter
+        end
+        text
+      end
+    end
+  end
+end
