@@ -58,7 +58,7 @@ module Culet
 
       # @return [String] what to write instead, where it is known who makes them
       def remedy
-        return "take it as a slice to the end of the longer one, whole[from..], which shares its buffer" unless duplicate?
+        return "freeze the longer one and take the end as a slice of it, whole[from..]: that shares its buffer" unless duplicate?
         return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time" if kept.bytes.zero?
         return "use the frozen one as it is, without dup or +" if interned? && shared?
         return "one of them is interned: a frozen literal, or -string, gives that one" if interned?

@@ -32,6 +32,17 @@ module Culet
         "#{shown[0, longest].inspect}#{"..." if cut}"
       end
 
+      # @param room [Integer] characters, quotes and all
+      # @return [String] its text with the middle left out, where all of it is known; else as `to_s`
+      def ends(room)
+        whole = text(bytes)
+        return to_s([room - 5, 0].max) if whole.nil? || @fields[:sample].bytesize < bytes
+        return whole if whole.size <= room
+
+        start = [(room - 3) / 3, 1].max
+        "#{whole[0, start]}...#{whole[-[room - 3 - start, 1].max..]}"
+      end
+
       # @param longest [Integer] characters
       # @return [String] its text, or how long it is
       def to_s(longest = LONGEST) = text(longest) || "#{bytes} bytes"

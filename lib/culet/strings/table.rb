@@ -19,7 +19,9 @@ module Culet
       NAME_COLUMNS = 60
       # Fewer strings in one buffer are the rule, and not worth a line.
       FEW = 5
-      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW
+      # Megabytes are told with two decimals.
+      LEAST_BYTES = 5_000
+      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES
 
       # @param findings [Findings]
       # @param top [Integer] how many groups, gems and files are shown
@@ -66,29 +68,45 @@ module Culet
 
       def all(sums) = Findings::Sum.new(**Findings::Sum.members.to_h { |key| [key, sums.sum(&key)] })
 
-      def gains = [groups, *(sites if findings.sites?), roots].compact
+      def gains = [duplicates, suffixes, remedies, *(sites if findings.sites?), roots].compact
 
-      def groups
-        list = findings.groups.first(@top)
+      def duplicates
+        list = findings.groups.select { |group| group.duplicate? && shows?(group) }.first(@top)
         return if list.empty?
 
-        table = Grid.render([["largest gains", list.map { |group| Words.plain(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
-                             ["are", list.map { |group| group.duplicate? ? "equal" : "end so" }, true],
-                             ["number", list.map { |group| Figures.grouped(group.count) }, false], ["held MB", list.map { |group| mega(group.held_bytes) }, false],
-                             ["would go MB", list.map { |group| mega(group.gain_bytes) }, false]], unicode: @unicode)
-        [table, remedies(list)].compact.join("\n\n")
+        groups("equal strings", list, "held MB" => ->(group) { mega(group.held_bytes) }, "would go MB" => ->(group) { mega(group.gain_bytes) })
       end
 
-      # One line for each remedy, however many groups it would help.
-      def remedies(list)
+      # They are many, and each frees little: what they come to together stands in the heading.
+      def suffixes
+        list = findings.groups.reject(&:duplicate?).first([@top, LINES / 2].min)
+        return if list.empty? || findings.suffix_bytes < LEAST_BYTES
+
+        groups("others end like it", list, "the longest end" => ->(group) { Words.plain(group.parts.first.to_s(NAME_COLUMNS / 2)) },
+                                           "would go bytes" => ->(group) { Figures.grouped(group.gain_bytes) })
+      end
+
+      def groups(title, list, columns)
+        Grid.render([[title, list.map { |group| Words.plain(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
+                     ["number", list.map { |group| Figures.grouped(group.count) }, false],
+                     *columns.map { |heading, figure| [heading, list.map(&figure), false] }], unicode: @unicode)
+      end
+
+      # One line for each remedy, however many of the groups told above it would help.
+      def remedies
+        list = findings.groups.select { |group| shows?(group) }.first(@top)
+        list |= findings.groups.reject(&:duplicate?).first(1) if findings.suffix_bytes >= LEAST_BYTES
+        return if list.empty?
+
         list.group_by(&:remedy).map do |remedy, groups|
-          Words.wrap("#{bold(groups.size == list.size ? "remedy" : Figures.counted(groups.size, "group"))}: #{remedy}.", indent: 2)
+          kept = groups.first.kept.to_s(LINES)
+          Words.wrap("#{bold(Words.plain(kept))}#{" and #{Figures.counted(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
         end.join("\n")
       end
 
       def sites
         { "by gem" => findings.gems, "by file" => findings.files }.filter_map do |title, all|
-          list = all.select { |place| place.gain_bytes.positive? }.first(@top)
+          list = all.select { |place| shows?(place) }.first(@top)
           next if list.empty?
 
           Grid.render([[title, list.map { |place| tail(Words.plain(place.name)) }, true], ["strings", list.map { |place| Figures.grouped(place.strings) }, false],
@@ -96,6 +114,9 @@ module Culet
                        ["would go MB", list.map { |place| mega(place.gain_bytes) }, false]], unicode: @unicode)
         end
       end
+
+      # What would be a line of zeros is none.
+      def shows?(one) = one.gain_bytes >= LEAST_BYTES
 
       # A path is told by its end.
       def tail(name) = name.size > NAME_COLUMNS ? "...#{name[-NAME_COLUMNS + 3..]}" : name
