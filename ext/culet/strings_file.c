@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A fault maps the pages around too: fault_around_bytes of Linux, by default. */
-#define AROUND ((size_t)64 << 10)
-#define SMALLEST_WINDOW ((size_t)16 << 20)
+/* So much of it may be resident, and a little more: a fault maps the pages around too. */
+#define WINDOW ((size_t)8 << 20)
 
 int
 culet_strings_file_open(struct culet_strings_file *file, const char *path)
@@ -17,21 +16,16 @@ culet_strings_file_open(struct culet_strings_file *file, const char *path)
   struct stat stat;
   void *bytes;
 
-  *file = (struct culet_strings_file){NULL, 0, 0, 0};
+  *file = (struct culet_strings_file){NULL, 0, -1, 0};
   if (fd < 0) return errno;
   if (fstat(fd, &stat) != 0) {
     error = errno;
   } else if (stat.st_size > 0) {
     bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (bytes == MAP_FAILED) {
-      error = errno;
-    } else {
-      file->bytes = bytes;
-      file->size = (size_t)stat.st_size;
-      file->window = file->size / 8 > SMALLEST_WINDOW ? file->size / 8 : SMALLEST_WINDOW;
-    }
+    if (bytes == MAP_FAILED) error = errno;
+    else *file = (struct culet_strings_file){bytes, (size_t)stat.st_size, fd, 0};
   }
-  close(fd);
+  if (file->fd < 0) close(fd);
   return error;
 }
 
@@ -45,30 +39,35 @@ culet_strings_file_record(struct culet_strings_file *file, uint64_t offset)
   return record;
 }
 
-static void
-touch(struct culet_strings_file *file, size_t bytes)
+void
+culet_strings_file_passed(struct culet_strings_file *file, const struct culet_string_record *record)
 {
-  file->touched += bytes;
-  if (file->touched < file->window) return;
+  file->touched += record->bytes;
+  if (file->touched < WINDOW) return;
   (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the file has them still; a refusal costs memory only */
   file->touched = 0;
 }
 
-void
-culet_strings_file_passed(struct culet_strings_file *file, const struct culet_string_record *record)
+int
+culet_strings_file_copy(const struct culet_strings_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
 {
-  touch(file, record->bytes);
-}
+  off_t at = (off_t)(offset + sizeof(struct culet_string_record));
 
-void
-culet_strings_file_visited(struct culet_strings_file *file)
-{
-  touch(file, AROUND);
+  while (content_bytes > 0) {
+    ssize_t got = pread(file->fd, content, content_bytes, at);
+    if (got == 0 || (got < 0 && errno != EINTR)) return 0;
+    if (got < 0) continue;
+    content += got;
+    content_bytes -= (size_t)got;
+    at += got;
+  }
+  return 1;
 }
 
 void
 culet_strings_file_close(struct culet_strings_file *file)
 {
   if (file->bytes != NULL) munmap((void *)file->bytes, file->size);
-  *file = (struct culet_strings_file){NULL, 0, 0, 0};
+  if (file->fd >= 0) close(file->fd);
+  *file = (struct culet_strings_file){NULL, 0, -1, 0};
 }

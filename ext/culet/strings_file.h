@@ -10,8 +10,8 @@
 struct culet_strings_file {
   const unsigned char *bytes;
   size_t size;
-  size_t window;  /* so much of it may be resident */
-  size_t touched; /* at most, since the last release */
+  int fd;         /* -1: closed */
+  size_t touched; /* bytes that may be resident by now */
 };
 
 /* Maps the file. Returns 0, or an error's number. An empty file has size 0. */
@@ -27,11 +27,15 @@ culet_strings_content(const struct culet_string_record *record)
   return (const unsigned char *)(record + 1);
 }
 
-/* To be told of every record that was looked at, in order: lets go of what is resident, if that may be more than the window. */
+/* To be told of every record that was looked at, in order: lets go of what is resident now and then. */
 void culet_strings_file_passed(struct culet_strings_file *file, const struct culet_string_record *record);
 
-/* The same for one that was looked at out of order. */
-void culet_strings_file_visited(struct culet_strings_file *file);
+/*
+ * Copies the content of the record at an offset, without anything of the file becoming resident.
+ *
+ * Returns whether that could be done.
+ */
+int culet_strings_file_copy(const struct culet_strings_file *file, uint64_t offset, size_t content_bytes, unsigned char *content);
 
 void culet_strings_file_close(struct culet_strings_file *file);
 

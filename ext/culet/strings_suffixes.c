@@ -6,18 +6,22 @@
 #include "strings_groups.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #define KEY_BYTES 8
 
 typedef struct culet_string_entry entry;
 
-static size_t
-content_end(const struct culet_strings_analysis *analysis, const entry *one, const unsigned char **end)
-{
-  const struct culet_string_record *record = culet_strings_file_record((struct culet_strings_file *)&analysis->file, one->offset);
+/* The contents of entries whose last words are the same; an entry's key is where its content ends there. */
+struct contents {
+  unsigned char *bytes;
+  size_t room;
+};
 
-  *end = culet_strings_content(record) + record->content_bytes;
-  return record->content_bytes;
+static size_t
+content_bytes(const entry *one)
+{
+  return (size_t)one->length * (one->flags & STRING_VEILED ? STRINGS_LINK_BYTES : 1);
 }
 
 static uint64_t
@@ -52,12 +56,11 @@ common(const unsigned char *one, const unsigned char *other, size_t length)
 static int
 by_content_backwards(const entry *one, const entry *other, void *data)
 {
-  struct culet_strings_analysis *analysis = data;
-  const unsigned char *end, *other_end;
-  size_t length = content_end(analysis, one, &end), other_length = content_end(analysis, other, &other_end);
+  const struct contents *contents = data;
+  const unsigned char *end = contents->bytes + one->key, *other_end = contents->bytes + other->key;
+  size_t length = content_bytes(one), other_length = content_bytes(other);
   size_t least = length < other_length ? length : other_length, same = common(end, other_end, least);
 
-  culet_strings_file_visited(&analysis->file);
   if (same < least) return end[-(ptrdiff_t)same - 1] < other_end[-(ptrdiff_t)same - 1] ? -1 : 1;
   if (length != other_length) return length < other_length ? -1 : 1;
   return (one->offset > other->offset) - (one->offset < other->offset);
@@ -65,13 +68,11 @@ by_content_backwards(const entry *one, const entry *other, void *data)
 
 /* Whether the first is the end of the second, or its equal. */
 static int
-ends_with(struct culet_strings_analysis *analysis, const entry *end_of, const entry *whole)
+ends_with(const struct contents *contents, const entry *end_of, const entry *whole)
 {
-  const unsigned char *end, *whole_end;
-  size_t length = content_end(analysis, end_of, &end);
+  size_t length = content_bytes(end_of);
 
-  if (length > content_end(analysis, whole, &whole_end)) return 0;
-  return common(end, whole_end, length) == length;
+  return length <= content_bytes(whole) && common(contents->bytes + end_of->key, contents->bytes + whole->key, length) == length;
 }
 
 /* What would go away if it lay in another's buffer. */
@@ -120,13 +121,54 @@ add_chain(struct culet_strings_analysis *analysis, const entry *first, const ent
   return 1;
 }
 
+static int
+by_offset(const entry *one, const entry *other, void *unused)
+{
+  (void)unused;
+  return (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+/* Together with the entries this is less than the strings hold: each holds a slot of more than an entry besides its text. */
+static int
+make_room(struct contents *contents, size_t bytes)
+{
+  void *room;
+
+  if (bytes <= contents->room) return 1;
+  if (contents->bytes != NULL) munmap(contents->bytes, contents->room);
+  *contents = (struct contents){NULL, 0};
+  room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return 0;
+  *contents = (struct contents){room, bytes};
+  return 1;
+}
+
+/* Reads the contents of a run. Returns whether that could be done. */
+static int
+load(const struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
+{
+  size_t bytes = 0;
+
+  for (size_t i = 0; i < count; i++) bytes += content_bytes(&run[i]);
+  if (!make_room(contents, bytes)) return 0;
+  culet_strings_sort(run, count, by_offset, NULL);
+  bytes = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!culet_strings_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes)) return 0;
+    bytes += content_bytes(&run[i]);
+    run[i].key = bytes;
+  }
+  return 1;
+}
+
 /* Entries whose last words are the same. Returns whether there was memory. */
 static int
-find_in_run(struct culet_strings_analysis *analysis, entry *run, size_t count)
+find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
 {
-  culet_strings_sort(run, count, by_content_backwards, analysis);
+  if (!load(analysis, contents, run, count)) return 0;
+  culet_strings_sort(run, count, by_content_backwards, contents);
   for (size_t first = 0, last; first < count; first = last + 1) {
-    for (last = first; last + 1 < count && ends_with(analysis, &run[last], &run[last + 1]); last++) continue;
+    for (last = first; last + 1 < count && ends_with(contents, &run[last], &run[last + 1]); last++) continue;
     if (last > first && !add_chain(analysis, &run[first], &run[last])) return 0;
   }
   return 1;
@@ -140,27 +182,22 @@ choose(struct culet_strings_analysis *analysis)
   entry *left = analysis->entries;
 
   for (entry *one = analysis->entries; one < analysis->entries + analysis->entry_count; one++) {
-    const unsigned char *end;
+    const struct culet_string_record *record;
     if (one->length <= fits || (one->flags & STRING_DIGEST)) continue;
+    record = culet_strings_file_record(&analysis->file, one->offset);
     *left = *one;
-    content_end(analysis, one, &end);
-    left->key = last_word(end);
-    culet_strings_file_visited(&analysis->file);
+    left->key = last_word(culet_strings_content(record) + record->content_bytes);
+    culet_strings_file_passed(&analysis->file, record);
     left++;
   }
   analysis->entry_count = (size_t)(left - analysis->entries);
 }
 
-static int
-by_offset(const entry *one, const entry *other, void *unused)
-{
-  (void)unused;
-  return (one->offset > other->offset) - (one->offset < other->offset);
-}
-
 int
 culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
 {
+  struct contents contents = {NULL, 0};
+  int done = 1;
   size_t count;
 
   /* In the file's order, so that it is read through once. */
@@ -168,9 +205,11 @@ culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
   choose(analysis);
   count = analysis->entry_count;
   culet_strings_sort(analysis->entries, count, by_last_word, NULL);
-  for (size_t first = 0, past; first < count; first = past) {
-    for (past = first + 1; past < count && analysis->entries[past].key == analysis->entries[first].key; past++) continue;
-    if (past > first + 1 && !find_in_run(analysis, &analysis->entries[first], past - first)) return 0;
+  for (size_t first = 0, past; done && first < count; first = past) {
+    uint64_t key = analysis->entries[first].key;
+    for (past = first + 1; past < count && analysis->entries[past].key == key; past++) continue;
+    if (past > first + 1) done = find_in_run(analysis, &contents, &analysis->entries[first], past - first);
   }
-  return 1;
+  if (contents.bytes != NULL) munmap(contents.bytes, contents.room);
+  return done;
 }

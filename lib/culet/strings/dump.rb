@@ -90,10 +90,13 @@ module Culet
 
       def read_blocks(io)
         block = String.new(capacity: BLOCK_BYTES, encoding: Encoding::BINARY)
-        while io.read(BLOCK_BYTES, block)
+        loop do
+          io.readpartial(BLOCK_BYTES, block)
           @scanner.scan(block).each { |number, line| parse(line) or broken(number) }
           @scanner.write(@spool.descriptor, false)
         end
+      rescue EOFError
+        nil # that was all
       end
 
       # What stands behind the last line's end: nothing, if the file is whole.

@@ -29,7 +29,7 @@ module Culet
 
         shown = whole_characters(sample.dup.force_encoding(Encoding::UTF_8))
         cut = shown.size > longest || sample.bytesize < bytes
-        "#{shown[0, longest].inspect}#{"..." if cut}"
+        "#{printed(shown[0, longest])}#{"..." if cut}"
       end
 
       # @param room [Integer] characters, quotes and all
@@ -48,6 +48,9 @@ module Culet
       def to_s(longest = LONGEST) = text(longest) || "#{bytes} bytes"
 
       private
+
+      # What is not seen, or turns the direction of what follows, is written as an escape too.
+      def printed(text) = text.inspect.gsub(/\p{Cf}/) { |character| format("\\u%04X", character.ord) }
 
       # What is cut off within a character is no reason to show bytes.
       def whole_characters(text)
