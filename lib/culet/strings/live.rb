@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../agent/conversation"
+require_relative "../compare/report/figures"
 require_relative "slices"
 
 module Culet
@@ -51,7 +52,7 @@ module Culet
       # @return [String]
       def self.note(reading)
         milliseconds = reading.values_at("pause_seconds", "longest_pause_seconds", "collection_seconds").map { |seconds| format("%.1f ms", 1000 * seconds) }
-        "Ruby stood still there for #{milliseconds[0]} in #{reading["slices"]} slices, the longest of #{milliseconds[1]}, and before for #{milliseconds[2]} to collect garbage"
+        "Ruby stood still there for #{milliseconds[0]} in #{Compare::Report::Figures.counted(reading["slices"], "slice")}, the longest of #{milliseconds[1]}, and before for #{milliseconds[2]} to collect garbage"
       end
 
       # @return [Integer] Strings read
