@@ -16,13 +16,6 @@
 #define DATA_TYPES 4096
 #define DATA_SHOWN 20
 
-/* Which bit it is differs between Rubies; one whose headers do not tell is told of without. */
-#ifdef HAVE_CONST_RUBY_ELTS_SHARED
-#define ELEMENTS_SHARED ((VALUE)RUBY_ELTS_SHARED)
-#else
-#define ELEMENTS_SHARED ((VALUE)0)
-#endif
-
 /* Of Ruby, not in its headers; looked up, so that a Ruby without them has an agent that says so. */
 typedef size_t memsize_function(VALUE object);
 typedef size_t slot_function(VALUE object);
@@ -47,15 +40,6 @@ struct count {
   struct tally data[DATA_TYPES]; /* a hash table with open addressing */
   struct tally other_data;       /* what did not fit, and what is not among the largest */
 };
-
-static double
-seconds_since(const struct timespec *start)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
-}
 
 /* ---- one object ---- */
 
@@ -195,7 +179,7 @@ count_page(void *start, void *past, size_t slot_bytes, void *data)
 {
   struct count *count = data;
 
-  if (count->incomplete || seconds_since(&count->start) > count->wish->limit_seconds) {
+  if (count->incomplete || culet_seconds_since(&count->start) > count->wish->limit_seconds) {
     count->incomplete = 1;
     return 1;
   }
@@ -295,7 +279,7 @@ tell_count(struct culet_text *text, struct count *count)
 
   name_all(count);
   data = gather_data(count);
-  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", seconds_since(&count->start),
+  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", culet_seconds_since(&count->start),
                     count->incomplete ? "false" : "true", count->wish->data ? "true" : "false");
   culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
                     count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);

@@ -25,13 +25,6 @@
 #define CLOCK_EVERY 64 /* strings from one look at the clock to the next */
 #define SITES 4096     /* of one slice, told by name; open addressing */
 
-/* Which bit it is differs between Rubies; one whose headers do not tell is told of without. */
-#ifdef HAVE_CONST_RUBY_ELTS_SHARED
-#define ELEMENTS_SHARED ((VALUE)RUBY_ELTS_SHARED)
-#else
-#define ELEMENTS_SHARED ((VALUE)0)
-#endif
-
 typedef size_t memsize_function(VALUE object);
 typedef size_t slot_function(VALUE object);
 
@@ -58,15 +51,6 @@ struct slice {
 
 static struct culet_strings_secret secret;
 static int secret_made;
-
-static double
-seconds_between(const struct timespec *from)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
-}
 
 /* ---- pages ---- */
 
@@ -233,7 +217,7 @@ static int
 slice_is_full(const struct slice *slice)
 {
   if (slice->text->length >= LARGEST_SLICE) return 1;
-  return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && seconds_between(&slice->start) > slice->wish->limit_seconds;
+  return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->wish->limit_seconds;
 }
 
 /* Returns whether the slice is full; next is then the slot to go on with. Each slice tells one string at least. */
@@ -274,7 +258,7 @@ collect(const struct culet_strings_wish *wish)
   if (!wish->collect) return 0;
   clock_gettime(CLOCK_MONOTONIC, &start);
   rb_gc_start();
-  return seconds_between(&start);
+  return culet_seconds_since(&start);
 }
 
 /* ObjectSpace where objspace is loaded, for what ObjectSpace.trace_object_allocations noted. */
@@ -292,7 +276,7 @@ tell_head(struct culet_text *text, const struct slice *slice, double collection,
   culet_text_words(text, "{\"kind\":\"strings\",\"next\":");
   if (slice != NULL && slice->next != 0) culet_text_format(text, "%llu", (unsigned long long)slice->next);
   else culet_text_words(text, "null");
-  culet_text_format(text, ",\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu", slice != NULL ? seconds_between(&slice->start) : 0.0,
+  culet_text_format(text, ",\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu", slice != NULL ? culet_seconds_since(&slice->start) : 0.0,
                     collection, slice != NULL ? slice->strings : (size_t)0);
   culet_text_format(text, ",\"sites\":%s,\"why\":\"%s\"}\n", slice != NULL && !NIL_P(slice->sites) ? "true" : "false", why);
 }

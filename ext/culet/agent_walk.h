@@ -2,7 +2,28 @@
 #ifndef CULET_AGENT_WALK_H
 #define CULET_AGENT_WALK_H
 
+#include <ruby.h>
+
 #include <stddef.h>
+#include <time.h>
+
+/* Of a string or array: that its elements lie in another's. Which bit it is differs between Rubies; one whose headers do not
+ * tell is told of without. */
+#ifdef HAVE_CONST_RUBY_ELTS_SHARED
+#define ELEMENTS_SHARED ((VALUE)RUBY_ELTS_SHARED)
+#else
+#define ELEMENTS_SHARED ((VALUE)0)
+#endif
+
+/* Seconds of CLOCK_MONOTONIC since a moment of it. */
+static inline double
+culet_seconds_since(const struct timespec *start)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
 
 /* One run of slots; returns whether to end the walk. May raise. */
 typedef int culet_walk_function(void *start, void *past, size_t slot_bytes, void *data);
