@@ -18,7 +18,8 @@
 #include "strings_digest.h"
 #include "strings_record.h"
 
-#define LARGEST_SLICE ((size_t)8 << 20)
+#define LARGEST_SLICE ((size_t)4 << 20)
+#define HEAD_BYTES ((size_t)256) /* of the line before the records, blanks included: it is known when they are */
 #define LARGEST_CONTENT ((size_t)1 << 20) /* of one string; of a longer one a digest is told */
 #define CHAINED_FROM 16                   /* shorter ones are never worth sharing: their bytes fit into any slot */
 #define FIRST_PAGES 4096
@@ -271,14 +272,23 @@ site_teller(void)
 }
 
 static void
-tell_head(struct culet_text *text, const struct slice *slice, double collection, const char *why)
+tell_obstacle(struct culet_text *text, const char *why)
 {
-  culet_text_words(text, "{\"kind\":\"strings\",\"next\":");
-  if (slice != NULL && slice->next != 0) culet_text_format(text, "%llu", (unsigned long long)slice->next);
-  else culet_text_words(text, "null");
-  culet_text_format(text, ",\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu", slice != NULL ? culet_seconds_since(&slice->start) : 0.0,
-                    collection, slice != NULL ? slice->strings : (size_t)0);
-  culet_text_format(text, ",\"sites\":%s,\"why\":\"%s\"}\n", slice != NULL && !NIL_P(slice->sites) ? "true" : "false", why);
+  culet_text_format(text, "{\"kind\":\"strings\",\"next\":null,\"seconds\":0.0,\"collection_seconds\":0.0,\"strings\":0,\"sites\":false,\"why\":\"%s\"}\n", why);
+}
+
+/* Into the room that was left for it. */
+static void
+tell_head(char *head, const struct slice *slice, double collection)
+{
+  char next[32] = "null";
+  int length;
+
+  if (slice->next != 0) snprintf(next, sizeof(next), "%llu", (unsigned long long)slice->next);
+  length = snprintf(head, HEAD_BYTES, "{\"kind\":\"strings\",\"next\":%s,\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu,\"sites\":%s,\"why\":\"\"}", next,
+                    culet_seconds_since(&slice->start), collection, slice->strings, NIL_P(slice->sites) ? "false" : "true");
+  memset(head + length, ' ', HEAD_BYTES - (size_t)length);
+  head[HEAD_BYTES - 1] = '\n';
 }
 
 /* The pages, then their strings. GC is off all the while: a page that is noted stays. */
@@ -305,14 +315,14 @@ void
 culet_strings_tell(struct culet_text *text, const struct culet_strings_wish *wish)
 {
   const char *obstacle = culet_walk_obstacle();
-  struct culet_text records = {NULL, 0, 0, 0};
+  size_t head = text->length;
   struct slice *slice;
   double collection;
   int failure;
 
   if (obstacle == NULL && !secret_made && culet_strings_secret_make(&secret) != 0) obstacle = "the kernel gives it no random numbers";
   if (obstacle != NULL) {
-    tell_head(text, NULL, 0, obstacle);
+    tell_obstacle(text, obstacle);
     return;
   }
   secret_made = 1;
@@ -322,7 +332,7 @@ culet_strings_tell(struct culet_text *text, const struct culet_strings_wish *wis
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of"), *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   AS_FUNCTION(memsize_function, memsize, memsize_pointer);
   AS_FUNCTION(slot_function, base_bytes, slot_pointer);
-  slice->text = &records;
+  slice->text = text;
   slice->wish = wish;
   slice->memsize = memsize;
   slice->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
@@ -330,13 +340,10 @@ culet_strings_tell(struct culet_text *text, const struct culet_strings_wish *wis
   slice->file = rb_intern("allocation_sourcefile");
   slice->line = rb_intern("allocation_sourceline");
   clock_gettime(CLOCK_MONOTONIC, &slice->start);
+  (void)culet_text_extend(text, HEAD_BYTES);
   failure = note_and_tell(slice);
-  if (!failure) {
-    tell_head(text, slice, collection, "");
-    culet_text_add(text, records.bytes, records.length);
-    if (records.failed || slice->failed) text->failed = 1;
-  }
-  culet_text_free(&records);
+  if (slice->failed) text->failed = 1;
+  if (!failure && !text->failed) tell_head(text->bytes + head, slice, collection);
   if (slice->runs != NULL) munmap(slice->runs, slice->room * sizeof(*slice->runs));
   munmap(slice, sizeof(*slice));
   if (failure) rb_jump_tag(failure);
