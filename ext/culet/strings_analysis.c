@@ -13,6 +13,9 @@
 #define HEADER 16
 #define LATER_HEADER 24
 #define KIND_MIX 0x9e3779b97f4a7c15U
+/* Equal strings are looked for in so many at a time; more parts than that take more time than they save memory. */
+#define PART_STRINGS 200000
+#define MOST_PARTS 8
 
 typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset);
 
@@ -39,14 +42,14 @@ static void
 look(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
   (void)offset;
-  analysis->entry_count += (record->flags & STRING_TOLD) != 0;
+  analysis->told += (record->flags & STRING_TOLD) != 0;
   if (record->slot < analysis->smallest_slot) analysis->smallest_slot = record->slot;
   /* 23 bytes fit into 40 where the length is kept in the flags, 15 where it has a word of its own. */
   if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT && record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
   if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root)) analysis->out_of_memory = 1;
 }
 
-/* ---- then: sums, and an entry for each ---- */
+/* ---- then: sums, and entries ---- */
 
 static enum culet_string_place
 place_of(const struct culet_string_record *record)
@@ -80,11 +83,11 @@ key_of(const struct culet_strings_analysis *analysis, const struct culet_string_
 }
 
 static struct culet_string_entry
-entry_of(const struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset, uint32_t more_flags)
+entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset, uint32_t more_flags)
 {
   uint64_t held = record->held < STRINGS_LARGEST_HELD ? record->held : STRINGS_LARGEST_HELD;
 
-  return (struct culet_string_entry){.key = key_of(analysis, record), .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
+  return (struct culet_string_entry){.key = key, .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
                                      .site = record->site, .length = record->length < UINT32_MAX ? (uint32_t)record->length : UINT32_MAX,
                                      .held_high = held >> 32, .held_low = (uint32_t)held};
 }
@@ -105,10 +108,9 @@ note_site(struct culet_strings_analysis *analysis, const struct culet_string_rec
 }
 
 static void
-take(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+add_up(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
   struct culet_string_root *root = culet_string_roots_find(&analysis->roots, record->address);
-  uint32_t more = root != NULL ? STRING_ROOT : 0;
 
   if (root != NULL) {
     root->offset = offset;
@@ -118,8 +120,21 @@ take(struct culet_strings_analysis *analysis, const struct culet_string_record *
   if (record->flags & STRING_INTERNED) add_to(analysis, &analysis->interned, record);
   if (record->flags & STRING_FROZEN) add_to(analysis, &analysis->frozen, record);
   note_site(analysis, record);
-  if (record->flags & STRING_TOLD) analysis->entries[analysis->entry_count++] = entry_of(analysis, record, offset, more);
-  else add_to(analysis, &analysis->untold, record);
+  if (!(record->flags & STRING_TOLD)) add_to(analysis, &analysis->untold, record);
+}
+
+/* An entry for each of the part at hand. */
+static void
+take(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+{
+  uint64_t key;
+  uint32_t more;
+
+  if (!(record->flags & STRING_TOLD)) return;
+  key = key_of(analysis, record);
+  if (key % analysis->parts != analysis->part) return;
+  more = culet_string_roots_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
+  analysis->entries[analysis->entry_count++] = entry_of(record, key, offset, more);
 }
 
 /* ---- the whole ---- */
@@ -127,13 +142,15 @@ take(struct culet_strings_analysis *analysis, const struct culet_string_record *
 static int
 make_room(struct culet_strings_analysis *analysis, size_t top)
 {
-  size_t bytes = (analysis->entry_count + 1) * sizeof(*analysis->entries);
-  void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  /* For all, as it could be that one part has them all; what is not written to takes no memory. */
+  size_t bytes = (analysis->told + 1) * sizeof(*analysis->entries);
+  void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
   if (entries == MAP_FAILED) return 0;
   analysis->entries = entries;
   analysis->entry_bytes = bytes;
-  analysis->entry_count = 0;
+  analysis->parts = analysis->told / PART_STRINGS + 1;
+  if (analysis->parts > MOST_PARTS) analysis->parts = MOST_PARTS;
   analysis->duplicates.groups = calloc(top + 1, sizeof(struct culet_string_group));
   analysis->suffixes.groups = calloc(top + 1, sizeof(struct culet_string_group));
   analysis->duplicates.room = analysis->suffixes.room = top;
@@ -154,9 +171,11 @@ culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path,
   if (analysis->out_of_memory) return NO_MEMORY;
   culet_string_roots_unite(&analysis->roots);
   if (!make_room(analysis, top)) return NO_MEMORY;
-  if (!go_over(analysis, take)) return DAMAGED;
+  if (!go_over(analysis, add_up)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;
-  if (!culet_strings_unite_equal(analysis) || !culet_strings_find_suffixes(analysis)) return NO_MEMORY;
+  for (; analysis->part < analysis->parts; analysis->part++)
+    if (!go_over(analysis, take) || !culet_strings_unite_equal(analysis)) return NO_MEMORY;
+  if (!culet_strings_find_suffixes(analysis)) return NO_MEMORY;
   culet_strings_best_sort(&analysis->duplicates);
   culet_strings_best_sort(&analysis->suffixes);
   return NULL;

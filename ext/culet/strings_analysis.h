@@ -2,8 +2,8 @@
  * strings_analysis.h - which strings are the same, and which are the ends of others.
  *
  * Nothing of a string is kept but an entry of 32 bytes (strings_sort.h), which is less than the smallest slot. Equal
- * strings are found by sorting digests, ends by sorting what is left by content read backwards, in which a string stands
- * right before those that end with it.
+ * strings are found by sorting digests, of many strings a part of all digests at a time; ends by sorting what is left by
+ * content read backwards, in which a string stands right before those that end with it.
  */
 #ifndef CULET_STRINGS_ANALYSIS_H
 #define CULET_STRINGS_ANALYSIS_H
@@ -29,8 +29,11 @@ struct culet_string_sum {
 struct culet_strings_analysis {
   struct culet_strings_file file;
   struct culet_strings_secret secret;
-  struct culet_string_entry *entries;
+  struct culet_string_entry *entries; /* first those that may take part in sharing ends, then those of the part at hand */
   size_t entry_count, entry_bytes;
+  size_t lasting; /* how many of the first sort there are */
+  size_t told;    /* strings whose content is known */
+  uint64_t parts, part;
   int out_of_memory;
 
   struct culet_string_sum places[PLACES];

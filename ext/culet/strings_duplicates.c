@@ -86,16 +86,16 @@ add_group(struct culet_strings_analysis *analysis, const entry *first, const ent
 int
 culet_strings_unite_equal(struct culet_strings_analysis *analysis)
 {
-  entry *entries = analysis->entries, *left = entries, *past = entries + analysis->entry_count;
+  entry *entries = analysis->entries + analysis->lasting, *past = analysis->entries + analysis->entry_count;
 
-  culet_strings_sort(entries, analysis->entry_count, by_key, NULL);
+  culet_strings_sort(entries, (size_t)(past - entries), by_key, NULL);
   for (entry *first = entries, *end; first < past; first = end) {
     entry *kept = first;
     for (end = first + 1; end < past && end->key == first->key; end++)
       if (stays_before(end, kept)) kept = end;
     if (end > first + 1 && !add_group(analysis, first, end, kept)) return 0;
-    *left++ = *kept;
+    if (culet_string_may_share_end(analysis, kept)) analysis->entries[analysis->lasting++] = *kept;
   }
-  analysis->entry_count = (size_t)(left - entries);
+  analysis->entry_count = analysis->lasting;
   return 1;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* So much of it may be resident, and a little more: a fault maps the pages around too. */
-#define WINDOW ((size_t)8 << 20)
+#define WINDOW ((size_t)4 << 20)
 
 int
 culet_strings_file_open(struct culet_strings_file *file, const char *path)
@@ -42,10 +42,11 @@ culet_strings_file_record(struct culet_strings_file *file, uint64_t offset)
 void
 culet_strings_file_passed(struct culet_strings_file *file, const struct culet_string_record *record)
 {
-  file->touched += record->bytes;
-  if (file->touched < WINDOW) return;
+  size_t place = (size_t)((const unsigned char *)record - file->bytes);
+
+  if (place >= file->released && place - file->released < WINDOW) return;
   (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the file has them still; a refusal costs memory only */
-  file->touched = 0;
+  file->released = place;
 }
 
 int

@@ -11,7 +11,7 @@ struct culet_strings_file {
   const unsigned char *bytes;
   size_t size;
   int fd;         /* -1: closed */
-  size_t touched; /* bytes that may be resident by now */
+  size_t released; /* what lies before is not resident, or not in the way of the looks that are in order */
 };
 
 /* Maps the file. Returns 0, or an error's number. An empty file has size 0. */

@@ -174,23 +174,15 @@ find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, 
   return 1;
 }
 
-/* Leaves those that can have a part in sharing, each with its last word as its key. */
+/* Gives each its last word as its key. */
 static void
-choose(struct culet_strings_analysis *analysis)
+read_last_words(struct culet_strings_analysis *analysis)
 {
-  uint64_t fits = analysis->smallest_slot - analysis->header - 1;
-  entry *left = analysis->entries;
-
-  for (entry *one = analysis->entries; one < analysis->entries + analysis->entry_count; one++) {
-    const struct culet_string_record *record;
-    if (one->length <= fits || (one->flags & STRING_DIGEST)) continue;
-    record = culet_strings_file_record(&analysis->file, one->offset);
-    *left = *one;
-    left->key = last_word(culet_strings_content(record) + record->content_bytes);
+  for (entry *one = analysis->entries; one < analysis->entries + analysis->lasting; one++) {
+    const struct culet_string_record *record = culet_strings_file_record(&analysis->file, one->offset);
+    one->key = last_word(culet_strings_content(record) + record->content_bytes);
     culet_strings_file_passed(&analysis->file, record);
-    left++;
   }
-  analysis->entry_count = (size_t)(left - analysis->entries);
 }
 
 int
@@ -198,12 +190,11 @@ culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
 {
   struct contents contents = {NULL, 0};
   int done = 1;
-  size_t count;
+  size_t count = analysis->lasting;
 
   /* In the file's order, so that it is read through once. */
-  culet_strings_sort(analysis->entries, analysis->entry_count, by_offset, NULL);
-  choose(analysis);
-  count = analysis->entry_count;
+  culet_strings_sort(analysis->entries, count, by_offset, NULL);
+  read_last_words(analysis);
   culet_strings_sort(analysis->entries, count, by_last_word, NULL);
   for (size_t first = 0, past; done && first < count; first = past) {
     uint64_t key = analysis->entries[first].key;

@@ -32,7 +32,7 @@ module Culet
 
       Spool.open do |spool|
         source.read(spool)
-        Findings.new(analyse(spool.path, top, content), site_names(spool.path), source: source)
+        Findings.new(analyse(spool.path, top, content), site_names(spool.path).transform_values(&:scrub), source: source)
       end
     end
   end

@@ -122,6 +122,16 @@ class StringsLiveTest < Minitest::Test
     end
   end
 
+  def test_what_is_no_question_about_strings_is_refused
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1", "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
+        assert_match(/\Aerror its agent is of another version/, raw(pid, "culet-agent 1 #{question}\n"))
+      end
+      # From far behind all objects there is nothing.
+      assert_match(/"next":null,.*"strings":0,/, raw(pid, "culet-agent 1 strings from=18446744073709551615 collect=0 content=1 limit_ms=10 wait_ms=5000\n").b)
+    end
+  end
+
   def test_without_an_agent_one_line_says_how_to_get_it
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING, env: TestHelper::NEUTRAL) do |pid|
       assert_sentence(/has no agent that could be asked; start it with RUBYOPT=-rculet\/agent/, "strings", pid.to_s)

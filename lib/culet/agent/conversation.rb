@@ -23,10 +23,12 @@ module Culet
       attr_reader :pid
 
       # @param pid [Integer, String] a process number
+      # @param verb [String] the one that asks, for sentences that say what to do
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid)
+      def initialize(pid, verb: "signal")
         @process = Processes::Live.find(pid)
         @pid = @process.pid
+        @verb = verb
       end
 
       # @param question [String] without its line's end
@@ -142,12 +144,12 @@ module Culet
       def absence
         return network_sentence if elsewhere?
 
-        "process #{@pid} has no agent that could be asked; start it with RUBYOPT=-rculet/agent, or have it require \"culet/agent\" " \
-          "(without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)"
+        instead = " (without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)" if @verb == "signal"
+        "process #{@pid} has no agent that could be asked; start it with RUBYOPT=-rculet/agent, or have it require \"culet/agent\"#{instead}"
       end
 
       def network_sentence
-        "process #{@pid} cannot be asked from here, because it has a network of its own; ask from there: nsenter -n -t #{@pid} culet signal #{@pid}"
+        "process #{@pid} cannot be asked from here, because it has a network of its own; ask from there: nsenter -n -t #{@pid} culet #{@verb} #{@pid}"
       end
 
       # Abstract sockets belong to a network namespace.

@@ -62,7 +62,7 @@ module Culet
       end
 
       # @return [String] what it is
-      def name = @path
+      def name = @path.scrub("?")
 
       # @return [Hash{String => Object}] how the reading went
       def reading = { "file_bytes" => @file_bytes, "lines" => @lines }

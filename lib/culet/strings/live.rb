@@ -21,7 +21,7 @@ module Culet
       # @param wait_seconds [Float] how long its main thread may take until it begins with a slice
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, content: true, collect: true, wait_seconds: 10.0)
-        @conversation = Agent::Conversation.new(pid)
+        @conversation = Agent::Conversation.new(pid, verb: "strings")
         @content = content
         @collect = collect
         @wait_seconds = wait_seconds
