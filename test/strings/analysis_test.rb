@@ -129,7 +129,7 @@ class StringsAnalysisTest < Minitest::Test
 
   def test_texts_are_cut_and_escaped
     found = findings(dump(*["\e[31mred\n\u0000\u202e" + ("ä" * 300)] * 2))
-    assert_equal %q("\e[31mred\n\u0000\u202E) + ("ä" * 49) + '"...', found.groups.first.kept.text
+    assert_equal %q("\e[31mred\n\u0000\u202E) + ("ä" * 37) + '"...', found.groups.first.kept.text
     assert_operator found.groups.first.kept.ends(40).size, :<=, 80
   end
 end

@@ -22,20 +22,21 @@ module Culet
       # @return [Integer] bytes of its slot
       def slot_bytes = @fields[:slot_bytes]
 
-      # @param longest [Integer] characters
+      # @param longest [Integer] characters, escapes and all, between the quotes
       # @return [String, nil] its text in quotes, cut, with escapes for all that is not printed; nil where it may not be shown
       def text(longest = LONGEST)
         sample = @fields[:sample] or return
 
-        shown = whole_characters(sample.dup.force_encoding(Encoding::UTF_8))
-        cut = shown.size > longest || sample.bytesize < bytes
-        "#{printed(shown[0, longest])}#{"..." if cut}"
+        all = whole_characters(sample.dup.force_encoding(Encoding::UTF_8))
+        shown = fitting(all.each_char, longest)
+        cut = shown.size < all.size || sample.bytesize < bytes
+        "\"#{shown.join}\"#{"..." if cut}"
       end
 
       # @param room [Integer] characters, quotes and all
       # @return [String] its text with the middle left out, where all of it is known; else as `to_s`
       def ends(room)
-        whole = text(bytes)
+        whole = text(Float::INFINITY)
         return to_s([room - 5, 0].max) if whole.nil? || @fields[:sample].bytesize < bytes
         return whole if whole.size <= room
 
@@ -49,8 +50,13 @@ module Culet
 
       private
 
+      # @return [Array<String>] characters, each as it is printed, as many as have room
+      def fitting(characters, room)
+        characters.map { |character| printed(character) }.take_while { |shown| (room -= shown.size) >= 0 }
+      end
+
       # What is not seen, or turns the direction of what follows, is written as an escape too.
-      def printed(text) = text.inspect.gsub(/\p{Cf}/) { |character| format("\\u%04X", character.ord) }
+      def printed(character) = character.inspect[1..-2].gsub(/\p{Cf}/) { |one| format("\\u%04X", one.ord) }
 
       # What is cut off within a character is no reason to show bytes.
       def whole_characters(text)
