@@ -274,7 +274,8 @@ site_teller(void)
 static void
 tell_obstacle(struct culet_text *text, const char *why)
 {
-  culet_text_format(text, "{\"kind\":\"strings\",\"next\":null,\"seconds\":0.0,\"collection_seconds\":0.0,\"strings\":0,\"sites\":false,\"why\":\"%s\"}\n", why);
+  culet_text_words(text, "{\"kind\":\"strings\",\"next\":null,\"seconds\":0.0,\"collection_seconds\":0.0,\"strings\":0");
+  culet_text_format(text, ",\"sites\":false,\"why\":\"%s\"}\n", why);
 }
 
 /* Into the room that was left for it. */
@@ -285,8 +286,9 @@ tell_head(char *head, const struct slice *slice, double collection)
   int length;
 
   if (slice->next != 0) snprintf(next, sizeof(next), "%llu", (unsigned long long)slice->next);
-  length = snprintf(head, HEAD_BYTES, "{\"kind\":\"strings\",\"next\":%s,\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu,\"sites\":%s,\"why\":\"\"}", next,
-                    culet_seconds_since(&slice->start), collection, slice->strings, NIL_P(slice->sites) ? "false" : "true");
+  length = snprintf(head, HEAD_BYTES,
+                    "{\"kind\":\"strings\",\"next\":%s,\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu,\"sites\":%s,\"why\":\"\"}",
+                    next, culet_seconds_since(&slice->start), collection, slice->strings, NIL_P(slice->sites) ? "false" : "true");
   memset(head + length, ' ', HEAD_BYTES - (size_t)length);
   head[HEAD_BYTES - 1] = '\n';
 }

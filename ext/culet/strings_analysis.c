@@ -165,7 +165,8 @@ culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path,
   memset(analysis, 0, sizeof(*analysis));
   analysis->smallest_slot = SMALLEST_SLOT;
   analysis->header = LATER_HEADER;
-  if ((error = culet_strings_secret_make(&analysis->secret)) != 0 || (error = culet_strings_file_open(&analysis->file, path)) != 0) return strerror(error);
+  if ((error = culet_strings_secret_make(&analysis->secret)) != 0) return strerror(error);
+  if ((error = culet_strings_file_open(&analysis->file, path)) != 0) return strerror(error);
   if (analysis->file.size >= STRINGS_LARGEST_FILE) return "these are more than a terabyte of strings";
   if (!go_over(analysis, look)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;

@@ -56,7 +56,8 @@ take_address(struct reading *reading, uint64_t *address)
 
   if (!TAKE(reading, "\"0x")) return 0;
   start = reading->at;
-  for (*address = 0; reading->at < reading->past && hex_digit(*reading->at) >= 0; reading->at++) *address = *address << 4 | (uint64_t)hex_digit(*reading->at);
+  for (*address = 0; reading->at < reading->past && hex_digit(*reading->at) >= 0; reading->at++)
+    *address = *address << 4 | (uint64_t)hex_digit(*reading->at);
   return reading->at > start && reading->at - start <= 16 && TAKE(reading, "\"");
 }
 

@@ -112,7 +112,8 @@ sites_hash(const struct culet_string_sites *sites)
   for (size_t i = 0; i < sites->room; i++) {
     const struct culet_string_site *one = &sites->places[i];
     if (one->site == 0) continue;
-    rb_hash_aset(hash, ULL2NUM(one->site), rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies), ULL2NUM(one->gain)));
+    VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies), ULL2NUM(one->gain));
+    rb_hash_aset(hash, ULL2NUM(one->site), figures);
   }
   return hash;
 }
@@ -166,7 +167,8 @@ analyse_protected(VALUE data)
   set(hash, "untold", sum_hash(&analysis->untold));
   set(hash, "roots", sum_hash(&analysis->roots_sum));
   set(hash, "shared_with", roots_list(asked));
-  set(hash, "duplicates", groups_hash(asked, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies, analysis->duplicate_gain));
+  set(hash, "duplicates", groups_hash(asked, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies,
+                                      analysis->duplicate_gain));
   set(hash, "suffixes", groups_hash(asked, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
   set_number(hash, "smallest_slot_bytes", analysis->smallest_slot);

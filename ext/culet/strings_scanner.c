@@ -12,6 +12,7 @@
 #define LARGEST_CONTENT ((size_t)1 << 30) /* beyond it, a digest; record lengths have 32 bits */
 #define SMALLEST_SLOT 40
 #define SITE_NAME_BYTES 1024
+#define LINE_DIGITS 24 /* of its number, and what stands around it */
 #define FULL_BYTES ((size_t)1 << 20) /* of records, before they are written */
 
 struct scanner {
@@ -93,7 +94,8 @@ site_of(struct scanner *scanner, const struct culet_string_line *line)
   size_t length;
 
   if (line->file.bytes == NULL) return 0;
-  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)(line->file.length < 1000 ? line->file.length : 1000), line->file.bytes, (unsigned long long)line->line);
+  length = line->file.length < SITE_NAME_BYTES - LINE_DIGITS ? line->file.length : SITE_NAME_BYTES - LINE_DIGITS;
+  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)length, line->file.bytes, (unsigned long long)line->line);
   culet_strings_digest(&scanner->secret, name, length, digest);
   if (digest[0] == 0) digest[0] = 1;
   place = culet_string_sites_at(&scanner->named, digest[0]);
