@@ -26,6 +26,13 @@
 #define CLOCK_EVERY 64 /* strings from one look at the clock to the next */
 #define SITES 4096     /* of one slice, told by name; open addressing */
 
+/* As ELEMENTS_SHARED: a Ruby whose headers do not tell has no interned ones, as far as is told. */
+#ifdef HAVE_CONST_RSTRING_FSTR
+#define INTERNED ((VALUE)RSTRING_FSTR)
+#else
+#define INTERNED ((VALUE)0)
+#endif
+
 typedef size_t memsize_function(VALUE object);
 typedef size_t slot_function(VALUE object);
 
@@ -202,7 +209,7 @@ tell_string(struct slice *slice, VALUE string, size_t slot_bytes)
   if (!own) record.flags |= STRING_EMBEDDED;
   else if (shared) record.flags |= STRING_SHARED;
   else if (malloced == 0) record.flags |= STRING_NOFREE;
-  if (flags & RSTRING_FSTR) record.flags |= STRING_INTERNED;
+  if (flags & INTERNED) record.flags |= STRING_INTERNED;
   if (OBJ_FROZEN(string)) record.flags |= STRING_FROZEN;
   if (shared) record.root = (uint64_t)RSTRING(string)->as.heap.aux.shared;
   if (!NIL_P(slice->sites)) record.site = site_of(slice, string);
