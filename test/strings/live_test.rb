@@ -122,6 +122,17 @@ class StringsLiveTest < Minitest::Test
     end
   end
 
+  # The one whose picture is in the documentation.
+  def test_the_example_could_share_what_it_says
+    program = [*AgentHelper::CARRYING, File.join(TestHelper::ROOT, "docs/strings/paths.rb")]
+    with_program(*program, env: TestHelper::NEUTRAL) do |pid|
+      told = json("strings", pid.to_s)
+      assert_equal [3001, 3001], %w[waiting closed].map { |start| group(told, start)["count"] }
+      assert_operator told["suffixes"], :>=, 4000
+      assert told["worth_it"]
+    end
+  end
+
   def test_what_is_no_question_about_strings_is_refused
     with_agent("#{SAY_UP}; sleep") do |pid|
       ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1", "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|

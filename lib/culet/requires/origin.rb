@@ -8,7 +8,6 @@ module Culet
     class Origin
       RUBY = "Ruby's own library"
       APPLICATION = "the program"
-      EVALUATED = "evaluated code"
       GEM = %r{/gems/([^/]+?)-(\d[^/]*)/(?!.*/gems/[^/]+-\d)}
       GIT = %r{/bundler/gems/([^/]+)-(\h{7,})/}
       # Debian's packages have no folder for each gem: the first part of the name is what the gem is called.
@@ -29,6 +28,14 @@ module Culet
         return match[1] if match
 
         path.match?(STANDARD) ? RUBY : APPLICATION
+      end
+
+      # @param path [String]
+      # @param gem [String] of `of`
+      # @return [String] the path without what all files of its gem have in common
+      def self.short(path, gem)
+        inside = path[%r{/#{Regexp.escape(gem.sub(" ", "-"))}/(.+)}, 1] if gem.include?(" ")
+        inside ? "#{gem}: #{inside}" : path
       end
     end
   end
