@@ -18,8 +18,8 @@ module Culet
       "snapshot" => [:Snapshot, "keep what report and map show in a file, once or again and again"],
       "diff" => [:Diff, "what grew between two snapshots"],
       "cow" => [:Cow, "what forked workers share with their parent, and what they stopped sharing"],
-      "strings" => [:Strings, "which strings of a process share what, and what more sharing would free"],
       "signal" => [:Signal, "ask a process with culet's agent for a snapshot that tells its Ruby objects too"],
+      "strings" => [:Strings, "which strings of a process share what, and what more sharing would free"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "play a recorded trace through allocators, without the program"]
