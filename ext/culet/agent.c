@@ -15,6 +15,7 @@
 #include "agent_listener.h"
 #include "agent_objects.h"
 #include "agent_statistics.h"
+#include "agent_strings.h"
 #include "agent_text.h"
 #include "owner.h"
 
@@ -36,18 +37,22 @@ tell_vm(struct culet_text *text)
 
 struct telling {
   struct culet_text text;
-  struct culet_objects_wish wish;
+  struct culet_question question;
 };
 
-/* Three figures of before the count, then the count. */
+/* A slice of the strings; or three figures of before the count, then the count. */
 static VALUE
 tell(VALUE data)
 {
   struct telling *telling = (struct telling *)data;
 
-  tell_vm(&telling->text);
-  culet_statistics_tell(&telling->text);
-  culet_objects_tell(&telling->text, &telling->wish);
+  if (telling->question.about_strings) {
+    culet_strings_tell(&telling->text, &telling->question.strings);
+  } else {
+    tell_vm(&telling->text);
+    culet_statistics_tell(&telling->text);
+    culet_objects_tell(&telling->text, &telling->question.objects);
+  }
   if (telling->text.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
   return Qnil;
 }
@@ -83,11 +88,11 @@ sentence_of(VALUE error, char *sentence, size_t size)
 static VALUE
 answer_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
-  struct telling telling = {{NULL, 0, 0, 0}, {0, 0}};
+  struct telling telling = {.question = {.about_strings = 0}};
   char sentence[400];
   int failure = 0;
 
-  if (!culet_listener_take(&telling.wish)) return Qnil;
+  if (!culet_listener_take(&telling.question)) return Qnil;
   rb_protect(tell, (VALUE)&telling, &failure);
   if (failure) {
     VALUE error = rb_errinfo();
@@ -177,6 +182,20 @@ string_of(VALUE data)
   return rb_str_new(text->bytes, (long)text->length);
 }
 
+/* Tells into a String of its own. */
+static VALUE
+tell_inside(struct telling *telling)
+{
+  VALUE result = Qnil;
+  int failure = 0;
+
+  rb_protect(tell, (VALUE)telling, &failure);
+  if (!failure) result = rb_protect(string_of, (VALUE)&telling->text, &failure);
+  culet_text_free(&telling->text);
+  if (failure) rb_jump_tag(failure);
+  return result;
+}
+
 /*
  * Culet::Agent.detail(data, limit_seconds): a String of JSON objects, one to a line, of the kinds "gc", "vm",
  * "allocator_statistics" and "objects" (agent_objects.h). data: whether extensions' objects are asked for their sizes.
@@ -184,15 +203,21 @@ string_of(VALUE data)
 static VALUE
 agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
-  struct telling telling = {{NULL, 0, 0, 0}, {RTEST(data), NUM2DBL(limit_seconds)}};
-  VALUE result = Qnil;
-  int failure = 0;
+  struct telling telling = {.question = {.objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
 
-  rb_protect(tell, (VALUE)&telling, &failure);
-  if (!failure) result = rb_protect(string_of, (VALUE)&telling.text, &failure);
-  culet_text_free(&telling.text);
-  if (failure) rb_jump_tag(failure);
-  return result;
+  return tell_inside(&telling);
+}
+
+/*
+ * Culet::Agent.strings(from, collect, content, limit_seconds): a slice of this process's strings, see agent_strings.h: a
+ * String of one line of JSON and records.
+ */
+static VALUE
+agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
+{
+  struct telling telling = {.question = {.about_strings = 1, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+
+  return tell_inside(&telling);
 }
 
 void
@@ -204,4 +229,5 @@ culet_init_agent(VALUE culet)
   rb_define_singleton_method(agent, "listening?", agent_listening, 0);
   rb_define_singleton_method(agent, "problem", agent_problem, 0);
   rb_define_singleton_method(agent, "detail", agent_detail, 2);
+  rb_define_singleton_method(agent, "strings", agent_strings, 4);
 }

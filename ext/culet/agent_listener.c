@@ -35,7 +35,7 @@ static struct {
   pthread_mutex_t lock;     /* for all that follows; held for moments only */
   pthread_cond_t answered;  /* state became ANSWERED */
   enum state state;
-  struct culet_objects_wish wish;
+  struct culet_question question;
   struct culet_text text;
   char sentence[SENTENCE_BYTES + 1];
   int signal;
@@ -168,6 +168,12 @@ wait_in_state(enum state state, long ms)
   while (agent.state == state && pthread_cond_timedwait(&agent.answered, &agent.lock, &until) == 0) continue;
 }
 
+static double
+limit_seconds(const struct culet_question *question)
+{
+  return question->about_strings ? question->strings.limit_seconds : question->objects.limit_seconds;
+}
+
 /*
  * Leaves the question to the main thread and waits. With the lock. Returns NULL with the answer in agent.text, or a
  * sentence. The signal is raised in this thread: whoever else is in a system call is not disturbed by it.
@@ -185,7 +191,7 @@ ask_main_thread(long wait_ms)
     agent.state = IDLE;
     return "its main thread did not come to run Ruby code in time, it is busy or blocked in C code; ask again, or let it take longer with --wait";
   }
-  wait_in_state(WORKED_ON, (long)(agent.wish.limit_seconds * 1000) + wait_ms + TALK_MS);
+  wait_in_state(WORKED_ON, (long)(limit_seconds(&agent.question) * 1000) + wait_ms + TALK_MS);
   if (agent.state == WORKED_ON) {
     agent.state = LEFT;
     return "it began to count its objects and did not come to an end";
@@ -195,14 +201,14 @@ ask_main_thread(long wait_ms)
 }
 
 static void
-answer_question(int socket_fd, const struct culet_objects_wish *wish, long wait_ms)
+answer_question(int socket_fd, const struct culet_question *question, long wait_ms)
 {
   struct culet_text text;
   char sentence[SENTENCE_BYTES + 1] = "", line[64];
   const char *error;
 
   pthread_mutex_lock(&agent.lock);
-  agent.wish = *wish;
+  agent.question = *question;
   error = ask_main_thread(wait_ms);
   if (error != NULL) snprintf(sentence, sizeof(sentence), "%s", error);
   text = agent.text;
@@ -228,14 +234,31 @@ admit(pid_t asker)
   if (asker > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)asker, 0, 0, 0); /* EINVAL: no Yama, nothing to allow */
 }
 
+/* Understands a line. Returns whether it is a question. */
+static int
+parse_question(const char *line, struct culet_question *question, long *wait_ms)
+{
+  unsigned long long from;
+  long limit_ms;
+
+  memset(question, 0, sizeof(*question));
+  question->about_strings = sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
+                                   &question->strings.collect, &question->strings.content, &limit_ms, wait_ms) == 5;
+  if (!question->about_strings && sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &question->objects.data, &limit_ms, wait_ms) != 3) return 0;
+  if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS) return 0;
+  if (question->about_strings) question->strings.from = from;
+  question->objects.limit_seconds = question->strings.limit_seconds = (double)limit_ms / 1000;
+  return 1;
+}
+
 static void
 converse(int socket_fd)
 {
   struct ucred peer;
-  struct culet_objects_wish wish;
+  struct culet_question question;
   socklen_t size = sizeof(peer);
   char line[LINE_BYTES];
-  long limit_ms, wait_ms;
+  long wait_ms;
 
   if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
   if (peer.uid != 0 && peer.uid != geteuid()) {
@@ -243,14 +266,12 @@ converse(int socket_fd)
     return;
   }
   if (!receive_line(socket_fd, line)) return;
-  if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &wish.data, &limit_ms, &wait_ms) != 3 || limit_ms < 0 ||
-      limit_ms > LONGEST_MS || wait_ms < 0 || wait_ms > LONGEST_MS) {
+  if (!parse_question(line, &question, &wait_ms)) {
     send_error(socket_fd, "its agent is of another version of culet; ask with that version");
     return;
   }
   admit(peer.pid);
-  wish.limit_seconds = (double)limit_ms / 1000;
-  answer_question(socket_fd, &wish, wait_ms);
+  answer_question(socket_fd, &question, wait_ms);
 }
 
 /* ---- the thread ---- */
@@ -378,7 +399,7 @@ culet_listener_error(void)
 }
 
 int
-culet_listener_take(struct culet_objects_wish *wish)
+culet_listener_take(struct culet_question *question)
 {
   int asked;
 
@@ -386,7 +407,7 @@ culet_listener_take(struct culet_objects_wish *wish)
   asked = agent.state == ASKED;
   if (asked) {
     agent.state = WORKED_ON;
-    *wish = agent.wish;
+    *question = agent.question;
     pthread_cond_signal(&agent.answered);
   }
   pthread_mutex_unlock(&agent.lock);

@@ -6,14 +6,22 @@
  * PID namespace and I that namespace's inode; "/1" to "/3" behind it where others sit on the name. Processes of this
  * process's user and root are answered. The conversation:
  *
- *   -> culet-agent 1 data=0|1 limit_ms=N wait_ms=N LF
+ *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                      what its objects hold, or:
+ *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF         a slice of its strings
  *   <- ok BYTES LF and so many bytes, or: error SENTENCE LF
  */
 #ifndef CULET_AGENT_LISTENER_H
 #define CULET_AGENT_LISTENER_H
 
 #include "agent_objects.h"
+#include "agent_strings.h"
 #include "agent_text.h"
+
+struct culet_question {
+  int about_strings; /* or else about objects */
+  struct culet_objects_wish objects;
+  struct culet_strings_wish strings;
+};
 
 /*
  * Starts listening, in this process and in every one that it forks.
@@ -27,7 +35,7 @@ int culet_listener_start(int signal);
 int culet_listener_error(void);
 
 /* The main thread: takes the question that waits. Returns whether there is one. */
-int culet_listener_take(struct culet_objects_wish *wish);
+int culet_listener_take(struct culet_question *question);
 
 /*
  * The main thread: answers the question that was taken.

@@ -1,7 +1,3 @@
-/*
- * Counting goes over all slots as ObjectSpace's own methods do. GC is off meanwhile, and rb_gc_disable ends a sweep that
- * is under way: so no object is met whose neighbours are gone already, which is what such counts have crashed on.
- */
 #include "agent_objects.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
 #include <dlfcn.h>
@@ -12,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent_walk.h"
 #include "owner.h"
 
 #define TYPES 32
@@ -19,16 +16,7 @@
 #define DATA_TYPES 4096
 #define DATA_SHOWN 20
 
-/* Which bit it is differs between Rubies; one whose headers do not tell is told of without. */
-#ifdef HAVE_CONST_RUBY_ELTS_SHARED
-#define ELEMENTS_SHARED ((VALUE)RUBY_ELTS_SHARED)
-#else
-#define ELEMENTS_SHARED ((VALUE)0)
-#endif
-
 /* Of Ruby, not in its headers; looked up, so that a Ruby without them has an agent that says so. */
-typedef int page_function(void *start, void *past, size_t slot_bytes, void *data);
-typedef void each_function(page_function *function, void *data);
 typedef size_t memsize_function(VALUE object);
 typedef size_t slot_function(VALUE object);
 typedef const char *internal_name_function(int kind);
@@ -53,15 +41,6 @@ struct count {
   struct tally other_data;       /* what did not fit, and what is not among the largest */
   struct culet_classes classes;
 };
-
-static double
-seconds_since(const struct timespec *start)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
-}
 
 /* ---- one object ---- */
 
@@ -202,7 +181,7 @@ count_page(void *start, void *past, size_t slot_bytes, void *data)
 {
   struct count *count = data;
 
-  if (count->incomplete || seconds_since(&count->start) > count->wish->limit_seconds) {
+  if (count->incomplete || culet_seconds_since(&count->start) > count->wish->limit_seconds) {
     count->incomplete = 1;
     return 1;
   }
@@ -302,7 +281,7 @@ tell_count(struct culet_text *text, struct count *count)
 
   name_all(count);
   data = gather_data(count);
-  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", seconds_since(&count->start),
+  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", culet_seconds_since(&count->start),
                     count->incomplete ? "false" : "true", count->wish->data & CULET_ASK_DATA ? "true" : "false");
   culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
                     count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
@@ -323,41 +302,6 @@ tell_nothing(struct culet_text *text, const char *why)
 
 /* ---- the whole ---- */
 
-struct walk {
-  each_function *each;
-  struct count *count;
-};
-
-static VALUE
-walk_slots(VALUE data)
-{
-  struct walk *walk = (struct walk *)data;
-
-  walk->each(count_page, walk->count);
-  return Qnil;
-}
-
-/* GC as it was before: rb_gc_disable returns whether it was off already. */
-static int
-walk_without_gc(struct walk *walk)
-{
-  int failure = 0;
-  int was_off = RTEST(rb_gc_disable());
-
-  rb_protect(walk_slots, (VALUE)walk, &failure);
-  if (!was_off) rb_gc_enable();
-  return failure;
-}
-
-/* The objects of other Ractors change while they are counted. */
-static int
-several_ractors(void)
-{
-  ID ractor = rb_intern("Ractor");
-
-  return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
-}
-
 /* RubyVM::DEFAULT_PARAMS tells how large a thread's VM stack is; 0 where it does not. */
 static size_t
 vm_stack_bytes(void)
@@ -371,25 +315,20 @@ vm_stack_bytes(void)
 void
 culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish)
 {
-  void *each_pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
+  const char *obstacle = culet_walk_obstacle();
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
   void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
   size_t stack_bytes;
   int failure;
 
-  if (each_pointer == NULL || memsize_pointer == NULL) {
-    tell_nothing(text, "this Ruby does not let its objects be counted");
-    return;
-  }
-  if (several_ractors()) {
-    tell_nothing(text, "several Ractors run, whose objects cannot be counted while they do");
+  if (obstacle != NULL) {
+    tell_nothing(text, obstacle);
     return;
   }
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
-  AS_FUNCTION(each_function, each, each_pointer);
   AS_FUNCTION(memsize_function, memsize, memsize_pointer);
   AS_FUNCTION(slot_function, base_bytes, slot_pointer);
   count->memsize = memsize;
@@ -397,8 +336,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   count->wish = wish;
   count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);
-  struct walk walk = {each, count};
-  failure = walk_without_gc(&walk);
+  failure = culet_walk(count_page, count);
   if (!failure) tell_count(text, count);
   culet_text_free(&count->classes.names);
   munmap(count, sizeof(*count));

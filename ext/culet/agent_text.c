@@ -26,15 +26,23 @@ grow(struct culet_text *text, size_t length)
   return 1;
 }
 
-void
-culet_text_add(struct culet_text *text, const void *bytes, size_t length)
+void *
+culet_text_extend(struct culet_text *text, size_t length)
 {
   if (text->failed || !grow(text, text->length + length)) {
     text->failed = 1;
-    return;
+    return NULL;
   }
-  memcpy(text->bytes + text->length, bytes, length);
   text->length += length;
+  return text->bytes + text->length - length;
+}
+
+void
+culet_text_add(struct culet_text *text, const void *bytes, size_t length)
+{
+  void *room = culet_text_extend(text, length);
+
+  if (room != NULL && length > 0) memcpy(room, bytes, length);
 }
 
 void

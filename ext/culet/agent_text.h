@@ -20,6 +20,9 @@ struct culet_text {
 /* Adds bytes as they are. */
 void culet_text_add(struct culet_text *text, const void *bytes, size_t length);
 
+/* Adds so many bytes for the caller to fill, before anything else is added. Returns where; NULL: there is no memory. */
+void *culet_text_extend(struct culet_text *text, size_t length);
+
 /* Adds a C string as it is. */
 void culet_text_words(struct culet_text *text, const char *words);
 

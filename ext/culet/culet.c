@@ -11,6 +11,7 @@
 #include "reader.h"
 #include "requires.h"
 #include "stats.h"
+#include "strings_ruby.h"
 #include "trim.h"
 #include "unused.h"
 #include "words.h"
@@ -143,6 +144,7 @@ Init_culet(void)
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
   culet_init_requires(culet);
+  culet_init_strings(culet);
   culet_init_trim(culet);
   culet_init_unused(culet);
   culet_init_words(culet);

@@ -20,6 +20,7 @@ module Culet
       "cow" => [:Cow, "what forked workers share with their parent, and what they stopped sharing"],
       "require" => [:Require, "what each require of a program costs, and which compiled code never ran"],
       "signal" => [:Signal, "ask a process with culet's agent for a snapshot that tells its Ruby objects too"],
+      "strings" => [:Strings, "which strings of a process share what, and what more sharing would free"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "play a recorded trace through allocators, without the program"]

@@ -1,27 +1,16 @@
 # frozen_string_literal: true
 
-require "socket"
-require_relative "../errors"
-require_relative "../processes"
+require_relative "conversation"
 require_relative "supplement"
 
 module Culet
   module Agent
-    # Asks the agent in another process what its Ruby objects hold. The conversation is in ext/culet/agent_listener.h.
+    # Asks the agent in another process what its Ruby objects hold.
     class Inquiry
       # What else is wanted than counts, as in ext/culet/agent_objects.h.
       DATA = 1
       CLASSES = 2
-      # How many names an agent tries.
-      NAMES = 4
-      # Longest first line of an answer, in bytes.
-      LINE_BYTES = 1024
-      # More than any answer has, in bytes: some KB.
-      ANSWER_BYTES = 16 << 20
-      # For the connection and the transfer, in seconds, beside what the agent was given.
-      GRACE_SECONDS = 40
-      STEP_SECONDS = 0.05
-      private_constant :DATA, :CLASSES, :NAMES, :LINE_BYTES, :ANSWER_BYTES, :GRACE_SECONDS, :STEP_SECONDS
+      private_constant :DATA, :CLASSES
 
       # @param pid [Integer, String] a process number
       # @param data [Boolean] whether extensions' objects are asked for their sizes
@@ -30,133 +19,17 @@ module Culet
       # @param wait_seconds [Float] how long its main thread may take until it begins
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, data: true, classes: false, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
-        @process = Processes::Live.find(pid)
-        @pid = @process.pid
-        @question = "culet-agent 1 data=#{(data ? DATA : 0) + (classes ? CLASSES : 0)} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
-        @patience = limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
+        @conversation = Conversation.new(pid)
+        @asked = (data ? DATA : 0) + (classes ? CLASSES : 0)
+        @times = { limit_seconds: limit_seconds, wait_seconds: wait_seconds }
       end
 
       # @return [Supplement]
       # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
       def call
-        check_running
-        @deadline = now + @patience
-        socket = connect or raise Error, absence
-        begin
-          socket.write(@question)
-          whole(Supplement.new(answer(socket)))
-        ensure
-          socket.close
-        end
-      rescue Errno::EACCES, Errno::EPERM
-        raise Error, "process #{@pid} belongs to another user; ask as that user or as root"
-      rescue Errno::ENOENT, Errno::ESRCH
-        raise Error, "process #{@pid} has ended"
-      rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
-        raise Error, "process #{@pid} ended before it answered"
+        supplement = Supplement.new(@conversation.ask("data=#{@asked}", **@times))
+        supplement.fact("objects") ? supplement : raise(Error, @conversation.strange)
       end
-
-      private
-
-      # The kernel connects to it even so, and nobody would answer.
-      def check_running
-        return unless @process.status_fields["State"].to_s.match?(/\A[Tt]/)
-
-        raise Error, "process #{@pid} is stopped; let it run on first: kill -CONT #{@pid}"
-      end
-
-      def milliseconds(seconds) = (seconds * 1000).round
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
-      def rest = [@deadline - now, 0].max
-
-      # @return [UNIXSocket, nil] to the process itself: a name can be taken by anybody, a process's number cannot
-      def connect
-        names.each do |name|
-          socket = open(Socket.sockaddr_un("\0#{name}")) or next
-          return socket if peer(socket) == @pid
-
-          socket.close
-        end
-        nil
-      end
-
-      def names = spaces.flat_map { |space| Array.new(NAMES) { |index| "culet-agent/#{inner_pid}/#{space}#{"/#{index}" if index.positive?}" } }
-
-      # Its number where it lives: that of the innermost of its PID namespaces.
-      def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
-
-      # The namespace's inode; 0 where the process could not tell it either.
-      def spaces = [File.stat("/proc/#{@pid}/ns/pid").ino, 0]
-
-      # A queue that is full for the moment is waited for.
-      def open(address)
-        socket = Socket.new(:UNIX, :STREAM)
-        begin
-          socket.connect_nonblock(address)
-          socket
-        rescue IO::WaitWritable
-          raise Error, "process #{@pid} is asked by too many at once; ask again" unless rest.positive?
-
-          sleep(STEP_SECONDS)
-          retry
-        end
-      rescue Errno::ECONNREFUSED
-        socket.close
-        nil
-      end
-
-      # struct ucred begins with the process's number, as it is in our PID namespace.
-      def peer(socket) = socket.getsockopt(:SOCKET, :PEERCRED).unpack("i").first
-
-      def answer(socket)
-        word, text = line(socket).split(" ", 2)
-        case word
-        when "ok" then body(socket, Integer(text.to_s, 10))
-        when "error" then raise Error, "process #{@pid} does not tell: #{text}"
-        else raise Error, strange
-        end
-      rescue ArgumentError
-        raise Error, strange
-      end
-
-      def strange = "process #{@pid} answers in a way that this version of culet does not know; ask with the version that it carries"
-
-      def whole(supplement) = supplement.fact("objects") ? supplement : raise(Error, strange)
-
-      def line(socket)
-        text = +""
-        text << receive(socket, 1) until text.end_with?("\n") || text.bytesize > LINE_BYTES
-        text.force_encoding(Encoding::UTF_8).scrub.gsub(/[[:cntrl:]]/, " ").strip
-      end
-
-      def body(socket, bytes)
-        raise ArgumentError unless bytes.between?(0, ANSWER_BYTES)
-
-        text = +"".b
-        text << receive(socket, bytes - text.bytesize) while text.bytesize < bytes
-        text
-      end
-
-      def receive(socket, bytes)
-        socket.wait_readable(rest) or raise Error, "process #{@pid} does not answer; ask again"
-        socket.readpartial(bytes)
-      end
-
-      def absence
-        return network_sentence if elsewhere?
-
-        "process #{@pid} has no agent that could be asked; start it with RUBYOPT=-rculet/agent, or have it require \"culet/agent\" " \
-          "(without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)"
-      end
-
-      def network_sentence
-        "process #{@pid} cannot be asked from here, because it has a network of its own; ask from there: nsenter -n -t #{@pid} culet signal #{@pid}"
-      end
-
-      # Abstract sockets belong to a network namespace.
-      def elsewhere? = File.readlink("/proc/#{@pid}/ns/net") != File.readlink("/proc/self/ns/net")
     end
   end
 end

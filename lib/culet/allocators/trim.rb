@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../native"
+require_relative "../ruby_options"
 
 module Culet
   module Allocators
@@ -59,7 +59,7 @@ module Culet
       # @raise [Culet::Error] when the library's path cannot be written in RUBYOPT
       def environment(base, isolated:)
         merged = {}
-        merged["RUBYOPT"] = rubyopt(base["RUBYOPT"]) if on?
+        merged["RUBYOPT"] = RubyOptions.loading(FEATURE, base["RUBYOPT"]) if on?
         wish = isolated ? wish_alone(base) : wish_beside(base[VARIABLE])
         merged[VARIABLE] = wish if wish != base[VARIABLE]
         merged
@@ -81,32 +81,6 @@ module Culet
         words = text.to_s.split(",").map(&:strip).grep_v(MODE_WORD)
         words.unshift(mode) if text || mode != DEFAULT
         words.join(",") unless words.empty?
-      end
-
-      # The user's own options follow. What stands there already, from a parent that was started so, is not repeated.
-      def rubyopt(text)
-        own = options
-        return text if text.to_s.start_with?(own)
-
-        [own, text].compact.reject(&:empty?).join(" ")
-      end
-
-      def options
-        directories = [File.expand_path("../..", __dir__), *extension_directory].uniq
-        spoiled = directories.find { |directory| directory.match?(/\s/) }
-        if spoiled
-          raise Error, "#{FEATURE} cannot be loaded from #{spoiled} through RUBYOPT, because Ruby takes spaces there as " \
-                       "separators; put it where the path has none"
-        end
-
-        [*directories.map { |directory| "-I#{directory}" }, "-r#{FEATURE}"].join(" ")
-      end
-
-      # Where the gem's build put the native part apart from the Ruby files, nothing else leads there: in a program
-      # with a bundle of its own, the gem is not activated.
-      def extension_directory
-        path = Native.find("culet.so")
-        path && File.expand_path("../..", path)
       end
     end
   end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "duration"
+require_relative "program"
+require_relative "../strings"
+
+module Culet
+  module CLI
+    # `culet strings`: which strings share what, and what more sharing would free.
+    class Strings < Command
+      TOP = 10
+      private_constant :TOP
+
+      def banner = "culet strings PID | DUMP | -- COMMAND ..."
+
+      def examples
+        ["RUBYOPT=-rculet/agent bundle exec puma       a server that can be asked",
+         "culet strings 4242                           its worker 4242, now",
+         "culet strings 4242 --no-content              the same; no text leaves the process",
+         "culet strings -- ruby job.rb                 at the command's end; at SIGUSR1 to culet, what it had then",
+         "culet strings --trace -- ruby job.rb         and who allocated them, by gem and file (it runs slower)",
+         "culet strings heap.json                      a file that ObjectSpace.dump_all wrote, plain or gzipped",
+         "culet strings heap.json --html strings.html --svg strings.svg --json"]
+      end
+
+      def execute(words, command)
+        check(words, command)
+        options.values_at(:html, :svg, :out).compact.each { |path| AtomicFile.check(path) }
+        source = command ? command_source(command) : source(words.first)
+        findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
+        draw(findings)
+        deliver(render(findings))
+        command ? ending(source.status) : EXIT_OK
+      end
+
+      private
+
+      # Groups that the picture may show.
+      GRAPHED = 50
+      private_constant :GRAPHED
+
+      def define(parser)
+        parser.separator("A process must carry the agent. It stands still for slices of 20 ms, and once for a garbage collection.")
+        parser.separator("")
+        parser.on("--html FILE", "write a page with the picture and all tables") { |v| options[:html] = v }
+        parser.on("--svg FILE", "write the picture: the buffers, the strings on them, what would go away") { |v| options[:svg] = v }
+        parser.on("--top N", "how many groups, gems and files are told (default: #{TOP})") { |v| options[:top] = count("--top", v) }
+        parser.on("--no-content", "show no text; a process sends digests in its stead") { options[:content] = false }
+        parser.on("--no-collect", "do not collect garbage first: what is dead is told too, until it is swept") { options[:collect] = false }
+        parser.on("--trace", "of a command: note who allocates what (ObjectSpace.trace_object_allocations)") { options[:trace] = true }
+        parser.on("--wait TIME", "give a process's main thread so long to begin with each slice (default: 10s)") { |v| options[:wait] = Duration.seconds("--wait", v) }
+      end
+
+      def check(words, command)
+        raise UsageError, "give a process number, a dump or a command, not several of them" if words.size + (command ? 1 : 0) > 1
+        raise UsageError, "which command? Write it behind --, e.g. `culet strings -- ruby job.rb`" if command && command.empty?
+        raise UsageError, "whose strings? Write `culet strings PID`, `culet strings heap.json` or `culet strings -- COMMAND`" if words.empty? && command.nil?
+        raise UsageError, "--trace is for a command; a running process traces if it called ObjectSpace.trace_object_allocations_start" if options[:trace] && !command
+        raise UsageError, "--wait takes ten minutes (10m) at most" if options.fetch(:wait, 0) > LONGEST_SECONDS
+      end
+
+      # The agent lets nobody wait longer.
+      LONGEST_SECONDS = 600
+      private_constant :LONGEST_SECONDS
+
+      def count(flag, text)
+        value = Integer(text, 10, exception: false)
+        return value if value&.between?(1, 100_000)
+
+        raise UsageError, "#{flag} takes a whole number from 1 to 100000, not #{text.inspect}"
+      end
+
+      def top = options.fetch(:top, TOP)
+
+      def content? = options.fetch(:content, true)
+
+      # A file whose name is a number goes by ./4242.
+      def source(word)
+        return Culet::Strings::Dump.new(word) unless word.match?(/\A\d+\z/)
+
+        Culet::Strings::Live.new(word, content: content?, collect: options.fetch(:collect, true), wait_seconds: options.fetch(:wait, 10.0))
+      end
+
+      def command_source(command)
+        @program = Program.find(command.first)
+        [out, err].each(&:flush)
+        # With --json, stdout is one document: the command's own output goes to stderr.
+        Culet::Strings::Command.new(command: command, program: @program.path, content: content?, trace: options.fetch(:trace, false),
+                                    redirections: options[:json] ? { out: :err } : {})
+      end
+
+      def draw(findings)
+        return unless options[:html] || options[:svg]
+
+        require_relative "../strings/html"
+        write(options[:svg]) { Culet::Strings::Graph.new(findings).to_s }
+        write(options[:html]) { Culet::Strings::Html.new(findings, top: [top, GRAPHED].max).to_s }
+      end
+
+      def write(path)
+        return unless path
+
+        AtomicFile.write(path, yield)
+        err.puts("culet: wrote #{path}")
+      end
+
+      def render(findings)
+        return JSON.generate(Culet::Strings::Document.new(findings, top: top).to_h) if options[:json]
+
+        Culet::Strings::Table.new(findings, top: top, color: color?).to_s
+      end
+
+      def ending(status)
+        return EXIT_OK if status.success?
+
+        err.puts("culet: the command #{status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"}")
+        EXIT_OK
+      end
+    end
+  end
+end

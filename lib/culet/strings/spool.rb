@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "tempfile"
+require_relative "../errors"
+
+module Culet
+  module Strings
+    # The file between reading and analysis: one record for each String (ext/culet/strings_record.h). It can be about as
+    # large as the strings; so memory need not be. Only its owner may read it, and it goes when the report is made.
+    class Spool
+      # Makes one, yields it, and removes it.
+      #
+      # @yieldparam spool [Spool]
+      # @return the block's value
+      # @raise [Culet::Error] when the directory for temporary files takes no more
+      def self.open
+        file = Tempfile.create("culet-strings", binmode: true)
+        yield new(file)
+      rescue Errno::ENOSPC, Errno::EDQUOT
+        raise Error, "#{File.dirname(file.path)} is full; name a directory with room for about the size of the strings: TMPDIR=DIRECTORY"
+      ensure
+        file&.close
+        File.unlink(file.path) if file && File.exist?(file.path)
+      end
+
+      # @param file [File]
+      def initialize(file)
+        @file = file
+      end
+
+      # @return [String] where it lies
+      def path = @file.path
+
+      # @return [Integer] its descriptor, for who writes records by himself
+      def descriptor = @file.fileno
+
+      # @param records [String] written as they are
+      # @return [void]
+      def write(records)
+        @file.write(records)
+        @file.flush
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require_relative "../compare/report/figures"
+require_relative "../compare/report/grid"
+require_relative "../report/words"
+require_relative "verdicts"
+
+module Culet
+  module Strings
+    # The findings for a terminal.
+    class Table
+      Figures = Compare::Report::Figures
+      Grid = Compare::Report::Grid
+      Words = Report::Words
+      TITLES = { "embedded" => "embedded in their slots", "own" => "a buffer of their own", "shared" => "in another's buffer",
+                 "nofree" => "in a library, never freed" }.freeze
+      # Lines of a table, unless more is asked for, and the longest name in one.
+      LINES = 10
+      NAME_COLUMNS = 60
+      # Fewer strings in one buffer are the rule, and not worth a line.
+      FEW = 5
+      # Megabytes are told with two decimals.
+      LEAST_BYTES = 5_000
+      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES
+
+      # @param findings [Findings]
+      # @param top [Integer] how many groups, gems and files are shown
+      # @param color [Boolean] whether to use ANSI colours
+      # @param unicode [Boolean] whether lines beyond ASCII can be shown
+      def initialize(findings, top: LINES, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+        @findings = findings
+        @top = top
+        @color = color
+        @unicode = unicode
+      end
+
+      # @return [String]
+      # @raise [Culet::Error] when the terminal-table gem is not installed
+      def to_s = "#{[heading, verdicts, places, *(gains if worth?), notes].compact.join("\n\n")}\n"
+
+      private
+
+      attr_reader :findings
+
+      def mega(bytes) = format("%.2f", bytes / 1e6)
+
+      def worth? = judgement.worth?
+
+      def judgement = @judgement ||= Verdicts.new(findings)
+
+      def heading
+        [bold("#{Words.plain(findings.source.name)}: #{Figures.counted(findings.strings, "string")} hold #{mega(findings.string_bytes)} MB"),
+         "#{mega(findings.asked_bytes)} MB of that is text; #{mega(findings.duplicate_bytes)} MB are duplicates, " \
+         "#{mega(findings.suffix_bytes)} MB more are ends of other strings"].join("\n")
+      end
+
+      def verdicts = Words.verdicts(judgement.list) { |topic| bold(topic) }
+
+      def places
+        rows = findings.places.map { |name, sum| [TITLES.fetch(name), sum] }
+        rows.push(["all", all(findings.places.values)], ["of these: interned", findings.interned], ["frozen", findings.frozen],
+                  ["others lie in it", findings.roots], ["content not known", findings.untold])
+        Grid.render([["strings", rows.map(&:first), true], ["number", rows.map { |_, sum| Figures.grouped(sum.count) }, false],
+                     ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
+                     ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
+                     ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]], unicode: @unicode)
+      end
+
+      def all(sums) = Findings::Sum.new(**Findings::Sum.members.to_h { |key| [key, sums.sum(&key)] })
+
+      def gains = [duplicates, suffixes, remedies, *(sites if findings.sites?), roots].compact
+
+      def duplicates
+        list = findings.groups.select { |group| group.duplicate? && shows?(group) }.first(@top)
+        return if list.empty?
+
+        groups("equal strings", list, "held MB" => ->(group) { mega(group.held_bytes) }, "would go MB" => ->(group) { mega(group.gain_bytes) })
+      end
+
+      # They are many, and each frees little: what they come to together stands in the heading.
+      def suffixes
+        list = findings.groups.reject(&:duplicate?).first([@top, LINES / 2].min)
+        return if list.empty? || findings.suffix_bytes < LEAST_BYTES
+
+        groups("others end like it", list, "the longest end" => ->(group) { Words.plain(group.parts.first.to_s(NAME_COLUMNS / 2)) },
+                                           "would go bytes" => ->(group) { Figures.grouped(group.gain_bytes) })
+      end
+
+      def groups(title, list, columns)
+        Grid.render([[title, list.map { |group| Words.plain(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
+                     ["number", list.map { |group| Figures.grouped(group.count) }, false],
+                     *columns.map { |heading, figure| [heading, list.map(&figure), false] }], unicode: @unicode)
+      end
+
+      # One line for each remedy, however many of the groups told above it would help.
+      def remedies
+        list = findings.groups.select { |group| shows?(group) }.first(@top)
+        list |= findings.groups.reject(&:duplicate?).first(1) if findings.suffix_bytes >= LEAST_BYTES
+        return if list.empty?
+
+        list.group_by(&:remedy).map do |remedy, groups|
+          kept = groups.first.kept.to_s(LINES)
+          Words.wrap("#{bold(Words.plain(kept))}#{" and #{Figures.counted(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
+        end.join("\n")
+      end
+
+      def sites
+        { "by gem" => findings.gems, "by file" => findings.files }.filter_map do |title, all|
+          list = all.select { |place| shows?(place) }.first(@top)
+          next if list.empty?
+
+          Grid.render([[title, list.map { |place| tail(Words.plain(place.name)) }, true], ["strings", list.map { |place| Figures.grouped(place.strings) }, false],
+                       ["held MB", list.map { |place| mega(place.held_bytes) }, false], ["copies", list.map { |place| Figures.grouped(place.copies) }, false],
+                       ["would go MB", list.map { |place| mega(place.gain_bytes) }, false]], unicode: @unicode)
+        end
+      end
+
+      # What would be a line of zeros is none.
+      def shows?(one) = one.gain_bytes >= LEAST_BYTES
+
+      # A path is told by its end.
+      def tail(name) = name.size > NAME_COLUMNS ? "...#{name[-NAME_COLUMNS + 3..]}" : name
+
+      def roots
+        list = findings.shared_with.select { |root| root.count >= FEW && root.owner }.first(@top)
+        return if list.empty?
+
+        Grid.render([["shared already", list.map { |root| Words.plain(root.owner.to_s(NAME_COLUMNS - 20)) }, true],
+                     ["strings in it", list.map { |root| Figures.grouped(root.count) }, false],
+                     ["held MB", list.map { |root| mega(root.owner.held_bytes) }, false]], unicode: @unicode)
+      end
+
+      def notes = Words.notes([findings.source.note, *findings.source.problems].compact)
+
+      def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../compare/report/figures"
+require_relative "../report/verdicts"
+
+module Culet
+  module Strings
+    # What the findings mean, in words.
+    class Verdicts
+      Figures = Compare::Report::Figures
+      Verdict = Report::Verdict
+      # Below this share of what the strings hold and this many bytes, no line of a program is worth changing for it.
+      WORTH_SHARE = 0.05
+      WORTH_BYTES = 500_000
+      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES
+
+      # @param findings [Findings]
+      def initialize(findings)
+        @findings = findings
+      end
+
+      # @return [Boolean] whether sharing would pay
+      def worth? = worth_it?(@findings.shareable_bytes)
+
+      # @return [Array<Report::Verdict>]
+      def list
+        return [verdict("strings", "there are none")] if @findings.strings.zero?
+
+        [sharing, *(worth? ? [largest, tracing] : []), slack].compact
+      end
+
+      private
+
+      def worth_it?(bytes) = bytes >= WORTH_BYTES && bytes >= WORTH_SHARE * @findings.string_bytes
+
+      def bytes(count) = Figures.bytes(count)
+
+      def percent(count) = "#{format("%.1f", 100 * count.fdiv(@findings.string_bytes))} %"
+
+      def sharing
+        total = @findings.shareable_bytes
+        text = "#{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}) would go away if equal strings were one " \
+               "(#{bytes(@findings.duplicate_bytes)}) and ends of others lay in their buffers (#{bytes(@findings.suffix_bytes)})"
+        return verdict("sharing", text) if worth?
+
+        verdict("nothing to gain", "sharing is not worth a line of code here: #{text}")
+      end
+
+      def largest
+        group = @findings.groups.first or return
+
+        who = group.sites.first
+        verdict("largest", "#{Figures.counted(group.count, "string")} #{group.duplicate? ? "equal to" : "that end"} #{group.kept} hold " \
+                           "#{bytes(group.held_bytes)}; #{bytes(group.gain_bytes)} would go away#{"; most are from #{who.first}" if who}", group.remedy)
+      end
+
+      def tracing
+        return if @findings.sites?
+
+        verdict("who makes them", "allocations were not traced, so it is not known",
+                "ObjectSpace.trace_object_allocations_start early in the program, or `culet strings --trace -- COMMAND`")
+      end
+
+      def slack
+        total = @findings.capacity_slack_bytes
+        return unless worth_it?(total)
+
+        verdict("capacity", "buffers hold #{bytes(total)} (#{percent(total)}) that no text fills: they grew while strings were built",
+                "string + \"\" of what is kept is a copy that fits; dup and -string keep the large buffer")
+      end
+
+      def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)
+    end
+  end
+end

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require_relative "strings_helper"
+
+# Running processes that carry the agent, and commands that get it.
+class StringsLiveTest < Minitest::Test
+  include StringsHelper
+
+  # Strings of known number and length, none of them a literal, an interned one or a shared one.
+  SCRIPT = <<~'RUBY'
+    $equal = Array.new(3000) { |i| String.new("a secret text, the same in three thousand strings", capacity: 0) << "" }
+    $whole = Array.new(200) { |i| ("/srv/app/releases/lib/library/concerns/number_#{i}_of_all_the_parts.rb" + "").freeze }
+    $ends = Array.new(200) { |i| "library/concerns/number_#{i}_of_all_the_parts.rb" + "" }
+    $shared = Array.new(50) { $whole.first[5..] }
+    puts :up
+    $stdout.flush
+    sleep
+  RUBY
+
+  TEXT = "a secret text, the same in three thousand strings"
+
+  def test_a_process_tells_its_strings
+    with_agent(SCRIPT) do |pid|
+      told = json("strings", pid.to_s, "--top", "1000")
+      same = group(told, "a secret text")
+      # And the literal itself.
+      assert_equal ["duplicate", TEXT.bytesize, true], same.values_at("kind", "bytes", "interned")
+      assert_in_delta 3001, same["count"], 1
+      assert_operator same["gain_bytes"], :>=, 3000 * (40 + TEXT.bytesize)
+      assert_operator told["suffixes"], :>=, 199
+      assert_operator told["places"]["shared"]["count"], :>=, 50
+      assert(told["shared_with"].any? { |root| root["strings"] >= 50 && root["sample"].to_s.include?("/srv/app/releases/lib") })
+      assert_equal told["string_bytes"], told["places"].values.sum { |sum| sum["held_bytes"] }
+      assert_equal told["shareable_bytes"], told["duplicate_bytes"] + told["suffix_bytes"]
+      assert_operator told["reading"]["slices"], :>=, 1
+    end
+  end
+
+  def test_what_the_process_says_of_all_its_strings_is_what_it_counts
+    with_agent(SCRIPT) do |pid|
+      told = json("strings", pid.to_s)
+      counted = type(ask(pid), "T_STRING")
+      assert_in_delta counted["count"], told["strings"], 500
+      assert_in_delta counted["slot_bytes"] + counted["malloc_bytes"], told["string_bytes"], 100_000
+    end
+  end
+
+  # Digests find the same, but for what the process made meanwhile, and nothing of the text leaves the process.
+  def test_without_content_the_same_is_found
+    with_agent(SCRIPT) do |pid|
+      told, veiled = [[], ["--no-content"]].map { |words| json("strings", pid.to_s, "--top", "10", *words) }
+      %w[strings string_bytes asked_bytes duplicate_bytes suffix_bytes copies suffixes group_count].each { |key| assert_in_delta told[key], veiled[key], key.end_with?("bytes") ? 3000 : 30, key }
+      refute_includes JSON.generate(veiled), "secret"
+      assert_nil veiled["groups"].first["sample"]
+      { 1 => true, 0 => false }.each do |content, there|
+        records = whole_answer(pid, content)
+        assert_equal there, records.include?(TEXT)
+        assert_equal there, records.include?("number_17_of")
+      end
+    end
+  end
+
+  def whole_answer(pid, content)
+    conversation = Culet::Agent::Conversation.new(pid)
+    out = StringIO.new("".b)
+    Culet::Strings::Slices.new(collect: false) { |from, _| conversation.ask("strings from=#{from} collect=0 content=#{content}", limit_seconds: 0.02, wait_seconds: 10) }.read(out)
+    out.string
+  end
+
+  # A slice ends with the limit, the next one goes on behind it; together they tell each string once.
+  def test_slices_tell_each_string_once
+    with_agent(SCRIPT) do |pid|
+      conversation = Culet::Agent::Conversation.new(pid)
+      out = StringIO.new("".b)
+      slices = Culet::Strings::Slices.new(collect: true) { |from, collect| conversation.ask("strings from=#{from} collect=#{collect ? 1 : 0} content=1", limit_seconds: 0.0, wait_seconds: 10) }.read(out)
+      assert_operator slices.count, :>, 20
+      addresses = []
+      bytes = out.string
+      at = 0
+      while at < bytes.bytesize
+        addresses << bytes.byteslice(at + 8, 8).unpack1("Q")
+        at += bytes.byteslice(at, 4).unpack1("L")
+      end
+      assert_equal slices.strings, addresses.size
+      assert_equal addresses.uniq.size, addresses.size
+      assert_operator bytes.scan(TEXT).size, :>=, 3000
+    end
+  end
+
+  def test_the_program_goes_on_as_before
+    script = <<~'RUBY'
+      before = Signal.list.size
+      puts :up
+      $stdout.flush
+      gets
+      puts [GC.enable, Thread.list.size, Signal.list.size - before].inspect
+    RUBY
+    reader, writer = IO.pipe
+    input, feed = IO.pipe
+    pid = spawn(TestHelper::NEUTRAL, *AgentHelper::CARRYING, "-e", script, in: input, out: writer, pgroup: true)
+    [writer, input].each(&:close)
+    assert_equal "up\n", reader.gets
+    assert_operator json("strings", pid.to_s, "--no-collect")["strings"], :>, 1000
+    feed.puts
+    assert_equal "[false, 1, 0]\n", reader.gets
+  ensure
+    feed&.close
+    end_group(pid) if pid
+    Process.wait(pid) if pid
+    reader&.close
+  end
+
+  def test_allocation_sites_of_a_process_that_traces
+    tracing = "require 'objspace'\nObjectSpace.trace_object_allocations_start\n"
+    with_agent(tracing + SCRIPT) do |pid|
+      told = json("strings", pid.to_s)
+      assert told["traced"]
+      assert_match(/\A-e:3\z/, group(told, "a secret text")["sites"].first["site"])
+      assert_equal "-e", told["files"].first["name"]
+      # Asking makes strings, which are not told.
+      assert_in_delta told["strings"], json("strings", pid.to_s)["strings"], 50
+    end
+  end
+
+  # The one whose picture is in the documentation.
+  def test_the_example_could_share_what_it_says
+    program = [*AgentHelper::CARRYING, File.join(TestHelper::ROOT, "docs/strings/paths.rb")]
+    with_program(*program, env: TestHelper::NEUTRAL) do |pid|
+      told = json("strings", pid.to_s)
+      assert_equal [3001, 3001], %w[waiting closed].map { |start| group(told, start)["count"] }
+      assert_operator told["suffixes"], :>=, 4000
+      assert told["worth_it"]
+    end
+  end
+
+  def test_what_is_no_question_about_strings_is_refused
+    with_agent("#{SAY_UP}; sleep") do |pid|
+      ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1", "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
+        assert_match(/\Aerror its agent is of another version/, raw(pid, "culet-agent 1 #{question}\n"))
+      end
+      # From far behind all objects there is nothing.
+      assert_match(/"next":null,.*"strings":0,/, raw(pid, "culet-agent 1 strings from=18446744073709551615 collect=0 content=1 limit_ms=10 wait_ms=5000\n").b)
+    end
+  end
+
+  def test_without_an_agent_one_line_says_how_to_get_it
+    with_program(RbConfig.ruby, "-e", TestHelper::WAITING, env: TestHelper::NEUTRAL) do |pid|
+      assert_sentence(/has no agent that could be asked; start it with RUBYOPT=-rculet\/agent/, "strings", pid.to_s)
+    end
+    assert_sentence(/there is no process 99999999|no process/, "strings", "99999999")
+  end
+
+  def test_several_ractors_are_not_walked_over
+    script = "Warning[:experimental] = false; r = Ractor.new { Ractor.receive }; puts :up; $stdout.flush; sleep"
+    with_agent(script) { |pid| assert_sentence(/its strings cannot be told: several Ractors run/, "strings", pid.to_s) }
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "strings_helper"
+
+# The command line, and commands that it runs.
+class StringsVerbTest < Minitest::Test
+  include StringsHelper
+
+  MANY = "$kept = Array.new(9000) { |i| 'a text of which there are thousands of' + ' copies' }"
+
+  def test_help_and_wrong_usage
+    out, _, status = run_culet("strings", "--help")
+    assert_predicate status, :success?
+    assert_match(/Examples:\n  RUBYOPT=-rculet\/agent/, out)
+    { [] => /whose strings\?/, %w[1 2] => /not several/, ["1", "--", "true"] => /not several/, ["--"] => /which command\?/, ["1", "--trace"] => /--trace is for a command/,
+      ["1", "--top", "0"] => /--top takes a whole number/, ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
+      assert_sentence(sentence, "strings", *words, status: 2)
+    end
+  end
+
+  def test_json_has_the_keys_that_others_rely_on
+    in_directory do |folder|
+      path = File.join(folder, "heap.json")
+      File.write(path, dump(*["a text that is there twice and is long"] * 2))
+      told = json("strings", path)
+      assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
+      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }], (told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") })
+      out, err, status = run_culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
+      assert_equal [true, "", "culet: wrote #{folder}/told.json\n"], [status.success?, out, err]
+      assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
+    end
+  end
+
+  def test_the_report_on_a_terminal
+    in_directory do |folder|
+      path = File.join(folder, "heap.json")
+      File.write(path, dump(*["a text that is there ten thousand times, more or less\e[2J"] * 10_000))
+      out, err, status = run_culet("strings", path, env: TestHelper::NEUTRAL)
+      assert_equal [true, ""], [status.success?, err]
+      assert_match(/10,000 strings hold 0\.\d+ MB/, out)
+      assert_match(/^sharing: 9\d\d kB of 9\d\d kB \(100\.0 %\) would go away/, out)
+      assert_match(/"a text that is there ten thousand times.*10,000/, out)
+      refute_includes out, "\e"
+      assert_includes run_culet("strings", path, "--color", env: TestHelper::NEUTRAL).first, "\e[1m"
+    end
+  end
+
+  def test_a_command_at_its_end
+    out, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", "#{MANY}; puts :said; at_exit { $kept << 'done' }", env: TestHelper::NEUTRAL)
+    assert_equal [true, "said\n"], [status.success?, err]
+    told = JSON.parse(out)
+    assert_operator group(told, "a text of which")["count"], :>=, 9000
+    assert_match(/\A\S+ \(process \d+\), at its end\z/, told["source"])
+    refute told["traced"]
+  end
+
+  def test_options_of_the_user_s_stay
+    env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-rset -W:no-deprecated")
+    _, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", "puts ENV['RUBYOPT'].end_with?('-rset -W:no-deprecated'), defined?(Set), Warning[:deprecated]", env: env)
+    assert_equal [true, "true\nconstant\nfalse\n"], [status.success?, err.sub("expression", "constant")]
+  end
+
+  def test_a_command_that_traces_tells_gems_and_files
+    in_directory do |folder|
+      File.write(File.join(folder, "job.rb"), "\n#{MANY}\n")
+      out, err, status = run_culet("strings", "--trace", "--", RbConfig.ruby, "#{folder}/job.rb", env: TestHelper::NEUTRAL)
+      assert_equal [true, ""], [status.success?, err]
+      assert_match(/^by gem .*\n.*\nthe program +9,0\d\d/, out)
+      assert_match(/most are from #{folder}\/job\.rb:2/, out.gsub(/\s+/, " "))
+    end
+  end
+
+  def test_processes_of_a_command_and_how_it_ends
+    script = "pid = fork { #{MANY}; exit }; Process.wait(pid); warn :over; exit 7"
+    out, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL)
+    assert_predicate status, :success?
+    assert_match(/over\nculet: the command ended with status 7/, err)
+    told = JSON.parse(out)
+    assert_equal ["1 more Ruby processes of the command ended; this one is told"], told["problems"]
+    refute(told["groups"].any? { |one| one["sample"].to_s.include?("of which there are") })
+  end
+
+  # The shell's child is the one that has strings.
+  def test_a_command_that_is_no_ruby_itself
+    out, err, status = run_culet("strings", "--json", "--", "sh", "-c", "#{RbConfig.ruby} -e \"#{MANY.gsub("$", "\\$")}\"; true", env: TestHelper::NEUTRAL)
+    assert_equal [true, ""], [status.success?, err]
+    told = JSON.parse(out)
+    assert_operator group(told, "a text of which")["count"], :>=, 9000
+  end
+
+  def test_a_command_without_ruby_or_time_to_tell
+    _, err, status = run_culet("strings", "--", "true", env: TestHelper::NEUTRAL)
+    assert_equal 1, status.exitstatus
+    assert_match(/\Aculet: no Ruby process told its strings: true ran none/, err)
+    _, err, status = run_culet("strings", "--", RbConfig.ruby, "-e", "Process.kill(:KILL, Process.pid); sleep", env: TestHelper::NEUTRAL)
+    assert_equal 1, status.exitstatus
+    assert_match(/was ended by SIGKILL, which leaves no time to tell its strings; send SIGUSR1 to culet before/, err)
+    assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name")
+  end
+
+  def test_a_command_is_asked_when_culet_gets_the_signal
+    script = "#{MANY}; puts :up; $stdout.flush; gets; Process.exit!(0)"
+    in_directory do |folder|
+      path = File.join(folder, "told.json")
+      Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *culet_command, "strings", "--out", path, "--json", "--", RbConfig.ruby, "-e", script, pgroup: true) do |input, _output, error, process|
+        assert_equal "up\n", error.gets
+        Process.kill(:USR1, process.pid)
+        # The program ends without a word at its end.
+        sleep 0.05 until Dir.glob("#{folder}/culet-strings*/asked.strings").any? || !process.alive?
+        input.puts
+        assert process.join(TestHelper::PATIENCE_SECONDS)
+        assert_predicate process.value, :success?
+      ensure
+        end_group(process.pid) if process.alive?
+      end
+      told = JSON.parse(File.read(path))
+      assert_match(/, while it ran\z/, told["source"])
+      assert_operator group(told, "a text of which")["count"], :>=, 9000
+    end
+  end
+end
