@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "optparse"
 require_relative "../../lib/culet/compare"
 
 # An allocator, and the manner in which Puma runs on it (see puma.rb).
@@ -11,7 +12,7 @@ class Contender
   # @param text [String] e.g. "jemalloc/cluster,glibc:arena_max=2/warm,culet/steps=collect+trim"
   # @return [Array<Contender>]
   # @raise [Culet::UsageError, OptionParser::InvalidArgument] naming what is wrong
-  def self.parse(text) = Culet::Compare::Plan.split_allocators(text).map { |word| new(*word.split("/", 2)) }
+  def self.parse(text) = Culet::Compare::Plan.split_allocators(text).map { |word| word.split("/", 2).then { |spec, manner| new(spec, manner) } }
 
   # @param spec [String] as `culet run --allocator` takes it
   # @param manner [String]
