@@ -6,12 +6,15 @@
 #   cluster             three forked workers of five threads, of a preloaded application
 #   warm                the same with a warm-up before the fork that needs no culet (workloads/rails/warmup.rb)
 #   plugin              the same with what a user of culet writes instead, `plugin :culet`
-#   requests            the same with the addresses besides that a user would name: PAGES, six of the thirteen of the load
+#   requests            the same with the addresses besides that a user would name: PAGES, one of each kind
+#                       that the load has
 #   steps=NAME+NAME...  the same with these steps of Culet.warmup alone; steps=none has the measurement's own cost
 #
 # puma/plugin/measured.rb looks at the process just before the fork, after all that.
 
-PAGES = %w[/ /projects /projects/measured-1 /projects/measured-1/issues /issues /issues/1].freeze
+PAGES = %w[/ /projects /projects/measured-1 /projects/measured-1/issues /issues/2 /projects/measured-1/activity
+           /projects/measured-1/wiki /projects/measured-1/news /issues /projects/measured-1/issues.csv
+           /projects/measured-1/issues/calendar].freeze
 
 manner = ENV.fetch("MEASURED_MANNER")
 bind "tcp://127.0.0.1:#{Integer(ENV.fetch("PORT"))}"
@@ -25,10 +28,7 @@ else
   workers 3
   threads 5, 5
   preload_app!
-  before_fork do
-    ActiveRecord::Base.connection_handler.clear_all_connections!(:all)
-    Measured.begin
-  end
+  before_fork { ActiveRecord::Base.connection_handler.clear_all_connections!(:all) }
   case manner
   when "warm"
     require_relative "../../workloads/rails/warmup"

@@ -8,7 +8,8 @@ module Culet
       # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c, besides the one of `collect`.
       PROMOTIONS = 3
       NAMES = %i[ruby collect compact promote strings trim].freeze
-      BY_HAND = %i[collect promote compact strings trim].freeze
+      # Where Ruby has no Process.warmup. Without `strings`: of a preloaded cluster's memory nothing was seen to come of it.
+      BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
         # What pays: Ruby 3.3 and later have all of it but other allocators' trim in one call.

@@ -5,7 +5,8 @@ require "puma/dsl"
 require "puma/plugin"
 
 # What the loading process is like just before the fork, after all other before_fork hooks, those of other plugins too.
-# MEASURED_PAGES: a file for what pages.rb sees then; MEASURED_WARMUP: one for what the hooks after the first have cost.
+# MEASURED_PAGES: a file for what pages.rb sees then; MEASURED_WARMUP: one for what those hooks have cost. To be named as
+# the last plugin.
 module Measured
   module_function
 
@@ -26,7 +27,10 @@ end
 Puma::Plugin.create do
   # @param launcher [Puma::Launcher]
   def start(launcher)
-    hooks = Puma::DSL.new(launcher.options.file_options, launcher.config)
+    level = launcher.options.file_options
+    hooks = Puma::DSL.new(level, launcher.config)
+    hooks.before_fork { Measured.begin }
+    level[:before_fork].unshift(level[:before_fork].pop)
     hooks.before_fork { Measured.finish }
   end
 end
