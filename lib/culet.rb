@@ -15,6 +15,7 @@ require_relative "culet/native"
 # - Culet.trim: gives free memory back to the kernel now; how many bytes fewer are resident then, an Integer
 # - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim.c
 module Culet
+  autoload :Warmup, File.expand_path("culet/warmup", __dir__)
   Native.load
 
   # Keeps what this process's memory consists of in a file, for `culet report`, `map` and `diff`, with what its Ruby
@@ -58,15 +59,25 @@ module Culet
   end
   private_class_method :own_streams
 
-  # Makes this process ready for being forked: Process.warmup where there is one (Ruby 3.3), else the same steps as far as
-  # this Ruby has them; then Culet.trim, which is all that allocators other than glibc's get from it. To be called once,
-  # when everything is loaded, before the first fork. Takes some collections' time.
+  # Makes this process ready for being forked. To be called once, when everything is loaded, before the first fork. First
+  # the application is asked for some of its pages, if any are named (GET alone; problems are told on stderr and end
+  # nothing; Active Record's connections are closed then, others are yours to close); then comes the block; then
+  # Process.warmup where there is one (Ruby 3.3), else what of its steps pays and this Ruby has; then Culet.trim, which
+  # is all that allocators other than glibc's get from it. Takes some collections' time, and the requests'.
   #
+  # @param requests [Array<String>] paths ("/issues?page=2") or whole addresses; by default Culet::Warmup.requests, which
+  #   are none as long as nobody names any
+  # @param app [#call, nil] a Rack application; nil: Rails.application
+  # @param steps [Array<Symbol>, nil] instead of the default of this Ruby, in this order: :ruby (Process.warmup), :collect,
+  #   :compact, :promote, :strings, :trim
+  # @yield whatever else can be settled before the fork
   # @return [Hash] :resident_before_bytes, :resident_after_bytes (Integers; nil without /proc), :trimmed_bytes (by the
-  #   trim alone; nil where the allocator cannot), :seconds (Float), :steps (what was done, in order)
-  def self.warmup
+  #   trim alone; nil where the allocator cannot), :seconds (Float), :steps (Array<String>, what was done, in order), :costs
+  #   (by step a Hash of :seconds and :resident_bytes after it)
+  # @raise [ArgumentError] for a step or an address that is none
+  def self.warmup(requests: nil, app: nil, steps: nil, &block)
     require_relative "culet/warmup"
-    Warmup.call
+    Warmup.call(requests: requests || Warmup.requests, app: app, steps: steps, &block)
   end
 
   # @return [Boolean] whether the native extension is here; without it Culet.allocator, Culet.stats and Culet.trim raise

@@ -9,6 +9,7 @@ require "net/http"
 # its worker, so a worker that has had enough loses its connections, and their successors come to whoever is free.
 class Client
   TIMEOUT_SECONDS = 120
+  ADDRESS = "/measured" # of config.ru
   # So many times the work are tried for the last worker to get its share.
   MOST = 20
 
@@ -53,7 +54,7 @@ class Client
   def serve
     Net::HTTP.start("127.0.0.1", @port, nil, open_timeout: TIMEOUT_SECONDS, read_timeout: TIMEOUT_SECONDS) do |http|
       loop do
-        answer = http.get("/")
+        answer = http.get(ADDRESS)
         raise "a request was answered with status #{answer.code}" unless answer.code == "200"
         break if enough?(answer["x-worker"])
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Redmine, whatever address is asked for: a counter picks the page, so that a load generator that knows one address
-# asks for all of them in turn. Each answer names the process that gave it, in the header x-worker.
+# Redmine, and at the address /measured any of its pages: a counter picks the one, so that a load generator that knows one
+# address asks for all of them in turn. Each answer names the process that gave it, in the header x-worker.
 
 require "/usr/share/redmine/config/environment"
 
@@ -11,6 +11,7 @@ ActiveRecord::Base.establish_connection(ActiveRecord::Base.connection_db_config.
 
 # The pages in turn.
 class Rotation
+  ADDRESS = "/measured"
   PAGES = %w[/ /projects /projects/measured-P /projects/measured-P/issues /issues/N /projects/measured-P/activity
              /projects/measured-P/wiki /issues/N /projects/measured-P/news /issues /issues/N
              /projects/measured-P/issues.csv /projects/measured-P/issues/calendar].freeze
@@ -24,11 +25,17 @@ class Rotation
   end
 
   def call(environment)
+    status, headers, body = @application.call(environment["PATH_INFO"] == ADDRESS ? turned(environment) : environment)
+    [status, headers.merge("x-worker" => Process.pid.to_s), body]
+  end
+
+  private
+
+  def turned(environment)
     number = @lock.synchronize { @number += 1 }
     issue = @first + ((number * 7) % (@last - @first + 1))
     page = PAGES[number % PAGES.size].sub("P", (number % @projects).to_s).sub("N", issue.to_s)
-    status, headers, body = @application.call(environment.merge("PATH_INFO" => page, "REQUEST_PATH" => page, "REQUEST_URI" => page))
-    [status, headers.merge("x-worker" => Process.pid.to_s), body]
+    environment.merge("PATH_INFO" => page, "REQUEST_PATH" => page, "REQUEST_URI" => page)
   end
 end
 

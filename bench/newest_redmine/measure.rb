@@ -3,14 +3,17 @@
 # Redmine under Puma on several allocators in turns, and what each of them holds after the same work.
 #
 #   ruby measure.rb MANNER [--allocators A,B] [--runs N] [--requests N] [--connections N] [--json FILE]
+#   ruby measure.rb --contenders A/MANNER,B/MANNER [--runs N] ...
 #
-# MANNER: single, cluster or warm, see puma.rb. To be run in the root of bench/newest; bench/newest-redmine does.
+# MANNER: single, cluster, warm, plugin, requests or steps=NAME+NAME, see puma.rb. With --contenders each has its own. To be run in
+# the root of bench/newest; bench/newest-redmine does.
 
 require "json"
 require "optparse"
 require "tmpdir"
 require_relative "../../lib/culet/compare"
 require_relative "client"
+require_relative "contender"
 require_relative "pages"
 
 # One server from its start to its end.
@@ -18,14 +21,15 @@ class Turn
   START_SECONDS = 300
   GRACE_SECONDS = 20
   WORKERS = 3 # of puma.rb
+  # For Puma's plugins, of culet and of this directory: the same for all.
+  LIBRARIES = [File.expand_path("../../lib", __dir__), __dir__].join(":")
 
-  # @param manner [String]
-  # @param choice [Culet::Allocators::Choice]
+  # @param contender [Contender]
   # @param requests [Integer]
   # @param connections [Integer]
-  def initialize(manner:, choice:, requests:, connections:)
-    @manner = manner
-    @choice = choice
+  def initialize(contender:, requests:, connections:)
+    @contender = contender
+    @choice = contender.choice
     @requests = requests
     @connections = connections
     @port = Culet::Compare::LoadTarget.free_port
@@ -36,6 +40,7 @@ class Turn
   def call
     Dir.mktmpdir do |directory|
       @snapshot = File.join(directory, "pages")
+      @warmup = File.join(directory, "warmup")
       @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"], environment: environment)
       await
       serve
@@ -48,8 +53,8 @@ class Turn
 
   def environment
     base = ENV.to_h
-    pages = @manner == "single" ? {} : { "MEASURED_PAGES" => @snapshot }
-    base.merge(@choice.environment(base, isolated: true), "MEASURED_MANNER" => @manner, "PORT" => @port.to_s, **pages).compact
+    pages = @contender.single? ? {} : { "MEASURED_PAGES" => @snapshot, "MEASURED_WARMUP" => @warmup }
+    base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES, "MEASURED_MANNER" => @contender.manner, "PORT" => @port.to_s, **pages).compact
   end
 
   def await
@@ -62,7 +67,7 @@ class Turn
 
   def serve
     before = cpu
-    client = Client.new(port: @port, requests: @requests, connections: @connections, workers: @manner == "single" ? 1 : WORKERS)
+    client = Client.new(port: @port, requests: @requests, connections: @connections, workers: @contender.single? ? 1 : WORKERS)
     seconds = client.run
     used = cpu - before
     pids = @child.descendants.refresh
@@ -70,8 +75,11 @@ class Turn
     memory = pids.map { |pid| Culet::Processes::Memory.rollup(pid) }
     { "processes" => pids.size, "rss_bytes" => sum(memory, "rss_bytes"), "pss_bytes" => sum(memory, "pss_bytes"),
       "private_dirty_bytes" => sum(memory, "private_dirty_bytes"), "requests_per_second" => (client.served.values.sum / seconds).round(2),
-      "cpu_per_request_seconds" => (used / client.served.values.sum).round(5), "served" => client.served.values.sort, **sharing(pids.drop(1)) }
+      "cpu_per_request_seconds" => (used / client.served.values.sum).round(5), "served" => client.served.values.sort, **sharing(pids.drop(1)), **warmup }
   end
+
+  # @return [Hash{String => Numeric}] what the warm-up cost, where there was one
+  def warmup = File.exist?(@warmup) ? JSON.parse(File.read(@warmup)) : {}
 
   # A worker that was killed and forked anew has done little, too.
   def check(pids, client)
@@ -104,15 +112,15 @@ class Measurement
   COLUMNS = { "RSS" => "rss_bytes", "PSS" => "pss_bytes", "private dirty" => "private_dirty_bytes",
               "malloc before fork: shared" => "other_shared_bytes", "copied" => "other_copied_bytes", "gone" => "other_gone_bytes",
               "malloc new" => "other_new_bytes", "Ruby shared" => "ruby_shared_bytes", "Ruby copied" => "ruby_copied_bytes",
-              "Ruby new" => "ruby_new_bytes", "req/s" => "requests_per_second", "CPU ms/req" => "cpu_per_request_seconds" }.freeze
+              "Ruby new" => "ruby_new_bytes", "warm-up ms" => "warmup_seconds", "peak RSS at fork" => "fork_peak_bytes",
+              "req/s" => "requests_per_second", "CPU ms/req" => "cpu_per_request_seconds" }.freeze
 
-  # @param manner [String]
-  # @param options [Hash] :allocators, :runs, :requests, :connections
-  def initialize(manner, options)
-    @manner = manner
+  # @param contenders [Array<Contender>]
+  # @param options [Hash] :runs, :requests, :connections
+  def initialize(contenders, options)
+    @contenders = contenders
     @options = options
-    @choices = options.fetch(:allocators).map { |spec| Culet::Allocators.parse(spec) }
-    @results = Hash.new { |results, spec| results[spec] = [] }
+    @results = Hash.new { |results, name| results[name] = [] }
     @failures = {}
   end
 
@@ -120,39 +128,39 @@ class Measurement
   def call
     random = Random.new(1)
     @options.fetch(:runs).times do |number|
-      @choices.shuffle(random: random).each { |choice| turn(choice, number + 1) unless @failures.key?(choice.spec) }
+      @contenders.shuffle(random: random).each { |contender| turn(contender, number + 1) unless @failures.key?(contender.name) }
     end
     self
   end
 
   # @return [Hash] all figures of all runs
-  def to_h = { "manner" => @manner, "ruby" => RUBY_DESCRIPTION, "options" => @options, "results" => @results, "failures" => @failures }
+  def to_h = { "contenders" => @contenders.map(&:name), "ruby" => RUBY_DESCRIPTION, "options" => @options, "results" => @results, "failures" => @failures }
 
   # @return [String] the medians as a Markdown table, in MB
   def to_s
     columns = COLUMNS.select { |_, key| @results.values.flatten.any? { |figures| figures.key?(key) } }
-    lines = [["allocator", *columns.keys], ["---"] * (columns.size + 1)]
-    done.each { |choice| lines << [choice.spec, *columns.values.map { |key| shown(choice, key) }] }
+    lines = [["contender", *columns.keys], ["---"] * (columns.size + 1)]
+    done.each { |contender| lines << [contender.name, *columns.values.map { |key| shown(contender, key) }] }
     table = lines.map { |cells| "| #{cells.join(" | ")} |" }
-    [*table, *@failures.map { |spec, reason| "#{spec} is left out: #{reason}" }].join("\n")
+    [*table, *@failures.map { |name, reason| "#{name} is left out: #{reason}" }].join("\n")
   end
 
   private
 
-  def done = @choices.select { |choice| @results.key?(choice.spec) && !@failures.key?(choice.spec) }
+  def done = @contenders.select { |contender| @results.key?(contender.name) && !@failures.key?(contender.name) }
 
-  def turn(choice, number)
-    figures = Turn.new(manner: @manner, choice: choice, **@options.slice(:requests, :connections)).call
-    @results[choice.spec] << figures
-    warn("#{@manner}, #{choice.spec}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s, " \
+  def turn(contender, number)
+    figures = Turn.new(contender: contender, **@options.slice(:requests, :connections)).call
+    @results[contender.name] << figures
+    warn("#{contender.name}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s, " \
          "served #{figures["served"].join(" + ")}")
   rescue Culet::Error, RuntimeError, SystemCallError, Timeout::Error => e
-    @failures[choice.spec] = "run #{number}: #{e.message}"
-    warn("#{@manner}, #{choice.spec}, run #{number}: #{e.message}")
+    @failures[contender.name] = "run #{number}: #{e.message}"
+    warn("#{contender.name}, run #{number}: #{e.message}")
   end
 
-  def shown(choice, key)
-    values = @results[choice.spec].filter_map { |figures| figures[key] }.sort
+  def shown(contender, key)
+    values = @results[contender.name].filter_map { |figures| figures[key] }.sort
     return "0" if values.empty?
 
     middle = values[values.size / 2]
@@ -164,18 +172,20 @@ options = { allocators: %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc cu
 begin
   OptionParser.new("ruby measure.rb MANNER [options]") do |parser|
     parser.on("--allocators A,B", Array) { |list| options[:allocators] = Culet::Compare::Plan.split_allocators(list.join(",")) }
+    parser.on("--contenders A/MANNER,B/MANNER", "instead of MANNER") { |text| options[:contenders] = Contender.parse(text) }
     parser.on("--runs N", Integer) { |number| options[:runs] = number }
     parser.on("--requests N", Integer) { |number| options[:requests] = number }
     parser.on("--connections N", Integer) { |number| options[:connections] = number }
     parser.on("--json FILE") { |file| options[:json] = file }
   end.parse!
-  raise OptionParser::MissingArgument, "MANNER: single, cluster or warm" unless ARGV.size == 1 && %w[single cluster warm].include?(ARGV.first)
+  raise OptionParser::MissingArgument, "MANNER, one of those of puma.rb, or --contenders" unless ARGV.size == (options.key?(:contenders) ? 0 : 1)
+
+  options[:contenders] ||= options[:allocators].map { |spec| Contender.new(spec, ARGV.first) }
   raise OptionParser::InvalidArgument, "--runs, --requests and --connections are at least 1" unless options.values_at(:runs, :requests, :connections).all?(&:positive?)
-rescue OptionParser::ParseError => e
+rescue OptionParser::ParseError, Culet::UsageError => e
   warn("measure: #{e.message}")
   exit 2
 end
-file = options.delete(:json)
-measurement = Measurement.new(ARGV.first, options).call
+measurement = Measurement.new(options[:contenders], options.slice(:runs, :requests, :connections)).call
 puts measurement
-File.write(file, JSON.generate(measurement.to_h)) if file
+File.write(options[:json], JSON.generate(measurement.to_h)) if options[:json]

@@ -1,10 +1,20 @@
 # frozen_string_literal: true
 
-# Puma as the measurement asks for it. MEASURED_MANNER: "single", one process of eight threads; "cluster", three forked
-# workers of five threads; "warm", the same with a warm-up before the fork. PORT: on 127.0.0.1.
-# MEASURED_PAGES: a file for what pages.rb sees just before the fork.
+# Puma as the measurement asks for it. PORT: on 127.0.0.1. MEASURED_MANNER:
+#
+#   single              one process of eight threads
+#   cluster             three forked workers of five threads, of a preloaded application
+#   warm                the same with a warm-up before the fork that needs no culet (workloads/rails/warmup.rb)
+#   plugin              the same with what a user of culet writes instead, `plugin :culet`
+#   requests            the same with the addresses besides that a user would name: PAGES, one of each kind
+#                       that the load has
+#   steps=NAME+NAME...  the same with these steps of Culet.warmup alone; steps=none has the measurement's own cost
+#
+# puma/plugin/measured.rb looks at the process just before the fork, after all that.
 
-require_relative "../../workloads/rails/warmup"
+PAGES = %w[/ /projects /projects/measured-1 /projects/measured-1/issues /issues/2 /projects/measured-1/activity
+           /projects/measured-1/wiki /projects/measured-1/news /issues /projects/measured-1/issues.csv
+           /projects/measured-1/issues/calendar].freeze
 
 manner = ENV.fetch("MEASURED_MANNER")
 bind "tcp://127.0.0.1:#{Integer(ENV.fetch("PORT"))}"
@@ -18,11 +28,20 @@ else
   workers 3
   threads 5, 5
   preload_app!
-  before_fork do
-    ActiveRecord::Base.connection_handler.clear_all_connections!(:all)
-    Warmup.new.call if manner == "warm"
-    if (file = ENV["MEASURED_PAGES"])
-      system(RbConfig.ruby, File.join(__dir__, "pages.rb"), Process.pid.to_s, file, exception: true)
-    end
+  before_fork { ActiveRecord::Base.connection_handler.clear_all_connections!(:all) }
+  case manner
+  when "warm"
+    require_relative "../../workloads/rails/warmup"
+    before_fork { Warmup.new.call }
+  when "plugin"
+    plugin :culet
+  when "requests"
+    plugin :culet
+    Culet::Warmup.requests = PAGES
+  when /\Asteps=/
+    require "culet"
+    names = Regexp.last_match.post_match.split("+").map(&:to_sym) - [:none]
+    before_fork { Culet.warmup(steps: names) }
   end
+  plugin :measured
 end

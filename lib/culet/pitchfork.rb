@@ -9,6 +9,8 @@ module Culet
   #     Culet::Pitchfork.configure(self)
   #
   # - Every mold, the first and those that workers are promoted to, tidies up before it forks workers (Culet.warmup).
+  # - With `Culet::Warmup.requests = ["/", "/issues"]` before it, the first mold asks the application for these pages first,
+  #   before the file's own hook; later ones have served real requests.
   # - In molds and workers memory goes back to the kernel after major garbage collections (culet/auto, with its
   #   settings in CULET_TRIM). The monitor, which loads no application, is left as it is.
   # - A trim that only waits for its minimum interval is made when a request is complete.
@@ -25,9 +27,10 @@ module Culet
     def self.warm_up_molds(configurator)
       earlier = block_of(configurator, :after_mold_fork)
       configurator.after_mold_fork do |server, mold|
+        Warmup.serve_requests(app: server.app) if mold.generation.zero?
         earlier&.call(server, mold)
         require_relative "auto"
-        Culet.warmup
+        Culet.warmup(requests: [])
       end
     end
 

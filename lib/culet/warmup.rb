@@ -1,68 +1,62 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
+require_relative "warmup/connections"
+require_relative "warmup/record"
+require_relative "warmup/requests"
+require_relative "warmup/steps"
 
 module Culet
-  # Makes a process ready for being forked, once it has loaded what its children will share: what is garbage is gone, what
-  # is not is old, so that the children's collections leave it alone, and free memory is the kernel's.
+  # Makes a process ready for being forked, once it has loaded what its children will share: what its first requests
+  # would build in every child is built once, what is garbage is gone, what is not is old, so that the children's
+  # collections leave it alone, and free memory is the kernel's.
+  #
+  #   Requests     pages of the application that are asked for beforehand
+  #   Connections  what those opened and no child may inherit
+  #   Steps        what is done to the heap then
+  #   Record       what was done, and what it took
   module Warmup
-    # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c.
-    COLLECTIONS = 4
+    class << self
+      # The addresses that each warm-up asks for, unless it is told others: for a server's configuration file. Empty as
+      # long as nobody names any, since only who knows the application knows which pages may be asked for unseen.
+      #
+      # @return [Array<String>] as Requests takes them
+      def requests = @requests ||= []
 
-    module_function
+      # @param addresses [Array<String>, String, nil]
+      # @raise [ArgumentError] where one is no address
+      def requests=(addresses)
+        @requests = Requests.checked(Array(addresses))
+      end
 
-    # @return [Hash] as Culet.warmup
-    def call
-      before = resident_bytes
-      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      steps = Process.respond_to?(:warmup) ? by_ruby : by_hand
-      trimmed = trim
-      { resident_before_bytes: before, resident_after_bytes: resident_bytes, trimmed_bytes: trimmed,
-        seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, steps: trimmed ? steps + ["trim"] : steps }
+      # @param requests [Array<String>] see Requests
+      # @param app [#call, nil] a Rack application; nil: Rails.application, where there is one
+      # @param steps [Array<Symbol>, nil] names of Steps; nil: Steps.default
+      # @yield before the steps, for whatever else the application can settle before it is forked
+      # @return [Hash] as Culet.warmup
+      # @raise [ArgumentError] for an unknown step or address
+      def call(requests: self.requests, app: nil, steps: nil, &block)
+        steps = Steps.checked(steps || Steps.default)
+        record = Record.new
+        serve(requests, app, record)
+        record.of("block", &block) if block
+        steps.each { |name| record.of(name.to_s) { Steps.make(name) } }
+        record.to_h
+      end
+
+      # The requests alone, for a server that closes what is open (the user's own hooks do) before it warms up.
+      #
+      # @return [Hash] as Culet.warmup
+      def serve_requests(requests: self.requests, app: nil) = Record.new.tap { |record| serve(requests, app, record) }.to_h
+
+      private
+
+      def serve(requests, app, record)
+        return if requests.empty?
+
+        record.of("requests") { Requests.new(requests, app: app).call.each { |sentence| warn("culet: #{sentence}") } }
+        record.of("connections") { Connections.close }
+      end
     end
-
-    # Ruby 3.3 and later.
-    def by_ruby
-      Process.warmup
-      ["Process.warmup"]
-    end
-
-    # What Process.warmup does, as far as older Rubies offer it. Compaction comes before the strings' code ranges are
-    # written, as there.
-    def by_hand
-      COLLECTIONS.times { GC.start }
-      steps = ["GC.start"]
-      steps << "GC.compact" if compact
-      ObjectSpace.each_object(String, &:valid_encoding?)
-      steps << "String#valid_encoding?"
-    end
-
-    # @return [Boolean] whether this Ruby, on this kernel's pages, can
-    def compact
-      GC.respond_to?(:compact) && !GC.compact.nil?
-    rescue NotImplementedError
-      false
-    end
-
-    # @return [Integer, nil] bytes; nil where the allocator has no call for it, or the native part is missing
-    def trim
-      Culet.trim
-    rescue Error
-      nil
-    end
-
-    # @return [Integer, nil] nil without /proc
-    def resident_bytes
-      pages = File.read("/proc/self/statm")[/\A\d+ (\d+)/, 1]
-      pages && (Integer(pages, 10) * page_bytes)
-    rescue SystemCallError
-      nil
-    end
-
-    def page_bytes
-      require "etc"
-      Etc.sysconf(Etc::SC_PAGESIZE)
-    end
-    private_class_method :by_ruby, :by_hand, :compact, :trim, :resident_bytes, :page_bytes
   end
 end

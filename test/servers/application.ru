@@ -23,16 +23,21 @@ class Garbage
   end
 end
 
+# Processes that asked for "/warm", each as often as it did, in the memory that forked workers inherit.
+WARMED = []
+
 def figures
   resident = File.read("/proc/self/statm").split[1].to_i * Etc.sysconf(Etc::SC_PAGESIZE)
   { pid: Process.pid, parent: Process.ppid, rss_bytes: resident, compactions: GC.stat(:compact_count),
-    trim: defined?(Culet) ? Culet.trim_stats : nil }
+    warmed: WARMED, trim: defined?(Culet) ? Culet.trim_stats : nil }
 end
 
 run(lambda do |environment|
   body = case environment["PATH_INFO"]
          when "/garbage" then Garbage.make.to_s
          when "/collect" then GC.start.to_s
+         when "/fails" then raise "on purpose"
+         when "/warm" then (WARMED << Process.pid).to_s
          else JSON.generate(figures)
          end
   [200, { "content-type" => "application/json", "content-length" => body.bytesize.to_s }, [body]]

@@ -35,6 +35,41 @@ class TrimWarmupTest < Minitest::Test
     assert_equal "nil\nfalse\nfalse\n", out
   end
 
+  # Each step does what it says, alone, and no other is made.
+  def test_steps_are_chosen_by_name
+    collections, moved, aged, told = run_trimmed(<<~RUBY, auto: false).first
+      GC.disable # but for those that are asked for
+      count = -> { GC.stat(:major_gc_count) }
+      made = ->(*steps, &figure) { figure.call.then { |before| Culet.warmup(steps: steps); figure.call - before } }
+      tell([[[], [:collect], [:promote], [:strings]].map { |steps| made.call(*steps, &count) }, made.call(:compact) { GC.stat(:compact_count) },
+            made.call(:collect, :promote) { GC.stat(:old_objects) }.positive?, Culet.warmup(steps: %i[trim collect]).slice(:steps, :costs)])
+    RUBY
+    assert_equal [0, 1, 3, 0], collections
+    assert_equal 1, moved
+    assert aged
+    assert_equal %w[trim collect], told[:steps]
+    assert_equal %i[trim collect], told[:costs].keys
+    told[:costs].each_value { |cost| assert_operator cost[:resident_bytes], :>, 1_000_000 }
+    assert_operator told[:costs].values.sum { |cost| cost[:seconds] }, :>, 0
+  end
+
+  def test_a_block_comes_before_the_steps_and_an_unknown_step_before_everything
+    seen, error = run_trimmed(<<~RUBY, auto: false).first
+      seen = []
+      seen << Culet.warmup(steps: [:collect]) { seen << :block }[:steps]
+      error = begin; Culet.warmup(steps: %i[collect shake]) { seen << :never }; rescue ArgumentError => e; e.message; end
+      tell([seen, error])
+    RUBY
+    assert_equal ["block", %w[block collect]], seen
+    assert_match(/\A:shake is no step of a warm-up; there are :ruby, :collect/, error)
+  end
+
+  # What this Ruby has no call for is left out, not claimed.
+  def test_a_step_that_cannot_be_made_is_not_told
+    told, can = run_trimmed("tell([Culet.warmup(steps: %i[ruby collect])[:steps], Process.respond_to?(:warmup)])", auto: false).first
+    assert_equal can ? %w[ruby collect] : %w[collect], told
+  end
+
   # What it says went back is what /proc sees missing.
   def test_figures_agree_with_the_kernel
     before, bytes, after, stats = run_trimmed(<<~RUBY, auto: false).first

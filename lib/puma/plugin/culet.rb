@@ -10,6 +10,8 @@ require "puma/plugin"
 #   (culet/auto, with its settings in CULET_TRIM).
 # - The process that preloaded the application tidies up once before it forks the workers (Culet.warmup), after all
 #   other before_fork hooks; with `fork_worker` so does the worker that is forked anew.
+# - With `Culet::Warmup.requests = ["/", "/issues"]` below it, that process asks the application for these pages first,
+#   before all other before_fork hooks, so that these close what was opened for it.
 # - A trim that only waits for its minimum interval is made when the worker has no request (out_of_band).
 #
 # It has no `config` method: Puma drops the first option of the user's file for a plugin that has one (Hash#shift in
@@ -20,15 +22,34 @@ Puma::Plugin.create do
     require "culet/auto"
     options = launcher.options
     hooks = Puma::DSL.new(options.file_options, launcher.config)
-    warm_up(hooks, options) if options[:workers].to_i.positive?
+    warm_up(launcher, hooks, options) if options[:workers].to_i.positive?
     trim_between_requests(launcher, options)
   end
 
   private
 
-  def warm_up(hooks, options)
-    hooks.before_fork { Culet.warmup } if options[:preload_app]
-    hooks.public_send(hooks.respond_to?(:before_refork) ? :before_refork : :on_refork) { Culet.warmup } if options[:fork_worker]
+  def warm_up(launcher, hooks, options)
+    if options[:preload_app]
+      hooks.before_fork { Culet.warmup(requests: []) }
+      serve_requests_first(launcher)
+    end
+    hooks.public_send(hooks.respond_to?(:before_refork) ? :before_refork : :on_refork) { Culet.warmup(requests: []) } if options[:fork_worker]
+  end
+
+  # The hooks of a level are a list, whose last one this makes the first. The options that were given in code and on the
+  # command line come before those of the file.
+  def serve_requests_first(launcher)
+    options = launcher.options
+    level = options.user_options.key?(:before_fork) ? options.user_options : options.file_options
+    Puma::DSL.new(level, launcher.config).before_fork { Culet::Warmup.serve_requests(app: application(launcher)) }
+    level[:before_fork].unshift(level[:before_fork].pop)
+  end
+
+  # The very application that the workers will serve: Puma's launcher does not show it, and Puma::Configuration#app would
+  # load another one.
+  def application(launcher)
+    runner = launcher.instance_variable_get(:@runner)
+    runner.app if runner.respond_to?(:app)
   end
 
   # Puma runs these hooks of one level of its options alone, the first that has any.

@@ -24,6 +24,18 @@ class PitchforkTest < Minitest::Test
     end
   end
 
+  # The first mold's alone: those that follow have served real ones.
+  def test_the_first_mold_asks_for_pages
+    with_pitchfork("OWN_HOOKS" => "1", "WARM" => "/warm /warm") do |server|
+      first = workers(server, 2)
+      first.each_value { |figures| assert_equal [2, true], [figures["warmed"].size, figures["compactions"].positive?] }
+      assert_equal 1, first.each_value.flat_map { |figures| figures["warmed"] }.uniq.size
+      assert_match(/own mold hook, 0 compactions, 2 requests/, server.output, "requests come before the file's own hook")
+      refork(server, first.keys)
+      assert_match(/own mold hook, [1-9]\d* compactions, 2 requests/, server.output)
+    end
+  end
+
   def test_a_trim_that_waits_is_made_between_two_requests
     with_pitchfork("CULET_TRIM" => "background,interval=60") do |server|
       assert_settles("each worker has trimmed for the first time") do

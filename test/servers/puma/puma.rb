@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Puma as the tests ask for it: PORT on 127.0.0.1; WORKERS, 0 for a single process; PRELOAD; FORK_WORKER; PLUGIN=0 without culet.
+# Puma as the tests ask for it: PORT on 127.0.0.1; WORKERS, 0 for a single process; PRELOAD; FORK_WORKER; PLUGIN=0 without culet;
+# WARM: addresses to be asked for before the fork.
 
 threads 3, 3
 bind "tcp://127.0.0.1:#{ENV.fetch("PORT")}"
@@ -8,4 +9,8 @@ workers Integer(ENV.fetch("WORKERS", "0"))
 preload_app!(ENV["PRELOAD"] == "1")
 fork_worker if ENV["FORK_WORKER"]
 out_of_band { $stdout.puts("out of band"); $stdout.flush } if ENV["OWN_HOOKS"]
+if ENV["OWN_HOOKS"] && ENV["WORKERS"]
+  before_fork { $stdout.puts("own hook: #{WARMED.size} requests, #{GC.stat(:compact_count)} compactions"); $stdout.flush }
+end
 plugin :culet unless ENV["PLUGIN"] == "0"
+Culet::Warmup.requests = ENV["WARM"].split if ENV["WARM"]

@@ -38,6 +38,20 @@ module PumaTests
     end
   end
 
+  def test_the_master_asks_for_pages_before_the_files_own_hook
+    with_puma("WORKERS" => "2", "PRELOAD" => "1", "OWN_HOOKS" => "1", "WARM" => "/warm /warm?again=1") do |server|
+      workers(server, 2).each_value { |figures| assert_equal [server.pid] * 2, figures["warmed"], "both workers have what the master was asked for" }
+      assert_match(/^own hook: 2 requests, 0 compactions$/, server.output, "requests come first, the tidying last")
+    end
+  end
+
+  def test_a_page_that_fails_keeps_nobody_from_starting
+    with_server(*COMMAND, env: { "WORKERS" => "2", "PRELOAD" => "1", "WARM" => "/fails /warm" }, gems: bundle(self.class::GEMFILE)) do |server|
+      workers(server, 2).each_value { |figures| assert_equal [1, true], [figures["warmed"].size, figures["compactions"].positive?] }
+      assert_equal ["culet: the request for https://localhost/fails failed: RuntimeError: on purpose"], server.output.scan(/^culet:.*$/)
+    end
+  end
+
   def test_without_preloading_there_is_nothing_to_tidy_up
     with_puma("WORKERS" => "2") do |server|
       workers(server, 2).each_value { |figures| assert_equal [0, true], [figures["compactions"], figures["trim"]["active"]] }

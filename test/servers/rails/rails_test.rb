@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "test_helper"
-require "culet/compare/bundle"
+require "servers/rails/rails_helper"
 
 # config.culet.trim in a real Rails, with the gems of the rails workload.
 class RailtieTest < Minitest::Test
+  include RailsHelper
+
   APPLICATION = File.expand_path("application.rb", __dir__)
-  GEMFILE = File.expand_path("../../../workloads/rails/Gemfile", __dir__)
 
   def test_it_is_off_unless_asked_for
     assert_equal "[false, false, \"off\"]\n", boot
@@ -45,12 +45,5 @@ class RailtieTest < Minitest::Test
       assert_empty err
       out
     end
-  end
-
-  def bundle
-    found = Culet::Compare::Bundle.new(name: "rails", gemfile: GEMFILE)
-    skip "the gems of the rails workload are not installed yet; CULET_TEST_ALL=1 installs them" unless found.installed? || all_tests?
-    found.install(log: $stderr)
-    found
   end
 end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Culet
+  module Warmup
+    # What was done in a warm-up, in order, and what each step took.
+    class Record
+      def initialize
+        @before = resident_bytes
+        @began = now
+        @costs = {}
+      end
+
+      # Makes a step, and counts it unless it tells that there was nothing to do (nil).
+      #
+      # @param name [String]
+      # @return [Object] what the block returned
+      def of(name)
+        began = now
+        result = yield
+        @costs[name] = { seconds: now - began, resident_bytes: resident_bytes } unless result.nil?
+        @trimmed = result if name == "trim"
+        result
+      end
+
+      # @return [Hash] as Culet.warmup
+      def to_h
+        { resident_before_bytes: @before, resident_after_bytes: resident_bytes, trimmed_bytes: @trimmed, seconds: now - @began,
+          steps: @costs.keys, costs: @costs }
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # @return [Integer, nil] nil without /proc
+      def resident_bytes
+        pages = File.read("/proc/self/statm")[/\A\d+ (\d+)/, 1]
+        pages && (Integer(pages, 10) * page_bytes)
+      rescue SystemCallError
+        nil
+      end
+
+      def page_bytes
+        require "etc"
+        Etc.sysconf(Etc::SC_PAGESIZE)
+      end
+    end
+  end
+end

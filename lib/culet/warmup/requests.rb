@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "stringio"
+require "timeout"
+require "uri"
+
+module Culet
+  module Warmup
+    # Asks a Rack application for some of its pages, in this process and without a server: templates are compiled, tables
+    # that are built at first use are there, inline and method caches are filled, once instead of in every forked worker.
+    #
+    # Only GET, as a browser without cookies. Whatever goes wrong is told and ends nothing.
+    class Requests
+      # For all requests together. A page that never ends must not keep a server from starting.
+      SECONDS = 60
+      # What an application sees that redirects plain HTTP, or admits certain hosts alone; an address may name another.
+      ORIGIN = URI("https://localhost/").freeze
+      HEADERS = { "HTTP_ACCEPT" => "text/html,application/xhtml+xml,*/*;q=0.8", "HTTP_ACCEPT_LANGUAGE" => "en", "HTTP_USER_AGENT" => "culet warm-up",
+                  "REMOTE_ADDR" => "127.0.0.1" }.freeze
+
+      # Beyond what an application rescues.
+      class Overdue < Exception; end # rubocop:disable Lint/InheritException
+      private_constant :ORIGIN, :HEADERS, :Overdue
+
+      # @param addresses [Array<String>] paths, with a query where need be, or whole addresses
+      # @return [Array<String>] the same
+      # @raise [ArgumentError] naming one that is neither
+      def self.checked(addresses)
+        addresses.each { |address| uri(address) }
+      end
+
+      # @return [URI::HTTP]
+      # @raise [ArgumentError] as above
+      def self.uri(address)
+        found = ORIGIN.merge(address) if address.to_s.match?(%r{\A(?:/|https?://)})
+        return found if found.is_a?(URI::HTTP) && found.host.to_s != ""
+
+        raise ArgumentError, no_address(address)
+      rescue URI::Error
+        raise ArgumentError, no_address(address)
+      end
+
+      def self.no_address(address) = "#{address.inspect} is no address to warm up with: a path such as \"/issues\", or http://..."
+      private_class_method :no_address
+
+      # @param addresses [Array<String>] as above
+      # @param app [#call, nil] a Rack application; nil: Rails.application
+      # @param seconds [Numeric] for all of them
+      # @raise [ArgumentError] as above
+      def initialize(addresses, app: nil, seconds: SECONDS)
+        @uris = addresses.map { |address| self.class.uri(address) }
+        @app = app || (::Rails.application if defined?(::Rails) && ::Rails.respond_to?(:application))
+        @seconds = seconds
+      end
+
+      # @return [Array<String>] what went wrong, a sentence each
+      def call
+        return ["there is no application to warm up with requests: give `app:`, or call it once Rails is loaded"] unless @app
+
+        problems = []
+        Timeout.timeout(@seconds, Overdue) { @uris.each { |uri| problems << request(uri) } }
+        problems.compact
+      rescue Overdue
+        problems.compact << "warming up with requests was ended after #{@seconds} s, at #{@uris[problems.size]}"
+      end
+
+      private
+
+      # @return [String, nil]
+      def request(uri)
+        status, _headers, body = @app.call(environment(uri))
+        read(body)
+        "the request for #{uri} was answered with status #{status}" unless (200..399).cover?(status.to_i)
+      rescue StandardError, ScriptError, SystemStackError => e
+        "the request for #{uri} failed: #{e.class}: #{e.message.lines.first.to_s.strip}"
+      end
+
+      # A body that streams by itself (Rack 3) is told apart by having no `each`; it writes to a socket, and there is none.
+      def read(body)
+        body.each { |part| part } if body.respond_to?(:each)
+      ensure
+        body.close if body.respond_to?(:close)
+      end
+
+      # The environment as Rack's specification asks for it, written out here because an application need not have
+      # anything of Rack's loaded.
+      def environment(uri)
+        secure = uri.scheme == "https"
+        { **HEADERS, "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => uri.path.empty? ? "/" : uri.path, "QUERY_STRING" => uri.query.to_s,
+          "SERVER_NAME" => uri.host, "SERVER_PORT" => uri.port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1", "HTTP_HOST" => host(uri),
+          "REQUEST_URI" => uri.request_uri, "REQUEST_PATH" => uri.path, **(secure ? { "HTTPS" => "on" } : {}), "rack.url_scheme" => uri.scheme,
+          "rack.version" => [1, 6], "rack.input" => StringIO.new("".b), "rack.errors" => $stderr, "rack.multithread" => true,
+          "rack.multiprocess" => true, "rack.run_once" => false, "rack.hijack?" => false }
+      end
+
+      def host(uri) = uri.port == uri.default_port ? uri.host : "#{uri.host}:#{uri.port}"
+    end
+  end
+end
