@@ -12,6 +12,7 @@ have_library("pthread", "pthread_create") unless have_func("pthread_create", "pt
 have_func("rb_ext_ractor_safe", "ruby.h")
 have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # from Ruby 3.3 on
+%w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # what culet/require calls
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 
