@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "feature_index.h"
 #include "feature_index_require.h"
 #include "owner.h"
 #include "reader.h"
@@ -141,5 +142,6 @@ Init_culet(void)
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
   culet_init_trim(culet);
+  culet_init_feature_index(culet);
   culet_init_require(culet);
 }

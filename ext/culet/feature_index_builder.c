@@ -228,6 +228,20 @@ culet_builder_withdraw(struct culet_builder *builder, uint32_t root)
   for (i = 0; i < first; i++) link_node(builder, i);
 }
 
+/* From the last one on: paths are added folder by folder. */
+uint32_t
+culet_builder_find_root(const struct culet_builder *builder, const char *path, size_t length)
+{
+  uint32_t root = builder->roots.count;
+
+  while (root-- > 0) {
+    const struct culet_node *node = &nodes(builder)[root_of(builder, root)->node];
+
+    if (node->length == length && memcmp(text(builder) + node->path, path, length) == 0) return root;
+  }
+  return CULET_IMAGE_NONE;
+}
+
 uint32_t
 culet_builder_roots(const struct culet_builder *builder)
 {

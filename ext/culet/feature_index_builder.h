@@ -37,6 +37,9 @@ int culet_builder_copy(struct culet_builder *builder, const struct culet_image *
 /* Takes back the root that was begun last, and what was added to it. */
 void culet_builder_withdraw(struct culet_builder *builder, uint32_t root);
 
+/* The number of the root of that path, or CULET_IMAGE_NONE. */
+uint32_t culet_builder_find_root(const struct culet_builder *builder, const char *path, size_t length);
+
 /* How many of each there are by now, and how often memory was allocated or made larger. */
 uint32_t culet_builder_roots(const struct culet_builder *builder);
 uint32_t culet_builder_nodes(const struct culet_builder *builder);

@@ -160,9 +160,9 @@ real_path(const char *written, enum state *state)
   while (length > 1 && written[length - 1] == '/') length--;
   *state = ASKED;
   if (culet_real_folder(written, length)) return strndup(written, length);
-  path = realpath(written, NULL);
-  if (path != NULL) return path;
-  if (errno == ENOENT || errno == ENOTDIR) *state = ABSENT;
+  if (culet_real_absent(written)) *state = ABSENT;
+  else if ((path = realpath(written, NULL)) != NULL) return path;
+  else if (errno == ENOENT || errno == ENOTDIR) *state = ABSENT;
   return strndup(written, length);
 }
 

@@ -2,6 +2,7 @@
 
 #include "feature_index_real.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,4 +134,25 @@ culet_real_file(const char *path, struct stat *status)
   if (path[0] != '/' || length >= PATH_MAX || !plain_part(slash + 1, length - (size_t)(slash + 1 - path))) return 0;
   if (!culet_real_folder(path, slash == path ? 1 : (size_t)(slash - path))) return 0;
   return lstat(path, status) == 0 && !S_ISLNK(status->st_mode);
+}
+
+int
+culet_real_absent(const char *path)
+{
+  char part[PATH_MAX];
+  struct stat status;
+  const char *slash = path;
+
+  if (path[0] != '/' || strlen(path) >= sizeof(part)) return 0;
+  for (;;) {
+    const char *next = strchr(slash + 1, '/');
+    size_t length = next == NULL ? strlen(path) : (size_t)(next - path);
+
+    if (!plain_part(slash + 1, length - (size_t)(slash + 1 - path))) return 0;
+    memcpy(part, path, length);
+    part[length] = '\0';
+    if (!culet_real_folder(path, length)) return lstat(part, &status) != 0 && errno == ENOENT;
+    if (next == NULL) return 0;
+    slash = next;
+  }
 }

@@ -26,4 +26,7 @@ int culet_real_folder(const char *path, size_t length);
 /* Likewise for a file of any kind; sets what lstat(2) told of it now. */
 int culet_real_file(const char *path, struct stat *status);
 
+/* Whether a path leads nowhere: a folder on the way has no link in its own path, and no entry of the next part's name. */
+int culet_real_absent(const char *path);
+
 #endif

@@ -18,6 +18,9 @@
 #include <ruby/ractor.h>
 #endif
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +29,7 @@
 #include "feature_index_require.h"
 #include "feature_index_slot.h"
 #include "owner.h"
+#include "release.h"
 
 #if defined(HAVE_RB_F_REQUIRE) && defined(HAVE_RB_PROVIDED) && defined(HAVE_RB_LOADERROR_WITH_PATH)
 #define CAN_REQUIRE 1
@@ -40,6 +44,10 @@ static struct {
   char dlext[16];
   int denies;      /* whether the index may tell that nothing provides a name */
   int real_paths;  /* slots of Ruby's that lead here */
+  int gives_back;  /* whether free memory goes back after a large part of a program has been loaded */
+  int loading;     /* whether a feature is being loaded by way of culet_require */
+  unsigned long files;   /* loaded so far, */
+  unsigned long settled; /* and when memory was given back last */
   unsigned long found, nowhere, unsure, loaded;
   ID functions[3]; /* those that load features */
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
@@ -140,6 +148,20 @@ resolve_provided(VALUE name, const char *text, size_t length)
 }
 
 /*
+ * Whether an extension of that name may be linked into Ruby itself, as prism is: no folder has it, and yet Ruby would find
+ * it. Its function is among the program's then.
+ */
+static int
+linked_in(const char *name, size_t length)
+{
+  const char *last = memrchr(name, '/', length), *base = last == NULL ? name : last + 1;
+  char function[NAME_MAX + sizeof("Init_")];
+  int written = snprintf(function, sizeof(function), "Init_%.*s", (int)(name + length - base), base);
+
+  return written >= (int)sizeof(function) || dlsym(RTLD_DEFAULT, function) != NULL;
+}
+
+/*
  * What to give Ruby instead of a name: the file's path, or the name itself where Ruby has to search. Qundef: nothing
  * provides it. (A function of its own, because its buffer must not lie on the stack while the file is loaded: those of
  * nested calls would add up.)
@@ -171,7 +193,7 @@ resolve(VALUE name)
     state.found++;
     return rb_filesystem_str_new_cstr(path);
   }
-  if (told == CULET_NOWHERE && state.denies) {
+  if (told == CULET_NOWHERE && state.denies && (ruby || !linked_in(text, native ? stem : length))) {
     state.nowhere++;
     return Qundef;
   }
@@ -191,23 +213,58 @@ in_main_ractor(void)
 #endif
 }
 
+/*
+ * Parsing and compiling leaves a tenth of a large program's resident memory free in malloc's hands. It goes back when the
+ * outermost `require` ends, if it has loaded so many files, and a third of all so far: a trim takes some milliseconds, and
+ * the whole boot makes a handful.
+ */
+#define MANY_FILES 256
+#define SHARE_OF_FILES 3
+
+struct call {
+  VALUE self, feature;
+};
+
+static VALUE
+load_feature(VALUE argument)
+{
+  const struct call *call = (const struct call *)argument;
+  VALUE result = rb_f_require(call->self, call->feature);
+
+  state.files += result == Qtrue;
+  return result;
+}
+
+static VALUE
+settle(VALUE unused)
+{
+  unsigned long since = state.files - state.settled;
+
+  state.loading = 0;
+  if (!state.gives_back || since < MANY_FILES || since < state.files / SHARE_OF_FILES) return Qnil;
+  state.settled = state.files;
+  culet_release_memory();
+  return Qnil;
+}
+
 static VALUE
 culet_require(VALUE self, VALUE name)
 {
-  VALUE feature, result;
+  struct call call = {.self = self, .feature = name};
 
-  if (state.finder == NULL || !in_main_ractor() || !RB_TYPE_P(name, T_STRING)) return rb_f_require(self, name);
-  if (!rb_enc_asciicompat(rb_enc_get(name)) || !culet_finder_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name))) {
+  if (state.finder == NULL || !in_main_ractor()) return rb_f_require(self, name);
+  if (RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) &&
+      culet_finder_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name))) {
+    name = rb_str_new_frozen(name);
+    call.feature = resolve(name);
+    tell_problem();
+    if (call.feature == Qundef) rb_loaderror_with_path(name, "cannot load such file -- %" PRIsVALUE, name);
+  } else {
     state.unsure++;
-    return rb_f_require(self, name);
   }
-  name = rb_str_new_frozen(name);
-  feature = resolve(name);
-  tell_problem();
-  if (feature == Qundef) rb_loaderror_with_path(name, "cannot load such file -- %" PRIsVALUE, name);
-  result = rb_f_require(self, feature);
-  RB_GC_GUARD(feature);
-  return result;
+  if (state.loading) return load_feature((VALUE)&call);
+  state.loading = 1;
+  return rb_ensure(load_feature, (VALUE)&call, settle, Qnil);
 }
 
 /*
@@ -222,8 +279,13 @@ real_path(const char *path, char *resolved)
 
   if (resolved == NULL && path != NULL && path[0] == '/' && in_main_ractor()) {
     function = rb_frame_this_func();
-    if ((function == state.functions[0] || function == state.functions[1] || function == state.functions[2]) && culet_real_file(path, &status))
-      return strdup(path);
+    if (function == state.functions[0] || function == state.functions[1] || function == state.functions[2]) {
+      if (culet_real_file(path, &status)) return strdup(path);
+      if (culet_real_absent(path)) {
+        errno = ENOENT;
+        return NULL;
+      }
+    }
   }
   return realpath(path, resolved);
 }
@@ -241,14 +303,14 @@ replace_real_path(void)
 }
 
 /*
- * Culet::Require.prepare(file, denies, real_paths) -> nil
+ * Culet::Require.prepare(file, denies, all) -> nil
  *
- * file:       where the index is kept, a String, or nil: in memory
- * denies:     whether the index may tell that nothing provides a name
- * real_paths: whether Ruby's loading is to take real paths from here
+ * file:   where the index is kept, a String, or nil: in memory
+ * denies: whether the index may tell that nothing provides a name
+ * all:    whether Ruby's loading is to take real paths from here, too, and what it leaves free is to go back
  */
 static VALUE
-prepare(VALUE self, VALUE file, VALUE denies, VALUE real_paths)
+prepare(VALUE self, VALUE file, VALUE denies, VALUE all)
 {
   static const char *const functions[] = {"require", "require_relative", "load"};
   size_t i;
@@ -267,7 +329,9 @@ prepare(VALUE self, VALUE file, VALUE denies, VALUE real_paths)
 #endif
   state.finder = culet_finder_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
   if (state.finder == NULL) rb_memerror();
-  if (RTEST(real_paths)) replace_real_path();
+  if (!RTEST(all)) return Qnil;
+  replace_real_path();
+  state.gives_back = culet_release_found()->why_not == NULL && !culet_release_found()->in_ruby_threads;
   return Qnil;
 }
 
