@@ -67,7 +67,8 @@ load_path_is_as_seen(void)
 
 /*
  * An entry that Ruby reads as it stands: an absolute path of a String. Any other depends on the working directory, the
- * home or a method.
+ * home or a method; or, with characters beyond ASCII where the file system's encoding is not UTF-8, on the encoding of the
+ * name that is asked for.
  */
 static struct culet_entry
 entry_of(VALUE entry)
@@ -76,6 +77,7 @@ entry_of(VALUE entry)
 
   if (!RB_TYPE_P(entry, T_STRING) || RSTRING_LEN(entry) == 0 || RSTRING_PTR(entry)[0] != '/') return result;
   if (!rb_enc_asciicompat(rb_enc_get(entry)) || memchr(RSTRING_PTR(entry), '\0', (size_t)RSTRING_LEN(entry)) != NULL) return result;
+  if (rb_enc_str_coderange(entry) != ENC_CODERANGE_7BIT && rb_filesystem_encoding() != rb_utf8_encoding()) return result;
   result.path = RSTRING_PTR(entry);
   result.length = (size_t)RSTRING_LEN(entry);
   return result;
@@ -116,6 +118,19 @@ find(const char *name, size_t length, unsigned kinds, char path[PATH_MAX])
 {
   if (!load_path_is_as_seen()) tell_load_path();
   return culet_finder_find(state.finder, name, length, kinds, path);
+}
+
+/* What a name without extension stands for. */
+static enum culet_answer
+find_any(const char *name, size_t length, char path[PATH_MAX])
+{
+#ifdef CULET_RUBY_FILES_FIRST
+  enum culet_answer told = find(name, length, CULET_RUBY, path);
+
+  return told == CULET_NOWHERE ? find(name, length, CULET_NATIVE, path) : told;
+#else
+  return find(name, length, CULET_RUBY | CULET_NATIVE, path);
+#endif
 }
 
 /* Whether Ruby has a feature of that name with that extension. */
@@ -187,7 +202,7 @@ resolve(VALUE name)
   }
   if (native) told = find(text, stem, CULET_NATIVE, path);
   else if (ruby) told = find(text, stem, CULET_RUBY, path);
-  if (!ruby && told == CULET_NOWHERE) told = find(text, length, CULET_RUBY | CULET_NATIVE, path);
+  if (!ruby && told == CULET_NOWHERE) told = find_any(text, length, path);
 
   if (told == CULET_FOUND) {
     state.found++;

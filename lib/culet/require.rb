@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "rbconfig"
 require_relative "../culet"
 
 module Culet
@@ -28,8 +27,7 @@ module Culet
       # Each box has a load path and features of its own.
       return "require stays as it was: this Ruby runs in boxes" if defined?(Ruby::Box) && Ruby::Box.enabled?
 
-      # Features that are linked into Ruby itself are in no folder.
-      prepare(file(environment), RbConfig::CONFIG["EXTSTATIC"].to_s.empty?, word == "on")
+      prepare(file(environment), denies?, word == "on")
       replace
       nil
     end
@@ -44,8 +42,13 @@ module Culet
       end
       return unless folder.start_with?("/")
 
-      File.join(folder, "#{RUBY_ENGINE}-#{RbConfig::CONFIG["ruby_version"]}-#{RUBY_PLATFORM}.index")
+      File.join(folder, "#{RUBY_ENGINE}-#{RUBY_VERSION[/\A\d+\.\d+/]}-#{RUBY_PLATFORM}.index")
     end
+
+    # Whether what no folder has can be nowhere: not where extensions are linked into Ruby itself. RubyGems has loaded
+    # RbConfig; without RubyGems the question is not worth a file more.
+    def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
+    private_class_method :denies?
 
     # Wherever Ruby's own function stands: RubyGems calls it gem_original_require; Bundler copies it back to `require`; what
     # wraps it calls it by yet other names.
