@@ -35,15 +35,20 @@ module Culet
     # @return [String, nil] where the index is kept; nil where there is no home
     def self.file(environment)
       folder = environment["CULET_REQUIRE_CACHE"].to_s
-      if folder.empty?
-        cache = environment["XDG_CACHE_HOME"].to_s
-        cache = File.join(environment["HOME"].to_s, ".cache") unless cache.start_with?("/")
-        folder = File.join(cache, "culet", "require")
-      end
+      folder = default_folder(environment).to_s if folder.empty?
       return unless folder.start_with?("/")
 
       File.join(folder, "#{RUBY_ENGINE}-#{RUBY_VERSION[/\A\d+\.\d+/]}-#{RUBY_PLATFORM}.index")
     end
+
+    def self.default_folder(environment)
+      cache = environment["XDG_CACHE_HOME"].to_s
+      return File.join(cache, "culet", "require") if cache.start_with?("/")
+
+      home = environment["HOME"].to_s
+      File.join(home, ".cache", "culet", "require") if home.start_with?("/")
+    end
+    private_class_method :default_folder
 
     # Whether what no folder has can be nowhere: not where extensions are linked into Ruby itself. RubyGems has loaded
     # RbConfig; without RubyGems the question is not worth a file more.

@@ -76,7 +76,7 @@ module RequireHelper
 
   # @return [Run]
   def run_and_tell(command, scratch, env = {})
-    told = File.join(scratch, "told")
+    told = env["TOLD"] || File.join(scratch, "told")
     FileUtils.rm_f(told)
     out, err, status = run_program(*command, chdir: scratch, env: TestHelper::NEUTRAL.merge(
       "CULET_ROOT" => TestHelper::ROOT, "TOLD" => told, "CULET_REQUIRE" => nil, "CULET_REQUIRE_CACHE" => cache, **env
