@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent.h"
+#include "feature_index.h"
+#include "feature_index_require.h"
 #include "owner.h"
 #include "reader.h"
 #include "requires.h"
@@ -143,6 +145,8 @@ Init_culet(void)
   rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
   rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
   culet_init_agent(culet);
+  culet_init_feature_index(culet);
+  culet_init_require(culet);
   culet_init_requires(culet);
   culet_init_strings(culet);
   culet_init_trim(culet);

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "mkmf"
+require "tmpdir"
 
 append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
 # The maintainers' builds stop at any warning; a user's newer compiler must not.
@@ -14,7 +16,19 @@ have_func("RTYPEDDATA_GET_DATA", "ruby.h") # from Ruby 3.3 on
 have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_const("RSTRING_FSTR", "ruby.h")
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # from Ruby 3.3 on
+%w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # what culet/require calls
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
+
+# Of x.so in an earlier folder of the load path and x.rb in a later one, Ruby takes the one or the other, by its release.
+Dir.mktmpdir do |directory|
+  { "early" => "x.#{RbConfig::CONFIG["DLEXT"]}", "late" => "x.rb" }.each do |folder, file|
+    FileUtils.mkdir(File.join(directory, folder))
+    FileUtils.touch(File.join(directory, folder, file))
+    $LOAD_PATH.push(File.join(directory, folder))
+  end
+  $defs << "-DCULET_RUBY_FILES_FIRST" if $LOAD_PATH.resolve_feature_path("x").first == :rb
+  $LOAD_PATH.pop(2)
+end
 
 create_makefile("culet/culet")

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# Boots the application of the working directory in the manner that ARGV names, and tells what it took, as JSON.
+#
+#   ruby boot.rb APPLICATION BOOTSNAP    BOOTSNAP: none, paths, code
+
+require "json"
+
+application, bootsnap = ARGV
+
+# Before everything else, and so before bundler/setup, as the application's Gemfile does not have it; it asks for the same
+# Bundler. A cache of each kind of its own.
+unless bootsnap == "none"
+  gem "bundler"
+  require "bootsnap"
+  code = bootsnap == "code"
+  Bootsnap.setup(cache_dir: File.join(ENV.fetch("MEASURED_CACHE"), bootsnap), development_mode: false, load_path_cache: !code,
+                 compile_cache_iseq: code, compile_cache_yaml: code)
+end
+
+require application
+
+# Before anything is loaded for the answer itself.
+rollup = File.read("/proc/self/smaps_rollup")
+times = Process.times
+told = { "cpu_seconds" => times.utime + times.stime, "rss_bytes" => rollup[/^Rss:\s+(\d+)/, 1].to_i << 10,
+         "private_dirty_bytes" => rollup[/^Private_Dirty:\s+(\d+)/, 1].to_i << 10, "features" => $LOADED_FEATURES.size,
+         "load_path" => $LOAD_PATH.size, "index" => (Culet::Require.figures if defined?(Culet::Require)) }
+puts JSON.generate(told)
