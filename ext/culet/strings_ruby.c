@@ -64,7 +64,6 @@ string_hash(struct asked *asked, uint64_t offset)
   set_number(hash, "address", record->address);
   set_number(hash, "bytes", record->length);
   set_number(hash, "held_bytes", record->held);
-  set_number(hash, "slot_bytes", record->slot);
   set_number(hash, "site", record->site);
   set_number(hash, "flags", record->flags);
   set(hash, "sample", sample(asked, record));
@@ -171,7 +170,6 @@ analyse_protected(VALUE data)
                                       analysis->duplicate_gain));
   set(hash, "suffixes", groups_hash(asked, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
-  set_number(hash, "smallest_slot_bytes", analysis->smallest_slot);
   return hash;
 }
 

@@ -22,7 +22,7 @@ module Culet
   module Strings
     # Reads strings and analyses them.
     #
-    # @param source [#read, #strings, #problems]
+    # @param source [Dump, Live, Command]
     # @param top [Integer] how many groups are told
     # @param content [Boolean] whether texts may be shown
     # @return [Findings]

@@ -96,6 +96,10 @@ class StringsVerbTest < Minitest::Test
     assert_equal 1, status.exitstatus
     assert_match(/was ended by SIGKILL, which leaves no time to tell its strings; send SIGUSR1 to culet before/, err)
     assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name")
+    in_directory do |folder|
+      File.write(File.join(folder, "job"), "#!/nonexistent/interpreter\n", perm: 0o755)
+      assert_sentence(/cannot run .*job: no such file/, "strings", "--", File.join(folder, "job"))
+    end
   end
 
   def test_a_command_is_asked_when_culet_gets_the_signal

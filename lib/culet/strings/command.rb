@@ -52,8 +52,7 @@ module Culet
 
       # @param spool [#write] gets the records
       # @return [Command] itself
-      # @raise [Culet::Error] when no Ruby process told its strings
-      # @raise [SystemCallError] when the command cannot be started
+      # @raise [Culet::Error] when the command cannot be started, or no Ruby process told its strings
       def read(spool)
         Dir.mktmpdir("culet-strings") do |folder|
           run(folder)
@@ -84,6 +83,8 @@ module Culet
         asker = Thread.new { ask(folder, wishes) }
         @status = foreground.call(**@redirections)
         @pid = foreground.pid
+      rescue SystemCallError => e
+        raise Error, "cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}"
       ensure
         wishes&.close
         asker&.join

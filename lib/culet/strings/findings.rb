@@ -37,12 +37,12 @@ module Culet
       # @return [Array<Root>] most strings first
       attr_reader :shared_with
 
-      # @return [#problems] where they come from
+      # @return [Dump, Live, Command] where they come from
       attr_reader :source
 
       # @param result [Hash{Symbol => Object}] what the extension says
       # @param names [Hash{Integer => String}] of allocation sites
-      # @param source [#problems, #strings]
+      # @param source [Dump, Live, Command]
       def initialize(result, names, source:)
         @result = result
         @names = names
@@ -103,9 +103,6 @@ module Culet
 
       # @return [Array<Place>] by file and line
       def lines = @lines ||= gather(&:itself)
-
-      # @return [Integer] bytes of the smallest slot
-      def smallest_slot_bytes = @result[:smallest_slot_bytes]
 
       private
 

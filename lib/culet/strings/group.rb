@@ -50,9 +50,6 @@ module Culet
       # @return [Boolean] whether one of them is the one of its content in Ruby's table
       def interned? = @fields[:interned].positive?
 
-      # @return [Boolean] whether those that would go away share a buffer already, or lie in their slots
-      def slots_alone? = @fields[:held_bytes] - kept.held_bytes <= (count - 1) * kept.slot_bytes
-
       # @return [Boolean] whether some of them share a buffer
       def shared? = @fields[:flags].anybits?(SHARED)
 

@@ -19,9 +19,6 @@ module Culet
       # @return [Integer] bytes that it holds: slot and buffer
       def held_bytes = @fields[:held_bytes]
 
-      # @return [Integer] bytes of its slot
-      def slot_bytes = @fields[:slot_bytes]
-
       # @param longest [Integer] characters, escapes and all, between the quotes
       # @return [String, nil] its text in quotes, cut, with escapes for all that is not printed; nil where it may not be shown
       def text(longest = LONGEST)
