@@ -84,7 +84,8 @@ module Culet
 
       def malloc_reused(lost)
         verdict("malloc", "#{bytes(lost)} of it are malloc's: blocks that workers wrote, or that came into holes between old ones",
-                "Culet.warmup before the fork leaves fewer holes")
+                "Culet.warmup before the fork leaves fewer holes; with Culet::Warmup.requests it also asks for pages, so that what their first " \
+                "requests build is there once, and not in each worker")
       end
 
       def ruby
