@@ -22,7 +22,10 @@ Puma::Plugin.create do
     require "culet/auto"
     options = launcher.options
     hooks = Puma::DSL.new(options.file_options, launcher.config)
-    warm_up(launcher, hooks, options) if options[:workers].to_i.positive?
+    cluster = options[:workers].to_i.positive?
+    warm_up(launcher, hooks, options) if cluster
+    warn("culet: no page is asked for in advance: Culet::Warmup.requests needs workers and preload_app!") if
+      Culet::Warmup.requests.any? && !(cluster && options[:preload_app])
     trim_between_requests(launcher, options)
   end
 

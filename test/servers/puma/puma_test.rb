@@ -52,6 +52,13 @@ module PumaTests
     end
   end
 
+  def test_where_no_page_can_be_asked_for_that_is_said
+    with_server(*COMMAND, env: { "WORKERS" => "2", "WARM" => "/warm" }, gems: bundle(self.class::GEMFILE)) do |server|
+      workers(server, 2).each_value { |figures| assert_empty figures["warmed"] }
+      assert_equal ["culet: no page is asked for in advance: Culet::Warmup.requests needs workers and preload_app!"], server.output.scan(/^culet:.*$/)
+    end
+  end
+
   def test_without_preloading_there_is_nothing_to_tidy_up
     with_puma("WORKERS" => "2") do |server|
       workers(server, 2).each_value { |figures| assert_equal [0, true], [figures["compactions"], figures["trim"]["active"]] }
