@@ -30,6 +30,7 @@
 #include "feature_index_slot.h"
 #include "owner.h"
 #include "release.h"
+#include "requires.h"
 
 #if defined(HAVE_RB_F_REQUIRE) && defined(HAVE_RB_PROVIDED) && defined(HAVE_RB_LOADERROR_WITH_PATH)
 #define CAN_REQUIRE 1
@@ -392,6 +393,7 @@ take_over(VALUE self, VALUE module, VALUE name)
   VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
   VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, culet_symbol("require"));
 
+  if (culet_requires_serve_by(culet_require)) return Qnil; /* the methods are the recorder's, and stay so */
   *verbose = Qnil; /* or a redefinition is warned of */
   rb_funcall(module, rb_intern("define_method"), 2, name, ours);
   *verbose = before;

@@ -300,6 +300,7 @@ struct call {
   VALUE result;
 };
 
+static VALUE (*original_require)(VALUE self, VALUE name) = rb_f_require;
 static VALUE (*original_relative)(VALUE self, VALUE name);
 static VALUE (*original_load)(int argc, const VALUE *argv, VALUE self);
 
@@ -339,7 +340,7 @@ end_call(VALUE data)
 static VALUE
 call_require(const struct call *call)
 {
-  return rb_f_require(call->self, call->argv[0]);
+  return original_require(call->self, call->argv[0]);
 }
 
 /* What RubyGems' method calls belongs to its mark. */
@@ -543,6 +544,13 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
   emit(&text, NULL);
   culet_figures_resume();
   return Qtrue;
+}
+
+int
+culet_requires_serve_by(VALUE (*require)(VALUE self, VALUE feature))
+{
+  if (started) original_require = require;
+  return started;
 }
 
 void

@@ -29,9 +29,8 @@ module Culet
         Coverage.setup(oneshot_lines: true)
         watch
         Coverage.resume
-        number = listen
-        mark("#{number}:#{folder}")
-        at_exit { write } if ENV[VARIABLE]
+        listen
+        at_exit { answer } if ENV[VARIABLE]
         true
       end
 
@@ -73,11 +72,13 @@ module Culet
 
       # The highest real-time signal that nobody has a handler for. The work is a thread's: a handler may not wait for locks.
       def listen
-        number = free_signal or raise Error, "no real-time signal is free"
+        number = free_signal or return warn("culet: no real-time signal is free, so process #{Process.pid} cannot be asked which of its code runs")
         trap(number) do
           Thread.new { answer }.tap { |thread| thread.priority = PRIORITY }
         end
-        number
+        mark("#{number}:#{folder}")
+      rescue SystemCallError => e
+        warn("culet: process #{Process.pid} cannot be asked which of its code runs: #{e.message}")
       end
 
       def answer

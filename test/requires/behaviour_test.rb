@@ -94,6 +94,16 @@ class RequiresBehaviourTest < Minitest::Test
     RUBY
   end
 
+  # The index of the load path takes the place of Ruby's function below the recorder.
+  def test_culets_own_index
+    same(<<~RUBY, env: { "CULET_REQUIRE_CACHE" => path("cache") })
+      require "#{ROOT}/lib/culet/require"
+      say [attempt { require "good" }, GOOD, attempt { require "missing" }, attempt { require "good" }, features]
+      say Culet::Require.figures.slice(:found, :real_paths)
+    RUBY
+    assert_equal "require", feature(JSON.parse(File.read(path("report.json"))), "good.rb")["how"]
+  end
+
   def test_several_threads_ask_for_one_file
     write("slow.rb" => "sleep 0.2; SLOW = 1")
     same("say Array.new(8) { Thread.new { require 'slow' } }.map(&:value).sort_by(&:to_s)")
