@@ -8,10 +8,10 @@ require "json"
 
 application, bootsnap = ARGV
 
-# Before everything else, and so before bundler/setup, as the application's Gemfile does not have it; it asks for the same
-# Bundler. A cache of each kind of its own.
+# As its users do: behind bundler/setup, which replaces Kernel#require, and before everything else. A cache of each kind of
+# its own.
 unless bootsnap == "none"
-  gem "bundler"
+  require "bundler/setup"
   require "bootsnap"
   code = bootsnap == "code"
   Bootsnap.setup(cache_dir: File.join(ENV.fetch("MEASURED_CACHE"), bootsnap), development_mode: false, load_path_cache: !code,

@@ -31,7 +31,7 @@ class Boot
   def initialize(manner, application, cache)
     @manner = manner
     @application = application
-    @environment = { "MEASURED_CACHE" => cache, "CULET_REQUIRE_CACHE" => File.join(cache, "culet"), "RUBYOPT" => nil, **manner.environment }
+    @environment = { "MEASURED_CACHE" => cache, "BUNDLE_GEMFILE" => File.join(cache, "Gemfile"), "CULET_REQUIRE_CACHE" => File.join(cache, "culet"), "RUBYOPT" => nil, **manner.environment }
   end
 
   # @return [Hash] what boot.rb tells, and wall_seconds from the process's start to that
@@ -117,6 +117,8 @@ OptionParser.new do |options|
 end.parse!
 
 Dir.mktmpdir do |cache|
+  # With bootsnap in it for all of them alike; it is loaded where it is measured.
+  File.write(File.join(cache, "Gemfile"), %(eval_gemfile "#{application}/Gemfile"\ngem "bootsnap", require: false\n))
   boots = Manner.all.to_h { |manner| [manner.name, Boot.new(manner, application, cache)] }
   measured = boots.transform_values { [] }
   # What caches have to be filled is filled: by the second boot, as folders must be some seconds old.

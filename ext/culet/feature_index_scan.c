@@ -48,14 +48,16 @@ ends_with(const char *name, size_t length, const char *end)
 
 static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned level);
 
-/* What an entry is, links followed: DT_REG, DT_DIR, another type, or -1 for a link that leads nowhere. */
+#define DANGLING (-1)
+
+/* What an entry is, links followed: DT_REG, DT_DIR, another type, or DANGLING for a link that leads nowhere. */
 static int
 type_of(int folder, const struct dirent *entry)
 {
   struct stat status;
 
   if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) return entry->d_type;
-  if (fstatat(folder, entry->d_name, &status, 0) != 0) return -1;
+  if (fstatat(folder, entry->d_name, &status, 0) != 0) return DANGLING;
   return S_ISREG(status.st_mode) ? DT_REG : S_ISDIR(status.st_mode) ? DT_DIR : DT_FIFO;
 }
 
@@ -80,6 +82,19 @@ scan_below(struct scan *scan, int folder, const char *name, unsigned level)
   return scanned;
 }
 
+/*
+ * A link that leads nowhere may lead somewhere tomorrow, and no folder's time tells. As a file it is looked at before it
+ * is loaded; as a folder it never is as it was read.
+ */
+static int
+add_dangling(const struct scan *scan, int ruby, int native)
+{
+  static const struct culet_stamp never = {0};
+  enum culet_node_kind kind = ruby ? CULET_NODE_RUBY : native ? CULET_NODE_NATIVE : CULET_NODE_FOLDER;
+
+  return culet_builder_add(scan->builder, scan->root, scan->path, scan->length, kind, kind == CULET_NODE_FOLDER ? &never : NULL);
+}
+
 static enum culet_scanned
 scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned level)
 {
@@ -88,15 +103,16 @@ scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned l
   int type = type_of(folder, entry);
   enum culet_scanned scanned = CULET_SCANNED;
 
-  if (type == -1 || ++scan->entries > MOST_ENTRIES) return CULET_UNREADABLE;
-  if (type != DT_DIR && !ruby && !native) return CULET_SCANNED;
-  if (type != DT_DIR && type != DT_REG) return CULET_UNREADABLE;
+  if (++scan->entries > MOST_ENTRIES) return CULET_UNREADABLE;
+  if (type != DT_DIR && type != DANGLING && !ruby && !native) return CULET_SCANNED;
+  if (type != DT_DIR && type != DANGLING && type != DT_REG) return CULET_UNREADABLE;
   if (scan->length + 1 + length >= sizeof(scan->path)) return CULET_UNREADABLE;
 
   if (scan->length > 1) scan->path[scan->length++] = '/';
   memcpy(scan->path + scan->length, entry->d_name, length + 1);
   scan->length += length;
-  if (type == DT_DIR) scanned = scan_below(scan, folder, entry->d_name, level + 1);
+  if (type == DANGLING) scanned = add_dangling(scan, ruby, native) ? CULET_SCANNED : CULET_NO_ROOM;
+  else if (type == DT_DIR) scanned = scan_below(scan, folder, entry->d_name, level + 1);
   else if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, ruby ? CULET_NODE_RUBY : CULET_NODE_NATIVE, NULL))
     scanned = CULET_NO_ROOM;
   scan->length = before;

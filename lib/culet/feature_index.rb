@@ -63,8 +63,8 @@ module Culet
     # left out.
     #
     # @param folder [String]
-    # @return [Symbol] :read; :unreadable: there are more than 50,000 entries, a link that leads nowhere, or something
-    #   that may not be read, and its files are left out; :young: it changed within the last two seconds, so that a further
+    # @return [Symbol] :read; :unreadable: there are more than 50,000 entries, or something that may not
+    #   be read or is no file, and its files are left out; :young: it changed within the last two seconds, so that a further
     #   change might not show, and is left out; :gone: it is no folder
     # @raise [Culet::Error] when this is the index of a file
     def scan(folder)

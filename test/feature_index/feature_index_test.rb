@@ -102,7 +102,7 @@ class FeatureIndexTest < Minitest::Test
 
   def test_a_scan_that_cannot_be_kept_up_with
     FileUtils.mkdir("#{@directory}/lib")
-    File.symlink("nowhere", "#{@directory}/lib/link.rb")
+    File.mkfifo("#{@directory}/lib/pipe.rb")
     sleep 3.2
     index = Index.new
     assert_equal :unreadable, index.scan("#{@directory}/lib")
