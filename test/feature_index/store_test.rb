@@ -110,6 +110,19 @@ class FeatureIndexStoreTest < Minitest::Test
     assert_equal ["culet: CULET_REQUIRE: 'fast' is none of on, index, off; require stays as it was\n", "late one\n"], [wrong.err, wrong.out]
   end
 
+  # As where the gem's native part could not be built.
+  def test_without_the_native_part
+    FileUtils.cp_r("#{ROOT}/lib/culet", "#{cache}/culet")
+    FileUtils.rm_rf(["#{cache}/culet/culet.so", *Dir.glob("#{cache}/culet/*.txt")])
+    FileUtils.mkdir_p("#{cache}/bare/lib")
+    FileUtils.mv("#{cache}/culet", "#{cache}/bare/lib/culet")
+    FileUtils.cp("#{ROOT}/lib/culet.rb", "#{cache}/bare/lib")
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{cache}/bare/lib", "-rculet/require", "-rculet/feature_index", "-e",
+                                   "p require('json'), Culet::Require.figures; Culet::FeatureIndex.new rescue p $!.class", env: environment)
+    assert_equal ["true\n{}\nCulet::Error\n", 0], [out, status.exitstatus], err
+    assert_match(/\Aculet: require stays as it was: culet.so is not built: run .*\n\z/, err)
+  end
+
   # Files that come and go while the index knows their folders, in the process that looks and before it starts.
   def test_a_file_that_comes_before_another
     ours("require 'one'", set: "before")
