@@ -13,7 +13,7 @@ module Culet
         @top = top
       end
 
-      # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+      # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         { "source" => @findings.source.name, "reading" => @findings.source.reading, "strings" => @findings.strings,
           "string_bytes" => @findings.string_bytes, "asked_bytes" => @findings.asked_bytes, "duplicate_bytes" => @findings.duplicate_bytes,
