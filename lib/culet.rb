@@ -38,7 +38,7 @@ module Culet
   #
   # @param objects [Boolean] whether to count what the Ruby objects hold as well, as in a snapshot: this stops all of Ruby
   #   for some 25 ms a million
-  # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+  # @return [Hash{String => Object}] the keys of docs/json.md
   # @raise [Culet::Error] when the process may not be read; the message says why
   def self.report(objects: true)
     require_relative "culet/scope"

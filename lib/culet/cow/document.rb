@@ -13,7 +13,7 @@ module Culet
         @history = history
       end
 
-      # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+      # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         { "processes" => @family.members.map { |member| process(member) }, "total_pss_bytes" => @family.total_pss_bytes,
           "total_rss_bytes" => @family.total_rss_bytes, "next_worker_bytes" => @family.next_worker_bytes,

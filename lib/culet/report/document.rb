@@ -14,7 +14,7 @@ module Culet
         @ledger = Ledger.new(snapshot)
       end
 
-      # @return [Hash{String => Object}] the keys of README, "What is in the JSON"
+      # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         {
           **process, "allocator" => allocator.name, "allocator_library" => allocator.library, "allocator_level" => allocator.level,
