@@ -23,9 +23,9 @@ class StringsLiveTest < Minitest::Test
     with_agent(SCRIPT) do |pid|
       told = json("strings", pid.to_s, "--top", "1000")
       same = group(told, "a secret text")
-      # And the literal itself.
+      # And the literal itself; a few that were let go may still be on the machine's stack.
       assert_equal ["duplicate", TEXT.bytesize, true], same.values_at("kind", "bytes", "interned")
-      assert_in_delta 3001, same["count"], 1
+      assert_includes 3000..3006, same["count"]
       assert_operator same["gain_bytes"], :>=, 3000 * (40 + TEXT.bytesize)
       assert_operator told["suffixes"], :>=, 199
       assert_operator told["places"]["shared"]["count"], :>=, 50
