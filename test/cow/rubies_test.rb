@@ -2,17 +2,19 @@
 
 require "test_helper"
 require_relative "../roots/contenders"
+require_relative "../roots/in_tests"
 
 # The experiment on the Rubies of Debian releases, with few strings. bench/cow-rubies makes it in full.
 class CowRubiesTest < Minitest::Test
+  include Roots::InTests
+
   LAB = Culet::Cow::Laboratory
 
   Roots::RUBIES.each_key do |name|
     define_method("test_rubies_of_#{name}") do
-      skip "only with bin/test --all" unless ENV["CULET_TEST_ALL"]
-
+      root = root(name)
       Dir.mktmpdir("culet-cow") do |share|
-        contenders = Roots::Contenders.new(root(name), share).call
+        contenders = Roots::Contenders.new(root, share).call
         results = measure(contenders)
         assert_equal contenders.map(&:name).sort, results.map { |one| one["contender"] }.sort
         results.each { |result| assert_shared_at_first(result["runs"].first) }
@@ -21,12 +23,6 @@ class CowRubiesTest < Minitest::Test
   end
 
   private
-
-  def root(name)
-    Roots.get(name)
-  rescue Roots::Missing => e
-    skip e.message
-  end
 
   def measure(contenders)
     plan = LAB::Plan.new(contenders: contenders, variants: [LAB::Variant.new("parent", false)], seed: 1, millions: 0.2, runs: 1)

@@ -1,31 +1,24 @@
 # frozen_string_literal: true
 
 require_relative "cow_helper"
-require_relative "../roots/roots"
+require_relative "../roots/in_tests"
 
 # What was written to pages of newer Rubies' than this machine's: objects have other flags there, and slots other sizes.
 class CowWritesRubiesTest < Minitest::Test
   include CowHelper
+  include Roots::InTests
 
   RUBIES = { "trixie" => %w[ruby3.3], "testing" => %w[ruby3.3 ruby3.4] }.freeze
 
   RUBIES.each do |name, rubies|
     rubies.each do |ruby|
       define_method("test_#{ruby.tr(".", "_")}_of_#{name}") do
-        skip "only with bin/test --all" unless all_tests?
-
         look([root(name), "/usr/bin/#{ruby}"])
       end
     end
   end
 
   private
-
-  def root(name)
-    Roots.get(name)
-  rescue Roots::Missing => e
-    skip e.message
-  end
 
   # @param ruby [Array(Roots::Root, String)] where it is, and its path inside
   def look(ruby)

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "target_helper"
-require_relative "../roots/roots"
+require_relative "../roots/in_tests"
 
 # Processes in namespaces of their own, as in containers: from outside, from inside, and over the border.
 class ScopeContainerTest < Minitest::Test
   include TargetHelper
+  include Roots::InTests
 
   # Numbers, mounts and users of its own; the program is its process 1.
   CONTAINER = %w[unshare --user --map-root-user --pid --mount --mount-proc --fork --kill-child].freeze
@@ -109,9 +110,7 @@ class ScopeContainerTest < Minitest::Test
 
   # Libraries that are called as ours, and are others.
   def test_other_files_of_the_same_names
-    skip "run by bin/test --all" unless all_tests?
-
-    root = Roots.get("trixie")
+    root = root("trixie")
     enter = 'mount --bind "$1" "$1"; cd "$1"; shift; mount -t proc proc proc; pivot_root . mnt; exec chroot . env -i "$@"'
     words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", enter, "sh", root.path]
     with_talker(*words, root.rubies.first, "-e", SCRIPT) do |pid, lines, _|
@@ -119,8 +118,6 @@ class ScopeContainerTest < Minitest::Test
       assert_whole_report(pid, lines.first.to_i)
       assert_equal root.rubies.first[/[0-9.]+\z/], read(pid).ruby.version[/\A\d+\.\d+/]
     end
-  rescue Roots::Missing => e
-    skip e.message
   end
 
   private

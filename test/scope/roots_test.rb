@@ -2,13 +2,14 @@
 
 require_relative "exact_figures"
 require_relative "target_helper"
-require_relative "../roots/roots"
+require_relative "../roots/in_tests"
 
 # Other C libraries and Rubies: programs run in Debian releases of their own (chroot), and are read from outside, as those
 # of a container are. What is read is what malloc, and Ruby, say themselves.
 class ScopeRootsTest < Minitest::Test
   include TargetHelper
   include ExactFigures
+  include Roots::InTests
 
   MODES = { "sliced" => [], "stopped" => ["--stop"], "live" => ["--live"] }.freeze
   SOURCES = ["scope/test/targets", "test/scope/targets"].freeze
@@ -82,9 +83,7 @@ class ScopeRootsTest < Minitest::Test
   # @yieldparam root [Roots::Root]
   # @yieldparam share [String] a folder with the sources of the targets, that the root sees as SHARE
   def in_root(name)
-    skip "run by bin/test --all" unless all_tests?
-
-    root = Roots.get(name)
+    root = root(name)
     in_directory do |share|
       SOURCES.each do |folder|
         FileUtils.mkdir_p(File.join(share, folder))
@@ -92,8 +91,6 @@ class ScopeRootsTest < Minitest::Test
       end
       yield root, share
     end
-  rescue Roots::Missing => e
-    skip e.message
   end
 
   # Runs a program that says malloc's figures and stops, and compares them with what is read in all modes.

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "target_helper"
-require_relative "../roots/roots"
+require_relative "../roots/in_tests"
 
 # Ruby's heap pages and slots from outside: what GC.stat says in the process, on every Ruby there is.
 class ScopeRubyHeapTest < Minitest::Test
   include TargetHelper
+  include Roots::InTests
 
   # Objects of several sizes, a part of them dropped. The figures are read last, into a Hash that is there already; what
   # Ruby allocates until it stops itself is a handful.
@@ -39,14 +40,10 @@ class ScopeRubyHeapTest < Minitest::Test
   # Other releases, in Debian roots. Rubies before 3.1 are not supported.
   Roots::RUBIES.each_key do |name|
     define_method("test_rubies_of_#{name}") do
-      skip "run by bin/test --all" unless all_tests?
-
-      root = Roots.get(name)
+      root = root(name)
       rubies = root.rubies.select { |path| path[/[0-9.]+\z/].to_f >= 3.1 }
       skip "Debian #{name} has no Ruby that is supported" if rubies.empty?
       rubies.each { |ruby| assert_like_gc_stat(root.command(ruby)) }
-    rescue Roots::Missing => e
-      skip e.message
     end
   end
 

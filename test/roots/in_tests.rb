@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require_relative "roots"
+
+module Roots
+  # For tests, which use roots under --all alone.
+  module InTests
+    private
+
+    # @param name [String] a key of RUBIES
+    # @return [Root]; where it is not to be had, the test is skipped
+    def root(name)
+      skip "run by bin/test --all" unless all_tests?
+
+      Roots.get(name)
+    rescue Missing => e
+      skip e.message
+    end
+  end
+end
