@@ -81,6 +81,16 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # And it is said, with what helps.
+  def test_the_verdict_on_what_wrote_there
+    program = "KEPT = Array.new(100_000) { Object.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:freeze) }"
+    with_family(*RUBY, "-e", "#{FORKS}#{program}", env: on("glibc")) do |pid|
+      told = Culet::Cow::Verdicts.new(family(pid, writes: 1)).list.find { |one| one.topic == "what wrote there" }
+      assert_match(/have but one cause: flag bits of objects .*frozen of 100,000 objects/, told.text)
+      assert_match(/freeze before the fork what workers freeze/, told.remedy)
+    end
+  end
+
   def test_code_ranges
     program = "KEPT = Array.new(50_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
     with_ruby(program, "glibc") do |writes|
