@@ -41,6 +41,7 @@ struct place {
   uint32_t root;
   int missing;   /* from the index, or changed since */
   int below;     /* a folder below it was not as the index has it */
+  uint32_t looked; /* when it was found to be as the index has it */
   struct culet_stamp stamp;
 };
 
@@ -56,7 +57,6 @@ struct culet_finder {
   size_t asked;
   uint32_t *positions; /* of the roots: place + 1, or 0 */
   uint32_t *looked;    /* when each stamp was found to be right */
-  uint32_t swept;
   uint32_t retry;      /* when to read folders again; 0: no need */
   uint32_t patience;   /* milliseconds */
   uint32_t builds;
@@ -203,6 +203,7 @@ settle(const struct culet_finder *finder, struct place *place)
   const char *path;
 
   place->missing = 0;
+  place->looked = culet_real_now();
   free(place->path);
   place->path = place->written == NULL ? NULL : real_path(place->written, &place->state);
   if (place->path == NULL) place->state = WALL;
@@ -226,7 +227,6 @@ arrange(struct culet_finder *finder)
 
   finder->asked = 0;
   finder->wall = finder->count;
-  finder->swept = culet_real_now();
   if (finder->positions != NULL) memset(finder->positions, 0, finder->image.header->roots * sizeof(*finder->positions));
   for (i = 0; i < finder->count; i++) {
     struct place *place = &finder->places[i];
@@ -386,29 +386,37 @@ culet_finder_set(struct culet_finder *finder, const struct culet_entry *entries,
 
 /* ------------------------------------------------------------------ looking up */
 
-static void
-sweep(struct culet_finder *finder, int now)
+/* Whether a place is as the index has it; looks at it if it has not just now. */
+static int
+place_unchanged(struct place *place, uint32_t time, int now)
 {
-  uint32_t time = culet_real_now();
   struct culet_stamp stamp;
   struct stat status;
+  int there;
+
+  if (place->state != INDEXED && place->state != ABSENT) return 1;
+  if (!now && time - place->looked < CULET_FRESH_MILLISECONDS) return 1;
+  there = stat(place->path, &status) == 0;
+  if (there) culet_stamp_of(&stamp, &status);
+  if (place->state == ABSENT ? there : !there || !culet_stamp_same(&stamp, &place->stamp)) return 0;
+  place->looked = time;
+  return 1;
+}
+
+/* Looks at all places up to `last`: those behind it cannot hide what it has. Returns whether all are unchanged. */
+static int
+places_unchanged(struct culet_finder *finder, size_t last, int now)
+{
+  uint32_t time = culet_real_now();
+  int all = 1;
   size_t i;
 
-  if (!now && time - finder->swept < CULET_FRESH_MILLISECONDS) return;
-  finder->swept = time;
-  for (i = 0; i < finder->count; i++) {
-    struct place *place = &finder->places[i];
-    int there;
-
-    if (place->state != INDEXED && place->state != ABSENT) continue;
-    there = stat(place->path, &status) == 0;
-    if (place->state == ABSENT) {
-      if (there) doubt(finder, place);
-      continue;
-    }
-    if (there) culet_stamp_of(&stamp, &status);
-    if (!there || !culet_stamp_same(&stamp, &place->stamp)) doubt(finder, place);
+  for (i = 0; i < finder->count && i <= last; i++) {
+    if (place_unchanged(&finder->places[i], time, now)) continue;
+    doubt(finder, &finder->places[i]);
+    all = 0;
   }
+  return all;
 }
 
 /* The place of a node's root, if the index is sure of it. */
@@ -518,9 +526,8 @@ search(struct culet_finder *finder, const char *name, size_t length, unsigned ki
   enum culet_answer answer;
   size_t best, i;
 
-  sweep(finder, now);
   do best = look_up(finder, name, length, kinds, &found);
-  while (!folders_unchanged(finder, name, length, best, now));
+  while (!places_unchanged(finder, best, now) || !folders_unchanged(finder, name, length, best, now));
 
   for (i = 0; finder->asked > 0 && i < best; i++) {
     if (i >= finder->wall) return CULET_UNSURE;
