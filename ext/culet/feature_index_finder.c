@@ -520,7 +520,7 @@ ask_place(const struct culet_finder *finder, const struct place *place, const ch
 }
 
 static enum culet_answer
-search(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, char path[PATH_MAX], int now)
+search(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX])
 {
   const char *found = NULL;
   enum culet_answer answer;
@@ -544,17 +544,14 @@ search(struct culet_finder *finder, const char *name, size_t length, unsigned ki
 }
 
 enum culet_answer
-culet_finder_find(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, char path[PATH_MAX])
+culet_finder_find(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX])
 {
-  enum culet_answer answer;
-
   if (finder->retry != 0 && (int32_t)(culet_real_now() - finder->retry) >= 0) {
     finder->retry = 0;
     finder->patience = finder->patience == 0 ? RETRY_MILLISECONDS : finder->patience < LONGEST_MILLISECONDS ? finder->patience * 2 : finder->patience;
     renew(finder);
   }
-  answer = search(finder, name, length, kinds, path, 0);
-  return answer == CULET_NOWHERE ? search(finder, name, length, kinds, path, 1) : answer;
+  return search(finder, name, length, kinds, now, path);
 }
 
 unsigned

@@ -3,8 +3,8 @@
  * the folder itself where it is not, and not at all where only Ruby can tell.
  *
  * Sure means: each folder that could hold the answer, or one that comes before it, is as it was when it was read. The
- * load path's folders are looked at every CULET_FRESH_MILLISECONDS, those below them when a name leads there, and all
- * again, at that moment, before the answer is that nothing provides a name.
+ * load path's folders up to the answer's and those below them that the name leads through are looked at, unless they
+ * were CULET_FRESH_MILLISECONDS ago or less; or whenever they were, if the answer is to be of this very moment.
  *
  * Knows no Ruby; to be used by one thread at a time.
  */
@@ -55,9 +55,10 @@ void culet_finder_set(struct culet_finder *finder, const struct culet_entry *ent
 
 /*
  * name:  without extension, see culet_finder_plain
+ * now:   whether the answer is to be of this very moment
  * path:  set to the file, if it is found
  */
-enum culet_answer culet_finder_find(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, char path[PATH_MAX]);
+enum culet_answer culet_finder_find(struct culet_finder *finder, const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX]);
 
 /* Whether a name is one that the index can answer for: parts that do not begin with a dot, in ASCII. */
 int culet_finder_plain(const char *name, size_t length);

@@ -115,23 +115,32 @@ tell_problem(void)
 }
 
 static enum culet_answer
-find(const char *name, size_t length, unsigned kinds, char path[PATH_MAX])
+find(const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX])
 {
   if (!load_path_is_as_seen()) tell_load_path();
-  return culet_finder_find(state.finder, name, length, kinds, path);
+  return culet_finder_find(state.finder, name, length, kinds, now, path);
 }
 
 /* What a name without extension stands for. */
 static enum culet_answer
-find_any(const char *name, size_t length, char path[PATH_MAX])
+find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 {
 #ifdef CULET_RUBY_FILES_FIRST
-  enum culet_answer told = find(name, length, CULET_RUBY, path);
+  enum culet_answer told = find(name, length, CULET_RUBY, now, path);
 
-  return told == CULET_NOWHERE ? find(name, length, CULET_NATIVE, path) : told;
+  return told == CULET_NOWHERE ? find(name, length, CULET_NATIVE, now, path) : told;
 #else
-  return find(name, length, CULET_RUBY | CULET_NATIVE, path);
+  return find(name, length, CULET_RUBY | CULET_NATIVE, now, path);
 #endif
+}
+
+/* What a name stands for; `kinds` is what its extension says, which begins at `stem`: 0 where it has none. */
+static enum culet_answer
+find_named(const char *name, size_t length, size_t stem, unsigned kinds, int now, char path[PATH_MAX])
+{
+  enum culet_answer told = kinds == 0 ? CULET_NOWHERE : find(name, stem, kinds, now, path);
+
+  return told == CULET_NOWHERE && kinds != CULET_RUBY ? find_any(name, length, now, path) : told;
 }
 
 /* Whether Ruby has a feature of that name with that extension. */
@@ -159,7 +168,7 @@ resolve_provided(VALUE name, const char *text, size_t length)
 
   state.loaded++;
   if (culet_finder_kinds(state.finder, text, length) == CULET_RUBY || provided(text, length, ".rb")) return name;
-  if (!provided(text, length, ".so") || find(text, length, CULET_RUBY, path) != CULET_NOWHERE) return name;
+  if (!provided(text, length, ".so") || find(text, length, CULET_RUBY, 0, path) != CULET_NOWHERE) return name;
   return rb_str_cat_cstr(rb_str_dup(name), ".so");
 }
 
@@ -189,7 +198,8 @@ resolve(VALUE name)
   size_t length = (size_t)RSTRING_LEN(name), stem = dot == NULL ? length : (size_t)(dot - text);
   int ruby = dot != NULL && strcmp(dot, ".rb") == 0;
   int native = dot != NULL && (strcmp(dot, ".so") == 0 || strcmp(dot, state.dlext) == 0);
-  enum culet_answer told = CULET_NOWHERE;
+  unsigned kinds = native ? CULET_NATIVE : ruby ? CULET_RUBY : 0;
+  enum culet_answer told;
   char path[PATH_MAX];
 
   if (dot != NULL && !ruby && !native) {
@@ -201,9 +211,9 @@ resolve(VALUE name)
     state.loaded++;
     return name;
   }
-  if (native) told = find(text, stem, CULET_NATIVE, path);
-  else if (ruby) told = find(text, stem, CULET_RUBY, path);
-  if (!ruby && told == CULET_NOWHERE) told = find_any(text, length, path);
+  told = find_named(text, length, stem, kinds, 0, path);
+  /* A file may just have been written: then somebody is likely to load it. */
+  if (told == CULET_NOWHERE) told = find_named(text, length, stem, kinds, 1, path);
 
   if (told == CULET_FOUND) {
     state.found++;
