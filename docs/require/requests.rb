@@ -4,6 +4,7 @@
 # gems that `culet compare rails` installed.
 #
 #   culet require --unused --svg docs/require/code.svg -- ruby docs/require/requests.rb
+#   CULET_UNUSED_FROM=asked culet require --unused -- ruby docs/require/requests.rb     without what ran at the boot
 #   culet require --html boot.html -- ruby docs/require/requests.rb 0
 require "fileutils"
 
@@ -23,6 +24,7 @@ require "bundler/setup"
 require "#{workload}/application"
 require "rack/mock"
 requests = Rack::MockRequest.new(Blog)
+Culet::Unused.follow if defined?(Culet::Unused)
 Integer(ARGV.fetch(0, "1000")).times do
   status = requests.get("/", "HTTP_HOST" => "127.0.0.1").status
   raise "a request ended with #{status}" unless status < 400

@@ -8,6 +8,10 @@ module Culet
   # `culet require --unused PID`. Costs a little when code runs for the first time, and nothing afterwards (Ruby's oneshot
   # coverage); only code that is loaded after this is told. A program that measures its own coverage cannot have both.
   #
+  # A line that has run is not heard again. So what ran while a program was loaded would count for good; with
+  # CULET_UNUSED_FROM=asked a process follows only when it has been asked for the first time, or from Culet::Unused.follow
+  # on, and what runs before that costs nothing and does not count.
+  #
   # From the extension come:
   # - Culet::Unused.watch, fired, pieces, json, mark: see ext/culet/unused.c
   module Unused
@@ -15,7 +19,10 @@ module Culet
     VARIABLE = "CULET_UNUSED"
     # In which answers go otherwise; the user's number is put behind it.
     FOLDER = "/tmp/culet-unused-"
-    private_constant :FOLDER
+    # What counts: all that runs from the start on, or what runs after the first question.
+    FROM = "CULET_UNUSED_FROM"
+    FROM_WORDS = ["start", "asked"].freeze
+    private_constant :FOLDER, :FROM, :FROM_WORDS
 
     # A Ruby thread's share of time is 100 ms, halved for each step below zero: requests are not to wait so long.
     PRIORITY = -3
@@ -27,10 +34,23 @@ module Culet
         return false unless able?
 
         Coverage.setup(oneshot_lines: true)
-        watch
-        Coverage.resume
+        @since = from
+        follow if @since == "start"
         listen
         at_exit { answer } if ENV[VARIABLE]
+        true
+      end
+
+      # What runs counts from now on, in this process and in those it forks, unless it does already. Takes some tens of
+      # milliseconds in a large program, because all code is gone through; compiled code of a JIT is dropped once.
+      #
+      # @return [Boolean] whether it did not before
+      def follow
+        return false if @following || @since.nil?
+
+        @following = true
+        watch
+        Coverage.resume
         true
       end
 
@@ -43,7 +63,7 @@ module Culet
         require_relative "unused/census"
         prepare
         path = File.join(folder, "#{Process.pid}.json")
-        AtomicFile.write(path, json(Census.new.to_h))
+        AtomicFile.write(path, json(Census.new(since: @following ? @since : "now").to_h))
         path
       end
 
@@ -53,10 +73,13 @@ module Culet
         sentence = if !Culet.native? then Native.missing_reason("culet.so")
                    elsif Coverage.running? then "coverage is being measured already"
                    elsif !Coverage.respond_to?(:setup) then "this Ruby cannot"
+                   elsif !FROM_WORDS.include?(from) then "#{FROM}: '#{from}' is none of #{FROM_WORDS.join(", ")}"
                    end
         warn("culet: which code runs is not followed: #{sentence}") if sentence
         sentence.nil?
       end
+
+      def from = ENV[FROM].to_s.then { |word| word.empty? ? FROM_WORDS.first : word }
 
       def folder = ENV[VARIABLE] || "#{FOLDER}#{Process.euid}"
 
@@ -83,6 +106,7 @@ module Culet
 
       def answer
         write
+        follow
       rescue Error, SystemCallError, NotImplementedError => e
         warn("culet: which code ran cannot be told: #{e.message}")
       end

@@ -91,6 +91,29 @@ class RequiresUnusedTest < Minitest::Test
     end
   end
 
+  # What ran before the first question is not heard of, and counts only when it runs again.
+  def test_from_the_first_question_on
+    program = "require 'code'; #{RUNS}; [[:USR1, :idle], [:USR2, :ran]].each { |name, method| trap(name) { Code.new.public_send(method) } }; puts :up; $stdout.flush; sleep"
+    Dir.mkdir(path("answers"), 0o700)
+    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
+      first, err, status = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      assert_predicate status, :success?, err
+      assert_match(/\Anote: process #{pid}: from now on it is followed which code runs .*ask\s+again/m, first)
+      all = idle_of(pid)
+      assert_equal ["idle", "ran", "rescued"], all & ["idle", "ran", "rescued"]
+      assert_equal ["block in idle", "idle"], all - idle_after(pid, :USR1, "idle")
+      assert_equal ["block in idle", "block in ran", "idle", "ran"], all - idle_after(pid, :USR2, "ran")
+      table, = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
+      assert_match(/of compiled code did not run while it was followed/, table)
+    end
+  end
+
+  def test_a_wrong_word_for_when_to_begin
+    _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?", env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
+    assert_predicate status, :success?
+    assert_equal "culet: which code runs is not followed: CULET_UNUSED_FROM: 'later' is none of start, asked\n", err
+  end
+
   # What any of the workers ran is not unused.
   def test_of_forked_workers
     document = unused("--", *ruby("-e", "require 'code'; 2.times { |number| fork { number.zero? ? Code.new.idle : Code.of_class } }; Process.waitall; Code.new.ran"))
@@ -156,6 +179,18 @@ class RequiresUnusedTest < Minitest::Test
     out, err, status = run_culet("require", "--unused", "--json", *words, env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     JSON.parse(out)
+  end
+
+  def idle_of(pid) = file(unused(pid.to_s))["unused"].map { |one| one["label"] }.sort
+
+  # @return [Array<String>] what is idle once the signal has had a method run
+  def idle_after(pid, signal, method)
+    Process.kill(signal, pid)
+    10.times do
+      labels = idle_of(pid)
+      return labels unless labels.include?(method)
+    end
+    flunk("#{method} never ran")
   end
 
   def file(document) = document["files"].find { |one| one["path"] == path("code.rb") } || flunk("code.rb is not told")

@@ -2,16 +2,17 @@
 
 require "erb"
 require_relative "../compare/report/figures"
+require_relative "unused"
 
 module Culet
   module Requires
-    # Compiled code by gem as an SVG picture: a bar for each, divided into what ran, what never did, and what is not known.
+    # Compiled code by gem as an SVG picture: a bar for each, divided into what ran, what did not, and what is not known.
     class CodePicture
       Figures = Compare::Report::Figures
       # Class, words, how many bytes of a gem. Those of which it is not known stand between the others.
       PARTS = [["ran", "ran", ->(one) { one["iseq_bytes"] - one["unused_bytes"] - one["untold_bytes"] - one["unseen_bytes"] }],
                ["unknown", "not known", ->(one) { one["untold_bytes"] + one["unseen_bytes"] }],
-               ["unused", "never ran", ->(one) { one["unused_bytes"] }]].freeze
+               ["unused", "did not run", ->(one) { one["unused_bytes"] }]].freeze
       WIDTH = 900
       ROW = 24
       NAMES = 210
@@ -48,7 +49,7 @@ module Culet
       def h(text) = ERB::Util.html_escape(text)
 
       def title
-        format("%.1f of %.1f MB of compiled code never ran (%d %%)", @document["unused_bytes"] / 1e6, @document["iseq_bytes"] / 1e6,
+        format("%.1f of %.1f MB of compiled code %s (%d %%)", @document["unused_bytes"] / 1e6, @document["iseq_bytes"] / 1e6, Unused.verdict(@document),
                100 * @document["unused_bytes"].fdiv([@document["iseq_bytes"], 1].max))
       end
 
@@ -83,7 +84,7 @@ module Culet
         end
         share = (100 * one["unused_bytes"].fdiv([one["iseq_bytes"], 1].max)).round
         %(<text x="#{NAMES - 10}" y="#{top + 13}" text-anchor="end">#{h(one["gem"])}</text>#{bars.join}) +
-          format('<text class="small" x="%.1f" y="%d">%s, %d %% never ran</text>', left + 8, top + 13, h(Figures.bytes(one["iseq_bytes"])), share)
+          format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>', left + 8, top + 13, h(Figures.bytes(one["iseq_bytes"])), share)
       end
     end
   end

@@ -15,6 +15,10 @@ module Culet
       OWN = "#{File.expand_path("..", __dir__)}/".freeze
       private_constant :ANSWER, :OWN
 
+      # @param document [Hash] of Unused
+      # @return [String] what its unused code did not do
+      def self.verdict(document) = document["since"] == "start" ? "never ran" : "did not run while it was followed"
+
       # @param path [String] a file that a process answered with
       # @return [Hash]
       # @raise [Culet::Error] when it is none
@@ -34,7 +38,7 @@ module Culet
 
       # @return [Hash{String => Object}] bytes are of the process that holds most; code is unused where it ran in none
       def to_h
-        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"],
+        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"], "since" => since,
           "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
           "iseq_bytes" => total(widest), **totals, "gems" => gems, "files" => files, "problems" => problems }
       end
@@ -86,8 +90,18 @@ module Culet
         end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
       end
 
+      # @return [String] "start", "asked" or "now", as all processes say; else "mixed"
+      def since = @answers.map { |one| one["since"] }.uniq.then { |all| all.size == 1 ? all.first : "mixed" }
+
       def problems
-        ("this Ruby does not say which lines ran: nothing is known of what is unused" unless @answers.all? { |one| one["heard"] }).then { |one| [one].compact }
+        [("this Ruby does not say which lines ran: nothing is known of what is unused" unless @answers.all? { |one| one["heard"] }), beginning].compact
+      end
+
+      def beginning
+        pids = @answers.filter_map { |one| one["pid"] if one["since"] == "now" }
+        return if pids.empty?
+
+        "process #{pids.join(", ")}: from now on it is followed which code runs (CULET_UNUSED_FROM=asked); ask again when it has served for a while"
       end
     end
   end

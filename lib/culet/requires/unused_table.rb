@@ -4,6 +4,7 @@ require_relative "../compare/report/figures"
 require_relative "../compare/report/grid"
 require_relative "../report/words"
 require_relative "origin"
+require_relative "unused"
 
 module Culet
   module Requires
@@ -26,14 +27,18 @@ module Culet
 
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s = "#{[heading, gems, files, pieces, Words.notes(@document["problems"] + limits)].compact.join("\n\n")}\n"
+      def to_s
+        return "#{Words.notes(@document["problems"])}\n" if @document["since"] == "now"
+
+        "#{[heading, gems, files, pieces, Words.notes(@document["problems"] + limits)].compact.join("\n\n")}\n"
+      end
 
       private
 
       def heading
         list = @document["processes"]
         who = list.size == 1 ? "process #{list.first["pid"]}" : "#{list.size} processes"
-        text = "#{Words.plain(@document["program"])} (#{who}): #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code never ran#{share}"
+        text = "#{Words.plain(@document["program"])} (#{who}): #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
         @color ? "\e[1m#{text}\e[0m" : text
       end
 

@@ -20,6 +20,11 @@ module Culet
       end
       private_constant :Piece
 
+      # @param since [String] from when on it was followed what runs: "start", "asked", or "now", which is not at all
+      def initialize(since: "start")
+        @since = since
+      end
+
       # @return [Hash{String => Object}] as a file of answers has it
       def to_h
         @fired = Unused.fired
@@ -27,7 +32,7 @@ module Culet
         started = now
         files, evaluated = read(covered)
         { "kind" => "culet unused", "version" => 1, "pid" => Process.pid, "parent_pid" => Process.ppid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
-          "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated, "seconds" => (now - started).round(4),
+          "since" => @since, "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated, "seconds" => (now - started).round(4),
           "heard" => @fired.any? || covered.all? { |_, lines| lines[:oneshot_lines].empty? } }
       end
 
