@@ -2,6 +2,7 @@
 
 require "digest"
 require "erb"
+require_relative "packing"
 require_relative "page_data"
 
 module Culet
@@ -76,7 +77,7 @@ module Culet
       # @return [Array<Array(String, String)>] id and text of each part
       def sections = [*@frames.each_with_index.flat_map { |parts, number| parts.map { |part, text| ["#{part}-#{number}", text] } }, *([["curve", packed_curve]] if @curve)]
 
-      def packed_curve = [Zlib.deflate(JSON.generate(@curve))].pack("m0")
+      def packed_curve = Packing.base64(JSON.generate(@curve))
 
       # All in one function, so that nothing but what the last file names can be reached from outside.
       def script

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require "json"
-require "zlib"
 require_relative "../size"
 require_relative "binary"
 require_relative "headings"
 require_relative "model"
+require_relative "packing"
 require_relative "palette"
 require_relative "totals"
 
@@ -34,7 +34,7 @@ module Culet
       # @return [Hash{Symbol => String}] part => zlib's format in base64; without those that would be empty
       def parts
         @parts ||= { facts: JSON.generate(facts), cells: planes, blocks: blocks, slots: slots }
-                   .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| [Zlib.deflate(bytes)].pack("m0") }
+                   .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| Packing.base64(bytes) }
       end
 
       private

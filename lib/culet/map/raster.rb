@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "font"
+require_relative "packing"
 
 module Culet
   module Map
@@ -62,7 +63,10 @@ module Culet
       # Cells are of one colour or look like noise: packing them harder takes ten times as long and gains nothing.
       #
       # @return [String] the PNG
-      def to_png = ChunkyPNG::Canvas.new(@width, @height, @pixels).to_blob(color_mode: ChunkyPNG::COLOR_TRUECOLOR, compression: Zlib::BEST_SPEED)
+      def to_png
+        canvas = ChunkyPNG::Canvas.new(@width, @height, @pixels)
+        Packing.interruptible { canvas.to_blob(color_mode: ChunkyPNG::COLOR_TRUECOLOR, compression: Zlib::BEST_SPEED) }
+      end
     end
   end
 end
