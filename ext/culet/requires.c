@@ -10,7 +10,7 @@
  *
  * When a file has been found, read and compiled, the event script_compiled says so, just before the file runs. A file
  * that comes so without any of the methods was required by C code (rb_require); it is told, and its cost is its
- * requirer's.
+ * requirer's. So is one that an extension requires while it is loaded: its name is not the one that was asked for.
  */
 #include "requires.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
@@ -40,6 +40,7 @@ struct open {
   int named;
   int running;  /* the C function is at work for it */
   int compiled; /* its file has been compiled */
+  char *file; /* the last part of the name that was asked for; NULL: any file is the one */
   VALUE result; /* Qtrue, Qfalse, or the class of what was raised; Qundef: it was left otherwise */
   struct culet_figures before_run; /* when the file was compiled */
 };
@@ -229,6 +230,8 @@ tell_end(const struct open *open, const struct culet_figures *now)
 static void
 pop(struct open *open, const struct culet_figures *now)
 {
+  int last;
+
   while (top != NULL) {
     struct open *gone = top;
 
@@ -237,11 +240,10 @@ pop(struct open *open, const struct culet_figures *now)
       culet_figures_tag(gone->tag_before);
     }
     top = gone->up;
-    if (gone == open) {
-      free(gone);
-      return;
-    }
+    last = gone == open;
+    free(gone->file);
     free(gone);
+    if (last) return;
   }
 }
 
@@ -343,28 +345,6 @@ call_require(const struct call *call)
   return original_require(call->self, call->argv[0]);
 }
 
-/* What RubyGems' method calls belongs to its mark. */
-static int
-belongs_to_mark(const struct call *call)
-{
-  return call->function == call_require && top != NULL && top->marked && !top->running;
-}
-
-static VALUE
-follow(struct call *call)
-{
-  struct culet_figures now = culet_figures_pause();
-
-  call->open = belongs_to_mark(call) ? top : push(0, &now);
-  if (call->open != NULL) {
-    call->open->running++;
-    if (!call->open->named) name(call->open, call->how, call->name);
-  }
-  culet_figures_resume();
-  if (call->open == NULL) return call->function(call);
-  return rb_ensure(run_call, (VALUE)call, end_call, (VALUE)call);
-}
-
 static VALUE
 call_relative(const struct call *call)
 {
@@ -375,6 +355,42 @@ static VALUE
 call_load(const struct call *call)
 {
   return original_load(call->argc, call->argv, call->self);
+}
+
+/* What RubyGems' method calls belongs to its mark. */
+static int
+belongs_to_mark(const struct call *call)
+{
+  return call->function == call_require && top != NULL && top->marked && !top->running;
+}
+
+/* What `load` runs is always what it was asked for. */
+static char *
+file_of(const struct call *call)
+{
+  const char *name, *slash;
+
+  if (call->function == call_load || !RB_TYPE_P(call->name, T_STRING)) return NULL;
+  name = RSTRING_PTR(call->name);
+  slash = memrchr(name, '/', (size_t)RSTRING_LEN(call->name));
+  if (slash == NULL) return strndup(name, (size_t)RSTRING_LEN(call->name));
+  return strndup(slash + 1, (size_t)(name + RSTRING_LEN(call->name) - slash - 1));
+}
+
+static VALUE
+follow(struct call *call)
+{
+  struct culet_figures now = culet_figures_pause();
+
+  call->open = belongs_to_mark(call) ? top : push(0, &now);
+  if (call->open != NULL) {
+    call->open->running++;
+    if (call->open->file == NULL) call->open->file = file_of(call);
+    if (!call->open->named) name(call->open, call->how, call->name);
+  }
+  culet_figures_resume();
+  if (call->open == NULL) return call->function(call);
+  return rb_ensure(run_call, (VALUE)call, end_call, (VALUE)call);
 }
 
 static VALUE
@@ -439,17 +455,44 @@ replace_others(void)
 
 /* ---- compiled files ---- */
 
+/* Whether a path's last part is this name, with this after it. */
+static int
+is_named(VALUE path, const char *name, const char *more)
+{
+  size_t length = (size_t)RSTRING_LEN(path), named = strlen(name), after = strlen(more);
+  const char *end = RSTRING_PTR(path) + length;
+
+  if (length < named + after || memcmp(end - after, more, after) != 0 || memcmp(end - after - named, name, named) != 0) return 0;
+  return length == named + after || end[-(long)(named + after) - 1] == '/';
+}
+
+/*
+ * Whether this is the file that was asked for, and not one that an extension requires by C code while it is loaded
+ * (psych.so: psych/syntax_error). A script is found by its name, with or without ".rb"; an extension has none.
+ */
+static int
+is_asked_for(const struct open *open, VALUE path)
+{
+  size_t length;
+
+  if (open->file == NULL || !RB_TYPE_P(path, T_STRING)) return 1;
+  length = strlen(open->file);
+  if (length >= 3 && strcmp(open->file + length - 3, ".so") == 0) return 0;
+  return is_named(path, open->file, "") || is_named(path, open->file, ".rb");
+}
+
 static VALUE
 tell_compiled(VALUE tracepoint)
 {
-  VALUE code;
+  VALUE code, path;
   struct culet_text text = {NULL, 0, 0, 0};
   struct open *open = top;
 
   if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0))) return Qnil;
   code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
+  path = rb_funcall(code, rb_intern("path"), 0);
   while (open != NULL && open->id == 0) open = open->up;
-  if (open != NULL && open->running && !open->compiled) {
+  if (open != NULL && open->running && !open->compiled && is_asked_for(open, path)) {
     struct culet_figures until = culet_figures_since(&open->before_run, &open->start);
     open->compiled = 1;
     culet_text_format(&text, "{\"kind\":\"compiled\",\"id\":%u", open->id);
@@ -457,7 +500,7 @@ tell_compiled(VALUE tracepoint)
   } else {
     culet_text_format(&text, "{\"kind\":\"inner\",\"up\":%u", open != NULL ? open->id : 0);
   }
-  add_string(&text, "path", rb_funcall(code, rb_intern("path"), 0));
+  add_string(&text, "path", path);
   culet_text_words(&text, "}\n");
   emit(&text, top);
   return Qnil;

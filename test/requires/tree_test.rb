@@ -46,6 +46,15 @@ class RequiresTreeTest < Minitest::Test
     assert_equal ["C code", path("asks.rb")], [one["how"], parent(document, one)]
   end
 
+  # psych.so requires a script before it is loaded itself, and that script another.
+  def test_what_an_extension_requires_while_it_is_loaded
+    document = record(*ruby("-e", "require 'psych'"))
+    one = feature(document, "psych.so")
+    assert_match(%r{/psych\.so\z}, one["path"])
+    script = document["features"].find { |other| other["path"].to_s.end_with?("/psych/syntax_error.rb") }
+    assert_equal ["C code", one["path"]], [script["how"], parent(document, script)]
+  end
+
   def test_objects_and_code_that_stay
     write("big.rb" => <<~RUBY, "none.rb" => "")
       KEPT = Array.new(1_000) { |number| "kept \#{number} " * 20 }
