@@ -25,12 +25,13 @@ module Roots
   # Makes the root if it is not there: some minutes and 0.6 GB. Who asks meanwhile waits.
   #
   # @param name [String] a key of RUBIES
+  # @param packages [Array<String>] Debian packages that it has to have besides
   # @return [Root]
   # @raise [Missing] where it cannot be had
   # @raise [RuntimeError] where making it failed although it could be had
-  def get(name)
+  def get(name, packages: [])
     @roots ||= {}
-    @roots[name] ||= Maker.new(name, path(name), packages: PACKAGES, rubies: RUBIES.fetch(name)).call
+    @roots[[name, packages]] ||= Maker.new(name, path(name), packages: PACKAGES + packages, rubies: RUBIES.fetch(name)).call
   end
 
   # @return [String] where the root of this name is, or would be
