@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "checkout"
+require_relative "in_tests"
+
+# Tests of this checkout run inside Debian roots, by the Rubies there: of what reads Ruby's own structures, and so may be
+# another thing on another Ruby.
+class RootsRubiesTest < Minitest::Test
+  include Roots::InTests
+
+  # By the name of the root: the version of its Ruby.
+  RUBIES = { "trixie" => "3.3", "testing" => "3.4" }.freeze
+  # Files by what they test. Those that want a browser run where there is one.
+  FILES = { "strings" => %w[strings/analysis strings/dump strings/live strings/verb],
+            "requires" => %w[requires/behaviour requires/build requires/calls requires/tree requires/unused requires/verb],
+            "feature_index" => %w[feature_index/feature_index feature_index/require feature_index/store] }.freeze
+  # Of one group of files; a few minutes where it is alone.
+  SECONDS = 1_200
+
+  RUBIES.each do |name, version|
+    FILES.each do |what, files|
+      define_method("test_#{what}_on_ruby_#{version.tr(".", "_")}") do
+        checkout = checkout(name, version)
+        words = ["-w", "-Ilib", "-Itest", "-r./bin/gems.rb", "test/run_all.rb", Roots::Checkout::PATH, *files.map { |file| "test/#{file}_test.rb" }]
+        out, err, status = run_program(*checkout.command(*words), env: NEUTRAL, patience: SECONDS)
+        assert_predicate status, :success?, out + err
+        assert_match(/^[1-9]\d+ runs, \d+ assertions, 0 failures, 0 errors, 0 skips$/, out)
+      end
+    end
+  end
+
+  # What tests of one Ruby share is built once.
+  def self.checkouts = @checkouts ||= {}
+
+  private
+
+  def checkout(name, version)
+    self.class.checkouts[name] ||= begin
+      root = root(name, packages: Roots::Checkout.packages(version))
+      share = Dir.mktmpdir("culet-checkout")
+      Minitest.after_run { FileUtils.rm_rf(share) }
+      Roots::Checkout.new(root, version, share: share)
+    end
+  end
+end
