@@ -55,7 +55,7 @@ class GemInstallTest < Minitest::Test
 
   def test_the_installed_library_loads_no_gem_but_itself
     look_at_the_installed_gem
-    out, err, = installed(RbConfig.ruby, "-rculet", "-e", "puts Gem.loaded_specs.keys; puts $LOADED_FEATURES.grep(/culet/)")
+    out, err, = installed(RbConfig.ruby, "-rculet", "-e", "puts Gem.loaded_specs.keys; puts $LOADED_FEATURES.grep(%r{/culet-#{Culet::VERSION}/})")
     assert_empty err
     loaded = out.lines(chomp: true)
     assert_includes loaded, "culet"

@@ -17,8 +17,8 @@ class IdleTest < Minitest::Test
       done = Queue.new
       threads = Array.new(4) do
         Thread.new do
-          kept = Array.new(200_000) { |i| "x" * (150 + i % 200) }
-          kept.select!.with_index { |_, i| (i % 2000).zero? }
+          kept = Array.new(50_000) { |i| "x" * (700 + i % 200) } # too long to be embedded in an object, on any Ruby
+          kept.select!.with_index { |_, i| (i % 500).zero? }
           Thread.current[:kept] = kept
           done << true
           sleep
@@ -57,7 +57,7 @@ class IdleTest < Minitest::Test
   def test_a_small_process_has_no_thread_of_the_allocators
     threads = "puts Dir['/proc/self/task/*/comm'].map { |file| File.read(file).chomp }.count('culet')"
     assert_equal "0\n", ruby(threads)
-    assert_equal "1\n", ruby("kept = Array.new(300_000) { 'x' * 100 }; #{threads}; kept")
+    assert_equal "1\n", ruby("kept = Array.new(30_000) { 'x' * 1000 }; #{threads}; kept")
   end
 
   private

@@ -45,8 +45,8 @@ struct count {
 /* ---- one object ---- */
 
 /*
- * Of types that it does not know rb_obj_memsize_of ends the process. Ruby 4.0 crashes on classes that are half made or
- * gone, and they hold little.
+ * Of types that it does not know rb_obj_memsize_of ends the process, and of dead objects it may: Ruby 4.0 follows what a
+ * class held. The walk ends the sweep before it begins and lets none begin, so that whatever it meets is whole.
  */
 int
 culet_objects_sizable(int type)
@@ -54,9 +54,8 @@ culet_objects_sizable(int type)
   switch (type) {
     case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
     case T_DATA: case T_MATCH: case T_COMPLEX: case T_RATIONAL: case T_FLOAT: case T_SYMBOL: case T_IMEMO:
-      return 1;
     case T_CLASS: case T_MODULE: case T_ICLASS:
-      return RUBY_API_VERSION_MAJOR < 4;
+      return 1;
     default:
       return 0;
   }

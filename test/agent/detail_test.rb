@@ -155,12 +155,12 @@ class AgentDetailTest < Minitest::Test
     in_directory do |directory|
       path = File.join(directory, "own.snapshot")
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-rculet", "-e", <<~RUBY, path, env: TestHelper::NEUTRAL)
-        kept = Array.new(20_000) { "x" * 500 }
+        kept = Array.new(20_000) { "x" * 1000 }
         puts Culet.snapshot(ARGV.first) if kept.any?
       RUBY
       assert_equal [true, "", "#{path}\n"], [status.success?, err, out]
       report = json("report", path)
-      assert_operator report["malloc_holdings"]["types"]["T_STRING"], :>=, 10_000_000
+      assert_operator report["malloc_holdings"]["types"]["T_STRING"], :>=, 20_000_000
       assert_equal RUBY_VERSION, report["vm"]["version"]
       assert_equal "glibc", report["allocator_statistics"]["name"]
       assert_operator report["gc"]["count"], :>, 0

@@ -14,6 +14,9 @@ module TrimHelper
     def resident = Integer(File.read("/proc/self/statm").split[1], 10) * 4096
     def tell(data) = puts(JSON.generate(data))
 
+    # How many native threads are culet's: Ruby may have some of its own.
+    def own_threads = Dir["/proc/self/task/*/comm"].count { |file| File.read(file).start_with?("culet") }
+
     # Waits until the block is true, and says whether it came to be.
     def wait_until(seconds = 20)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
