@@ -40,10 +40,12 @@ module TrimHelper
   #
   # @param setting [String, nil] CULET_TRIM
   # @param env [Hash] besides
+  # @param ruby [String] which Ruby
+  # @param lib [String] what is on its load path, built for it
   # @return [Array] what it told, in order
-  def run_trimmed(script, *flags, auto: true, setting: nil, env: {}, warnings: true)
+  def run_trimmed(script, *flags, auto: true, setting: nil, env: {}, warnings: true, ruby: RbConfig.ruby, lib: "#{ROOT}/lib")
     env = NEUTRAL_TRIM.merge(env).merge("CULET_TRIM" => setting)
-    out, err, status = run_program(RbConfig.ruby, *("-w" if warnings), "-I#{ROOT}/lib", *flags, *("-rculet/auto" if auto), "-e", PRELUDE + script, env: env)
+    out, err, status = run_program(ruby, *("-w" if warnings), "-I#{lib}", *flags, *("-rculet/auto" if auto), "-e", PRELUDE + script, env: env)
     assert_predicate status, :success?, "#{status}: #{err}\n#{out}"
     assert_empty err
     out.lines.map { |line| JSON.parse(line, symbolize_names: true) }
