@@ -20,8 +20,8 @@
 #include "trimmer.h"
 #include "turns.h"
 
-/* What is done after major collections. */
-enum mode { OFF, BACKGROUND, NOW };
+/* What is done after major collections. ELSEWHERE: another copy of this library does it for the process. */
+enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
 
 /* Between trims in the background, at the least. In Ruby's threads a trim that is put off may be one that never comes. */
 #define INTERVAL_SECONDS 0.25
@@ -154,6 +154,7 @@ static const char *
 mode_name(void)
 {
   if (mode == OFF) return "off";
+  if (mode == ELSEWHERE) return "elsewhere";
   return in_ruby_threads() ? "now" : "background";
 }
 
@@ -161,6 +162,9 @@ static VALUE
 problem(void)
 {
   if (culet_release_found()->call == NULL) return rb_utf8_str_new_cstr(culet_release_found()->why_not);
+  if (mode == ELSEWHERE)
+    return rb_utf8_str_new_cstr("another copy of culet, of another Ruby::Box or another version, trims after this process's collections "
+                                "already; its Culet.trim_stats tells");
   if (refusal != 0) return rb_sprintf("the system refuses a thread for trims: %s", strerror(refusal));
   return Qnil;
 }
@@ -175,7 +179,8 @@ problem(void)
  *   seconds:, longest_seconds: Floats: their time in all, and of the longest
  *   interval_seconds: Float: what the next one keeps from the last, as things are; backing off makes it longer
  *   active:           whether major collections are followed by trims
- *   mode:             "background", "now" (in Ruby's threads) or "off"
+ *   mode:             "background", "now" (in Ruby's threads), "off" or "elsewhere" (another copy of culet in this process
+ *                     does it: each Ruby::Box has one)
  *   thread:           whether the native thread runs; it is started at the first major collection
  *   allocator:, call: names of the allocator and of the function that gives back; nil where there is none
  *   problem:          a sentence where something is not as wished, or nil
@@ -227,6 +232,8 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   int error;
 
   if (culet_release_found()->call == NULL) return problem();
+  if (mode == OFF && culet_trim_mark_of_another()) mode = ELSEWHERE;
+  if (mode == ELSEWHERE) return Qnil; /* one is enough */
   if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
   mode = RTEST(at_once) ? NOW : BACKGROUND;
   culet_trim_mark(mode_name());
@@ -250,7 +257,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
 static VALUE
 trim_waits_p(VALUE self)
 {
-  return mode != OFF && culet_trimmer_waits(culet_gc_swept()) ? Qtrue : Qfalse;
+  return (mode == BACKGROUND || mode == NOW) && culet_trimmer_waits(culet_gc_swept()) ? Qtrue : Qfalse;
 }
 
 void

@@ -214,12 +214,45 @@ class TrimProcessTest < Minitest::Test
     end
   end
 
+  # Each copy of the extension would have a thread of its own, and trim once more.
+  ANOTHER = <<~RUBY
+    GC.start
+    counts = [wait_until { Culet.trim_stats[:trims].positive? }, own_threads]
+    stats = other.trim_stats
+    bytes = other.trim
+    tell([counts, stats, bytes, own_threads])
+  RUBY
+
+  def test_of_two_copies_in_a_process_one_is_at_work
+    Dir.mktmpdir do |directory|
+      FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
+      assert_one_at_work(run_trimmed("first = Culet.method(:trim_stats); require '#{directory}/lib/culet/auto'; other = Culet.clone; " \
+                                     "Culet.define_singleton_method(:trim_stats, &first); #{ANOTHER}", "-W0", warnings: false))
+    end
+  end
+
+  def test_of_two_boxes_one_is_at_work
+    skip "this Ruby has no boxes" unless defined?(Ruby::Box)
+
+    script = "box = Ruby::Box.new; box.eval('$LOAD_PATH.unshift(\"#{TestHelper::ROOT}/lib\")'); box.require('culet/auto'); other = box::Culet; #{ANOTHER}"
+    assert_one_at_work(run_trimmed(script, "-W:no-experimental", env: { "RUBY_BOX" => "1" }, warnings: false))
+  end
+
   def test_a_script_without_a_major_collection_has_no_thread
     told, = run_trimmed("tell([own_threads, Culet.trim_stats[:thread]])", "--disable-gems") # of newer Rubies' gems one may come
     assert_equal [0, false], told
   end
 
   private
+
+  def assert_one_at_work(told)
+    counts, stats, bytes, threads = told.first
+    assert_equal [true, 1], counts
+    assert_equal ["elsewhere", true, false, 0], stats.values_at(:mode, :active, :thread, :trims)
+    assert_match(/\Aanother copy of culet/, stats[:problem])
+    assert_kind_of Integer, bytes
+    assert_equal 1, threads
+  end
 
   def wait_for(path)
     400.times { File.exist?(path) ? return : sleep(0.05) }
