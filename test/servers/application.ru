@@ -8,9 +8,9 @@ require "json"
 # Strings that malloc serves, in the arena of a thread that ends; one of some hundreds stays, so that what is freed lies
 # between them.
 class Garbage
-  STRINGS = 100_000
-  BYTES = 500
-  KEPT_EVERY = 500
+  STRINGS = 50_000
+  BYTES = 1_000 # too long to be embedded in an object, on any Ruby
+  KEPT_EVERY = 250
   KEPT = []
 
   # @return [Integer] bytes made

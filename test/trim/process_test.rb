@@ -7,7 +7,7 @@ class TrimProcessTest < Minitest::Test
   include TrimHelper
 
   # A thread that keeps trims going.
-  BUSY = "busy = Thread.new { loop { Array.new(2_000) { 'x' * 500 }; GC.start; sleep 0.001 } };"
+  BUSY = "busy = Thread.new { loop { Array.new(1_000) { 'x' * 1_000 }; GC.start; sleep 0.001 } };"
 
   def forks = all_tests? ? 200 : 18
 
