@@ -5,6 +5,8 @@
 abi = ENV["CULET_REQUIRES_ABI"]
 if abi && abi != "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}"
   warn("culet: this program's Ruby is another one (#{RUBY_VERSION}) than the one that runs culet; install the gem there and use its own `culet`")
+elsif ENV["CULET_REQUIRES"] && defined?(Ruby::Box) && Ruby::Box.enabled?
+  warn("culet: nothing is recorded: this Ruby runs in boxes, each of which has a require of its own; unset RUBY_BOX")
 elsif ENV["CULET_REQUIRES"]
   require_relative "../errors"
   require_relative "../native"
