@@ -1,8 +1,8 @@
 /*
  * A hook on GC events is the usual way, and the wrong one for a process that goes on for long. Up to Ruby 3.2 any such
  * hook, even one for the end of the sweep alone, sends every allocation of an object the slow way round, as if it were
- * hooked itself (+22 % of instructions in a loop that only allocates). Hooks do not fire in other Ractors, and of the
- * events of a modular GC only the start does.
+ * hooked itself (+22 % of instructions in a loop that only allocates). Hooks do not fire in other Ractors, and a collector
+ * that Ruby loads as a library fires the events that it likes: MMTk the start alone.
  *
  * What every collector does is to mark. So there is one object that has nothing to mark and whose mark function tells.
  * It has no write barrier (RUBY_TYPED_WB_PROTECTED is not set), which obliges the collector to mark it anew in every
