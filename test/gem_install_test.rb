@@ -18,6 +18,9 @@ class GemInstallTest < Minitest::Test
   # Where it is not about what the compiler makes of the sources: it takes half the time.
   QUICK = { "CFLAGS" => "-O0" }.freeze
 
+  # For what compiles, on a busy machine.
+  BUILD_PATIENCE_SECONDS = 900
+
   def setup
     @directory = Dir.mktmpdir("culet-gem")
     FileUtils.cp(built_gem, @directory)
@@ -102,7 +105,7 @@ class GemInstallTest < Minitest::Test
   def test_the_remedy_works
     install(path: bare_path)
     assert_empty compiled
-    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK))
+    _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, err
     assert_equal 2, compiled.size
     assert_predicate installed("culet", "lib").last, :success?
@@ -126,7 +129,7 @@ class GemInstallTest < Minitest::Test
     root = Dir[File.join(unpacked, "*")].first
     File.write(File.join(root, "ext/culet/culet.c"), "this is not C\n")
     _, err, status = run_program(RbConfig.ruby, "-S", find_program("rake"), "RUBYARCHDIR=#{@directory}/built",
-                                 env: CLEAN.merge(QUICK), chdir: File.join(root, "ext"))
+                                 env: CLEAN.merge(QUICK), chdir: File.join(root, "ext"), patience: BUILD_PATIENCE_SECONDS)
     refute_predicate status, :success?
     assert_match(/^culet: building the extension failed/, err)
     assert_empty Dir[File.join(@directory, "built/**/culet.so")]
@@ -134,7 +137,7 @@ class GemInstallTest < Minitest::Test
 
   def test_bundler_installs_it_with_its_native_part
     app = bundler_app
-    out, err, status = run_program("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app)
+    out, err, status = run_program("bundle", "install", "--local", env: bundler_environment(app).merge(QUICK), chdir: app, patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, out + err
     out, err, status = run_program("bundle", "exec", "culet", "run", "--", "ruby", "-rculet", "-e",
                                    "puts Culet.allocator.values_at(:name, :active).inspect",
@@ -183,7 +186,7 @@ class GemInstallTest < Minitest::Test
   def install(path: nil, env: {})
     variables = environment.merge(env)
     variables["PATH"] = path if path
-    out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: variables, chdir: @directory)
+    out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: variables, chdir: @directory, patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, out + err
   end
 
