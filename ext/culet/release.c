@@ -9,7 +9,9 @@
  * - tcmalloc (gperftools): MallocExtension_ReleaseToSystem and _ReleaseFreeMemory of malloc_extension_c.h. Both hold the
  *   page heap's lock all the time, so the former is asked for slices.
  * - mimalloc: mi_collect(true): the calling thread's heap, and what ended threads left. What it frees goes back only after
- *   a delay, and then at the thread's next slow request alone, so the delay is zero meanwhile.
+ *   a delay, and then at the thread's next slow request alone, so the delay is zero meanwhile. With a delay of zero it
+ *   passes over what waits for the end of one already (all that other threads have freed, in version 3), so a second call
+ *   comes with the delay as it was.
  */
 #include "release.h"
 
@@ -184,9 +186,12 @@ find_mimalloc(const struct owner *owner)
 static void
 release_mimalloc(void)
 {
-  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) calls.mi_option_set(MIMALLOC_PURGE_DELAY, 0);
+  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) {
+    calls.mi_option_set(MIMALLOC_PURGE_DELAY, 0);
+    calls.mi_collect(true);
+    calls.mi_option_set(MIMALLOC_PURGE_DELAY, calls.mi_purge_delay);
+  }
   calls.mi_collect(true);
-  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) calls.mi_option_set(MIMALLOC_PURGE_DELAY, calls.mi_purge_delay);
 }
 
 /* ---- all ---- */

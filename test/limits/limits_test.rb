@@ -10,7 +10,7 @@ class LimitsTest < Minitest::Test
     "minitest" => { head: "require \"minitest/autorun\"\nrequire \"culet/minitest\"\n", open: "class OfTheUser < Minitest::Test\n",
                     test: "  def test_%<name>s; %<body>s; end\n", command: [RbConfig.ruby, "-w"] },
     "rspec" => { head: "require \"culet/rspec\"\n", open: "RSpec.describe \"the user's\" do\n", test: "  it(\"%<name>s\") { %<body>s }\n",
-                 command: [RbConfig.ruby, "-w", "-S", "rspec"] }
+                 command: [RbConfig.ruby, "-w", "-e", "load Gem.bin_path(\"rspec-core\", \"rspec\")", "--"] }
   }.freeze
 
   KEPT = "KEPT = Array.new(200_000) { |i| \"a string of some length, number \#{i}\" }\n4.times { GC.start }\n"
