@@ -115,6 +115,26 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # Of objects that are no T_OBJECT. Ruby 4.0 has them in slots of its own kind, whose number was a cache's before.
+  def test_instance_variables_elsewhere
+    program = "KEPT = Array.new(20_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one| one.instance_variable_set(:@a, 1) } }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.touched(:data), :>, 0.9 * writes.bytes
+      assert_operator writes.touched(:inline_caches), :<, 0.15 * writes.bytes
+    end
+  end
+
+  # Typed objects of extensions have a bit set on Ruby 4.0 that up to 3.2 is of their age.
+  def test_who_is_old_beside_many_objects_of_extensions
+    program = "class K; def initialize = @a = 1; end; KEPT = Array.new(20_000) { [K.new, Mutex.new] }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one, _| one.freeze } }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.holdings["T_OBJECT"].old, :>=, 20_000 * 40
+      assert_operator writes.holdings["T_OBJECT"].young, :<, 10_000
+    end
+  end
+
   # Methods that are called for the first time.
   def test_inline_caches
     program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.to_s.size + a.hash.abs + [a].first.to_i + \#{i}.succ\") }; end; 4.times { GC.start }; " \
@@ -188,6 +208,7 @@ class CowWritesTest < Minitest::Test
       assert_in_delta 20_000 * 40, writes.classes["Point"].old, 10_000
       assert_operator writes.classes["Account"].malloc, :>=, 20_000 * 40
       # Ruby itself and the look from outside agree on who is old.
+      assert_operator Culet::Cow::ClassNames.new([pid]).old_bits, :>, 0
       plain = family(pid, writes: 1).workers.first.writes
       assert_equal plain.holdings["T_STRUCT"].old, writes.holdings["T_STRUCT"].old
       assert_empty plain.classes
