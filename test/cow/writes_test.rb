@@ -235,7 +235,7 @@ class CowWritesTest < Minitest::Test
     with_family(*RUBY, "-e", WORKERS, env: { "LD_PRELOAD" => jemalloc }) do |pid|
       writes = family(pid, writes: 1).members.find(&:writes).writes
       assert_operator writes.touched(:unknown) + writes.touched(:elsewhere), :>, MIB / 2
-      assert_operator writes.touched(:collector), :>, 0
+      assert_operator writes.touched(:reuse), :>, 100_000, "Ruby's own pages are told all the same"
     end
   end
 
