@@ -117,7 +117,7 @@ class CowWritesTest < Minitest::Test
 
   # Of objects that are no T_OBJECT. Ruby 4.0 has them in slots of its own kind, whose number was a cache's before.
   def test_instance_variables_elsewhere
-    program = "KEPT = Array.new(20_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
+    program = "KEPT = Array.new(60_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each { |one| one.instance_variable_set(:@a, 1) } }"
     with_ruby(program, "glibc") do |writes|
       assert_operator writes.touched(:data), :>, 0.9 * writes.bytes

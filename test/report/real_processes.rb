@@ -139,9 +139,11 @@ module RealProcesses
 
   private
 
+  # MJIT's code lies in libraries.
+  #
   # @return [String, nil] what switches a JIT on; a Ruby that was built without one warns, and runs
   def jit
-    @jit ||= %w[yjit mjit].find { |name| IO.popen([*RUBY, "--#{name}", "-e", "print RUBY_DESCRIPTION"], err: File::NULL, &:read).include?("+#{name.upcase}") }&.then { |name| "--#{name}" }
+    @jit ||= IO.popen([*RUBY, "--yjit", "-e", "print RUBY_DESCRIPTION"], err: File::NULL, &:read).include?("+YJIT") ? "--yjit" : nil
   end
 
   def on(name) = Culet::Allocators.parse(name).environment({})
