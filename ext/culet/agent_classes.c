@@ -9,25 +9,49 @@
 /* rb_obj_gc_flags names no more than this. */
 #define MOST_FLAGS 8
 
-/* Of Ruby, not in its headers. */
+/* What Ruby 4.0's rb_gc_object_metadata returns, one after the other until one has no name (its internal/gc.h). */
+struct metadata {
+  ID name;
+  VALUE value;
+};
+
+/* Of Ruby, not in its headers: there is the one up to 3.4, the other from 4.0 on. */
 typedef size_t flags_function(VALUE object, ID *flags, size_t most);
+typedef struct metadata *metadata_function(VALUE object);
 
 static int
-is_old(struct culet_classes *classes, VALUE object)
+old_by_flags(void *pointer, VALUE object)
 {
   ID flags[MOST_FLAGS];
   size_t count;
 
-  if (!classes->looked_for) {
-    classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
-    classes->looked_for = 1;
-  }
-  if (classes->gc_flags == NULL) return 0;
-  AS_FUNCTION(flags_function, gc_flags, classes->gc_flags);
+  AS_FUNCTION(flags_function, gc_flags, pointer);
   count = gc_flags(object, flags, MOST_FLAGS);
   for (size_t i = 0; i < count; i++)
     if (flags[i] == rb_intern("old")) return 1;
   return 0;
+}
+
+static int
+old_by_metadata(void *pointer, VALUE object)
+{
+  AS_FUNCTION(metadata_function, tell, pointer);
+
+  for (const struct metadata *entry = tell(object); entry->name != 0; entry++)
+    if (entry->name == rb_intern("old")) return RTEST(entry->value);
+  return 0;
+}
+
+static int
+is_old(struct culet_classes *classes, VALUE object)
+{
+  if (!classes->looked_for) {
+    classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
+    classes->metadata = dlsym(RTLD_DEFAULT, "rb_gc_object_metadata");
+    classes->looked_for = 1;
+  }
+  if (classes->gc_flags != NULL) return old_by_flags(classes->gc_flags, object);
+  return classes->metadata != NULL && old_by_metadata(classes->metadata, object);
 }
 
 static void

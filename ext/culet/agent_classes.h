@@ -9,7 +9,8 @@ struct culet_classes {
   struct culet_text names; /* address and name of each, as JSON, with commas between */
   VALUE old;               /* bits that all old objects have of those that can tell their age */
   size_t olds;             /* how many were old */
-  void *gc_flags;          /* Ruby's function that tells; NULL: it has none, or was not looked for */
+  void *gc_flags;          /* Ruby's functions that tell; NULL: it has none of that name, or was not looked for */
+  void *metadata;
   int looked_for;
 };
 

@@ -79,13 +79,13 @@ malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
 }
 
 /*
- * Up to Ruby 3.2 what young arrays, hashes, structs and objects hold is in Ruby's own transient heap. The flags as in that
- * Ruby's internal/{array,hash,struct,variable}.h; no later Ruby of these has such a thing.
+ * Up to Ruby 3.1 what young arrays, hashes, structs and objects hold is in Ruby's own transient heap, a mapping. The flags as
+ * in that Ruby's internal/{array,hash,struct,variable}.h. Ruby 3.2 asks malloc for that heap; no later Ruby has such a thing.
  */
 static int
 transient(int type, VALUE flags)
 {
-#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
+#if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2
   switch (type) {
     case T_ARRAY: return (flags & RUBY_FL_USER13) != 0 && (flags & RUBY_FL_USER1) == 0; /* not embedded */
     case T_OBJECT: return (flags & RUBY_FL_USER13) != 0;

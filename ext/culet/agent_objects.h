@@ -23,7 +23,7 @@ struct culet_objects_wish {
  *
  * kind "objects": seconds, complete (false: the limit ended it), data_asked, count, slot_bytes, malloc_bytes,
  *   elsewhere_bytes, types, data, internals: [{name, count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, untold},
- *   ...], most bytes first. elsewhere_bytes: held, but not of malloc's: in Ruby's transient heap (up to Ruby 3.2), on threads' stacks; shared: strings and arrays that use another one's buffer, which is counted there; untold: objects that do not tell
+ *   ...], most bytes first. elsewhere_bytes: held, but not of malloc's: in Ruby's transient heap (up to Ruby 3.1), on threads' stacks; shared: strings and arrays that use another one's buffer, which is counted there; untold: objects that do not tell
  *   what they hold. data: the 20 largest and "others"; it and internals are parts of T_DATA and T_IMEMO in types.
  *   why: a sentence where there is nothing of all that.
  */

@@ -200,6 +200,23 @@ last_feature(void)
   return RB_TYPE_P(features, T_ARRAY) && RARRAY_LEN(features) > 0 ? RARRAY_AREF(features, RARRAY_LEN(features) - 1) : Qnil;
 }
 
+static int
+is_extension(VALUE path)
+{
+  size_t end = sizeof(DLEXT) - 1;
+
+  return RB_TYPE_P(path, T_STRING) && (size_t)RSTRING_LEN(path) > end && memcmp(RSTRING_END(path) - end, DLEXT, end) == 0;
+}
+
+/* What was loaded. A file that was compiled is it already, unless it is one that an extension's C code required. */
+static VALUE
+loaded_feature(const struct open *open)
+{
+  VALUE feature = last_feature();
+
+  return open->compiled && !is_extension(feature) ? Qnil : feature;
+}
+
 static void
 add_result(struct culet_text *text, const struct open *open)
 {
@@ -220,7 +237,7 @@ tell_end(const struct open *open, const struct culet_figures *now)
 
   culet_text_format(&text, "{\"kind\":\"end\",\"id\":%u", open->id);
   add_result(&text, open);
-  if (open->result == Qtrue && !open->compiled) add_string(&text, "path", last_feature());
+  if (open->result == Qtrue) add_string(&text, "path", loaded_feature(open));
   add_figures(&text, &all);
   culet_text_words(&text, "}\n");
   emit(&text, open);

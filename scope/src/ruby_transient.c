@@ -58,7 +58,9 @@ void culet_transient_walk(struct culet_scope *scope, struct culet_transient *tra
     transient->place = culet_place_new(&scope->places, "transient", CULET_NO_ARENA, start, end, false);
     transient->place->malloc = false;
     culet_scope_states(scope, transient->place, start, end);
-    culet_names_range(&scope->maps, start, end, "ruby", "Ruby's transient heap");
+    /* Ruby 3.2 asks malloc for it. In a heap that is told by pages what lies around it is the allocator's. */
+    if (!scope->by_pages)
+        culet_names_range(&scope->maps, start, end, "ruby", "Ruby's transient heap");
     for (uint64_t at = start; at < end; at += CULET_TRANSIENT_BLOCK)
         if (culet_memory_word(&scope->memory, at, &word) && taken(word) && taken(word) <= ROOM)
             culet_place_use(&scope->places, transient->place, at, at + HEADER + (taken(word) & ~UINT64_C(7)));

@@ -92,9 +92,9 @@ class CowWritesTest < Minitest::Test
   end
 
   def test_code_ranges
-    program = "KEPT = Array.new(50_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
+    program = "KEPT = Array.new(100_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
     with_ruby(program, "glibc") do |writes|
-      assert_in_delta 50_000, writes.flags["code_range"], 20
+      assert_in_delta 100_000, writes.flags["code_range"], 20
       assert_operator writes.only(:flag_bits), :>, 0.9 * writes.bytes
     end
   end
@@ -115,10 +115,30 @@ class CowWritesTest < Minitest::Test
     end
   end
 
+  # Of objects that are no T_OBJECT. Ruby 4.0 has them in slots of its own kind, whose number was a cache's before.
+  def test_instance_variables_elsewhere
+    program = "KEPT = Array.new(60_000) { |i| (+'short').tap { |one| one.instance_variable_set(:@a, i) } }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one| one.instance_variable_set(:@a, 1) } }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.touched(:data), :>, 0.9 * writes.bytes
+      assert_operator writes.touched(:inline_caches), :<, 0.15 * writes.bytes
+    end
+  end
+
+  # Typed objects of extensions have a bit set on Ruby 4.0 that up to 3.2 is of their age.
+  def test_who_is_old_beside_many_objects_of_extensions
+    program = "class K; def initialize = @a = 1; end; KEPT = Array.new(20_000) { [K.new, Mutex.new] }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one, _| one.freeze } }"
+    with_ruby(program, "glibc") do |writes|
+      assert_operator writes.holdings["T_OBJECT"].old, :>=, 20_000 * 40
+      assert_operator writes.holdings["T_OBJECT"].young, :<, 10_000
+    end
+  end
+
   # Methods that are called for the first time.
   def test_inline_caches
-    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.to_s.size + a.hash.abs + [a].first.to_i + \#{i}.succ\") }; end; 4.times { GC.start }; " \
-              "family(1) { GC.disable; one = Many.new; 4000.times { |i| one.public_send(:\"m\#{i}\", 3) } }"
+    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.abs.size + a.hash.abs + a.pred.to_i + \#{i}.succ\") }; end; NAMES = Many.instance_methods(false); 4.times { GC.start }; " \
+              "family(1) { GC.disable; one = Many.new; NAMES.each { |name| one.public_send(name, 3) } }"
     %w[glibc culet].each do |allocator|
       with_ruby(program, allocator) do |writes|
         assert_operator writes.touched(:inline_caches), :>, 0.7 * writes.bytes, allocator
@@ -176,20 +196,22 @@ class CowWritesTest < Minitest::Test
     end
   end
 
-  # With the agent in the parent, by the names of classes; workers are not asked.
+  # With the agent in the parent, by the names of classes; workers are not asked. A hundred members lie in malloc on any Ruby.
   def test_names_of_classes
-    program = "class Account; def initialize = (@a = @b = @c = @d = 1; @name = 'a name that is longer than a slot'); def b = @a = 2; end; Point = Struct.new(:a); " \
-              "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 } }"
+    program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); Wide = Struct.new(*Array.new(100) { |i| :\"m\#{i}\" }); " \
+              "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; WIDE = Array.new(2000) { Wide.new(*Array.new(100, 1)) }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 }; WIDE.each { |one| one.m50 = 2 } }"
     with_family(*RUBY, "-I#{ROOT}/lib", "-rculet/agent", "-e", "#{FORKS}#{program}") do |pid|
       found = family(pid, writes: 1, classes: true)
       assert_empty found.problems
       writes = found.workers.first.writes
       assert_in_delta 20_000 * 40, writes.classes["Account"].old, 10_000
       assert_in_delta 20_000 * 40, writes.classes["Point"].old, 10_000
-      assert_operator writes.classes["Account"].malloc, :>=, 20_000 * 40
-      # Ruby itself and the look from outside agree on who is old.
+      assert_operator writes.classes["Wide"].malloc, :>=, 2000 * 100 * 8
+      # Ruby itself and the look from outside agree on who is old. The parent may have written to a page more since it answered.
+      assert_operator Culet::Cow::ClassNames.new([pid]).old_bits, :>, 0
       plain = family(pid, writes: 1).workers.first.writes
-      assert_equal plain.holdings["T_STRUCT"].old, writes.holdings["T_STRUCT"].old
+      assert_in_delta plain.holdings["T_STRUCT"].old, writes.holdings["T_STRUCT"].old, 10_000
       assert_empty plain.classes
       out, err, status = run_culet("cow", pid.to_s, "--classes", env: NEUTRAL)
       assert_equal [0, ""], [status.exitstatus, err]
@@ -212,8 +234,8 @@ class CowWritesTest < Minitest::Test
 
     with_family(*RUBY, "-e", WORKERS, env: { "LD_PRELOAD" => jemalloc }) do |pid|
       writes = family(pid, writes: 1).members.find(&:writes).writes
-      assert_operator writes.touched(:unknown) + writes.touched(:elsewhere), :>, MIB
-      assert_operator writes.touched(:collector), :>, 0
+      assert_operator writes.touched(:unknown) + writes.touched(:elsewhere), :>, MIB / 2
+      assert_operator writes.touched(:reuse), :>, 100_000, "Ruby's own pages are told all the same"
     end
   end
 

@@ -6,10 +6,11 @@ require_relative "../scope/scope_helper"
 class ReportAdviceTest < Minitest::Test
   include ScopeHelper
 
-  FILL = 'fill = -> { Array.new(60_000) { |i| "some string number #{i} " * 3 }.each_slice(7).map(&:first) }'
+  # No slot of any Ruby holds so long a string.
+  FILL = 'fill = -> { Array.new(9_000) { |i| "some string number #{i} " * 30 }.each_slice(3).map(&:first) }'
   WAIT = "3.times { GC.start }; puts :up; $stdout.flush; sleep"
 
-  # Eight threads fill their own arenas and keep one block in seven.
+  # Eight threads fill their own arenas and keep one block in three.
   IN_THREADS = <<~RUBY
     #{FILL}
     done = Queue.new

@@ -6,14 +6,15 @@ require_relative "../scope/scope_helper"
 class OwnReportTest < Minitest::Test
   include ScopeHelper
 
-  KEPT = "kept = Array.new(30_000) { |i| \"x\" * (100 + (i % 900)) }; GC.start; "
+  # No slot of any Ruby holds so long a string.
+  KEPT = "kept = Array.new(30_000) { |i| \"x\" * (700 + (i % 300)) }; GC.start; "
 
   def test_the_levels_add_up_and_say_what_the_strings_hold
     report = own(KEPT + "document = Culet.report")
     assert_equal report["rss_bytes"], report["levels"].values.sum
     assert_operator report["unexplained_bytes"].abs, :<=, report["rss_bytes"] / 100
-    assert_operator report["levels"]["malloc_used"], :>, 16_000_000
-    assert_operator report["malloc_holdings"]["types"]["T_STRING"], :>, 15_000_000
+    assert_operator report["levels"]["malloc_used"], :>, 25_000_000
+    assert_operator report["malloc_holdings"]["types"]["T_STRING"], :>, 25_000_000
     assert_includes report["gc"].keys, "count"
   end
 
@@ -24,8 +25,10 @@ class OwnReportTest < Minitest::Test
   end
 
   def test_it_reads_itself_while_other_threads_work_and_again_in_a_child
+    # Who reads a file waits for its turn among the three afterwards (Ruby 4.0), which by their low priority is a shorter one.
     report = own(<<~RUBY)
       workers = Array.new(3) { Thread.new { loop { "x" * 1000 } } }
+      workers.each { |one| one.priority = -3 }
       own = Culet.report
       child = IO.popen("-") { |io| io ? Integer(io.read) : print(Culet.report(objects: false)["pid"]) }
       workers.each(&:kill)

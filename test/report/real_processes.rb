@@ -87,7 +87,7 @@ module RealProcesses
       "ruby with threads" => [[*RUBY, "-e", THREADS]],
       "ruby with threads in two arenas" => [[*RUBY, "-e", THREADS], { "MALLOC_ARENA_MAX" => "2" }],
       "ruby with fibers" => [[*RUBY, "-e", FIBERS]],
-      "ruby with a JIT" => [[*RUBY, *jit, "-e", JIT]],
+      **(jit ? { "ruby with a JIT" => [[*RUBY, jit, "-e", JIT]] } : {}),
       "ruby on culet" => [[*RUBY, "-e", THREADS], on("culet")],
       "ruby on jemalloc" => [[*RUBY, "-e", THREADS], on("jemalloc")],
       "ruby on tcmalloc" => [[*RUBY, "-e", THREADS], on("tcmalloc")],
@@ -139,8 +139,11 @@ module RealProcesses
 
   private
 
+  # MJIT's code lies in libraries.
+  #
+  # @return [String, nil] what switches a JIT on; a Ruby that was built without one warns, and runs
   def jit
-    %w[--yjit --mjit].find { |option| system(*RUBY, option, "-e", "exit", err: File::NULL) }
+    @jit ||= IO.popen([*RUBY, "--yjit", "-e", "print RUBY_DESCRIPTION"], err: File::NULL, &:read).include?("+YJIT") ? "--yjit" : nil
   end
 
   def on(name) = Culet::Allocators.parse(name).environment({})

@@ -10,8 +10,6 @@ class ReportTrimTest < Minitest::Test
 
   # Fills and frees in eight threads, says so, and trims when it is told to.
   SCATTERED = <<~RUBY
-    require "fiddle"
-    trim = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
     done = Queue.new
     threads = Array.new(8) do |n|
       Thread.new do
@@ -28,14 +26,14 @@ class ReportTrimTest < Minitest::Test
     GC.disable
     puts :up; $stdout.flush
     $stdin.gets
-    trim.call(0)
+    Culet.trim
     puts :trimmed; $stdout.flush
     sleep
   RUBY
 
   # One block in KEEP survives: the more apart they lie, the more pages are free.
   ["(i % 9).zero?", "(i / 2000).even?", "i % 100 == 7"].each_with_index do |keep, index|
-    define_method("test_a_ruby_process_#{index}") { assert_predicted([RbConfig.ruby, "--disable-gems", "-e", SCATTERED.sub("KEEP", keep)]) }
+    define_method("test_a_ruby_process_#{index}") { assert_predicted([RbConfig.ruby, "--disable-gems", "-I#{ROOT}/lib", "-rculet", "-e", SCATTERED.sub("KEEP", keep)]) }
   end
 
   private
@@ -44,6 +42,7 @@ class ReportTrimTest < Minitest::Test
     input, to_child = IO.pipe
     output, from_child = IO.pipe
     pid = spawn(NEUTRAL, *command, in: input, out: from_child)
+    [input, from_child].each(&:close) # or its end would not be seen
     assert_equal "up\n", output.gets
     predicted = json("report", pid.to_s).fetch("trim_bytes")
     before = resident(pid)
@@ -57,7 +56,7 @@ class ReportTrimTest < Minitest::Test
       Process.kill(:KILL, pid)
       Process.wait(pid)
     end
-    [input, to_child, output, from_child].compact.each(&:close)
+    [input, to_child, output, from_child].compact.each { |io| io.close unless io.closed? }
   end
 
   def resident(pid) = Culet::Processes::Memory.rollup(pid).fetch("rss_bytes")

@@ -10,7 +10,8 @@ class ScopeContainerTest < Minitest::Test
 
   # Numbers, mounts and users of its own; the program is its process 1.
   CONTAINER = %w[unshare --user --map-root-user --pid --mount --mount-proc --fork --kill-child].freeze
-  SCRIPT = 'X = Array.new(20_000) { |i| "x" * (i % 900) }; puts X.sum(&:size), "end"; $stdout.flush; sleep'
+  # No slot of any Ruby holds so long a string.
+  SCRIPT = 'X = Array.new(20_000) { |i| "x" * (650 + (i % 900)) }; puts X.sum(&:size), "end"; $stdout.flush; sleep'
   NOBODY = %w[setpriv --reuid 65534 --regid 65534 --clear-groups].freeze
 
   def setup

@@ -166,7 +166,7 @@ module Culet
       end
 
       def seen_old_mask
-        flags = @relative.ruby_pages.first(OLD_SHARE).flat_map { |page| flags_of(page) }
+        flags = @relative.ruby_pages.first(OLD_SHARE).flat_map { |page| flags_of(page) }.reject { |one| one & Slots::TYPE == Slots::DATA }
         both = flags.count { |one| one.allbits?(Slots::AGES) }
         both * OLD_SHARE > flags.size ? Slots::AGES : Slots::PROMOTED
       end

@@ -41,7 +41,7 @@ module Culet
 
       private
 
-      # What lies in them is told apart as slots, or as bodies of young objects ("transient", up to Ruby 3.2).
+      # What lies in them is told apart as slots, or as bodies of young objects ("transient", up to Ruby 3.1).
       RUBY = %w[ruby transient].freeze
       private_constant :RUBY
 

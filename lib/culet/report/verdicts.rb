@@ -64,7 +64,7 @@ module Culet
         "ruby_objects" => "Ruby objects in their slots",
         "ruby_free_slots" => "free slots in Ruby's heap pages",
         "ruby_page_overhead" => "what Ruby's heap pages need beside their slots",
-        "ruby_transient" => "what Ruby keeps for young arrays and hashes (its transient heap, up to Ruby 3.2)",
+        "ruby_transient" => "what Ruby keeps for young arrays and hashes (its transient heap, up to Ruby 3.1)",
         "ruby_unsplit" => "Ruby's heap, whose objects could not be told apart",
         "malloc_used" => "what the program holds from malloc",
         "malloc_metadata" => "the allocator's own bookkeeping",

@@ -50,6 +50,9 @@ module Culet
       end
 
       # Its file has been found and compiled now: what its children took until here belongs to the search.
+      #
+      # @param path [String] the file
+      # @param figures [Figures, nil] of all until then; nil: there was none to compile
       def compiled(path, figures)
         @path = path
         @until_compiled = figures

@@ -122,8 +122,16 @@ module Culet
         one.total = Figures.read(line["figures"])
         return repeated(one) if line["result"] == false && one.children.empty?
 
+        extension(one, line["path"]) if one.path && line["path"] && one.how != "load"
         one.path ||= line["path"]
         one.result = line["result"]
+      end
+
+      # What was taken for its file is one that its C code required.
+      def extension(one, path)
+        inner("up" => one.id, "path" => one.path)
+        one.children.rotate!(-1)
+        one.compiled(path, nil)
       end
 
       # One whose end was not seen took at least what is known of what it required.
