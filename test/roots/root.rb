@@ -13,6 +13,7 @@ module Roots
       shift 2
       mount -t proc proc "$root/proc"
       mount -t tmpfs tmpfs "$root/dev/shm"
+      mount -t devpts -o newinstance,mode=620,ptmxmode=666 devpts "$root/dev/pts"
       certificates=/etc/ssl/certs/ca-certificates.crt
       if [ -s $certificates ] && [ -e "$root$certificates" ]; then mount --bind $certificates "$root$certificates"; fi
       if [ -n "$share" ]; then mount --bind "$share" "$root/mnt"; fi
