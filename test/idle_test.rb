@@ -17,15 +17,14 @@ class IdleTest < Minitest::Test
       done = Queue.new
       threads = Array.new(4) do
         Thread.new do
-          kept = Array.new(50_000) { |i| "x" * (700 + i % 200) } # too long to be embedded in an object, on any Ruby
-          kept.select!.with_index { |_, i| (i % 500).zero? }
-          Thread.current[:kept] = kept
+          Thread.current[:kept] = Array.new(50_000) { |i| "x" * (700 + i % 200) } # too long to be embedded in an object, on any Ruby
           done << true
           sleep
         end
       end
       4.times { done.pop }
       before = resident
+      threads.each { |thread| thread[:kept].select!.with_index { |_, i| (i % 500).zero? } }
       GC.start
       threads.each(&:kill).each(&:join)
       before
