@@ -10,7 +10,8 @@
  *
  * When a file has been found, read and compiled, the event script_compiled says so, just before the file runs. A file
  * that comes so without any of the methods was required by C code (rb_require); it is told, and its cost is its
- * requirer's. So is one that an extension requires while it is loaded: its name is not the one that was asked for.
+ * requirer's. So is one that an extension requires while it is loaded; it is taken for the extension at first, whose own
+ * name comes when its require ends.
  */
 #include "requires.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
@@ -40,7 +41,6 @@ struct open {
   int named;
   int running;  /* the C function is at work for it */
   int compiled; /* its file has been compiled */
-  char *file; /* the last part of the name that was asked for; NULL: any file is the one */
   VALUE result; /* Qtrue, Qfalse, or the class of what was raised; Qundef: it was left otherwise */
   struct culet_figures before_run; /* when the file was compiled */
 };
@@ -258,7 +258,6 @@ pop(struct open *open, const struct culet_figures *now)
     }
     top = gone->up;
     last = gone == open;
-    free(gone->file);
     free(gone);
     if (last) return;
   }
@@ -381,19 +380,6 @@ belongs_to_mark(const struct call *call)
   return call->function == call_require && top != NULL && top->marked && !top->running;
 }
 
-/* What `load` runs is always what it was asked for. */
-static char *
-file_of(const struct call *call)
-{
-  const char *name, *slash;
-
-  if (call->function == call_load || !RB_TYPE_P(call->name, T_STRING)) return NULL;
-  name = RSTRING_PTR(call->name);
-  slash = memrchr(name, '/', (size_t)RSTRING_LEN(call->name));
-  if (slash == NULL) return strndup(name, (size_t)RSTRING_LEN(call->name));
-  return strndup(slash + 1, (size_t)(name + RSTRING_LEN(call->name) - slash - 1));
-}
-
 static VALUE
 follow(struct call *call)
 {
@@ -402,7 +388,6 @@ follow(struct call *call)
   call->open = belongs_to_mark(call) ? top : push(0, &now);
   if (call->open != NULL) {
     call->open->running++;
-    if (call->open->file == NULL) call->open->file = file_of(call);
     if (!call->open->named) name(call->open, call->how, call->name);
   }
   culet_figures_resume();
@@ -472,32 +457,6 @@ replace_others(void)
 
 /* ---- compiled files ---- */
 
-/* Whether a path's last part is this name, with this after it. */
-static int
-is_named(VALUE path, const char *name, const char *more)
-{
-  size_t length = (size_t)RSTRING_LEN(path), named = strlen(name), after = strlen(more);
-  const char *end = RSTRING_PTR(path) + length;
-
-  if (length < named + after || memcmp(end - after, more, after) != 0 || memcmp(end - after - named, name, named) != 0) return 0;
-  return length == named + after || end[-(long)(named + after) - 1] == '/';
-}
-
-/*
- * Whether this is the file that was asked for, and not one that an extension requires by C code while it is loaded
- * (psych.so: psych/syntax_error). A script is found by its name, with or without ".rb"; an extension has none.
- */
-static int
-is_asked_for(const struct open *open, VALUE path)
-{
-  size_t length;
-
-  if (open->file == NULL || !RB_TYPE_P(path, T_STRING)) return 1;
-  length = strlen(open->file);
-  if (length >= 3 && strcmp(open->file + length - 3, ".so") == 0) return 0;
-  return is_named(path, open->file, "") || is_named(path, open->file, ".rb");
-}
-
 static VALUE
 tell_compiled(VALUE tracepoint)
 {
@@ -509,7 +468,7 @@ tell_compiled(VALUE tracepoint)
   code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
   path = rb_funcall(code, rb_intern("path"), 0);
   while (open != NULL && open->id == 0) open = open->up;
-  if (open != NULL && open->running && !open->compiled && is_asked_for(open, path)) {
+  if (open != NULL && open->running && !open->compiled) {
     struct culet_figures until = culet_figures_since(&open->before_run, &open->start);
     open->compiled = 1;
     culet_text_format(&text, "{\"kind\":\"compiled\",\"id\":%u", open->id);
