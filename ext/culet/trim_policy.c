@@ -57,11 +57,14 @@ culet_trim_policy_refaulted(const struct culet_trim_policy *policy, uint64_t res
   return grown < policy->returned_bytes ? grown : policy->returned_bytes;
 }
 
-/* Whether so much more is resident than after the last trim that what that one found does not count any more. */
+/*
+ * Whether so much more is resident than was left after the last trim, or there was before it, that what that one found
+ * does not count any more.
+ */
 static int
-has_grown(const struct culet_trim_policy *policy, uint64_t resident)
+has_grown(const struct culet_trim_policy *policy, uint64_t resident, uint64_t since)
 {
-  return resident > policy->resident_bytes + policy->resident_bytes / 8 + policy->settings.minimum_bytes;
+  return resident > since + since / 8 + policy->settings.minimum_bytes;
 }
 
 static double
@@ -76,7 +79,7 @@ culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64_t resi
   double seconds = policy->settings.interval_seconds;
 
   if (policy->ended == 0) return seconds;
-  if (policy->idle > 1 && !has_grown(policy, resident)) seconds *= (double)(1U << (policy->idle - 1));
+  if (policy->idle > 1 && !has_grown(policy, resident, policy->resident_bytes)) seconds *= (double)(1U << (policy->idle - 1));
   seconds *= (double)(1U << policy->vain);
   return most(policy->settings.interval_seconds, least(LONGEST_SECONDS, most(seconds, SHARE * cost(policy, resident))));
 }
@@ -102,5 +105,6 @@ int
 culet_trim_policy_in_vain(const struct culet_trim_policy *policy, uint64_t resident)
 {
   return policy->returned_bytes >= policy->settings.minimum_bytes &&
-         culet_trim_policy_refaulted(policy, resident) > policy->returned_bytes / 2;
+         culet_trim_policy_refaulted(policy, resident) > policy->returned_bytes / 2 &&
+         !has_grown(policy, resident, policy->resident_bytes + policy->returned_bytes);
 }

@@ -44,8 +44,9 @@ int culet_trim_policy_at_rest(double quiet_since, double time);
 double culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident, int swept, double quiet_since);
 
 /*
- * Whether the last trim was in vain: most of what it gave back is resident again. Then the wait for the next one is
- * meant; else it spares those who would have to wait meanwhile.
+ * Whether the last trim was in vain: most of what it gave back is resident again, and hardly more; a program that has grown
+ * far beyond has other things to give back. Then the wait for the next one is meant; else it spares those who would have to
+ * wait meanwhile.
  */
 int culet_trim_policy_in_vain(const struct culet_trim_policy *policy, uint64_t resident);
 

@@ -1,5 +1,6 @@
 /* Tells what the policy says of a case: policy INTERVAL MINIMUM then any of
- *   note ENDED SECONDS BEFORE AFTER | interval RESIDENT | refaulted RESIDENT | due RESIDENT SWEPT QUIET_SINCE | rest QUIET_SINCE TIME
+ *   note ENDED SECONDS BEFORE AFTER | interval RESIDENT | refaulted RESIDENT | vain RESIDENT | due RESIDENT SWEPT QUIET_SINCE |
+ *   rest QUIET_SINCE TIME
  * Each question is answered by a line. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ main(int argc, char **argv)
       printf("%.6f\n", culet_trim_policy_interval(&policy, (uint64_t)number()));
     } else if (strcmp(word, "refaulted") == 0) {
       printf("%llu\n", (unsigned long long)culet_trim_policy_refaulted(&policy, (uint64_t)number()));
+    } else if (strcmp(word, "vain") == 0) {
+      printf("%d\n", culet_trim_policy_in_vain(&policy, (uint64_t)number()));
     } else if (strcmp(word, "due") == 0) {
       double resident = number(), swept = number(), quiet = number();
       printf("%.6f\n", culet_trim_policy_due(&policy, (uint64_t)resident, (int)swept, quiet));
