@@ -9,7 +9,7 @@ module TrimPuma
   # Reads the words of the command and says what came of it.
   class CommandLine
     WORKLOADS = %w[rack rails cluster majors].freeze
-    NUMBERS = { pairs: 9, boots: 2, seconds: 5, connections: 8 }.freeze
+    NUMBERS = { rounds: 12, boots: 8, seconds: 2, connections: 8 }.freeze
     private_constant :WORKLOADS, :NUMBERS
 
     # @param words [Array<String>]

@@ -4,26 +4,30 @@ require "tmpdir"
 require_relative "subject"
 
 module TrimPuma
-  # One workload, without and with culet/auto: both servers run at the same time, and stretches of load go to one and to
-  # the other in turns, so that whatever else the machine does meets both. They are started anew several times, because
-  # two starts of the same server differ as well.
+  # One workload, without and with culet/auto: both servers work at the same time on one processor, and what loads them
+  # runs on another; these two change places after each stretch, and two stretches are a round. The servers take turns
+  # of some milliseconds then, so whatever else the machine does meets both alike. With a processor for each of them the
+  # processor time of a request varied by a ninth from stretch to stretch, so by a fiftieth.
+  #
+  # Two starts of the same server differ as well. So they are started anew several times, and it is the starts that are
+  # counted: each gives one ratio, the median of its rounds.
   class Measurement
     METRICS = %w[requests_per_second p50_seconds p99_seconds cpu_per_request_seconds loaded_pss_bytes].freeze
-    WARM_UPS = 2 # stretches that are not counted
+    WARM_UPS = 1 # stretches that are not counted
     SEED = 5
     private_constant :WARM_UPS, :SEED
 
     # @param workload [String]
     # @param choice [Culet::Allocators::Choice]
-    # @param pairs [Integer] stretches of load for each server, of each boot
+    # @param rounds [Integer] of each boot
     # @param boots [Integer] how often both are started
     # @param seconds [Integer] of one stretch
     # @param connections [Integer]
     # @param log [IO] a line for each boot
-    def initialize(workload:, choice:, pairs:, boots:, seconds:, connections:, log:)
+    def initialize(workload:, choice:, rounds:, boots:, seconds:, connections:, log:)
       @workload = workload
       @choice = choice
-      @pairs = pairs
+      @rounds = rounds
       @boots = boots
       @load = { seconds: seconds, connections: connections }
       @log = log
@@ -39,7 +43,7 @@ module TrimPuma
         boot(number)
         @log.puts("trim-puma: #{@workload}, boot #{number + 1} of #{@boots} done")
       end
-      { "workload" => @workload, "allocator" => @choice.spec, "pairs" => @stretches[true].size, "boots" => @boots, **@load.transform_keys(&:to_s),
+      { "workload" => @workload, "allocator" => @choice.spec, "rounds" => @rounds * @boots, "boots" => @boots, **@load.transform_keys(&:to_s),
         "metrics" => metrics, "trims" => @trims, "stretches" => { "without" => @stretches[false], "with" => @stretches[true] } }
     end
 
@@ -58,13 +62,21 @@ module TrimPuma
 
     def measure(subjects, number)
       subjects.each_value(&:start)
-      WARM_UPS.times { subjects.each_value { |subject| subject.load(**@load) } }
-      @pairs.times do |pair|
-        order = (pair + number).even? ? [false, true] : [true, false]
-        order.each { |trimmed| @stretches[trimmed] << subjects[trimmed].load(**@load) }
+      processors = Affinity.two.rotate(number)
+      WARM_UPS.times { stretch(subjects, processors) }
+      (2 * @rounds).times do |count|
+        # Who begins changes from round to round.
+        stretch(subjects.to_a.rotate(count / 2).to_h, processors.rotate(count)).each { |trimmed, figures| @stretches[trimmed] << figures }
       end
       subjects.each { |trimmed, subject| @rests[trimmed] << subject.rest }
       @trims.concat(subjects[true].stop)
+    end
+
+    def stretch(subjects, processors)
+      loads = subjects.transform_values do |subject|
+        Thread.new { subject.load(processors: processors, **@load) }.tap { |thread| thread.report_on_exception = false }
+      end
+      loads.transform_values(&:value)
     end
 
     def metrics
@@ -74,8 +86,13 @@ module TrimPuma
     def summary(name, values)
       statistics = Culet::Compare::Statistics.new(seed: SEED)
       without, with = [false, true].map { |trimmed| values[trimmed].map { |figures| figures.fetch(name) } }
-      { "without" => statistics.summary(without), "with" => statistics.summary(with),
-        "ratio" => statistics.summary(with.zip(without).map { |one, other| one.fdiv(other) }) }
+      ratios = with.zip(without).map { |one, other| one.fdiv(other) }.each_slice(with.size / @boots).map { |boot| ratio(boot) }
+      { "without" => statistics.summary(without), "with" => statistics.summary(with), "ratio" => statistics.summary(ratios) }
+    end
+
+    # ratios: of one start's stretches, or what it had at rest
+    def ratio(ratios)
+      Culet::Compare::Statistics.median(ratios.each_slice(2).map { |round| round.reduce(:*)**(1.0 / round.size) })
     end
   end
 end

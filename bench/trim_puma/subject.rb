@@ -4,6 +4,7 @@ require "culet/allocators"
 require "culet/compare"
 require "fileutils"
 require "json"
+require_relative "affinity"
 
 module TrimPuma
   # One of the two servers that are measured side by side, from its start to its end.
@@ -13,8 +14,7 @@ module TrimPuma
     START_SECONDS = 300
     GRACE_SECONDS = 30
     REST_SECONDS = 3 # between the last load and the look at the memory
-    LEAD_IN_SECONDS = 1 # of load before that which counts: while the other server had its turn this one was at rest
-    private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS, :LEAD_IN_SECONDS
+    private_constant :TRIMMED, :MAJORS, :START_SECONDS, :GRACE_SECONDS, :REST_SECONDS
 
     # @param workload [String] a server of `culet compare`, or "majors"
     # @param choice [Culet::Allocators::Choice]
@@ -47,12 +47,13 @@ module TrimPuma
       end
     end
 
+    # @param processors [Array(Integer, Integer)] where its processes run from now on, and where the load does
     # @return [Hash{String => Numeric}] of one stretch of load
     # @raise [Culet::Compare::Exclusion] when requests fail
-    def load(seconds:, connections:)
-      drive(LEAD_IN_SECONDS, connections)
+    def load(seconds:, connections:, processors:)
+      pids.each { |pid| Affinity.move(pid, processors.first) }
       before = cpu_seconds
-      figures = drive(seconds, connections)
+      figures = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections, prefix: Affinity.prefix(processors.last)).run
       { "requests_per_second" => figures.requests_per_second, "p50_seconds" => figures.p50_seconds, "p99_seconds" => figures.p99_seconds,
         "cpu_per_request_seconds" => (cpu_seconds - before) / figures.requests, "loaded_pss_bytes" => pss_bytes }
     end
@@ -72,8 +73,6 @@ module TrimPuma
     end
 
     private
-
-    def drive(seconds, connections) = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections).run
 
     def figures_directory = File.join(@directory, "figures")
 

@@ -15,7 +15,7 @@ module TrimPuma
     end
 
     def to_s
-      head = format("%s, %s, %d pairs of %d s in %d boots, %d connections", *@result.values_at("workload", "allocator", "pairs", "seconds", "boots", "connections"))
+      head = format("%s, %s, %d rounds of twice %d s in %d boots, %d connections", *@result.values_at("workload", "allocator", "rounds", "seconds", "boots", "connections"))
       [head, "", format("%-26s %10s %10s   %s", "", "without", "with", "ratio (95 %)"), *rows, "", trims].join("\n")
     end
 

@@ -30,7 +30,9 @@ module Culet
       # @param target [LoadTarget]
       # @param seconds [Integer] how long
       # @param connections [Integer] how many at once
-      def initialize(target:, seconds:, connections:)
+      # @param prefix [Array<String>] a program to start it with, e.g. taskset and its words
+      def initialize(target:, seconds:, connections:, prefix: [])
+        @prefix = prefix
         @target = target
         @seconds = seconds
         @connections = connections
@@ -41,7 +43,7 @@ module Culet
       # @return [Figures]
       # @raise [Exclusion] when wrk fails, or too many requests do
       def run(&block)
-        output, status = Tool.run("wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
+        output, status = Tool.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
                                   @target.to_s, &block)
         figures(status, output)
       rescue Errno::ENOENT
