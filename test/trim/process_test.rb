@@ -207,7 +207,7 @@ class TrimProcessTest < Minitest::Test
       File.write(File.join(directory, "Gemfile"), "")
       script = "litter = Array.new(40_000) { 'x' * 1_000 }; litter = nil; GC.start; 100.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
       env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-I#{TestHelper::ROOT}/lib -rculet/auto", "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
-      out, err, status = run_program("bundle", "exec", "ruby", "-e", script, env: env, chdir: directory)
+      out, err, status = run_program(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
       assert_predicate status, :success?, err
       assert_equal "[true, true]\n\"constant\"\n", out
       assert_empty err
