@@ -49,6 +49,7 @@ struct slice {
   struct run *runs;
   size_t count, room;
   struct timespec start;
+  double limit_seconds; /* from start on */
   VALUE sites; /* ObjectSpace, where it tells allocation sites; else Qnil */
   ID file, line;
   uint64_t named[SITES];
@@ -79,11 +80,19 @@ make_room(struct slice *slice)
 }
 
 static int
+is_string(const char *slot)
+{
+  return (RBASIC((VALUE)slot)->flags & RUBY_T_MASK) == T_STRING;
+}
+
+/* MMTk has no pages, each of its objects is a run: of those only strings are worth a note. */
+static int
 note_page(void *start, void *past, size_t slot_bytes, void *data)
 {
   struct slice *slice = data;
 
   if ((uint64_t)(uintptr_t)past <= slice->wish->from) return 0;
+  if ((size_t)((char *)past - (char *)start) == slot_bytes && !is_string(start)) return 0;
   if (slice->count == slice->room && !make_room(slice)) {
     slice->failed = 1;
     return 1;
@@ -225,7 +234,7 @@ static int
 slice_is_full(const struct slice *slice)
 {
   if (slice->text->length >= LARGEST_SLICE) return 1;
-  return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->wish->limit_seconds;
+  return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->limit_seconds;
 }
 
 /* Returns whether the slice is full; next is then the slot to go on with. Each slice tells one string at least. */
@@ -237,13 +246,12 @@ tell_run(struct slice *slice, const struct run *run)
 
   if ((uint64_t)(uintptr_t)slot < slice->wish->from) slot += ((slice->wish->from - (uint64_t)(uintptr_t)slot + stride - 1) / stride) * stride;
   for (; slot < run->past; slot += stride) {
-    VALUE object = (VALUE)slot;
-    if ((RBASIC(object)->flags & RUBY_T_MASK) != T_STRING) continue;
+    if (!is_string(slot)) continue;
     if (slice->strings > 0 && slice_is_full(slice)) {
       slice->next = (uint64_t)(uintptr_t)slot;
       return 1;
     }
-    tell_string(slice, object, stride);
+    tell_string(slice, (VALUE)slot, stride);
   }
   return 0;
 }
@@ -300,12 +308,18 @@ tell_head(char *head, const struct slice *slice, double collection)
   head[HEAD_BYTES - 1] = '\n';
 }
 
-/* The pages, then their strings. GC is off all the while: a page that is noted stays. */
+/*
+ * The pages, then their strings. GC is off all the while: a page that is noted stays. Where noting alone takes as long as
+ * the slice may, as with MMTk, which goes over object by object, slices would be many and tell next to nothing each:
+ * telling may take as long as noting did.
+ */
 static void
 fill(void *data)
 {
   struct slice *slice = data;
+  double noting = culet_seconds_since(&slice->start);
 
+  slice->limit_seconds = slice->wish->limit_seconds > 2 * noting ? slice->wish->limit_seconds : 2 * noting;
   if (!slice->failed) tell_runs(slice);
 }
 

@@ -12,6 +12,7 @@
 #include "gc_watch.h"
 
 #include <ruby.h>
+#include <stdatomic.h>
 
 #include "owner.h"
 
@@ -19,11 +20,26 @@ static culet_gc_watcher *told;
 static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: this collector does not count that */
 static VALUE key_state;            /* for rb_gc_latest_gc_info; 0: it does not tell */
 static VALUE state_none;
-static size_t count, majors;
+static _Atomic size_t last; /* the number of the last collection seen */
+static size_t majors;
 
 /*
- * ObjectSpace.dump_all and others call mark functions as well, outside of collections: then the count has not changed.
- * The count may also jump, where a collection did not come by here.
+ * The number of the collection that marks now, or, outside of one, of the last. Collectors that mark in Ruby's threads
+ * count a collection as it begins. MMTk marks in threads of its own, and counts it when it lets Ruby's threads run on: the
+ * count is still that of the one before then.
+ */
+static size_t
+number(void)
+{
+  size_t count = rb_gc_stat(key_count);
+
+  return ruby_native_thread_p() ? count : count + 1;
+}
+
+/*
+ * ObjectSpace.dump_all and others call mark functions as well, outside of collections: then it is the last number again.
+ * The number may also jump, where a collection did not come by here. Exchanged in one step, because a collector with
+ * several threads may come by here in two of them at once.
  */
 static void
 mark(void *unused)
@@ -31,9 +47,8 @@ mark(void *unused)
   int major = 1;
 
   if (key_count != 0) {
-    size_t now = rb_gc_stat(key_count);
-    if (now == count) return;
-    count = now;
+    size_t now = number();
+    if (atomic_exchange(&last, now) == now) return;
   }
   if (key_major != 0) {
     size_t now = rb_gc_stat(key_major);
@@ -84,10 +99,10 @@ culet_gc_prepare(void)
 void
 culet_gc_watch(culet_gc_watcher *watcher)
 {
-  if (key_count != 0) count = rb_gc_stat(key_count);
+  if (key_count != 0) atomic_store(&last, rb_gc_stat(key_count));
   if (key_major != 0) majors = rb_gc_stat(key_major);
   told = watcher;
-  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &count)); /* any pointer: with NULL it is not marked */
+  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors)); /* any pointer: with NULL it is not marked */
 }
 
 int

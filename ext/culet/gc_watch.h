@@ -4,7 +4,8 @@
 
 /*
  * Told of each collection while it marks: the GVL, or all of the virtual machine, is held, nothing of Ruby's may be
- * allocated, raised or called but rb_postponed_job_*. Never called twice at once. major: whether it marks old objects too.
+ * allocated, raised or called but rb_postponed_job_*. It may be called in a thread of the collector's own, which is none of
+ * Ruby's. Never called twice at once. major: whether it marks old objects too.
  */
 typedef void culet_gc_watcher(int major);
 

@@ -34,13 +34,14 @@ void culet_names_range(const struct culet_maps *maps, uint64_t from, uint64_t to
 
 const char *culet_names_special(const char *path)
 {
-    /* Ruby's from 3.4 on (ruby_annotate_mmap in its sources); glibc's where the tunable glibc.mem.decorate_maps is set;
-     * the allocators' by their own sources. */
+    /* Ruby's from 3.4 on (ruby_annotate_mmap in its sources) and its collector MMTk's (MmapAnnotation in that one's);
+     * glibc's where the tunable glibc.mem.decorate_maps is set; the allocators' by their own sources. */
     static const struct {
         const char *part, *use;
     } anonymous[] = {
-        {"Ruby:GC:", "ruby"},         {"fiber_pool", "fiber"},
-        {"jit_reserve_addr", "jit"},  {"nt_alloc_thread_stack", "stack"},
+        {"Ruby:GC:", "ruby"},         {"mmtk:", "ruby"},
+        {"fiber_pool", "fiber"},      {"jit_reserve_addr", "jit"},
+        {"nt_alloc_thread_stack", "stack"},
         {"Ruby:", "other"},           {"glibc: pthread", "stack"},
         {"glibc: malloc", "malloc"},  {"glibc: loader malloc", "library"},
         {"jemalloc", "malloc"},       {"tcmalloc", "malloc"},

@@ -10,6 +10,7 @@
 #include "stream.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct page {
 
 static struct {
     char version[32]; /* "": not known */
+    char why[320];    /* no pages were found; "": some were */
     struct page *pages;
     size_t count, room;
     uint32_t page_bytes;
@@ -43,6 +45,25 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* A garbage collector that Ruby has loaded as a library, by RUBY_GC_LIBRARY (see gc.c in Ruby's sources). */
+static bool is_collector(const char *base)
+{
+    return starts_with(base, "librubygc.");
+}
+
+static const struct culet_mapping *find_collector(const struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (scope->maps.all[i].inode && is_collector(culet_names_base(scope->maps.all[i].path)))
+            return &scope->maps.all[i];
+    return NULL;
+}
+
+static bool is_libruby(const char *base)
+{
+    return starts_with(base, "libruby") && !is_collector(base);
+}
+
 /* The file with the interpreter: libruby where there is one, else the program. */
 static const struct culet_mapping *find_interpreter(const struct culet_scope *scope)
 {
@@ -52,7 +73,7 @@ static const struct culet_mapping *find_interpreter(const struct culet_scope *sc
         const struct culet_mapping *mapping = &scope->maps.all[i];
         if (!mapping->inode)
             continue;
-        if (starts_with(culet_names_base(mapping->path), "libruby"))
+        if (is_libruby(culet_names_base(mapping->path)))
             return mapping;
         if (!program && strcmp(mapping->path, scope->program) == 0)
             program = mapping;
@@ -76,7 +97,7 @@ bool culet_ruby_is_there(const struct culet_scope *scope)
 {
     const struct culet_mapping *mapping = find_interpreter(scope);
 
-    return mapping && (starts_with(culet_names_base(mapping->path), "libruby") ||
+    return mapping && (is_libruby(culet_names_base(mapping->path)) ||
                        starts_with(culet_names_base(mapping->path), "ruby"));
 }
 
@@ -308,6 +329,37 @@ static void walk_region(struct culet_scope *scope, size_t from, size_t to)
     }
 }
 
+/* Whether the kernel knows memory of Ruby's heap by name. */
+static bool has_names(const struct culet_scope *scope)
+{
+    for (size_t i = 0; i < scope->maps.count; i++) {
+        const char *use = culet_names_special(scope->maps.all[i].path);
+        if (use && strcmp(use, "ruby") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Without pages there are no slots to tell. Where another collector has the objects, what they take is in sums of other
+ * names, and who reads those has to know it. */
+static void explain(struct culet_scope *scope)
+{
+    const struct culet_mapping *collector = find_collector(scope);
+
+    if (ruby.count)
+        return;
+    if (!collector) {
+        snprintf(ruby.why, sizeof ruby.why, "No pages of Ruby's heap were found: their layout is not one that is known here.");
+        return;
+    }
+    snprintf(ruby.why, sizeof ruby.why,
+             "Ruby's objects are kept by a collector that was loaded as a library (%.64s), and the layout of its heap is not "
+             "known here: its objects are not told, and their memory is %s.",
+             culet_names_base(collector->path),
+             has_names(scope) ? "told as a whole" : "taken for that of other mappings or of malloc's");
+    culet_scope_problem(scope, "%s", ruby.why);
+}
+
 static void ruby_walk(struct culet_scope *scope)
 {
     const struct culet_mapping *mapping = find_interpreter(scope);
@@ -323,6 +375,7 @@ static void ruby_walk(struct culet_scope *scope)
         walk_region(scope, i, to);
     }
     culet_scope_resume(scope);
+    explain(scope);
     if (ruby.swapped)
         culet_scope_problem(scope, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are told as free.", ruby.swapped);
 }
@@ -414,7 +467,7 @@ static void ruby_tell(struct culet_scope *scope)
     culet_json_number(&json, "overhead_resident_bytes", ruby.resident.overhead);
     culet_json_number(&json, "transient_bytes", transient.used);
     culet_json_number(&json, "transient_resident_bytes", transient.used_resident + transient.free_resident);
-    culet_json_text(&json, "why", ruby.count ? "" : "No pages of Ruby's heap were found: their layout is not one that is known here.");
+    culet_json_text(&json, "why", ruby.why);
     culet_json_end(&json);
     for (size_t i = 0; i < ruby.count; i++)
         if (ruby.pages[i].shape.slots)

@@ -21,6 +21,18 @@ class LedgerTest < Minitest::Test
     assert_equal [17_384 - 8_192, 3_096, 0], levels.values_at("malloc_used", "malloc_free", "unexplained")
   end
 
+  # A collector that Ruby loaded as a library names its memory, and has no pages that are known.
+  def test_a_heap_of_rubys_that_is_not_known
+    mapping = MAPPING.merge("path" => "[anon:mmtk:space:immix]", "use" => "ruby")
+    unknown = RUBY.merge("pages" => 0, "slots" => [], **RUBY.keys.grep(/live|free|overhead/).to_h { |key| [key, 0] })
+    { unknown => %w[ruby_unsplit other], RUBY => %w[other ruby_unsplit] }.each do |ruby, (level, none)|
+      stream = Writer.new.object("process", PROCESS).object("allocator", ALLOCATOR).object("mapping", mapping).numbers("P", 0, 5, 5, 3, 0)
+                     .object("ruby", ruby).close
+      levels = Culet::Report::Ledger.new(Culet::Scope::Builder.new(stream).call).levels
+      assert_equal [true, 0], [levels.fetch(level).positive?, levels.fetch(none)], level
+    end
+  end
+
   def test_blocks_that_are_not_known
     levels = ledger { |writer| writer.object("allocator", ALLOCATOR.merge("level" => "pages")) }.levels
     assert_equal [5 * PAGE_BYTES, 0], levels.values_at("malloc_unsplit", "unexplained")

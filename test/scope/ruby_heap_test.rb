@@ -2,6 +2,7 @@
 
 require_relative "target_helper"
 require_relative "../roots/in_tests"
+require "rubies"
 
 # Ruby's heap pages and slots from outside: what GC.stat says in the process, on every Ruby there is.
 class ScopeRubyHeapTest < Minitest::Test
@@ -43,6 +44,19 @@ class ScopeRubyHeapTest < Minitest::Test
     skip "this Ruby has no collector to load: configure it --with-modular-gc" unless File.exist?(File.join(folder, "librubygc.default.so"))
 
     assert_like_gc_stat([RbConfig.ruby], env: { "RUBY_GC_LIBRARY" => "default" })
+  end
+
+  # Another collector's heap is not guessed at, whoever serves malloc.
+  def test_with_a_collector_that_is_not_known
+    pairs = Rubies.all.flat_map { |ruby| (ruby.collectors - %w[default]).map { |collector| [ruby, collector] } }
+    skip "no Ruby here has another collector to load: CULET_TEST_RUBIES may name one" if pairs.empty?
+
+    pairs.product(%w[glibc jemalloc culet]).each do |(ruby, collector), allocator|
+      env = { **on(allocator), "RUBY_GC_LIBRARY" => collector }
+      with_talker(ruby.path, "-e", "$stdout.sync = true; kept = Array.new(60_000) { [] }; puts 'end'; sleep", env: env) do |pid, _, _|
+        assert_said_unknown(read(pid), ruby, collector)
+      end
+    end
   end
 
   # Other releases, in Debian roots. Rubies before 3.1 are not supported.
@@ -127,6 +141,14 @@ class ScopeRubyHeapTest < Minitest::Test
     sizes = figures.filter_map { |key, count| [key.delete_prefix("heap_of_").to_i, count] if key.start_with?("heap_of_") && count.positive? }.to_h
     assert_equal ruby.version >= "3.2", sizes.any?, command.last
     assert_equal sizes, ruby.slots.to_h { |each| [each["slot_bytes"], each["live"] + each["free"]] }, command.last if sizes.any?
+  end
+
+  def assert_said_unknown(snapshot, ruby, collector)
+    heap = snapshot.ruby
+    assert_equal [ruby.version, 0, [], []], [heap.version, heap.pages, heap.slots, snapshot.ruby_pages]
+    assert_match(/\(librubygc\.#{collector}\.so\), and the layout of its heap is not known here/, heap.why)
+    assert_equal [heap.why], snapshot.problems
+    assert_whole snapshot
   end
 
   def assert_like_gc_stat(command, env: {})

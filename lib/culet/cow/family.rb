@@ -88,6 +88,7 @@ module Culet
 
       def look(pid)
         snapshot = Scope::Reader.new(pid, **@options).snapshot
+        @problems |= snapshot.problems
         { snapshot: snapshot, rss_bytes: snapshot.process.rss_bytes }
       rescue Error => e
         @problems << e.message

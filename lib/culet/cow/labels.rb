@@ -8,7 +8,7 @@ module Culet
     # What figures are called where people read them.
     module Labels
       WRITES = { flag_bits: "flag bits of objects", collector: "the collector's marks and lists", inline_caches: "inline caches of methods", metadata: "the allocator's own words",
-                 reuse: "objects and blocks made since, in holes", data: "contents of objects and blocks that were there", elsewhere: "stacks and static data", unknown: "not known",
+                 reuse: "objects and blocks made since, in holes", data: "contents of objects and blocks that were there", elsewhere: "stacks, static data and other memory", unknown: "not known",
                  same: "nothing: the bytes are the same" }.freeze
       CLASSES = { SizeClasses::LARGE => "larger ones", SizeClasses::EMPTY => "nothing given out", SizeClasses::METADATA => "its own records" }.freeze
       TYPES = { "code" => "methods' code", "collector" => "the collector's", "none" => "blocks of no object" }.freeze

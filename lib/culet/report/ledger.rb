@@ -117,11 +117,12 @@ module Culet
       end
 
       # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
-      # of Ruby's pages, what lies beside them in the same mapping is somebody else's. The heap by brk has no neighbours.
+      # of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same mapping is
+      # somebody else's. The heap by brk has no neighbours.
       def neighbour?(mapping)
         case mapping.use
         when "malloc" then mapping.path != HEAP && snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
-        when "ruby" then !snapshot.ruby.nil?
+        when "ruby" then snapshot.ruby&.pages.to_i.positive?
         else false
         end
       end

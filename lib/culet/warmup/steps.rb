@@ -32,8 +32,16 @@ module Culet
         def make(name) = public_send(name)
 
         # Ruby's own: a full collection, compaction, everything that is left becomes old, strings' code ranges, pages
-        # without an object go back, and glibc's trim.
-        def ruby = Process.respond_to?(:warmup) ? Process.warmup : nil
+        # without an object go back, and glibc's trim. A collector that Ruby loaded as a library may leave some of it out:
+        # MMTk does not collect.
+        #
+        # @return [Boolean, nil]
+        def ruby
+          return unless Process.respond_to?(:warmup)
+
+          before = GC.count
+          Process.warmup.tap { collect if GC.count == before }
+        end
 
         # Garbage goes, so that no child's first collection has to free it, each for itself.
         def collect

@@ -26,6 +26,8 @@ TEST(special_names)
 TEST(names_of_anonymous_mappings)
 {
     check_use("[anon:Ruby:GC:default:heap_page_body_allocate]", "ruby");
+    check_use("[anon:mmtk:space:immix]", "ruby");
+    check_use("[anon:mmtk:sidemeta:immix:IX_LINE_MARK_TABLE]", "ruby");
     check_use("[anon:Ruby:fiber_pool_allocate_memory]", "fiber");
     check_use("[anon:Ruby:rb_yjit_reserve_addr_space]", "jit");
     check_use("[anon:Ruby:rb_jit_reserve_addr_space:fallback]", "jit");
