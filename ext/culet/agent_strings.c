@@ -109,6 +109,17 @@ lower_first(const void *one, const void *other)
   return (a > b) - (a < b);
 }
 
+/* Of many single objects, which come in order for the most part, sorting would take as long as noting them. */
+static void
+sort_runs(struct slice *slice)
+{
+  for (size_t i = 1; i < slice->count; i++) {
+    if (lower_first(&slice->runs[i - 1], &slice->runs[i]) <= 0) continue;
+    qsort(slice->runs, slice->count, sizeof(*slice->runs), lower_first);
+    return;
+  }
+}
+
 /* ---- who allocated it ---- */
 
 /* Adds the site's name where this slice has not told it yet; where the table is full it is told again. */
@@ -261,7 +272,6 @@ tell_runs(void *data)
 {
   struct slice *slice = data;
 
-  qsort(slice->runs, slice->count, sizeof(*slice->runs), lower_first);
   for (size_t i = 0; i < slice->count; i++)
     if (tell_run(slice, &slice->runs[i])) return;
 }
@@ -311,15 +321,17 @@ tell_head(char *head, const struct slice *slice, double collection)
 /*
  * The pages, then their strings. GC is off all the while: a page that is noted stays. Where noting alone takes as long as
  * the slice may, as with MMTk, which goes over object by object, slices would be many and tell next to nothing each:
- * telling may take as long as noting did.
+ * telling may take as long as noting did. A limit of zero stays one: the shortest slices that there are.
  */
 static void
 fill(void *data)
 {
   struct slice *slice = data;
-  double noting = culet_seconds_since(&slice->start);
+  double limit = slice->wish->limit_seconds, enough;
 
-  slice->limit_seconds = slice->wish->limit_seconds > 2 * noting ? slice->wish->limit_seconds : 2 * noting;
+  sort_runs(slice);
+  enough = 2 * culet_seconds_since(&slice->start);
+  slice->limit_seconds = limit > 0 && limit < enough ? enough : limit;
   if (!slice->failed) tell_runs(slice);
 }
 

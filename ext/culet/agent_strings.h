@@ -10,7 +10,7 @@ struct culet_strings_wish {
   uint64_t from;        /* the slot to begin with: 0, or what the slice before told as next */
   int collect;          /* whether garbage is collected first: what is dead is told too, otherwise, until it is swept */
   int content;          /* whether the strings' bytes are told; if not, digests of them */
-  double limit_seconds; /* end the slice after that */
+  double limit_seconds; /* end the slice after that, or after twice what finding the objects takes; 0: at once */
 };
 
 /*
