@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "objspace"
-require "rubies"
 require_relative "strings_helper"
 
 # Running processes that carry the agent, and commands that get it.
@@ -38,19 +37,6 @@ class StringsLiveTest < Minitest::Test
     end
   end
 
-  # MMTk goes over its heap object by object, once for each slice.
-  Rubies.all.each do |ruby|
-    define_method("test_under_collectors_of_their_own_on#{ruby.path.tr("^A-Za-z0-9.", "_")}") do
-      skip "run by bin/test --all" unless all_tests?
-      skip "#{ruby.path} has no collector to load" if ruby.collectors.empty?
-
-      in_directory do |folder|
-        lib = ruby.library(folder)
-        ruby.collectors.each { |collector| assert_strings_told(ruby, lib, collector) }
-      end
-    end
-  end
-
   def test_what_the_process_says_of_all_its_strings_is_what_it_counts
     with_agent(SCRIPT) do |pid|
       told = json("strings", pid.to_s)
@@ -72,17 +58,6 @@ class StringsLiveTest < Minitest::Test
         assert_equal there, records.include?(TEXT)
         assert_equal there, records.include?("number_17_of")
       end
-    end
-  end
-
-  def assert_strings_told(ruby, lib, collector)
-    with_program(ruby.path, "-w", "-I#{lib}", "-rculet/agent", "-e", SCRIPT, env: TestHelper::NEUTRAL.merge("RUBY_GC_LIBRARY" => collector)) do |pid|
-      told = json("strings", pid.to_s, "--top", "1000")
-      assert_includes 3000..3006, group(told, "a secret text")["count"], collector
-      assert_operator told["reading"]["slices"], :<=, 20, collector
-      counted = type(ask(pid), "T_STRING")
-      assert_in_delta counted["count"], told["strings"], 500
-      assert_in_delta counted["slot_bytes"] + counted["malloc_bytes"], told["string_bytes"], 100_000
     end
   end
 
