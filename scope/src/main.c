@@ -25,6 +25,9 @@ static const struct culet_walker *const walkers[] = {
  * measured in the first pause, together with the rest; else while it runs. */
 #define SMALL_BYTES (UINT64_C(64) << 20)
 
+/* So many milliseconds a process may take to end. */
+#define ENDING_TRIES 5000u
+
 static struct culet_scope scope;
 
 static uint64_t resident_bytes(void)
@@ -58,29 +61,42 @@ static void read_program(void)
     close(file);
 }
 
+/* A file of the process cannot be had: ends the program with a sentence, unless another try is worth it. A process that
+ * ends, or the thread by which it is read, is without memory a while before the kernel says that it has ended. */
+static void fail_or_retry(int refused, unsigned tries)
+{
+    static const struct timespec moment = {.tv_nsec = 1000000};
+    char why[512];
+
+    culet_target_check(&scope.target);
+    if (refused == ESRCH && tries < ENDING_TRIES) {
+        nanosleep(&moment, NULL);
+        return;
+    }
+    culet_access_why(scope.target.process, refused, why, sizeof why);
+    culet_complain("%s", why);
+}
+
 /* What may be read of the process: nothing (a sentence, the end), its page tables, or its memory too. */
 static void find_access(void)
 {
     char why[512];
     struct culet_maps maps;
 
-    if (!culet_maps_read(&maps, scope.target.pid, false) ||
-        !culet_pages_open(&scope.pages, scope.target.pid, (unsigned)__builtin_ctzl(scope.page_bytes))) {
-        int refused = errno;
-        culet_target_check(&scope.target);
-        culet_access_why(scope.target.pid, refused, why, sizeof why);
-        culet_complain("%s", why);
-    }
+    for (unsigned tries = 0;
+         !culet_maps_read(&maps, scope.target.pid, false) ||
+         !culet_pages_open(&scope.pages, scope.target.pid, (unsigned)__builtin_ctzl(scope.page_bytes)); tries++)
+        fail_or_retry(errno, tries);
     culet_memory_open(&scope.memory, scope.target.pid, &scope.pages, scope.page_bytes);
     int refused = culet_memory_try(&scope.memory, &maps);
     scope.readable = !refused;
     if (refused) {
-        culet_access_why(scope.target.pid, refused, why, sizeof why);
+        culet_access_why(scope.target.process, refused, why, sizeof why);
         culet_scope_problem(&scope, "Only pages can be told, not blocks: %s.", why);
         scope.target.mode = CULET_LIVE;
     } else if (scope.bits == 32) {
         culet_scope_problem(&scope, "Only pages can be told, not blocks: process %d is a 32-bit program.",
-                            (int)scope.target.pid);
+                            (int)scope.target.process);
         scope.readable = false;
     }
     culet_maps_free(&maps);
@@ -88,11 +104,8 @@ static void find_access(void)
 
 static void read_maps(void)
 {
-    if (!culet_maps_read(&scope.maps, scope.target.pid, true)) {
-        int refused = errno;
-        culet_target_check(&scope.target);
-        culet_complain("the mappings of process %d cannot be read: %s", (int)scope.target.pid, strerror(refused));
-    }
+    for (unsigned tries = 0; !culet_maps_read(&scope.maps, scope.target.pid, true); tries++)
+        fail_or_retry(errno, tries);
     scope.pages.maps = &scope.maps;
 }
 
@@ -164,7 +177,7 @@ static void tell_process(void)
     text[strcspn(text, "\n")] = 0;
     clock_gettime(CLOCK_REALTIME, &now);
     culet_json_begin(&json, "process");
-    culet_json_number(&json, "pid", (uint64_t)scope.target.pid);
+    culet_json_number(&json, "pid", (uint64_t)scope.target.process);
     culet_json_text(&json, "name", text);
     culet_json_text(&json, "program", scope.program);
     culet_json_number(&json, "page_bytes", scope.page_bytes);

@@ -7,6 +7,8 @@
 void culet_scope_pause(struct culet_scope *scope)
 {
     culet_target_pause(&scope->target);
+    /* The thread by which it was read may have ended. */
+    scope->memory.pid = scope->target.pid;
     culet_pages_forget(&scope->pages);
     culet_memory_forget(&scope->memory);
 }

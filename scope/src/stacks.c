@@ -52,9 +52,30 @@ static bool has_control_block(struct culet_scope *scope, const struct culet_mapp
     return false;
 }
 
+/* The stack pointers that are not known yet. When the slice is over the process runs on, as threads that wait tell theirs
+ * all the same. Returns how many do not. */
+static size_t find_pointers(struct culet_scope *scope)
+{
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < threads.count; i++) {
+        if (culet_target_due(&scope->target))
+            culet_scope_resume(scope);
+        if (!threads.all[i].pointer && !culet_thread_find_pointer(&threads.all[i], scope->target.process))
+            unknown++;
+    }
+    return unknown;
+}
+
 void culet_stacks_read(struct culet_scope *scope)
 {
-    culet_threads_read(&threads, scope->target.pid);
+    culet_threads_list(&threads, scope->target.process);
+    bool paused = culet_target_still(&scope->target);
+    /* One that ran by then was not paused any more. */
+    if (find_pointers(scope) && paused && !culet_target_still(&scope->target)) {
+        culet_scope_pause(scope);
+        find_pointers(scope);
+    }
 }
 
 static bool is_thread_long(const struct culet_mapping *mapping)
@@ -88,7 +109,7 @@ static bool has_many_alike(const struct culet_scope *scope, const struct culet_m
 /* Whether the thread runs in a fiber just now: its stack pointer is where no thread's own stack can be. */
 static bool is_in_fiber(struct culet_scope *scope, const struct culet_thread_stack *thread)
 {
-    bool main_thread = thread->tid == scope->target.pid, tells = main_thread;
+    bool main_thread = thread->tid == scope->target.process, tells = main_thread;
 
 #ifdef __x86_64__
     tells = true;
@@ -140,7 +161,7 @@ static void label_thread(const struct culet_scope *scope, const struct culet_thr
 
     if (threads_in(thread->mapping) > 1)
         snprintf(label, room, "stacks of %zu threads", threads_in(thread->mapping));
-    else if (thread->tid == scope->target.pid)
+    else if (thread->tid == scope->target.process)
         snprintf(label, room, "%smain thread%s", fiber, where);
     else
         snprintf(label, room, "%sthread %s (%d)%s", fiber, thread->name, (int)thread->tid, where);
@@ -172,7 +193,7 @@ static void name_ended(struct culet_scope *scope)
 
 void culet_stacks_name(struct culet_scope *scope)
 {
-    culet_threads_name(&threads, scope->target.pid);
+    culet_threads_name(&threads, scope->target.process);
     find_stacks(scope);
     name_threads(scope, false);
     name_ended(scope);

@@ -4,7 +4,7 @@
 
 #include "scope.h"
 
-/* Lists the threads and where their stack pointers are: while the process is paused. */
+/* Lists the threads and where their stack pointers are. The process is paused before, but may run afterwards. */
 void culet_stacks_read(struct culet_scope *scope);
 
 /* Names the stacks, where no walker has found something else in the mapping. */

@@ -1,9 +1,8 @@
 /* target.h - the process that is read, and its pauses.
  *
  * Sliced: it is stopped for some milliseconds at a time. Stopped: from the first pause to culet_target_release.
- * Live: never. Threads are stopped with PTRACE_SEIZE and PTRACE_INTERRUPT and let go with PTRACE_DETACH at the end
- * of each pause: no signal is sent, nothing in the process changes, the kernel lets it run when the reader dies, and
- * signals that it gets between pauses are not ours to pass on. One that is stopped (SIGSTOP) stays stopped. */
+ * Live: never. How threads are stopped stands in tracing.h. They are let go for good at the end of each pause: signals that
+ * the process gets between pauses are not ours to pass on. One that is stopped (SIGSTOP) stays stopped. */
 #ifndef CULET_TARGET_H
 #define CULET_TARGET_H
 
@@ -18,14 +17,16 @@ enum culet_mode { CULET_SLICED, CULET_STOPPED, CULET_LIVE };
 
 struct culet_thread {
     pid_t tid;
-    bool seized;
     bool paused;
+    bool stuck;   /* asleep in the kernel: it cannot be stopped */
+    bool gone;    /* ended, or let go */
     bool grouped; /* it is stopped like ^Z does it, and stays so */
-    int signal;  /* on its way when the thread was paused: delivered when it is let go */
+    int signal;   /* on its way when the thread was paused: delivered when it is let go */
 };
 
 struct culet_target {
-    pid_t pid;
+    pid_t process; /* its number */
+    pid_t pid;     /* of the thread by which /proc and the memory are read: the main thread, unless that has ended */
     enum culet_mode mode;
     uint64_t slice_ns;
     struct culet_thread *threads;
@@ -40,7 +41,7 @@ struct culet_target {
     bool first;              /* the reader goes before all others */
     bool ordinary;           /* the kernel does not let it */
     uint32_t most_threads; /* stopped at once */
-    uint32_t stuck; /* threads that could not be stopped: asleep in the kernel */
+    bool foreseen;         /* what it takes to stop all threads has been tried */
     uint64_t identity[4]; /* start time, stack, code and program: an exec changes them */
     char why_live[256];   /* sentence: why the process is read live though it should be paused; "" */
 };
@@ -52,7 +53,7 @@ uint32_t culet_target_threads(const struct culet_target *target);
 uint64_t culet_now(void);
 
 /* Finds the process. Ends the program with a sentence where there is none, or none that can be read. */
-void culet_target_open(struct culet_target *target, pid_t pid, enum culet_mode mode, uint64_t slice_ns);
+void culet_target_open(struct culet_target *target, pid_t process, enum culet_mode mode, uint64_t slice_ns);
 
 /* Stops all threads. Does nothing where they are stopped already, and in live mode. Ends the program with a sentence
  * where the process has ended, or has executed another program since it was opened. */
@@ -80,9 +81,10 @@ bool culet_target_where(const struct culet_target *target, size_t index, uint64_
 bool culet_target_nudge(struct culet_target *target, size_t index);
 
 /* Ends the program with a sentence: the process has gone, or executed another program, or what else `what` tells. */
-_Noreturn void culet_target_gone(const struct culet_target *target);
+_Noreturn void culet_target_gone(struct culet_target *target);
 
-/* Ends the program with a sentence if it is not there any more, or not the same. */
-void culet_target_check(const struct culet_target *target);
+/* Ends the program with a sentence if it is not there any more, or not the same. Finds another thread to read it by, if
+ * that one has ended. */
+void culet_target_check(struct culet_target *target);
 
 #endif

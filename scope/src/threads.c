@@ -1,5 +1,6 @@
 #include "threads.h"
 
+#include "proc.h"
 #include "stream.h"
 
 #include <dirent.h>
@@ -7,18 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_line(pid_t pid, pid_t tid, const char *file, char *line, size_t room)
+static bool read_line(pid_t process, pid_t tid, const char *file, char *line, size_t room)
 {
     char name[96];
 
-    snprintf(name, sizeof name, "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
-    FILE *stream = fopen(name, "re");
-    bool got = stream && fgets(line, (int)room, stream);
-    if (stream)
-        fclose(stream);
-    if (got)
-        line[strcspn(line, "\n")] = 0;
-    return got;
+    snprintf(name, sizeof name, "/proc/%d/task/%d/%s", (int)process, (int)tid, file);
+    return culet_proc_line(name, line, room);
 }
 
 /* "NUMBER ARGUMENTS... STACK-POINTER INSTRUCTION", "-1 STACK-POINTER INSTRUCTION", or "running". */
@@ -31,32 +26,37 @@ static uint64_t stack_pointer(const char *line)
     return last && last > line ? strtoull(last, NULL, 16) : 0;
 }
 
-void culet_threads_read(struct culet_threads *threads, pid_t pid)
+void culet_threads_list(struct culet_threads *threads, pid_t process)
 {
-    char name[64], line[512];
+    char name[64];
     struct dirent *entry;
 
-    snprintf(name, sizeof name, "/proc/%d/task", (int)pid);
+    snprintf(name, sizeof name, "/proc/%d/task", (int)process);
     DIR *tasks = opendir(name);
     while (tasks && (entry = readdir(tasks))) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid <= 0)
             continue;
         threads->all = culet_grow(threads->all, &threads->room, threads->count + 1, sizeof *threads->all);
-        struct culet_thread_stack *thread = &threads->all[threads->count++];
-        *thread = (struct culet_thread_stack){.tid = tid};
-        if (read_line(pid, tid, "syscall", line, sizeof line))
-            thread->pointer = stack_pointer(line);
+        threads->all[threads->count++] = (struct culet_thread_stack){.tid = tid};
     }
     if (tasks)
         closedir(tasks);
 }
 
-void culet_threads_name(struct culet_threads *threads, pid_t pid)
+bool culet_thread_find_pointer(struct culet_thread_stack *thread, pid_t process)
+{
+    char line[512];
+
+    if (read_line(process, thread->tid, "syscall", line, sizeof line))
+        thread->pointer = stack_pointer(line);
+    return thread->pointer;
+}
+
+void culet_threads_name(struct culet_threads *threads, pid_t process)
 {
     for (size_t i = 0; i < threads->count; i++)
-        if (!read_line(pid, threads->all[i].tid, "comm", threads->all[i].name, sizeof threads->all[i].name))
-            threads->all[i].name[0] = 0;
+        read_line(process, threads->all[i].tid, "comm", threads->all[i].name, sizeof threads->all[i].name);
 }
 
 void culet_threads_tell(const struct culet_threads *threads)

@@ -17,12 +17,15 @@ struct culet_threads {
     size_t count, room;
 };
 
-/* Lists the threads with their stack pointers, from /proc/PID/task/TID/syscall: known while a thread is paused, or waits.
- * One that ends meanwhile is left out. */
-void culet_threads_read(struct culet_threads *threads, pid_t pid);
+/* Lists the threads of a process. */
+void culet_threads_list(struct culet_threads *threads, pid_t process);
+
+/* Reads a thread's stack pointer from /proc/PID/task/TID/syscall. Returns false where the kernel does not tell it, because
+ * the thread runs, or has ended. */
+bool culet_thread_find_pointer(struct culet_thread_stack *thread, pid_t process);
 
 /* Reads their names. */
-void culet_threads_name(struct culet_threads *threads, pid_t pid);
+void culet_threads_name(struct culet_threads *threads, pid_t process);
 
 /* Writes the records "thread". */
 void culet_threads_tell(const struct culet_threads *threads);
