@@ -25,9 +25,6 @@ static const struct culet_walker *const walkers[] = {
  * measured in the first pause, together with the rest; else while it runs. */
 #define SMALL_BYTES (UINT64_C(64) << 20)
 
-/* So many milliseconds a process may take to end. */
-#define ENDING_TRIES 5000u
-
 static struct culet_scope scope;
 
 static uint64_t resident_bytes(void)
@@ -61,16 +58,15 @@ static void read_program(void)
     close(file);
 }
 
-/* A file of the process cannot be had: ends the program with a sentence, unless another try is worth it. A process that
- * ends, or the thread by which it is read, is without memory a while before the kernel says that it has ended. */
+/* A file of the process cannot be had: ends the program with a sentence, unless another try is worth it: the thread by which
+ * the process is read may have ended, and perhaps all of them. */
 static void fail_or_retry(int refused, unsigned tries)
 {
-    static const struct timespec moment = {.tv_nsec = 1000000};
     char why[512];
 
     culet_target_check(&scope.target);
-    if (refused == ESRCH && tries < ENDING_TRIES) {
-        nanosleep(&moment, NULL);
+    if ((refused == ESRCH || refused == ENOENT) && tries < CULET_SETTLE_TRIES) {
+        culet_target_moment();
         return;
     }
     culet_access_why(scope.target.process, refused, why, sizeof why);
@@ -83,8 +79,9 @@ static void find_access(void)
     char why[512];
     struct culet_maps maps;
 
+    for (unsigned tries = 0; !culet_maps_read(&maps, scope.target.pid, false); tries++)
+        fail_or_retry(errno, tries);
     for (unsigned tries = 0;
-         !culet_maps_read(&maps, scope.target.pid, false) ||
          !culet_pages_open(&scope.pages, scope.target.pid, (unsigned)__builtin_ctzl(scope.page_bytes)); tries++)
         fail_or_retry(errno, tries);
     culet_memory_open(&scope.memory, scope.target.pid, &scope.pages, scope.page_bytes);

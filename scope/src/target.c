@@ -31,6 +31,9 @@
 #define MANY_THREADS 256
 #define SAMPLE 8
 
+/* PF_KTHREAD, of field 9 of /proc/PID/stat: include/linux/sched.h. */
+#define KERNEL_THREAD UINT64_C(0x200000)
+
 uint64_t culet_now(void)
 {
     struct timespec now;
@@ -41,13 +44,19 @@ uint64_t culet_now(void)
 
 /* ---- which process ---- */
 
+/* The file of /proc about the thread by which the process is read. */
+static const char *own_file(const struct culet_target *target, const char *file, char name[80])
+{
+    snprintf(name, 80, "/proc/%d/task/%d/%s", (int)target->process, (int)target->pid, file);
+    return name;
+}
+
 /* A number of the status of the thread by which the process is read. */
 static bool status_number(const struct culet_target *target, const char *key, long *number)
 {
     char name[80];
 
-    snprintf(name, sizeof name, "/proc/%d/task/%d/status", (int)target->process, (int)target->pid);
-    return culet_proc_number(name, key, number);
+    return culet_proc_number(own_file(target, "status", name), key, number);
 }
 
 uint32_t culet_target_threads(const struct culet_target *target)
@@ -87,6 +96,13 @@ static bool find_thread(struct culet_target *target)
     return found;
 }
 
+void culet_target_moment(void)
+{
+    static const struct timespec moment = {.tv_nsec = 1000000};
+
+    nanosleep(&moment, NULL);
+}
+
 /* What changes when the process ends and its number is given anew, or when it executes another program: its start, and
  * where its code, its stack and its program's file are. Returns false when it has ended. */
 static bool identify(struct culet_target *target, uint64_t identity[4])
@@ -96,13 +112,10 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     struct stat program = {0};
 
     snprintf(name, sizeof name, "/proc/%d/stat", (int)target->process);
-    if (!culet_proc_stat(name, &state, fields) || !find_thread(target))
+    if (!culet_proc_stat(name, &state, fields) || !find_thread(target) ||
+        !culet_proc_stat(own_file(target, "stat", name), &state, memory))
         return false;
-    snprintf(name, sizeof name, "/proc/%d/task/%d/stat", (int)target->process, (int)target->pid);
-    if (!culet_proc_stat(name, &state, memory))
-        return false;
-    snprintf(name, sizeof name, "/proc/%d/task/%d/exe", (int)target->process, (int)target->pid);
-    if (stat(name, &program) != 0)
+    if (stat(own_file(target, "exe", name), &program) != 0)
         program.st_ino = 0;
     identity[0] = fields[22];
     identity[1] = memory[26];
@@ -111,12 +124,24 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     return true;
 }
 
+/* The same, of one that has memory: a process that ends is without it a while before the kernel says that it has ended. */
+static bool identify_settled(struct culet_target *target, uint64_t identity[4])
+{
+    long kilobytes;
+
+    for (unsigned tries = 0; tries < CULET_SETTLE_TRIES && identify(target, identity); tries++) {
+        if (status_number(target, "VmSize", &kilobytes))
+            return true;
+        culet_target_moment();
+    }
+    return false;
+}
+
 _Noreturn void culet_target_gone(struct culet_target *target)
 {
     uint64_t identity[4];
 
-    /* One that is about to end has no memory any more, and no code in it. */
-    if (!identify(target, identity) || identity[0] != target->identity[0] || !identity[1])
+    if (!identify_settled(target, identity) || identity[0] != target->identity[0])
         culet_complain("process %d ended while it was being read", (int)target->process);
     culet_complain("process %d executed another program while it was being read; ask again", (int)target->process);
 }
@@ -131,7 +156,7 @@ void culet_target_check(struct culet_target *target)
 
 void culet_target_open(struct culet_target *target, pid_t process, enum culet_mode mode, uint64_t slice_ns)
 {
-    long group, memory;
+    long group;
     char name[64], state;
     uint64_t fields[CULET_PROC_FIELDS];
 
@@ -142,10 +167,10 @@ void culet_target_open(struct culet_target *target, pid_t process, enum culet_mo
     snprintf(name, sizeof name, "/proc/%d/status", (int)process);
     if (culet_proc_number(name, "Tgid", &group) && group != process)
         culet_complain("%d is a thread of process %ld; give that number", (int)process, group);
-    if (!identify(target, target->identity))
-        culet_complain("process %d has ended and waits for its parent to notice; it has no memory", (int)process);
-    if (!status_number(target, "VmSize", &memory))
+    if (fields[9] & KERNEL_THREAD)
         culet_complain("process %d is a part of the kernel; it has no memory of its own", (int)process);
+    if (!identify_settled(target, target->identity))
+        culet_complain("process %d has ended and waits for its parent to notice; it has no memory", (int)process);
     /* Where it is allowed to this program goes first, so that others do not make the pauses longer; else not. */
     setpriority(PRIO_PROCESS, 0, -20);
     if (process == getpid())

@@ -80,6 +80,12 @@ bool culet_target_where(const struct culet_target *target, size_t index, uint64_
  * is stopped as a whole. */
 bool culet_target_nudge(struct culet_target *target, size_t index);
 
+/* So many moments a process is given to end. */
+#define CULET_SETTLE_TRIES 5000u
+
+/* Waits for a millisecond. */
+void culet_target_moment(void);
+
 /* Ends the program with a sentence: the process has gone, or executed another program, or what else `what` tells. */
 _Noreturn void culet_target_gone(struct culet_target *target);
 
