@@ -68,34 +68,6 @@ uint32_t culet_target_threads(const struct culet_target *target)
     return status_number(target, "Threads", &count) ? (uint32_t)count : 0;
 }
 
-static bool has_ended(pid_t process, pid_t tid)
-{
-    char state = culet_proc_state(process, tid);
-
-    return state == 'Z' || state == 'X';
-}
-
-/* Finds the thread by which the process is read: the main thread, or where that has ended one that has not, as only they
- * still have the memory. */
-static bool find_thread(struct culet_target *target)
-{
-    char name[64];
-    struct dirent *entry;
-    bool found = !has_ended(target->process, target->pid);
-
-    snprintf(name, sizeof name, "/proc/%d/task", (int)target->process);
-    DIR *tasks = found ? NULL : opendir(name);
-    while (tasks && !found && (entry = readdir(tasks))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        found = tid > 0 && !has_ended(target->process, tid);
-        if (found)
-            target->pid = tid;
-    }
-    if (tasks)
-        closedir(tasks);
-    return found;
-}
-
 void culet_target_moment(void)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
@@ -103,17 +75,54 @@ void culet_target_moment(void)
     nanosleep(&moment, NULL);
 }
 
+static bool is_alive(pid_t process, pid_t tid)
+{
+    char state = culet_proc_state(process, tid);
+
+    return state != 'Z' && state != 'X';
+}
+
+/* Whether the thread still has the memory: a thread that ends gives it up (field 23, its size) before its state tells. */
+static bool has_memory(pid_t process, pid_t tid)
+{
+    char name[80], state;
+    uint64_t fields[CULET_PROC_FIELDS];
+
+    snprintf(name, sizeof name, "/proc/%d/task/%d/stat", (int)process, (int)tid);
+    return culet_proc_stat(name, &state, fields) && state != 'Z' && state != 'X' && fields[23];
+}
+
+/* The first thread of which `is` is true; 0 where there is none. */
+static pid_t find_thread(pid_t process, bool (*is)(pid_t process, pid_t tid))
+{
+    char name[64];
+    struct dirent *entry;
+    pid_t tid, found = 0;
+
+    snprintf(name, sizeof name, "/proc/%d/task", (int)process);
+    DIR *tasks = opendir(name);
+    while (tasks && !found && (entry = readdir(tasks)))
+        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && is(process, tid))
+            found = tid;
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
 /* What changes when the process ends and its number is given anew, or when it executes another program: its start, and
- * where its code, its stack and its program's file are. Returns false when it has ended. */
+ * where its code, its stack and its program's file are. Returns false when it has ended, or has no memory just now. */
 static bool identify(struct culet_target *target, uint64_t identity[4])
 {
     char name[80], state;
     uint64_t fields[CULET_PROC_FIELDS], memory[CULET_PROC_FIELDS];
     struct stat program = {0};
 
+    if (!has_memory(target->process, target->pid)) {
+        pid_t tid = find_thread(target->process, has_memory);
+        target->pid = tid ? tid : target->process;
+    }
     snprintf(name, sizeof name, "/proc/%d/stat", (int)target->process);
-    if (!culet_proc_stat(name, &state, fields) || !find_thread(target) ||
-        !culet_proc_stat(own_file(target, "stat", name), &state, memory))
+    if (!culet_proc_stat(name, &state, fields) || !culet_proc_stat(own_file(target, "stat", name), &state, memory))
         return false;
     if (stat(own_file(target, "exe", name), &program) != 0)
         program.st_ino = 0;
@@ -121,20 +130,20 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     identity[1] = memory[26];
     identity[2] = memory[28];
     identity[3] = program.st_ino;
-    return true;
+    /* Else the thread may have ended in between. */
+    return has_memory(target->process, target->pid);
 }
 
-/* The same, of one that has memory: a process that ends is without it a while before the kernel says that it has ended. */
+/* The same, but waits for a process that has no memory to end, or to have some: one that ends is without it a while before
+ * the kernel says that it has ended. */
 static bool identify_settled(struct culet_target *target, uint64_t identity[4])
 {
-    long kilobytes;
+    bool known;
 
-    for (unsigned tries = 0; tries < CULET_SETTLE_TRIES && identify(target, identity); tries++) {
-        if (status_number(target, "VmSize", &kilobytes))
-            return true;
+    for (unsigned tries = 0; !(known = identify(target, identity)) && tries < CULET_SETTLE_TRIES &&
+                             find_thread(target->process, is_alive); tries++)
         culet_target_moment();
-    }
-    return false;
+    return known;
 }
 
 _Noreturn void culet_target_gone(struct culet_target *target)
@@ -150,7 +159,7 @@ void culet_target_check(struct culet_target *target)
 {
     uint64_t identity[4];
 
-    if (!identify(target, identity) || memcmp(identity, target->identity, sizeof identity) != 0)
+    if (!identify_settled(target, identity) || memcmp(identity, target->identity, sizeof identity) != 0)
         culet_target_gone(target);
 }
 

@@ -147,6 +147,24 @@ static inline bool deny(long call)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/* Whether readers may not wait for any of their children: it fails as if they had none. */
+static bool waiting_for_any_denied;
+
+static inline bool deny_waiting_for_any(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_wait4, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])), /* the lower half: little-endian */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ECHILD),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 /* As where Yama (or a container) lets nobody read memory, but page tables may be: neither stopping nor either way to read
  * succeeds. Offsets in a page table are far below addresses of memory. */
 static bool memory_denied;
@@ -224,6 +242,8 @@ static inline pid_t start_reader(const char *options, pid_t pid, int output, int
         alarm(READING_SECONDS);
         if (reading_denied && !deny(reading_denied))
             _exit(125);
+        if (waiting_for_any_denied && !deny_waiting_for_any())
+            _exit(121);
         if (memory_denied && !deny_memory())
             _exit(122);
         /* Another user may not be allowed to go where it lies. */

@@ -249,6 +249,33 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
 TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
 TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
 
+/* Threads are killed, and one takes over the main thread's number, while they are being stopped: the process is read, or
+ * it is said that it executed another program; it is not taken for one that ended, or that somebody traces. */
+static void check_executing(const char *command)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with(command, file);
+    unsigned told = 0;
+
+    await_count(count, 3);
+    for (unsigned i = 0; i < 60; i++) {
+        struct reading reading = read_process(i % 4 == 3 ? "--stop" : "--pause-ms 1", target.pid);
+        if (reading.status == 0)
+            check_done(&reading);
+        else
+            check_refused(&reading, 1, "executed another program");
+        told += reading.status == 1;
+        free(reading.stream);
+    }
+    CHECK(told > 0, "it never executed another program while it was read");
+    await_count(count, 3);
+    end(&target);
+}
+
+TEST(a_thread_executes_all_the_time) { check_executing("executes 6"); }
+TEST(the_main_thread_executes_all_the_time) { check_executing("executes 6 main"); }
+
 TEST(forks_all_the_time)
 {
     int file;
@@ -362,6 +389,89 @@ TEST(a_heap_that_is_not_found)
               "the heap was lost silently: %.300s", object(&reading, "allocator", 0));
         CHECK(!tells(&reading, "{\"kind\":\"malloc\""), "there are figures of a heap that was not found");
     }
+    end(&target);
+}
+
+/* The main thread has ended, the process has not: it is read by way of another thread. */
+TEST(without_a_main_thread)
+{
+    struct target target = start_with("headless frozen", -1);
+    int status;
+
+    listen(&target);
+    CHECK(waitpid(target.pid, &status, WUNTRACED) == target.pid && WIFSTOPPED(status), "it has not stopped itself");
+    CHECK(state_of(target.pid) == 'Z', "its main thread is in state %c", state_of(target.pid));
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct reading reading = read_process(modes[mode], target.pid);
+        check_done(&reading);
+        CHECK_EQUAL(number_of(&reading, "process", 0, "pid"), target.pid);
+        CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        CHECK(number_of(&reading, "process", 0, "rss_bytes") > 5 << 20, "little is resident");
+        CHECK(!tells(&reading, "{\"kind\":\"problem\""), "there is a problem: %.300s", object(&reading, "problem", 0));
+        free(reading.stream);
+    }
+    end(&target);
+}
+
+/* The thread by which it is read ends all the time, too. */
+TEST(without_any_lasting_thread)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("headless relay", file);
+
+    await_count(count, 100);
+    for (unsigned i = 0; i < 20; i++) {
+        struct reading reading = read_process(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
+        check_done(&reading);
+        CHECK(tells(&reading, "\"level\":\"blocks\""), "its heap was not found: %.300s", object(&reading, "problem", 0));
+        free(reading.stream);
+        await_count(count, 1);
+    }
+    end(&target);
+}
+
+/* To wait for any thread takes the kernel a walk over all of them: so many of these would make a pause long. Each is waited
+ * for by its number. */
+TEST(many_threads)
+{
+    struct target target = start_frozen("threads 600");
+
+    waiting_for_any_denied = true;
+    for (size_t i = 0; i < 2; i++) {
+        struct reading reading = read_process(modes[i], target.pid);
+        check_done(&reading);
+        CHECK_EQUAL(number_of(&reading, "process", 0, "threads"), 600);
+        CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        free(reading.stream);
+    }
+    end(&target);
+}
+
+/* That pauses will be longer than they should be is said beforehand; where there are none, or as long as it takes, not. */
+TEST(pauses_longer_than_asked)
+{
+    static const char *const options[] = {"--pause-ms 5", "--pause-ms 60000", "--stop", "--live"};
+    static const char sentence[] = "has 600 threads; stopping them and letting them go takes about ";
+    struct target target = start_frozen("threads 600");
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct reading reading = read_process(options[i], target.pid);
+        check_done(&reading);
+        if (i == 0)
+            CHECK(strncmp(reading.errors, "culet-scope: note: ", 19) == 0 && strstr(reading.errors, sentence) &&
+                      strstr(reading.errors, "--live"), "it said \"%s\"", reading.errors);
+        else
+            CHECK(!*reading.errors, "with %s it said \"%s\"", options[i], reading.errors);
+        free(reading.stream);
+    }
+    end(&target);
+    target = start_frozen("threads 20");
+    struct reading reading = read_process("--pause-ms 5", target.pid);
+    check_done(&reading);
+    CHECK(!*reading.errors, "of 20 threads it said \"%s\"", reading.errors);
     end(&target);
 }
 

@@ -1,0 +1,51 @@
+/* usage: executes THREADS [main]
+ *
+ * Executes itself again and again, by a thread that takes over the main thread's number, or by the main thread; all others
+ * run meanwhile. Counts in the word that is mapped from standard input. */
+#include "target.h"
+
+#include <sys/mman.h>
+
+static char **words;
+
+static void *work(void *unused)
+{
+    void *block = NULL;
+
+    (void)unused;
+    for (;;) {
+        free(block);
+        block = malloc(100);
+        usleep(50);
+    }
+    return NULL;
+}
+
+static void *execute(void *unused)
+{
+    (void)unused;
+    usleep(2000);
+    execv("/proc/self/exe", words);
+    _exit(8);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned threads = (unsigned)atoi(argv[1]);
+    _Atomic uint64_t *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, STDIN_FILENO, 0);
+    pthread_t thread;
+
+    words = argv;
+    if (count == MAP_FAILED)
+        return 9;
+    atomic_fetch_add(count, 1);
+    for (unsigned i = 1; i < threads; i++)
+        if (pthread_create(&thread, NULL, work, NULL))
+            return 10;
+    if (argc > 2)
+        execute(NULL);
+    if (pthread_create(&thread, NULL, execute, NULL))
+        return 10;
+    work(NULL);
+    return 0;
+}
