@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* No region is longer than this: the sizes come from the process. */
-#define MOST_BYTES (UINT64_C(1) << 44)
-
 /* Times that the process is let go because it is just changing its page heap. */
 #define MOST_RETRIES 200
 
@@ -53,26 +50,7 @@ static bool culet_recognise(struct culet_scope *scope)
     return true;
 }
 
-/* ---- regions ---- */
-
-struct culet_place *culet_heap_place(struct culet_scope *scope, struct culet_heap *found, const char *kind,
-                                     uint64_t start, uint64_t end, bool whole)
-{
-    if (start >= end || end - start > MOST_BYTES || (start | end) % 8 || !culet_ranges_add(&found->taken, start, end))
-        return NULL;
-    struct culet_place *place = culet_place_new(&scope->places, kind, CULET_HEAP_ARENA, start, end, whole);
-    culet_scope_states(scope, place, start, end);
-    culet_names_range(&scope->maps, start, end, "malloc", NULL);
-    return place;
-}
-
-void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_chunk state)
-{
-    if (bytes)
-        culet_place_chunk(&scope->places, place, bytes, state);
-}
-
-/* ---- walking ---- */
+/* ---- at rest ---- */
 
 /* Whether no thread is in the middle of a change of the page heap. */
 static bool is_at_rest(struct culet_scope *scope)
@@ -87,8 +65,9 @@ static bool is_at_rest(struct culet_scope *scope)
 static void pause_at_rest(struct culet_scope *scope)
 {
     culet_scope_pause(scope);
-    for (unsigned i = 0; scope->target.mode == CULET_SLICED && !is_at_rest(scope); i++) {
+    for (unsigned i = 0; scope->target.mode == CULET_SLICED && !heap.restless && !is_at_rest(scope); i++) {
         if (i == MOST_RETRIES) {
+            heap.restless = true;
             culet_scope_problem(scope, "The process was always just changing its heap when it was paused: some figures "
                                        "may be off.");
             return;
@@ -98,35 +77,73 @@ static void pause_at_rest(struct culet_scope *scope)
     }
 }
 
-/* When the slice is over, the next one begins. */
-static void breathe(struct culet_scope *scope)
+bool culet_heap_breathe(struct culet_scope *scope, struct culet_heap *found)
 {
+    (void)found;
     if (!culet_target_due(&scope->target))
-        return;
+        return false;
     culet_scope_resume(scope);
     pause_at_rest(scope);
+    return true;
 }
+
+/* ---- regions ---- */
+
+struct culet_place *culet_heap_place(struct culet_scope *scope, struct culet_heap *found, const char *kind,
+                                     uint64_t start, uint64_t end, bool whole)
+{
+    struct culet_place *place = culet_scope_place(scope, kind, CULET_HEAP_ARENA, start, end, whole);
+
+    (void)found;
+    if (!place)
+        return NULL;
+    if (culet_scope_states_slowly(scope, place, start, end)) {
+        culet_scope_resume(scope);
+        pause_at_rest(scope);
+    }
+    culet_names_range(&scope->maps, start, end, "malloc", NULL);
+    return place;
+}
+
+void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_chunk state)
+{
+    if (bytes)
+        culet_place_chunk(&scope->places, place, bytes, state);
+}
+
+/* ---- walking ---- */
 
 static void walk_parts(struct culet_scope *scope)
 {
     culet_memory_word(&scope->memory, heap.self.threads, &heap.threads);
     culet_parts_list(scope, &heap);
-    while (culet_parts_next(scope, &heap))
-        breathe(scope);
+    while (!scope->pages.spent && culet_parts_next(scope, &heap))
+        culet_heap_breathe(scope, &heap);
+}
+
+/* Entries of the table of segments that may be in use, now. */
+static uint32_t ceiling(struct culet_scope *scope)
+{
+    uint32_t count = 0;
+
+    culet_memory_copy(&scope->memory, heap.self.ceiling, &count, sizeof count);
+    return count < heap.self.segment_entries ? count : heap.self.segment_entries;
 }
 
 static void walk_segments(struct culet_scope *scope)
 {
-    uint64_t segment;
-    uint32_t ceiling = 0;
+    uint32_t known = 0;
 
-    for (uint32_t i = 0; i < heap.self.segment_entries; i++) {
-        culet_memory_copy(&scope->memory, heap.self.ceiling, &ceiling, sizeof ceiling);
-        if (i >= ceiling)
+    for (uint32_t i = 0; !scope->pages.spent; i++) {
+        uint64_t at = heap.self.segments + 8 * (uint64_t)i, segment;
+        if (i >= known && i >= (known = ceiling(scope)))
             return;
-        if (culet_memory_word(&scope->memory, heap.self.segments + 8 * (uint64_t)i, &segment) && segment)
+        if (!culet_memory_word(&scope->memory, at, &segment))
+            /* None up to the end of the page. */
+            i += (uint32_t)((scope->page_bytes - 1 - (at & (scope->page_bytes - 1))) / 8);
+        else if (segment)
             culet_segment_walk(scope, &heap, segment);
-        breathe(scope);
+        culet_heap_breathe(scope, &heap);
     }
 }
 

@@ -5,7 +5,6 @@
 
 #include "../format.h"
 #include "culet_self.h"
-#include "ranges.h"
 #include "sizes.h"
 
 /* Of all regions. */
@@ -15,7 +14,6 @@ struct culet_heap {
     struct culet_selfmap self;
     struct culet_shape *shapes;
     const char *library;
-    struct culet_ranges taken; /* by regions */
     uint64_t threads;          /* that hold blocks */
     uint64_t segments;
     uint64_t used_bytes;   /* in segments */
@@ -24,22 +22,27 @@ struct culet_heap {
     uint64_t kept_bytes; /* freed huge blocks whose pages are kept */
     uint64_t trim_bytes; /* what malloc_trim would return */
     uint64_t walk_ns;
-    uint64_t strange; /* descriptors that are not what the pagemap said, and overlapping regions */
+    uint64_t strange; /* descriptors that are not what the pagemap said, and regions that overlap or are not mapped */
+    bool restless;    /* it was never found at rest, and is not waited for any more */
     struct culet_sizes sizes;
 };
 
 /* The 8 bytes at `bytes`. */
 uint64_t culet_heap_word(const unsigned char *bytes);
 
-/* A new region, with the states of its pages; NULL where there is one already: the process has mapped something new
- * there since the last slice. */
+/* When the slice is over: the next one begins, at a moment when the page heap is whole. Returns whether it was. */
+bool culet_heap_breathe(struct culet_scope *scope, struct culet_heap *heap);
+
+/* A new region, with the states of its pages; NULL where there is one already (the process has mapped something new
+ * there since the last slice), or nothing is mapped. May breathe. */
 struct culet_place *culet_heap_place(struct culet_scope *scope, struct culet_heap *heap, const char *kind,
                                      uint64_t start, uint64_t end, bool whole);
 
 /* The next chunk of a region, if it has any bytes. */
 void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_chunk state);
 
-/* Reads the lists of huge blocks, of freed ones that are kept, of descriptors and tables: in one slice. */
+/* Reads the lists of huge blocks, of freed ones that are kept, of descriptors and tables: in one slice, if they are not
+ * uncommonly long. */
 void culet_parts_list(struct culet_scope *scope, struct culet_heap *heap);
 
 /* Makes the region of the next of them; false when there is none left. The process may have run since. */

@@ -1,11 +1,12 @@
 /* All of culet's heap that lies outside of segments: lists, which are read in the first slice, and the regions that they
  * name, which are made in as many slices as it takes. */
 #include "culet_heap.h"
+#include "lap.h"
 
 #include <stdlib.h>
 
-/* A list in the process is followed no further than this: it may be a ring. */
-#define MOST_LISTED ((size_t)1 << 24)
+/* Of a list so many are followed without a look at the clock. */
+#define AT_ONCE 256u
 
 enum part_kind { PART_HUGE, PART_ENDING, PART_KEPT, PART_METADATA };
 
@@ -27,21 +28,25 @@ static void note_part(uint64_t start, uint64_t bytes, enum part_kind kind)
     parts.all[parts.count++] = (struct part){.start = start, .end = start + bytes, .kind = kind};
 }
 
+/* Once the process has run, a list may go on elsewhere: what is not one of its kind ends it. */
 static void list_huge(struct culet_scope *scope, struct culet_heap *heap)
 {
     const struct culet_selfmap *self = &heap->self;
+    struct culet_lap lap = {0};
     uint64_t at = 0;
 
     culet_memory_word(&scope->memory, self->huge, &at);
-    for (size_t i = 0; at && i < MOST_LISTED; i++) {
+    for (size_t i = 1; at; i++) {
         const unsigned char *descriptor = culet_memory_at(&scope->memory, at, self->large.bytes);
-        if (!descriptor || descriptor[self->owner.kind] != self->kind_huge) {
+        if (!descriptor || descriptor[self->owner.kind] != self->kind_huge || culet_lap_closes(&lap, at)) {
             heap->strange++;
             return;
         }
         note_part(culet_heap_word(descriptor + self->owner.start), culet_heap_word(descriptor + self->large.length),
                   descriptor[self->large.ending] ? PART_ENDING : PART_HUGE);
         at = culet_heap_word(descriptor + self->large.next);
+        if (i % AT_ONCE == 0)
+            culet_heap_breathe(scope, heap);
     }
 }
 
@@ -68,18 +73,22 @@ static int compare(const void *a, const void *b)
 }
 
 /* Descriptors: chunks that lie side by side make one region. */
-static void list_chunks(struct culet_scope *scope, const struct culet_heap *heap)
+static void list_chunks(struct culet_scope *scope, struct culet_heap *heap)
 {
     uint64_t *chunks = NULL, at = 0, bytes = heap->self.chunk_bytes;
     size_t count = 0, room = 0;
+    struct culet_lap lap = {0};
 
     culet_memory_word(&scope->memory, heap->self.chunks, &at);
-    while (at && count < MOST_LISTED) {
+    while (at && !culet_lap_closes(&lap, at)) {
         chunks = culet_grow(chunks, &room, count + 1, sizeof *chunks);
         chunks[count++] = at;
         if (!culet_memory_word(&scope->memory, at + heap->self.chunk.next, &at))
             at = 0;
+        if (count % AT_ONCE == 0)
+            culet_heap_breathe(scope, heap);
     }
+    heap->strange += at != 0;
     if (count)
         qsort(chunks, count, sizeof *chunks, compare);
     for (size_t i = 0, next; i < count; i = next) {
@@ -91,16 +100,21 @@ static void list_chunks(struct culet_scope *scope, const struct culet_heap *heap
 }
 
 /* The leaves of the pagemap. Of the root's pages few are in memory. */
-static void list_leaves(struct culet_scope *scope, const struct culet_heap *heap)
+static void list_leaves(struct culet_scope *scope, struct culet_heap *heap)
 {
     const struct culet_selfmap *self = &heap->self;
-    uint64_t end = self->root + 8 * (uint64_t)self->root_entries, leaf;
+    uint64_t leaf;
 
-    for (uint64_t at = self->root; at < end; at += 8) {
-        if (!culet_memory_word(&scope->memory, at, &leaf))
-            at = (at | (scope->page_bytes - 1)) + 1 - 8;
-        else if (leaf)
+    for (uint32_t i = 0; i < self->root_entries && !scope->pages.spent; i++) {
+        uint64_t at = self->root + 8 * (uint64_t)i;
+        if (!culet_memory_word(&scope->memory, at, &leaf)) {
+            i += (uint32_t)((scope->page_bytes - 1 - (at & (scope->page_bytes - 1))) / 8);
+            culet_heap_breathe(scope, heap);
+        } else if (leaf) {
             note_part(leaf, 8 * (uint64_t)self->leaf_entries, PART_METADATA);
+        }
+        if (i % AT_ONCE == 0)
+            culet_heap_breathe(scope, heap);
     }
 }
 
@@ -115,15 +129,6 @@ static void list_bss(struct culet_scope *scope, const struct culet_heap *heap)
         return;
     culet_mapping_name(mapping, "allocator", "culet's tables");
     note_part(start, (end < mapping->end ? end : mapping->end) - start, PART_METADATA);
-}
-
-static uint64_t resident_bytes(const struct culet_scope *scope, const struct culet_place *place)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < place->pages; i++)
-        bytes += place->states[i] & CULET_PAGE_PRESENT ? scope->page_bytes : 0;
-    return bytes;
 }
 
 /* A freed huge block counts as one until it is unmapped, in the allocator's own figures too. */
@@ -145,7 +150,7 @@ static void count_part(const struct culet_scope *scope, struct culet_heap *heap,
         break;
     case PART_KEPT:
         heap->kept_bytes += bytes;
-        heap->trim_bytes += resident_bytes(scope, place);
+        heap->trim_bytes += culet_place_resident(&scope->places, place);
         break;
     case PART_METADATA:
         break;

@@ -12,12 +12,15 @@ struct item {
     uint64_t owner; /* address of the descriptor */
 };
 
+/* Descriptors that are copied at once: all of a segment, as culet makes them. */
+#define AT_ONCE CULET_GATHER_PIECES
+
 /* Of one segment at a time. */
 static struct {
     struct item *items;
     uint64_t *entries;
     uint64_t *addresses;
-    unsigned char *descriptors;
+    unsigned char *descriptors; /* of AT_ONCE items; and the same again, as they are read */
     bool *got;
     unsigned char *held; /* pages that a trim would not return though nothing there is used */
 } room;
@@ -43,6 +46,17 @@ static void read_entries(struct culet_scope *scope, const struct culet_heap *hea
     }
 }
 
+/* Granules that an entry's block or slab has at least; 0 when there cannot be one there. */
+static uint32_t granules_of(const struct culet_heap *heap, uint32_t granule, uint32_t klass)
+{
+    uint32_t granules;
+
+    if (klass >= heap->self.class_entries)
+        return 0;
+    granules = klass ? heap->shapes[klass].granules : 1;
+    return granules <= heap->self.segment_granules - granule ? granules : 0;
+}
+
 /* What the entries of a segment lead to, in order. */
 static size_t list_items(struct culet_heap *heap, const uint64_t *entries)
 {
@@ -51,19 +65,19 @@ static size_t list_items(struct culet_heap *heap, const uint64_t *entries)
 
     for (uint32_t g = 0; g < self->segment_granules;) {
         uint64_t entry = entries[g];
-        uint32_t klass = (uint32_t)(entry >> self->class_shift);
+        uint32_t klass = (uint32_t)(entry >> self->class_shift), granules = granules_of(heap, g, klass);
         if (!entry || entry & 1) {
             g++;
             continue;
         }
-        if (klass >= self->class_entries) {
+        if (!granules) {
             heap->strange++;
             g++;
             continue;
         }
         room.items[count++] = (struct item){
             .granule = g, .klass = klass, .owner = entry & ((UINT64_C(1) << self->address_bits) - 1)};
-        g += klass ? heap->shapes[klass].granules : 1;
+        g += granules;
     }
     return count;
 }
@@ -74,23 +88,23 @@ static size_t descriptor_bytes(const struct culet_heap *heap)
     return heap->self.slab.bytes > heap->self.large.bytes ? heap->self.slab.bytes : heap->self.large.bytes;
 }
 
-/* Copies the descriptors of all items, each kind by its own length. */
-static void read_descriptors(struct culet_scope *scope, const struct culet_heap *heap, size_t count)
+/* Copies the descriptors of `count` items, each kind by its own length. */
+static void read_descriptors(struct culet_scope *scope, const struct culet_heap *heap, const struct item *items, size_t count)
 {
     for (unsigned runs = 0; runs <= 1; runs++) {
         size_t bytes = runs ? heap->self.large.bytes : heap->self.slab.bytes, wanted = 0;
-        unsigned char *copies = room.descriptors + heap->self.segment_granules * descriptor_bytes(heap);
+        unsigned char *copies = room.descriptors + AT_ONCE * descriptor_bytes(heap);
         for (size_t i = 0; i < count; i++)
-            if ((room.items[i].klass == 0) == (runs == 1))
-                room.addresses[wanted++] = room.items[i].owner;
+            if ((items[i].klass == 0) == (runs == 1))
+                room.addresses[wanted++] = items[i].owner;
         if (!wanted)
             continue;
-        culet_gather(&scope->memory, room.addresses, wanted, bytes, copies, room.got + heap->self.segment_granules);
+        culet_gather(&scope->memory, room.addresses, wanted, bytes, copies, room.got + AT_ONCE);
         for (size_t i = count, n = wanted; i-- > 0;)
-            if ((room.items[i].klass == 0) == (runs == 1)) {
+            if ((items[i].klass == 0) == (runs == 1)) {
                 n--;
                 memcpy(room.descriptors + i * descriptor_bytes(heap), copies + n * bytes, bytes);
-                room.got[i] = room.got[heap->self.segment_granules + n];
+                room.got[i] = room.got[AT_ONCE + n];
             }
     }
 }
@@ -123,8 +137,7 @@ static void walk_blocks(void *context, uint32_t first, uint32_t blocks, enum cul
     walk->blocks[state] += blocks;
     if (state == CULET_BLOCK_USED)
         culet_place_use(&walk->scope->places, walk->place, from, from + blocks * size);
-    for (uint32_t i = 0; i < blocks; i++)
-        culet_heap_chunk(walk->scope, walk->place, size, chunk[state]);
+    culet_place_chunks(&walk->scope->places, walk->place, size, blocks, chunk[state]);
 }
 
 /* Claimed blocks stay a thread's, but for those of the one that trims: the only one, or one of many. */
@@ -193,11 +206,12 @@ static void walk_gap(struct culet_scope *scope, const struct culet_heap *heap, s
     culet_place_slab(place, bytes, CULET_SLAB_NONE);
 }
 
-/* Walks one block or slab; returns how many granules it has, 1 for what cannot be understood. */
-static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place, size_t index)
+/* Walks one block or slab, whose descriptor is that of number `index`; returns how many granules it has, 1 for what cannot
+ * be understood. */
+static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place,
+                          const struct item *item, size_t index)
 {
     const struct culet_selfmap *self = &heap->self;
-    const struct item *item = &room.items[index];
     const unsigned char *descriptor = room.descriptors + index * descriptor_bytes(heap);
     uint64_t start = place->start + (uint64_t)item->granule * self->granule_bytes, bytes;
     uint32_t left = self->segment_granules - item->granule;
@@ -222,9 +236,14 @@ static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, st
 /* Resident pages without a used block go back in a trim, unless they are held. */
 static void count_trim(const struct culet_scope *scope, struct culet_heap *heap, const struct culet_place *place)
 {
-    for (uint32_t i = 0; i < place->pages; i++)
-        if (place->states[i] & CULET_PAGE_PRESENT && !place->used[i] && !room.held[i])
-            heap->trim_bytes += scope->page_bytes;
+    struct culet_place_run run;
+
+    for (uint64_t i = 0; i < place->pages; i += run.count) {
+        run = culet_place_run(place, i);
+        for (uint64_t n = 0; run.states && n < run.count; n++)
+            if (run.states[n] & CULET_PAGE_PRESENT && !run.used[n] && !room.held[i + n])
+                heap->trim_bytes += scope->page_bytes;
+    }
 }
 
 static void prepare(const struct culet_scope *scope, const struct culet_heap *heap)
@@ -235,10 +254,32 @@ static void prepare(const struct culet_scope *scope, const struct culet_heap *he
         return;
     room.items = culet_new(granules, sizeof *room.items);
     room.entries = culet_new(granules, sizeof *room.entries);
-    room.addresses = culet_new(granules, sizeof *room.addresses);
-    room.descriptors = culet_new(2 * granules, descriptor_bytes(heap));
-    room.got = culet_new(2 * granules, sizeof *room.got);
+    room.addresses = culet_new(AT_ONCE, sizeof *room.addresses);
+    room.descriptors = culet_new(2 * AT_ONCE, descriptor_bytes(heap));
+    room.got = culet_new(2 * AT_ONCE, sizeof *room.got);
     room.held = culet_new(granules * heap->self.granule_bytes / scope->page_bytes + 2, 1);
+}
+
+/* Walks what the entries lead to; returns the first granule behind all of it. */
+static uint32_t walk_items(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place, size_t count)
+{
+    uint32_t granule = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct item *item = &room.items[i];
+        if (i % AT_ONCE == 0) {
+            if (i)
+                culet_heap_breathe(scope, heap);
+            read_descriptors(scope, heap, item, count - i < AT_ONCE ? count - i : AT_ONCE);
+        }
+        if (item->granule < granule) { /* inside of the one before: a change in the middle of it */
+            heap->strange++;
+            continue;
+        }
+        walk_gap(scope, heap, place, item->granule - granule);
+        granule = item->granule + walk_item(scope, heap, place, item, i % AT_ONCE);
+    }
+    return granule;
 }
 
 void culet_segment_walk(struct culet_scope *scope, struct culet_heap *heap, uint64_t address)
@@ -249,25 +290,15 @@ void culet_segment_walk(struct culet_scope *scope, struct culet_heap *heap, uint
     prepare(scope, heap);
     if (!culet_memory_word(&scope->memory, address + self->segment.base, &base))
         return;
-    struct culet_place *place = culet_heap_place(scope, heap, "slabs", base, base + bytes, false);
+    struct culet_place *place = base % self->granule_bytes ? NULL : culet_heap_place(scope, heap, "slabs", base, base + bytes, false);
     if (!place) {
         heap->strange++;
         return;
     }
     read_entries(scope, heap, base, self->segment_granules, room.entries);
     size_t count = list_items(heap, room.entries);
-    read_descriptors(scope, heap, count);
     memset(room.held, 0, place->pages);
-    uint32_t granule = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (room.items[i].granule < granule) { /* inside of the one before: a change in the middle of it */
-            heap->strange++;
-            continue;
-        }
-        walk_gap(scope, heap, place, room.items[i].granule - granule);
-        granule = room.items[i].granule + walk_item(scope, heap, place, i);
-    }
-    walk_gap(scope, heap, place, self->segment_granules - granule);
+    walk_gap(scope, heap, place, self->segment_granules - walk_items(scope, heap, place, count));
     count_trim(scope, heap, place);
     heap->segments++;
 }

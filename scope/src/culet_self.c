@@ -87,7 +87,9 @@ static bool find_in(struct culet_scope *scope, const struct culet_mapping *mappi
 {
     uint64_t end = mapping->end - mapping->start > MOST_SCANNED ? mapping->start + MOST_SCANNED : mapping->end;
 
-    for (uint64_t at = mapping->start; at + sizeof *self <= end; at += 8) {
+    for (uint64_t at = mapping->start; at + sizeof *self <= end && !scope->pages.spent; at += 8) {
+        if (at % scope->page_bytes == 0)
+            culet_scope_breathe(scope);
         const void *magic = culet_memory_at(&scope->memory, at, sizeof self->magic);
         if (!magic) { /* nothing there yet: on to the next page */
             at = (at | (scope->page_bytes - 1)) + 1 - 8;

@@ -27,6 +27,8 @@ static enum way way_to(struct culet_memory *memory, uint64_t address, size_t byt
     uint64_t page = memory->page_bytes;
     enum way way = TOGETHER;
 
+    if (address + bytes < address)
+        return NOT_PRESENT;
     for (uint64_t at = address & ~(page - 1); at < address + bytes; at += page) {
         uint8_t state = culet_pages_at(memory->pages, at);
         if (!(state & CULET_PAGE_PRESENT))
@@ -42,7 +44,7 @@ static void read_pieces(struct culet_memory *memory, struct iovec *local, struct
                         size_t count, bool *got)
 {
     size_t bytes = count ? remote->iov_len : 0;
-    ssize_t copied = count ? process_vm_readv(memory->pid, local, count, remote, count, 0) : 0;
+    ssize_t copied = count && culet_pages_spend(memory->pages) ? process_vm_readv(memory->pid, local, count, remote, count, 0) : 0;
     size_t done = copied > 0 ? (size_t)copied / bytes : 0;
 
     for (size_t i = 0; i < count; i++)

@@ -14,6 +14,8 @@
 /* How often the process is let go because a thread was about to change the heap. Each time it has rested for a
  * millisecond, which is many times what such a change takes. */
 #define SETTLE_TRIES 50u
+/* In a damaged heap locks stay taken: after so many tries in all nobody waits for them any more. */
+#define MOST_SETTLES 400u
 /* After so many tries it is led out of that, which makes the pause longer. */
 #define PATIENT_TRIES 3u
 
@@ -22,6 +24,9 @@
 
 /* An arena has no more heaps: 256 GB of them. */
 #define MOST_HEAPS 4096u
+
+/* Chunks that are looked at to find out where stretches of heap begin, in all; besides each that there can be once. */
+#define CHAIN_STEPS UINT64_C(4000000)
 
 static struct culet_glibc glibc;
 
@@ -106,13 +111,14 @@ static void finish(struct culet_scope *scope, const struct culet_glibc *heap, co
         lead_out(scope, heap, thread);
 }
 
-void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
+void culet_glibc_settle(struct culet_scope *scope, struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena)
 {
     /* What has been read in one long pause must fit what will be. */
     if (!culet_target_still(&scope->target) || (scope->target.mode == CULET_STOPPED && heap->walking))
         return;
-    for (unsigned i = 0; i < SETTLE_TRIES && culet_glibc_busy(scope, heap, arena); i++) {
+    for (unsigned i = 0; i < SETTLE_TRIES && heap->settles < MOST_SETTLES && culet_glibc_busy(scope, heap, arena); i++) {
+        heap->settles++;
         if (scope->target.count > 1 && (scope->target.mode == CULET_STOPPED || i >= PATIENT_TRIES)) {
             finish(scope, heap, arena);
             if (!culet_glibc_busy(scope, heap, arena))
@@ -155,7 +161,7 @@ static bool find(struct culet_scope *scope)
 {
     unsigned most = has_heap(scope) ? 5 * FIND_TRIES : FIND_TRIES;
 
-    for (unsigned tries = 0; tries < most; tries++) {
+    for (unsigned tries = 0; tries < most && !scope->pages.spent; tries++) {
         if (culet_glibc_find(scope, &glibc))
             return true;
         try_again(scope);
@@ -198,67 +204,79 @@ static void name_heap(struct culet_scope *scope, uint64_t address, const char *l
         culet_mapping_name(mapping, "malloc", label, id);
 }
 
+/* A region of an arena; NULL, and the arena is broken, where there cannot be one. */
+static struct culet_place *new_place(struct culet_scope *scope, struct culet_glibc_arena *arena, const char *kind,
+                                     uint64_t start, uint64_t end)
+{
+    struct culet_place *place = culet_scope_place(scope, kind, arena->id, start, end, false);
+
+    if (!place)
+        culet_glibc_break(arena, "at 0x%llx: the heap is not mapped, or a part of another", (unsigned long long)start);
+    return place;
+}
+
+/* A stretch of main's heap: from `start` to its top, or else to `end`. NULL where there cannot be one. */
+static struct culet_place *walk_main(struct culet_scope *scope, struct culet_glibc_arena *arena, uint64_t start, uint64_t end)
+{
+    culet_glibc_top_end(scope, arena, start, &end);
+    struct culet_place *place = new_place(scope, arena, "main", start, end);
+    if (!place)
+        return NULL;
+    culet_glibc_walk(scope, &glibc, arena, place, (start + 15) & ~UINT64_C(15), 0);
+    name_heap(scope, start, "heap of the main arena", 0);
+    arena->found_bytes += place->end - start;
+    return place;
+}
+
 /* Main's heap by brk. */
 static void walk_brk(struct culet_scope *scope, struct culet_glibc_arena *arena)
 {
-    uint64_t base = culet_glibc_parameters(scope, &glibc), end;
+    uint64_t base = culet_glibc_parameters(scope, &glibc);
     const struct culet_mapping *mapping;
 
     culet_glibc_refresh(scope, &glibc, arena);
     mapping = culet_maps_at(&scope->maps, base);
-    if (!base || !mapping || strcmp(mapping->path, "[heap]") != 0)
-        return;
-    end = mapping->end;
-    if (arena->top > base && arena->top < base + arena->system_bytes)
-        end = arena->top + arena->top_bytes;
-    if (end <= base)
-        return;
-    struct culet_place *place = culet_place_new(&scope->places, "main", arena->id, base, end, false);
-    culet_glibc_walk(scope, &glibc, arena, place, (base + 15) & ~UINT64_C(15), 0);
-    name_heap(scope, base, "heap of the main arena", 0);
+    if (base && base % 8 == 0 && mapping && strcmp(mapping->path, "[heap]") == 0)
+        walk_main(scope, arena, base, mapping->end);
 }
 
-static uint64_t main_bytes(const struct culet_scope *scope, const struct culet_glibc_arena *arena)
+/* Whether a stretch of main's heap begins with a chunk at the start of this page. */
+static bool begins(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t at, uint64_t end)
 {
-    uint64_t bytes = 0;
+    const void *data = culet_memory_at(&scope->memory, at, 16);
+    uint64_t header[2];
 
-    for (size_t i = 0; i < scope->places.count; i++)
-        if (scope->places.all[i]->arena == arena->id)
-            bytes += scope->places.all[i]->end - scope->places.all[i]->start;
-    return bytes;
+    if (!data)
+        return false;
+    memcpy(header, data, sizeof header);
+    if (header[0] || (header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_PREV_INUSE)
+        return false;
+    culet_glibc_top_end(scope, arena, at, &end);
+    return culet_glibc_chain(scope, at, end, &glibc.chain_steps);
+}
+
+/* The stretches of main's heap in one mapping. */
+static void walk_in(struct culet_scope *scope, struct culet_glibc_arena *arena, const struct culet_mapping *mapping)
+{
+    const unsigned shift = scope->pages.shift;
+
+    for (uint64_t at = mapping->start; at < mapping->end && !scope->pages.spent;) {
+        const struct culet_place *place = culet_places_at(&scope->places, at);
+        if (!place && begins(scope, arena, at, mapping->end))
+            place = walk_main(scope, arena, at, mapping->end);
+        at = place ? (place->end + scope->page_bytes - 1) & ~(uint64_t)(scope->page_bytes - 1) : at + scope->page_bytes;
+        culet_scope_breathe(scope);
+        at = culet_pages_next(&scope->pages, at >> shift, mapping->end >> shift) << shift;
+    }
 }
 
 /* Where brk failed, main goes on in mappings: such a one begins with a chunk at the start of a page. */
 static void walk_elsewhere(struct culet_scope *scope, struct culet_glibc_arena *arena)
 {
-    uint64_t page = scope->page_bytes;
-
-    for (size_t i = 0; i < scope->maps.count && main_bytes(scope, arena) < arena->system_bytes; i++) {
+    for (size_t i = 0; i < scope->maps.count && arena->found_bytes < arena->system_bytes; i++) {
         const struct culet_mapping *mapping = &scope->maps.all[i];
-        if (!culet_mapping_is_heap_like(mapping) || strcmp(mapping->path, "[heap]") == 0)
-            continue;
-        for (uint64_t at = mapping->start; at < mapping->end; at += page) {
-            const struct culet_place *place = culet_places_at(&scope->places, at);
-            uint64_t header[2], end = mapping->end;
-            const void *data;
-            if (place) {
-                at = ((place->end + page - 1) & ~(page - 1)) - page;
-                continue;
-            }
-            if (!(data = culet_memory_at(&scope->memory, at, sizeof header)))
-                continue;
-            memcpy(header, data, sizeof header);
-            if (header[0] || (header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_PREV_INUSE)
-                continue;
-            if (arena->top >= at && arena->top < mapping->end)
-                end = arena->top + arena->top_bytes;
-            if (!culet_glibc_chain(scope, at, end, UINT32_MAX))
-                continue;
-            struct culet_place *found = culet_place_new(&scope->places, "main", arena->id, at, end, false);
-            culet_glibc_walk(scope, &glibc, arena, found, at, 0);
-            name_heap(scope, at, "heap of the main arena", 0);
-            at = ((found->end + page - 1) & ~(page - 1)) - page;
-        }
+        if (culet_mapping_is_heap_like(mapping) && strcmp(mapping->path, "[heap]") != 0)
+            walk_in(scope, arena, mapping);
     }
 }
 
@@ -269,12 +287,11 @@ static void walk_heaps(struct culet_scope *scope, struct culet_glibc_arena *aren
     culet_glibc_refresh(scope, &glibc, arena);
     size_t count = culet_glibc_heaps(scope, &glibc, arena, heaps, MOST_HEAPS);
     /* The oldest first: the newest may grow meanwhile. */
-    for (size_t i = count; i-- > 0;) {
-        uint64_t bytes = culet_glibc_heap_bytes(scope, arena, heaps[i]);
-        if (!bytes || bytes > glibc.heap_max)
+    for (size_t i = count; i-- > 0 && !scope->pages.spent;) {
+        uint64_t bytes = culet_glibc_heap_bytes(scope, &glibc, arena, heaps[i]);
+        struct culet_place *place = bytes ? new_place(scope, arena, "heap", heaps[i], heaps[i] + bytes) : NULL;
+        if (!place)
             continue;
-        struct culet_place *place =
-            culet_place_new(&scope->places, "heap", arena->id, heaps[i], heaps[i] + bytes, false);
         culet_glibc_walk(scope, &glibc, arena, place, culet_glibc_first_chunk(&glibc, arena, heaps[i]), heaps[i]);
         name_heap(scope, heaps[i], "heap of arena %u", arena->id);
         culet_scope_breathe(scope);
@@ -284,7 +301,7 @@ static void walk_heaps(struct culet_scope *scope, struct culet_glibc_arena *aren
 
 static void walk_arenas(struct culet_scope *scope)
 {
-    for (size_t i = 0; i < glibc.arena_count; i++) {
+    for (size_t i = 0; i < glibc.arena_count && !scope->pages.spent; i++) {
         struct culet_glibc_arena *arena = &glibc.arenas[i];
         culet_scope_breathe(scope);
         culet_glibc_settle(scope, &glibc, arena);
@@ -300,7 +317,7 @@ static void walk_arenas(struct culet_scope *scope)
         if (!arena->top)
             continue;
         walk_brk(scope, arena);
-        if (main_bytes(scope, arena) < arena->system_bytes)
+        if (arena->found_bytes < arena->system_bytes)
             walk_elsewhere(scope, arena);
     }
 }
@@ -308,7 +325,7 @@ static void walk_arenas(struct culet_scope *scope)
 /* Reads the ring of arenas. In live mode one may be added just then. */
 static bool follow_ring(struct culet_scope *scope)
 {
-    for (unsigned tries = 0; tries < FIND_TRIES; tries++) {
+    for (unsigned tries = 0; tries < FIND_TRIES && !scope->pages.spent; tries++) {
         if (culet_glibc_ring(scope, &glibc))
             return true;
         try_again(scope);
@@ -331,6 +348,7 @@ static void walk(struct culet_scope *scope)
     culet_glibc_settle(scope, &glibc, NULL);
     culet_glibc_know_links(&glibc);
     glibc.walking = true;
+    glibc.chain_steps = CHAIN_STEPS + scope->maps.rss / CULET_GLIBC_LEAST;
     walk_arenas(scope);
     culet_glibc_find_mmapped(scope, &glibc);
     culet_scope_resume(scope);

@@ -44,6 +44,7 @@ struct culet_glibc_arena {
     uint64_t address;
     uint64_t top, top_bytes; /* top 0: it has no heap yet */
     uint64_t system_bytes;
+    uint64_t found_bytes; /* of main's stretches so far */
     uint32_t heaps;
     unsigned fastbins;
     uint64_t fastbin[10]; /* first chunks */
@@ -64,6 +65,8 @@ struct culet_glibc {
     struct culet_glibc_arena *arenas;
     size_t arena_count, arena_room;
     struct culet_glibc_cached cached;
+    unsigned settles;       /* how often the process was let go because a lock was held */
+    uint64_t chain_steps;   /* chunks that may still be looked at by culet_glibc_chain */
     bool walking; /* something has been read that must fit what will be */
     struct culet_sizes sizes;
     uint64_t n_mmaps, mmapped_bytes;             /* as mp_ tells */
@@ -82,6 +85,9 @@ bool culet_glibc_ring(struct culet_scope *scope, struct culet_glibc *heap);
 /* Brings an arena's top and system_bytes up to date; false when it cannot be read. */
 bool culet_glibc_refresh(struct culet_scope *scope, const struct culet_glibc *heap, struct culet_glibc_arena *arena);
 
+/* Where the arena's top ends into *end, when all from `start` to there is mapped; else false. */
+bool culet_glibc_top_end(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t start, uint64_t *end);
+
 /* The heaps (their addresses) of an arena that is not main, the newest first, at most `room`. Returns how many. */
 size_t culet_glibc_heaps(struct culet_scope *scope, struct culet_glibc *heap, struct culet_glibc_arena *arena,
                          uint64_t *heaps, size_t room);
@@ -90,8 +96,9 @@ size_t culet_glibc_heaps(struct culet_scope *scope, struct culet_glibc *heap, st
 uint64_t culet_glibc_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena,
                                  uint64_t start);
 
-/* Size of a heap now; 0 when it is none of this arena any more. */
-uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t start);
+/* Size of a heap now; 0 when it is none of this arena any more, or cannot be that long. */
+uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_glibc *heap,
+                                const struct culet_glibc_arena *arena, uint64_t start);
 
 /* mp_.sbrk_base, or 0. Updates n_mmaps and mmapped_bytes. */
 uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *heap);
@@ -131,8 +138,9 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
 uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
                              uint64_t to, enum culet_glibc_end end);
 
-/* Whether a chain of chunks begins at `address`: that reaches `end` or has `most` chunks without a fault. */
-bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, unsigned most);
+/* Whether a chain of chunks begins at `address`: that reaches `end`, or is long enough to be no chance. Looks at no more
+ * than *steps chunks, which it counts down; with none left no chain is one. */
+bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, uint64_t *steps);
 
 /* ---- glibc_mmapped.c; pauses by itself ---- */
 
@@ -146,7 +154,7 @@ bool culet_glibc_mmapped_complete(const struct culet_glibc *heap);
 /* ---- glibc.c ---- */
 
 /* Paused: waits, by letting go and pausing again, until no thread is in the middle of changing this arena (NULL: any). */
-void culet_glibc_settle(struct culet_scope *scope, const struct culet_glibc *heap,
+void culet_glibc_settle(struct culet_scope *scope, struct culet_glibc *heap,
                         const struct culet_glibc_arena *arena);
 
 /* Whether some thread is in the middle of changing this arena (NULL: any). */

@@ -65,6 +65,12 @@ static bool plausible(const struct culet_glibc_tcache *tcache)
 /* So many of a tcache's lists tell how links are written, of such as are no longer than that. */
 #define TELLING_LISTS 8u
 #define TELLING_LENGTH 128u
+/* And of so many tcaches, or what looks like one, until it is known. */
+#define TELLING_TCACHES 64u
+
+/* Where no tcache told it, so many lists do, of such a length. */
+#define VOTING_LISTS 256u
+#define VOTING_LENGTH 4096u
 
 /* Whether a list of `count` blocks in the process ends after the last of them, if links are written that way. */
 static bool ends_after(struct culet_scope *scope, uint64_t block, unsigned count, bool masked)
@@ -86,6 +92,7 @@ static void learn_links(struct culet_scope *scope, struct culet_glibc_cached *ca
 {
     unsigned lists = 0, masked = 0, plain = 0;
 
+    cached->lessons++;
     for (unsigned bin = 0; bin < tcache->bins && lists < TELLING_LISTS; bin++) {
         if (!tcache->entry[bin] || tcache->count[bin] > TELLING_LENGTH)
             continue;
@@ -131,7 +138,8 @@ void culet_glibc_note_tcache(struct culet_scope *scope, struct culet_glibc *heap
         cached->tcaches = culet_grow(cached->tcaches, &cached->tcache_room, cached->tcache_count + 1,
                                      sizeof *cached->tcaches);
         cached->tcaches[cached->tcache_count++] = tcache;
-        if (tcache.counts && cached->links == CULET_GLIBC_UNKNOWN)
+        if (tcache.counts && cached->links == CULET_GLIBC_UNKNOWN && cached->lessons < TELLING_TCACHES &&
+            !culet_target_due(&scope->target))
             learn_links(scope, cached, &tcache);
     }
 }
@@ -184,37 +192,81 @@ static bool fits(const struct culet_glibc_maybe *note, unsigned bin)
            (bin >= SMALL_BINS || culet_glibc_maybe_bytes(note) == CULET_GLIBC_LEAST + 16 * bin);
 }
 
-/* Follows a list from `address` on: of blocks (`ahead` is 16: the chunk begins that far before), or of chunks (0).
- * Returns how many were marked as `kind`. With `count` none is, it is only told how long the list is; -1 when it does
- * not end as a list does. */
-static long follow(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin, bool masked,
-                   enum culet_glibc_cache kind, bool count)
+/* Where the list of this note goes on. */
+static uint64_t behind(const struct culet_glibc_maybe *note, bool masked)
 {
-    long length = 0;
-
-    while (address) {
-        struct culet_glibc_maybe *note = note_of(cached, address - ahead);
-        if (!fits(note, bin) || length > (long)cached->maybe_count)
-            return count ? -1 : length;
-        if (!count)
-            note->kind = kind & 3;
-        length++;
-        address = masked ? note->link ^ ((culet_glibc_maybe_chunk(note) + 16) >> 12) : note->link;
-    }
-    return length;
+    return masked ? note->link ^ ((culet_glibc_maybe_chunk(note) + 16) >> 12) : note->link;
 }
 
-/* Marks a list. Which way links are written is seen from what leads to an end; in a heap that changed while it was
- * read neither may, and then as far as it goes. */
-static void mark(const struct culet_glibc_cached *cached, uint64_t address, uint64_t ahead, unsigned bin,
-                 enum culet_glibc_cache kind)
-{
-    bool masked = cached->links == CULET_GLIBC_MASKED ||
-                  (cached->links == CULET_GLIBC_UNKNOWN &&
-                   (follow(cached, address, ahead, bin, true, kind, true) >= 0 ||
-                    follow(cached, address, ahead, bin, false, kind, true) < 0));
+/* A list: of blocks (`ahead` is 16: the chunk begins that far before), or of chunks (0). */
+struct list {
+    uint64_t address, ahead;
+    unsigned bin;
+    enum culet_glibc_cache kind;
+};
 
-    follow(cached, address, ahead, bin, masked, kind, false);
+/* Whether a list ends as lists do, if links are written that way. */
+static bool ends(const struct culet_glibc_cached *cached, const struct list *list, bool masked)
+{
+    uint64_t address = list->address;
+
+    for (unsigned i = 0; address && i < VOTING_LENGTH; i++) {
+        const struct culet_glibc_maybe *note = note_of(cached, address - list->ahead);
+        if (!fits(note, list->bin))
+            return false;
+        address = behind(note, masked);
+    }
+    return !address;
+}
+
+/* Marks all that a list has. What is marked is in no other list, nor in this one again: a ring ends. */
+static void mark(struct culet_glibc_cached *cached, const struct list *list)
+{
+    for (uint64_t address = list->address; address;) {
+        struct culet_glibc_maybe *note = note_of(cached, address - list->ahead);
+        if (!fits(note, list->bin))
+            return;
+        note->kind = list->kind & 3;
+        address = behind(note, cached->links == CULET_GLIBC_MASKED);
+    }
+}
+
+/* Calls `each` for the lists of all tcaches and arenas that have anything in them, at most `most`. */
+static void each_list(struct culet_glibc *heap, size_t most, void (*each)(struct culet_glibc *heap, const struct list *list))
+{
+    const struct culet_glibc_cached *cached = &heap->cached;
+
+    for (size_t i = 0; i < cached->tcache_count; i++)
+        for (unsigned bin = 0; bin < cached->tcaches[i].bins && most; bin++)
+            if (cached->tcaches[i].entry[bin]) {
+                each(heap, &(struct list){cached->tcaches[i].entry[bin], 16, bin, CULET_GLIBC_TCACHE});
+                most--;
+            }
+    for (size_t i = 0; i < heap->arena_count; i++)
+        for (unsigned bin = 0; bin < heap->arenas[i].fastbins && most; bin++)
+            if (heap->arenas[i].fastbin[bin]) {
+                each(heap, &(struct list){heap->arenas[i].fastbin[bin], 0, bin, CULET_GLIBC_FASTBIN});
+                most--;
+            }
+}
+
+static void vote(struct culet_glibc *heap, const struct list *list)
+{
+    heap->cached.votes += ends(&heap->cached, list, true) - ends(&heap->cached, list, false);
+}
+
+static void mark_list(struct culet_glibc *heap, const struct list *list)
+{
+    mark(&heap->cached, list);
+}
+
+/* Which way links are written is seen from what leads to an end; in a heap that changed while it was read neither may. */
+static void decide_links(struct culet_glibc *heap)
+{
+    if (heap->cached.links != CULET_GLIBC_UNKNOWN)
+        return;
+    each_list(heap, VOTING_LISTS, vote);
+    heap->cached.links = heap->cached.votes < 0 ? CULET_GLIBC_PLAIN : CULET_GLIBC_MASKED;
 }
 
 static int by_start(const void *a, const void *b)
@@ -306,12 +358,8 @@ void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *he
     struct culet_glibc_cached *cached = &heap->cached;
 
     qsort(cached->stretches, cached->stretch_count, sizeof *cached->stretches, by_start);
-    for (size_t i = 0; i < cached->tcache_count; i++)
-        for (unsigned bin = 0; bin < cached->tcaches[i].bins; bin++)
-            mark(cached, cached->tcaches[i].entry[bin], 16, bin, CULET_GLIBC_TCACHE);
-    for (size_t i = 0; i < heap->arena_count; i++)
-        for (unsigned bin = 0; bin < heap->arenas[i].fastbins; bin++)
-            mark(cached, heap->arenas[i].fastbin[bin], 0, bin, CULET_GLIBC_FASTBIN);
+    decide_links(heap);
+    each_list(heap, SIZE_MAX, mark_list);
     for (size_t i = 0; i < cached->maybe_count; i++)
         if (cached->maybe[i].kind)
             correct(scope, heap, &cached->maybe[i]);

@@ -62,6 +62,8 @@ enum culet_glibc_links { CULET_GLIBC_UNKNOWN, CULET_GLIBC_MASKED, CULET_GLIBC_PL
 
 struct culet_glibc_cached {
     enum culet_glibc_links links;
+    unsigned lessons; /* tcaches that were asked for them */
+    int votes;        /* of lists: for masked links, less those for plain ones */
     bool old_tcaches, new_tcaches; /* none but such with counts, or without; neither: not known */
     struct culet_range low, high; /* addresses that malloc may have: by brk, and of mappings */
     struct culet_glibc_maybe *maybe;

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "glibc.h"
+#include "lap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 /* A data segment larger than this is not scanned: a statically linked program's. */
 #define MOST_DATA (UINT64_C(64) << 20)
 #define MOST_ARENAS 65536u
+/* Followed without a look at the clock. */
+#define ARENAS_AT_ONCE 256u
 
 /* `top` is that far into the arena: with fastbins (2.27 to 2.42), before `have_fastchunks` (2.26), without (2.43). */
 static const unsigned top_offsets[] = {96, 88, 8};
@@ -93,14 +96,17 @@ static bool bins_hold(struct culet_scope *scope, const unsigned char *data, uint
 static size_t follow_ring(struct culet_scope *scope, uint64_t first, unsigned top_at, uint64_t *arenas, size_t room)
 {
     uint64_t at = first;
+    struct culet_lap lap = {0};
     size_t count = 0;
 
     do {
         if (count < room)
             arenas[count] = at;
-        if (++count > MOST_ARENAS || !at || at & 7 ||
+        if (++count > MOST_ARENAS || !at || at & 7 || culet_lap_closes(&lap, at) ||
             !culet_memory_word(&scope->memory, at + top_at + NEXT, &at))
             return 0;
+        if (count % ARENAS_AT_ONCE == 0)
+            culet_scope_breathe(scope);
     } while (at != first);
     return count;
 }
@@ -114,7 +120,10 @@ static bool search(struct culet_scope *scope, struct culet_glibc *heap, const un
     /* Bin 127 is never used, so both its pointers are known. */
     for (size_t at = before; at + after <= bytes; at += 8) {
         uint64_t pair = base + at;
-        if (word_of(data, at) != pair - 16 || word_of(data, at + 8) != pair - 16 || !bins_hold(scope, data, base, pair))
+        if (word_of(data, at) != pair - 16 || word_of(data, at + 8) != pair - 16)
+            continue;
+        culet_scope_breathe(scope);
+        if (scope->pages.spent || !bins_hold(scope, data, base, pair))
             continue;
         uint64_t top = pair - before;
         for (size_t i = 0; i < sizeof top_offsets / sizeof *top_offsets; i++)
@@ -221,7 +230,8 @@ bool culet_glibc_find(struct culet_scope *scope, struct culet_glibc *heap)
             const struct culet_mapping *mapping = &scope->maps.all[i];
             if (!mapping->inode || (statically ? strcmp(mapping->path, scope->program) != 0 : !is_libc(mapping->path)))
                 continue;
-            if (search_mapping(scope, heap, mapping)) {
+            culet_scope_breathe(scope);
+            if (!scope->pages.spent && search_mapping(scope, heap, mapping)) {
                 find_text(scope, heap, mapping);
                 return true;
             }
@@ -262,6 +272,16 @@ bool culet_glibc_refresh(struct culet_scope *scope, const struct culet_glibc *he
     return true;
 }
 
+bool culet_glibc_top_end(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t start, uint64_t *end)
+{
+    uint64_t top_end = arena->top + arena->top_bytes;
+
+    if (arena->top < start || top_end <= arena->top || !culet_scope_mapped(scope, start, top_end))
+        return false;
+    *end = top_end;
+    return true;
+}
+
 /* HEAP_MAX_SIZE: the size for which the heap that has `top` begins with a pointer to its arena, and so does the
  * arena's own. 64 MB unless huge pages were asked for. */
 static uint64_t find_heap_max(struct culet_scope *scope, const struct culet_glibc_arena *arena)
@@ -282,6 +302,7 @@ size_t culet_glibc_heaps(struct culet_scope *scope, struct culet_glibc *heap, st
                          uint64_t *heaps, size_t room)
 {
     size_t count = 0;
+    struct culet_lap lap = {0};
     uint64_t at, owner;
 
     if (!heap->heap_max)
@@ -294,6 +315,10 @@ size_t culet_glibc_heaps(struct culet_scope *scope, struct culet_glibc *heap, st
     while (at && count < room) {
         if (at & (heap->heap_max - 1) || !culet_memory_word(&scope->memory, at, &owner) || owner != arena->address) {
             culet_glibc_break(arena, "its heap at 0x%llx does not belong to it", (unsigned long long)at);
+            break;
+        }
+        if (culet_lap_closes(&lap, at)) {
+            culet_glibc_break(arena, "its heaps form a ring");
             break;
         }
         heaps[count++] = at;
@@ -314,14 +339,15 @@ uint64_t culet_glibc_first_chunk(const struct culet_glibc *heap, const struct cu
     return ((arena->address + heap->top_at + TOP_END + 31) & ~UINT64_C(15)) - 16;
 }
 
-uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_glibc_arena *arena, uint64_t start)
+uint64_t culet_glibc_heap_bytes(struct culet_scope *scope, const struct culet_glibc *heap,
+                                const struct culet_glibc_arena *arena, uint64_t start)
 {
     uint64_t owner, bytes;
 
     if (!culet_memory_word(&scope->memory, start, &owner) || owner != arena->address ||
         !culet_memory_word(&scope->memory, start + 16, &bytes))
         return 0;
-    return bytes;
+    return bytes <= heap->heap_max && bytes % 8 == 0 && culet_scope_mapped(scope, start, start + bytes) ? bytes : 0;
 }
 
 uint64_t culet_glibc_parameters(struct culet_scope *scope, struct culet_glibc *heap)

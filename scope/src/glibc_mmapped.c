@@ -19,7 +19,7 @@ static bool holds(struct culet_scope *scope, const struct culet_mapping *mapping
     if ((header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_MMAPPED || offset > at || !size)
         return false;
     uint64_t start = at - offset, end = at + size;
-    if (start & page || start < mapping->start || end < at)
+    if (start & page || start < mapping->start || size > mapping->end - at)
         return false;
     if (((end + END_HEADER) & page) == 0)
         end += END_HEADER;
@@ -56,15 +56,17 @@ static bool probe(struct culet_scope *scope, const struct culet_mapping *mapping
     return false;
 }
 
-static void found(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_range *range)
+static bool found(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_range *range)
 {
-    struct culet_place *place = culet_place_new(&scope->places, "mmapped", CULET_NO_ARENA, range->start, range->end,
-                                                true);
+    struct culet_place *place = culet_scope_place(scope, "mmapped", CULET_NO_ARENA, range->start, range->end, true);
 
-    culet_scope_states(scope, place, range->start, range->end);
+    if (!place)
+        return false;
+    culet_scope_states_slowly(scope, place, range->start, range->end);
     culet_place_chunk(&scope->places, place, range->end - range->start, CULET_CHUNK_USED);
     heap->found_mmaps++;
     heap->found_mmapped_bytes += range->end - range->start;
+    return true;
 }
 
 bool culet_glibc_mmapped_complete(const struct culet_glibc *heap)
@@ -81,26 +83,27 @@ bool culet_glibc_mmapped_complete(const struct culet_glibc *heap)
 static void scan(struct culet_scope *scope, struct culet_glibc *heap, const struct culet_mapping *mapping,
                  bool thorough)
 {
+    const unsigned shift = scope->pages.shift;
     uint64_t at = mapping->start;
 
-    while (at < mapping->end && !culet_glibc_mmapped_complete(heap)) {
+    while (!culet_glibc_mmapped_complete(heap) && !scope->pages.spent) {
         struct culet_range range;
-        struct culet_place *place = culet_places_next(&scope->places, at);
-        if (place && place->start <= at) {
+        const struct culet_place *place = culet_places_at(&scope->places, at);
+        if (place)
             at = (place->end + scope->page_bytes - 1) & ~(uint64_t)(scope->page_bytes - 1);
-            continue;
-        }
         if (culet_scope_breathe(scope))
             culet_glibc_parameters(scope, heap);
-        if (probe(scope, mapping, at, thorough, &range) && (!place || range.end <= place->start) &&
-            !culet_places_at(&scope->places, range.start)) {
-            found(scope, heap, &range);
-            at = range.end;
-        } else if (thorough || !culet_pages_at(&scope->pages, at)) {
-            at += scope->page_bytes;
-        } else {
+        at = culet_pages_next(&scope->pages, at >> shift, mapping->end >> shift) << shift;
+        if (at >= mapping->end)
             return;
-        }
+        if (culet_places_at(&scope->places, at))
+            continue;
+        if (probe(scope, mapping, at, thorough, &range) && found(scope, heap, &range))
+            at = range.end;
+        else if (thorough || !culet_pages_at(&scope->pages, at))
+            at += scope->page_bytes;
+        else
+            return;
     }
 }
 

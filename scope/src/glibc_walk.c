@@ -39,7 +39,7 @@ struct state {
     uint64_t free_from; /* free chunks, fastbin's among them, lie from here to `at`; 0: none */
     uint64_t known_to;  /* states of pages are noted up to here */
     bool doubtful;      /* of these some only look used, if so */
-    size_t maybes, tcaches, doubts;
+    size_t maybes, tcaches, doubts, later;
     size_t log_bytes, others;
     uint64_t log_chunks, log_noted;
     uint16_t page_used;
@@ -63,6 +63,9 @@ struct walk {
     unsigned same, tries;
     const char *why;      /* the last fault */
     size_t fetch;
+    uint64_t gap, gap_at; /* a gap, and how far it was searched for its end */
+    struct culet_range *later; /* long chunks, whose pages' states are noted when the walk is over */
+    size_t later_room;
 };
 
 enum outcome { DONE, DUE, FAULT };
@@ -77,15 +80,23 @@ static enum outcome fault(struct walk *walk, uint64_t at, const char *why)
 
 /* ---- the pages' states and tally ---- */
 
+/* Chunks from which on it takes long to see which of their pages are in memory: two milliseconds when all are. */
+#define LONG_CHUNK (UINT64_C(1) << 29)
+
 /* Everything below `to` has been seen in this pause or an earlier one: what the pages are is noted with it. */
 static void note_states(struct walk *walk, uint64_t to)
 {
     uint64_t end = (to + walk->scope->page_bytes - 1) & ~(uint64_t)(walk->scope->page_bytes - 1);
 
-    if (end > walk->now.known_to) {
+    if (end <= walk->now.known_to)
+        return;
+    if (end - walk->now.known_to < LONG_CHUNK) {
         culet_scope_states(walk->scope, walk->place, walk->now.known_to, end);
-        walk->now.known_to = end;
+    } else {
+        walk->later = culet_grow(walk->later, &walk->later_room, walk->now.later + 1, sizeof *walk->later);
+        walk->later[walk->now.later++] = (struct culet_range){walk->now.known_to, end};
     }
+    walk->now.known_to = end;
 }
 
 static void flush_used(struct walk *walk)
@@ -99,15 +110,9 @@ static void flush_used(struct walk *walk)
 static uint64_t whole_pages(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
                             uint64_t to)
 {
-    uint64_t page = scope->page_bytes, bytes = 0;
-    unsigned shift = scope->pages.shift;
+    uint64_t page = scope->page_bytes;
 
-    from = (from + page - 1) & ~(page - 1);
-    to &= ~(page - 1);
-    for (; from < to; from += page)
-        if (place->states[(from >> shift) - (place->start >> shift)] & CULET_PAGE_PRESENT)
-            bytes += page;
-    return bytes;
+    return culet_place_in_state(&scope->places, place, (from + page - 1) & ~(page - 1), to & ~(page - 1), CULET_PAGE_PRESENT);
 }
 
 /* Algorithm: mtrim and systrim of glibc's malloc/malloc.c. A chunk in a bin keeps its header and links; of main's top a
@@ -115,7 +120,7 @@ static uint64_t whole_pages(const struct culet_scope *scope, const struct culet_
 uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet_place *place, uint64_t from,
                              uint64_t to, enum culet_glibc_end end)
 {
-    if (end == CULET_GLIBC_TOP)
+    if (end == CULET_GLIBC_TOP || to <= from)
         return 0;
     if (end == CULET_GLIBC_CHUNK)
         return whole_pages(scope, place, from + TRIM_KEEPS, to);
@@ -132,7 +137,7 @@ static void end_free(struct walk *walk, uint64_t to, enum culet_glibc_end end)
 
     if (from && to - from >= walk->scope->page_bytes) {
         note_states(walk, to);
-        if (walk->now.doubtful) {
+        if (walk->now.doubtful || to - from >= LONG_CHUNK) {
             cached->doubts = culet_grow(cached->doubts, &cached->doubt_room, cached->doubt_count + 1,
                                         sizeof *cached->doubts);
             cached->doubts[cached->doubt_count++] =
@@ -168,7 +173,6 @@ static void other(struct walk *walk, uint64_t to)
 static void keep_checkpoint(struct walk *walk)
 {
     struct state *now = &walk->now;
-    uint64_t shift = walk->scope->places.shift;
 
     flush_used(walk);
     now->log_bytes = walk->place->chunks.length;
@@ -178,9 +182,7 @@ static void keep_checkpoint(struct walk *walk)
     now->maybes = walk->heap->cached.maybe_count;
     now->tcaches = walk->heap->cached.tcache_count;
     now->doubts = walk->heap->cached.doubt_count;
-    now->page_used = 0;
-    if (now->at < walk->place->end)
-        now->page_used = walk->place->used[(now->at >> shift) - (walk->place->start >> shift)];
+    now->page_used = culet_place_units(&walk->scope->places, walk->place, now->at);
     if (walk->kept == CHECKPOINTS) {
         memmove(walk->checkpoints, walk->checkpoints + 1, (CHECKPOINTS - 1) * sizeof *walk->checkpoints);
         walk->kept--;
@@ -193,7 +195,6 @@ static void keep_checkpoint(struct walk *walk)
 static void go_back(struct walk *walk)
 {
     struct culet_place *place = walk->place;
-    unsigned shift = walk->scope->places.shift;
 
     walk->now = walk->checkpoints[walk->kept - 1];
     if (walk->kept > 1)
@@ -205,17 +206,14 @@ static void go_back(struct walk *walk)
     walk->heap->cached.maybe_count = walk->now.maybes;
     walk->heap->cached.tcache_count = walk->now.tcaches;
     walk->heap->cached.doubt_count = walk->now.doubts;
-    uint64_t page = (walk->now.at >> shift) - (place->start >> shift);
-    if (page < place->pages) {
-        memset(place->used + page, 0, (place->pages - page) * sizeof *place->used);
-        place->used[page] = walk->now.page_used;
-    }
+    culet_place_rewind(&walk->scope->places, place, walk->now.at, walk->now.page_used);
     /* The states of its pages are as old: they are noted anew. */
     if (walk->now.known_to > walk->now.at)
         walk->now.known_to = walk->now.at & ~(uint64_t)(walk->scope->page_bytes - 1);
 }
 
-/* The heap's end, and the arena's top, as they are now. */
+/* The heap's end, and the arena's top, as they are now. Where the heap is shorter than what was walked already, the walk
+ * goes back. */
 static bool refresh(struct walk *walk)
 {
     uint64_t end = walk->place->end;
@@ -223,21 +221,21 @@ static bool refresh(struct walk *walk)
     if (!culet_glibc_refresh(walk->scope, walk->heap, walk->arena))
         return false;
     if (walk->heap_start) {
-        uint64_t bytes = culet_glibc_heap_bytes(walk->scope, walk->arena, walk->heap_start);
-        if (!bytes || bytes > walk->heap->heap_max)
+        uint64_t bytes = culet_glibc_heap_bytes(walk->scope, walk->heap, walk->arena, walk->heap_start);
+        if (!bytes)
             return false;
         end = walk->heap_start + bytes;
-    } else if (walk->main && walk->arena->top >= walk->place->start) {
-        const struct culet_mapping *here = culet_maps_at(&walk->scope->maps, walk->place->start);
-        const struct culet_mapping *there = culet_maps_at(&walk->scope->maps, walk->arena->top);
-        if (here == there || (!there && here))
-            end = walk->arena->top + walk->arena->top_bytes;
+    } else if (walk->main) {
+        culet_glibc_top_end(walk->scope, walk->arena, walk->place->start, &end);
     }
-    if (end <= walk->place->start || end - walk->place->start > UINT64_C(1) << 46)
+    if (end < walk->first)
         return false;
-    if (end != walk->place->end)
-        culet_place_resize(&walk->scope->places, walk->place, end);
-    return true;
+    for (unsigned i = 0; walk->now.at > end; i++) {
+        if (i == CHECKPOINTS)
+            return false;
+        go_back(walk);
+    }
+    return end == walk->place->end || culet_place_resize(&walk->scope->places, walk->place, end);
 }
 
 /* ---- the ends of a stretch ---- */
@@ -262,15 +260,19 @@ static enum outcome finish_top(struct walk *walk, uint64_t size)
     return DONE;
 }
 
-bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, unsigned most)
+/* Chunks that hold together are no chance. */
+#define PROOF 100000u
+
+bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, uint64_t *steps)
 {
     uint64_t header[2], previous = CULET_GLIBC_PREV_INUSE;
     uint64_t before = 0;
 
-    for (unsigned i = 0; i < most && address != end; i++) {
-        const void *at = address + 16 <= end ? culet_memory_at(&scope->memory, address, sizeof header) : NULL;
+    for (unsigned i = 0; i < PROOF && address != end; i++) {
+        const void *at = *steps && end - address >= 16 ? culet_memory_at(&scope->memory, address, sizeof header) : NULL;
         if (!at)
             return false;
+        --*steps;
         memcpy(header, at, sizeof header);
         uint64_t size = header[1] & ~CULET_GLIBC_FLAGS;
         bool free_before = !(header[1] & CULET_GLIBC_PREV_INUSE);
@@ -289,25 +291,39 @@ bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end
     return true;
 }
 
-/* Chunks that must hold together before a gap is taken to have ended. */
-#define PROOF 100000u
-
-/* Behind a gap that another user of brk has left: the chunk where the heap goes on, or 0. */
-static uint64_t behind_gap(struct walk *walk, uint64_t from)
+/* Whether the heap may go on with a chunk at `at`. */
+static bool goes_on(struct walk *walk, uint64_t at, uint64_t size)
 {
-    uint64_t top = walk->arena->top;
+    return (size & CULET_GLIBC_FLAGS) == CULET_GLIBC_PREV_INUSE && size >= CULET_GLIBC_LEAST && !(size & 8) &&
+           culet_glibc_chain(walk->scope, at, walk->arena->top, &walk->heap->chain_steps);
+}
 
-    for (uint64_t at = (from + 15) & ~UINT64_C(15); at < top; at += 16) {
-        uint64_t size;
-        if (!culet_memory_word(&walk->scope->memory, at + 8, &size)) {
-            at = (at | (walk->scope->page_bytes - 1)) + 1 - 16;
-            continue;
-        }
-        if ((size & CULET_GLIBC_FLAGS) == CULET_GLIBC_PREV_INUSE && size >= CULET_GLIBC_LEAST && !(size & 8) &&
-            culet_glibc_chain(walk->scope, at, top, PROOF))
-            return at;
+/* Behind a gap that another user of brk has left: *next is the chunk where the heap goes on, or its top. False when the
+ * slice is over before that is known: the search goes on in the next one where it was. */
+static bool find_next(struct walk *walk, uint64_t from, uint64_t *next)
+{
+    struct culet_scope *scope = walk->scope;
+    uint64_t top = walk->arena->top, at, size;
+    unsigned shift = scope->pages.shift;
+
+    if (walk->gap != from) {
+        walk->gap = from;
+        walk->gap_at = (from + 15) & ~UINT64_C(15);
     }
-    return top > from ? top : 0;
+    for (at = walk->gap_at; at < top; at += 16) {
+        if ((at & (scope->page_bytes - 1)) < 16 && culet_target_due(&scope->target)) {
+            walk->gap_at = at;
+            return false;
+        }
+        if (!culet_memory_word(&scope->memory, at + 8, &size)) {
+            at = (culet_pages_next(&scope->pages, ((at + 8) >> shift) + 1, (top >> shift) + 1) << shift) - 16;
+        } else if (goes_on(walk, at, size)) {
+            *next = at;
+            return true;
+        }
+    }
+    *next = top;
+    return true;
 }
 
 /* A chunk smaller than any: a fencepost. */
@@ -324,9 +340,10 @@ static enum outcome fencepost(struct walk *walk, uint64_t size)
     }
     if (size != 16)
         return fault(walk, at, "a chunk is smaller than chunks can be");
-    uint64_t next = walk->arena->top > at && walk->arena->top < walk->place->end ? behind_gap(walk, at + 32) : 0;
-    if (next) {
-        other(walk, next);
+    uint64_t next;
+    if (walk->arena->top > at + 32 && walk->arena->top < walk->place->end) {
+        if (find_next(walk, at + 32, &next))
+            other(walk, next);
         return DUE;
     }
     /* Two fenceposts end what was got at once, in pages. */
@@ -361,13 +378,13 @@ static uint64_t fetch_to(struct walk *walk, uint64_t at, uint64_t end)
 }
 
 /* The header of the chunk at `at`: prev_size and size. NULL when it is not in memory. */
-static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
+static const unsigned char *header_at(struct walk *walk, uint64_t at, uint64_t end)
 {
     struct culet_memory *memory = &walk->scope->memory;
     size_t length, least = end - at < HEADER ? 16 : HEADER;
 
     if (at >= memory->start && at + least <= memory->end)
-        return (const uint64_t *)(const void *)(memory->window + (at - memory->start));
+        return memory->window + (at - memory->start);
     /* While the window of pages is where it should be. */
     note_states(walk, at);
     uint64_t to = fetch_to(walk, at, end);
@@ -377,7 +394,7 @@ static const uint64_t *header_at(struct walk *walk, uint64_t at, uint64_t end)
         data = culet_memory_span(memory, at, 16, to, &length);
     if (data)
         note_states(walk, memory->end);
-    return (const uint64_t *)(const void *)data;
+    return data;
 }
 
 static enum outcome unreadable(struct walk *walk, uint64_t at)
@@ -483,7 +500,8 @@ static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size
     struct state *now = &walk->now;
     struct culet_places *places = &walk->scope->places;
     const struct culet_glibc_cached *cached = &walk->heap->cached;
-    const unsigned char *window = walk->scope->memory.window - walk->scope->memory.start;
+    /* A number: there need be nothing where address 0 would be. */
+    const uintptr_t window = (uintptr_t)walk->scope->memory.window - walk->scope->memory.start;
     uint64_t at = now->at, size = *first_size, link = *first_link, count = 0;
     bool keep = places->chunks < places->max_chunks;
     /* A link is a multiple of 16, however it is written: most words are ruled out by that. */
@@ -496,7 +514,7 @@ static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size
             break;
         if ((!((masked | not_masked) & 15) || !((link | not_plain) & 15)) && culet_glibc_may_link(cached, at, link))
             break;
-        uint64_t next_size = word_at(window + next + 8);
+        uint64_t next_size = word_at((const unsigned char *)(window + next + 8));
         if (!(next_size & CULET_GLIBC_PREV_INUSE))
             break;
         now->small.count[bytes / CULET_SIZES_STEP]++;
@@ -505,7 +523,7 @@ static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size
         count++;
         at = next;
         size = next_size;
-        link = word_at(window + next + 16);
+        link = word_at((const unsigned char *)(window + next + 16));
     }
     if (!keep) {
         places->chunks += count;
@@ -537,12 +555,14 @@ static enum outcome chunks(struct walk *walk)
 {
     struct state *now = &walk->now;
     const uint64_t end = walk->place->end, top = walk->arena->top;
-    const uint64_t *header = header_at(walk, now->at, end);
     const struct culet_memory *memory = &walk->scope->memory;
 
+    if (now->at > end || end - now->at < 16)
+        return fault(walk, now->at, "the heap ends before its last chunk");
+    const unsigned char *header = header_at(walk, now->at, end);
     if (!header)
         return unreadable(walk, now->at);
-    uint64_t size = header[1], link = link_of(memory, now->at);
+    uint64_t size = word_at(header + 8), link = link_of(memory, now->at);
     for (;;) {
         if (!now->free_from)
             plain_chunks(walk, plain_limit(walk), &size, &link);
@@ -563,12 +583,12 @@ static enum outcome chunks(struct walk *walk)
             if (clock >= walk->next_checkpoint_ns)
                 keep_checkpoint(walk);
         } else {
-            header = (const uint64_t *)(const void *)(memory->window + (next - memory->start));
+            header = memory->window + (next - memory->start);
         }
-        uint64_t next_size = header[1], next_link = link_of(memory, next);
+        uint64_t next_size = word_at(header + 8), next_link = link_of(memory, next);
         now->sum.chunks++;
         if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
-            if (header[0] != bytes || !(size & CULET_GLIBC_PREV_INUSE))
+            if (word_at(header) != bytes || !(size & CULET_GLIBC_PREV_INUSE))
                 return fault(walk, now->at, "a free chunk's two sizes differ");
             add_free(walk, bytes);
         } else {
@@ -653,6 +673,7 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
 {
     struct walk *walk = culet_new(1, sizeof *walk);
     size_t first_note = heap->cached.maybe_count;
+    bool done = false;
 
     *walk = (struct walk){.scope = scope, .heap = heap, .arena = arena, .place = place, .first = first,
                           .heap_start = heap_start, .main = arena->address == heap->main, .fetch = FIRST_FETCH};
@@ -660,16 +681,22 @@ void culet_glibc_walk(struct culet_scope *scope, struct culet_glibc *heap, struc
     walk->now.at = walk->now.used_from = place->start;
     walk->now.known_to = place->start & ~(uint64_t)(scope->page_bytes - 1);
     place->first_chunk = place->start;
-    refresh(walk);
-    other(walk, first);
-    keep_checkpoint(walk);
-    if (!walk_on(walk))
+    if (refresh(walk) && first >= place->start && first <= place->end) {
+        other(walk, first);
+        keep_checkpoint(walk);
+        done = walk_on(walk);
+    }
+    if (!done)
         give_up(walk);
+    /* From now on the process may run: what lies in a long chunk is no matter of the moment. */
+    for (size_t i = 0; i < walk->now.later; i++)
+        culet_scope_states_slowly(scope, place, walk->later[i].start, walk->later[i].end);
     culet_glibc_end_stretch(&heap->cached, place, first_note);
     add_sum(&arena->sum, &walk->now.sum);
     add_sizes(&heap->sizes, &walk->now.sizes);
     culet_sizes_take(&heap->sizes, &walk->now.small);
     arena->heaps += heap_start != 0;
     free(walk->checkpoints);
+    free(walk->later);
     free(walk);
 }

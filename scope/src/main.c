@@ -24,6 +24,8 @@ static const struct culet_walker *const walkers[] = {
 /* The kernel tells sizes of mappings (smaps) at about 10 GB of resident memory per second: what has less than this is
  * measured in the first pause, together with the rest; else while it runs. */
 #define SMALL_BYTES (UINT64_C(64) << 20)
+/* And so many mappings take as long as a tenth of a pause. */
+#define SMALL_LIST 1000u
 
 static struct culet_scope scope;
 
@@ -84,6 +86,7 @@ static void find_access(void)
     for (unsigned tries = 0;
          !culet_pages_open(&scope.pages, scope.target.pid, (unsigned)__builtin_ctzl(scope.page_bytes)); tries++)
         fail_or_retry(errno, tries);
+    scope.mappings = maps.count;
     culet_memory_open(&scope.memory, scope.target.pid, &scope.pages, scope.page_bytes);
     int refused = culet_memory_try(&scope.memory, &maps);
     scope.readable = !refused;
@@ -107,36 +110,55 @@ static void read_maps(void)
 }
 
 /* What regions know of their pages from when they were walked: culet_pages_known. */
-static size_t known_states(void *context, uint64_t first, size_t count, uint8_t *states, bool *is)
+static uint64_t known_states(void *context, uint64_t first, uint64_t count, uint8_t *states, enum culet_pages_knowledge *what)
 {
     const struct culet_place *place = culet_places_next(&scope.places, first << scope.pages.shift);
     uint64_t from = place ? place->start >> scope.pages.shift : UINT64_MAX;
 
     (void)context;
     if (from > first)
-        return from - first < count ? (size_t)(from - first) : count;
-    if (place->pages - (first - from) < count)
-        count = (size_t)(place->pages - (first - from));
-    memcpy(states, place->states + (first - from), count);
-    *is = true;
+        return from - first < count ? from - first : count;
+    struct culet_place_run run = culet_place_run(place, first - from);
+    *what = run.states ? CULET_PAGES_STATES : CULET_PAGES_ABSENT;
+    if (run.count < count)
+        count = run.count;
+    if (!run.states)
+        return count;
+    if (count > CULET_PAGES_WINDOW)
+        count = CULET_PAGES_WINDOW;
+    memcpy(states, run.states, (size_t)count);
     return count;
 }
 
 static void read_pages(void)
 {
     culet_pages_forget(&scope.pages);
+    culet_pages_allow(&scope.pages, scope.maps.rss);
     for (size_t i = 0; i < scope.maps.count; i++) {
         struct culet_mapping *mapping = &scope.maps.all[i];
         /* [vsyscall] is in no page table. */
         if (mapping->start < UINT64_C(1) << 63)
             culet_pages_runs(&scope.pages, mapping, known_states, NULL);
     }
+    if (scope.pages.unseen || scope.pages.spent)
+        culet_scope_problem(&scope, "Which pages of process %d are in memory was not found out for all of them: its mappings are "
+                            "too long for this kernel. Linux 6.7 and later can tell.", (int)scope.target.pid);
+}
+
+/* The walkers have used up what they may: see culet_pages_allow. */
+static void tell_spent(void)
+{
+    if (scope.pages.spent)
+        culet_scope_problem(&scope, "The heap of process %d takes more work to read than its size explains: it is damaged, or "
+                            "made so. The reading was given up, and what is missing is told by pages.", (int)scope.target.pid);
 }
 
 static void read_process(bool found[WALKERS])
 {
-    bool small = resident_bytes() < SMALL_BYTES || scope.target.mode == CULET_STOPPED;
+    uint64_t resident = resident_bytes();
+    bool small = (resident < SMALL_BYTES && scope.mappings < SMALL_LIST) || scope.target.mode == CULET_STOPPED;
 
+    culet_pages_allow(&scope.pages, resident);
     if (!small)
         read_maps();
     culet_scope_pause(&scope);
@@ -151,6 +173,7 @@ static void read_process(bool found[WALKERS])
         if (found[i])
             walkers[i]->walk(&scope);
     culet_scope_resume(&scope);
+    tell_spent();
     read_pages();
     culet_target_release(&scope.target);
     culet_target_check(&scope.target);

@@ -35,6 +35,10 @@ bool culet_maps_read(struct culet_maps *maps, pid_t pid, bool sized);
 /* The mapping that has this address, or NULL. */
 struct culet_mapping *culet_maps_at(const struct culet_maps *maps, uint64_t address);
 
+/* The end of the mappings side by side from the one with this address on, as far as all can be a heap, if that one can;
+ * else of that mapping alone. 0 where nothing is mapped. */
+uint64_t culet_maps_end(const struct culet_maps *maps, uint64_t address);
+
 /* Private, anonymous, readable and writable: where a heap can be. */
 bool culet_mapping_is_heap_like(const struct culet_mapping *mapping);
 

@@ -34,6 +34,8 @@ bool culet_memory_pins(const struct culet_memory *memory, uint8_t state)
 
 static ssize_t fetch(const struct culet_memory *memory, uint64_t address, void *to, size_t bytes, bool pin)
 {
+    if (!culet_pages_spend(memory->pages))
+        return 0;
     if (!pin)
         return pread(memory->descriptor, to, bytes, (off_t)address);
     struct iovec here = {.iov_base = to, .iov_len = bytes};
@@ -101,10 +103,16 @@ static void bring(struct culet_memory *memory, uint64_t address, uint64_t end)
         ;
 }
 
+/* Whether the window has these bytes. The address may be anything, up to the last one that there is. */
+static bool has(const struct culet_memory *memory, uint64_t address, size_t bytes)
+{
+    return address >= memory->start && address <= memory->end && bytes <= memory->end - address;
+}
+
 const void *culet_memory_at(struct culet_memory *memory, uint64_t address, size_t bytes)
 {
-    if (address < memory->start || address + bytes > memory->end) {
-        if (address + LONE < address)
+    if (!has(memory, address, bytes)) {
+        if (address + (bytes > LONE ? bytes : LONE) < address)
             return NULL;
         bring(memory, address, address + (bytes > LONE ? bytes : LONE));
         if (memory->end - memory->start < bytes)
@@ -116,7 +124,7 @@ const void *culet_memory_at(struct culet_memory *memory, uint64_t address, size_
 const unsigned char *culet_memory_span(struct culet_memory *memory, uint64_t address, size_t least, uint64_t limit,
                                        size_t *length)
 {
-    if (address < memory->start || address + least > memory->end) {
+    if (!has(memory, address, least)) {
         uint64_t end = address + CULET_MEMORY_WINDOW;
         if (end < address)
             return NULL;

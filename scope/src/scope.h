@@ -18,10 +18,14 @@
 struct culet_scope {
     struct culet_target target;
     struct culet_maps maps; /* read before the walkers are asked, and not again */
+    struct culet_maps later; /* read anew where the process has mapped more since, without sizes */
+    uint64_t later_ns;       /* when; 0: not in this pause */
+    unsigned later_reads;
     struct culet_pages pages;
     struct culet_memory memory;
     struct culet_places places;
     size_t page_bytes;
+    size_t mappings;          /* their count when the reading began */
     unsigned bits;            /* 32 or 64: of the program */
     bool readable;            /* its memory can be read; else only pages are told */
     char program[4096];       /* path of its executable, "" when it is not known */
@@ -55,8 +59,20 @@ void culet_scope_resume(struct culet_scope *scope);
  * changed. */
 bool culet_scope_breathe(struct culet_scope *scope);
 
+/* Where the memory from `address` on ends: the mappings side by side with that one, of the process as it is now, that can
+ * hold a heap where the first one can. 0 where nothing is mapped, or not up to `wanted`. */
+uint64_t culet_scope_mapped(struct culet_scope *scope, uint64_t address, uint64_t wanted);
+
+/* A new region with these bounds, which come from the process: NULL unless all of it is mapped and in no other region. */
+struct culet_place *culet_scope_place(struct culet_scope *scope, const char *kind, uint32_t arena, uint64_t start,
+                                      uint64_t end, bool whole);
+
 /* Notes the states of a region's pages from..to (addresses) as they are now. */
 void culet_scope_states(struct culet_scope *scope, struct culet_place *place, uint64_t from, uint64_t to);
+
+/* The same, breathing where it takes long: for what is one block, so that nothing that was read before is needed any more.
+ * Returns whether it did. */
+bool culet_scope_states_slowly(struct culet_scope *scope, struct culet_place *place, uint64_t from, uint64_t to);
 
 /* Keeps a sentence (printf's) that the user must know; it is told once. */
 void culet_scope_problem(struct culet_scope *scope, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -97,20 +97,33 @@ static void add_run(struct runs *runs, uint64_t pages, uint64_t resident)
     runs->resident[bucket] += resident;
 }
 
+/* A run of free pages that is not over. */
+struct free_run {
+    uint64_t pages, resident;
+};
+
 static void add_place(struct runs *runs, const struct culet_place *place)
 {
-    uint64_t pages = 0, resident = 0;
+    struct culet_place_run run;
+    struct free_run open = {0};
 
-    for (uint32_t i = 0; i < place->pages; i++) {
-        if (place->used[i]) {
-            add_run(runs, pages, resident);
-            pages = resident = 0;
-        } else {
-            pages++;
-            resident += place->states[i] & CULET_PAGE_PRESENT;
+    for (uint64_t i = 0; i < place->pages; i += run.count) {
+        run = culet_place_run(place, i);
+        if (!run.used && !run.full)
+            open.pages += run.count;
+        for (uint64_t n = 0; (run.used || run.full) && n < run.count; n++) {
+            if (!run.full && !run.used[n]) {
+                open.pages++;
+                open.resident += run.states[n] & CULET_PAGE_PRESENT;
+                continue;
+            }
+            add_run(runs, open.pages, open.resident);
+            open = (struct free_run){0};
+            if (run.full)
+                break;
         }
     }
-    add_run(runs, pages, resident);
+    add_run(runs, open.pages, open.resident);
 }
 
 void culet_freeruns_tell(const struct culet_places *places)
