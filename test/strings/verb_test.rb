@@ -11,7 +11,7 @@ class StringsVerbTest < Minitest::Test
   def test_help_and_wrong_usage
     out, _, status = run_culet("strings", "--help")
     assert_predicate status, :success?
-    assert_match(/Examples:\n  RUBYOPT=-rculet\/agent/, out)
+    assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
     { [] => /whose strings\?/, %w[1 2] => /not several/, ["1", "--", "true"] => /not several/, ["--"] => /which command\?/, ["1", "--trace"] => /--trace is for a command/,
       ["1", "--top", "0"] => /--top takes a whole number/, ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
       assert_sentence(sentence, "strings", *words, status: 2)

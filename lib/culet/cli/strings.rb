@@ -4,6 +4,7 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "program"
+require_relative "../ruby_options"
 require_relative "../strings"
 
 module Culet
@@ -16,7 +17,7 @@ module Culet
       def banner = "culet strings PID | DUMP | -- COMMAND ..."
 
       def examples
-        ["RUBYOPT=-rculet/agent bundle exec puma       a server that can be asked",
+        ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked",
          "culet strings 4242                           its worker 4242, now",
          "culet strings 4242 --no-content              the same; no text leaves the process",
          "culet strings -- ruby job.rb                 at the command's end; at SIGUSR1 to culet, what it had then",
