@@ -20,11 +20,7 @@ Gem::Specification.new do |spec|
                 .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["culet"]
-  spec.extensions = ["ext/Rakefile"]
-
-  # Runs ext/Rakefile when the gem is installed. Bundler offers a gem's build only the gems that it depends on, and
-  # some distributions' Ruby has no rake of its own. Never loaded afterwards.
-  spec.add_dependency "rake", ">= 12.3", "< 14"
+  spec.extensions = ["ext/extconf.rb"]
 
   # Loaded by the command line alone, never by a process that carries culet.
   spec.add_dependency "chunky_png", "~> 1.4"
@@ -33,5 +29,6 @@ Gem::Specification.new do |spec|
   spec.add_dependency "vega", ">= 0.4", "< 1"
 
   spec.add_development_dependency "minitest", "~> 5.15"
+  spec.add_development_dependency "rake", ">= 12.3", "< 14"
   spec.add_development_dependency "rspec", "~> 3.12"
 end

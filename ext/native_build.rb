@@ -23,7 +23,23 @@ class NativeBuild
   TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
   SCOPE = %w[scope/culet-scope].freeze
   CALLS = %w[calls/culet-calls.so].freeze
+  PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *CALLS].freeze
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
+  NO_MAKE = "there is no make on PATH; install make"
+
+  # @return [String, nil] the make there is
+  def self.make = [ENV["MAKE"], "make", "gmake"].compact.find { |name| program(name) }
+
+  # @param name [String] of a program, or its path
+  # @return [Boolean] whether it can be run
+  def self.program(name)
+    return File.executable?(name) if name.include?("/")
+
+    ENV["PATH"].to_s.split(":").any? do |directory|
+      path = File.join(directory, name)
+      File.executable?(path) && File.file?(path)
+    end
+  end
 
   # @param destination [String] where the files go
   # @param scratch [String] a directory of our own for object files
@@ -62,6 +78,13 @@ class NativeBuild
     build_extension
   end
 
+  # Builds nothing, and records why.
+  #
+  # @param reason [String] what this machine lacks
+  def refuse(reason)
+    record(PARTS.to_h { |file| [file, platform_lacks || reason] })
+  end
+
   # @return [String, nil] what is missing for libculet.so
   def allocator_lacks
     return @allocator_lacks if defined?(@allocator_lacks)
@@ -87,7 +110,7 @@ class NativeBuild
 
   def tools_lack
     return "there is no C compiler (#{compiler}) on PATH; install gcc and libc6-dev" unless program(compiler)
-    return "there is no make on PATH; install make" unless make
+    return NO_MAKE unless make
 
     "the C compiler (#{compiler}) cannot build a small program; install libc6-dev" unless compiles?
   end
@@ -102,16 +125,9 @@ class NativeBuild
   # Both parts use the compiler Ruby was built with, as every extension does, or the one in CC.
   def compiler = @compiler ||= (ENV["CC"] || RbConfig::CONFIG["CC"]).split.first
 
-  def make = @make ||= [ENV["MAKE"], "make", "gmake"].compact.find { |name| program(name) }
+  def make = @make ||= self.class.make
 
-  def program(name)
-    return File.executable?(name) if name.include?("/")
-
-    ENV["PATH"].to_s.split(":").any? do |directory|
-      path = File.join(directory, name)
-      File.executable?(path) && File.file?(path)
-    end
-  end
+  def program(name) = self.class.program(name)
 
   def compiles?
     source = File.join(@scratch, "probe.c")

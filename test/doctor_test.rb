@@ -125,7 +125,7 @@ class DoctorTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", WAITING, env: NEUTRAL) do |pid|
       trim = finding(examine(pid), "trim")
       assert_equal "note", trim["verdict"]
-      assert_match(/RUBYOPT=-rculet\/auto/, trim["remedy"])
+      assert_match(/RUBYOPT=-r\$\(culet lib auto\)/, trim["remedy"])
     end
     with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", WAITING, env: NEUTRAL) do |pid|
       assert_match(/culet\/auto is at work: a thread of its own/, finding(examine(pid), "trim")["text"])

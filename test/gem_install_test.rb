@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "culet/allocators"
+require "culet/cli"
 require "culet/version"
 require "json"
 
@@ -67,9 +68,85 @@ class GemInstallTest < Minitest::Test
     assert_empty features
   end
 
-  def test_without_compiler_and_make_it_installs_and_says_what_is_missing
-    bare = bare_path
-    install(path: bare)
+  # Loading culet, then Bundler: what the gem depends on at run time must not have several versions, and rake always has.
+  def test_loaded_before_bundler_it_brings_no_warning
+    look_at_the_installed_gem
+    specification = Gem::Specification.load(Dir[File.join(home, "specifications/culet-*.gemspec")].first)
+    refute_includes specification.runtime_dependencies.map(&:name), "rake"
+    app = gemfile("")
+    out, err, status = run_program(RbConfig.ruby, "-rculet/auto", "-e", "require 'bundler/setup'; Gem::Specification.reset; p Culet.native?",
+                                   env: environment.merge(bundle(app)), chdir: app)
+    assert_equal ["true\n", "", true], [out, err, status.success?]
+  end
+
+  # As reports and --help advise it: with and without Bundler, whether or not the bundle has culet.
+  { "without_a_gemfile" => nil, "with_a_gemfile_without_culet" => "", "with_a_gemfile_with_culet" => "gem \"culet\"\n" }.each do |name, gemfile|
+    define_method(:"test_the_advised_options_load_each_part_#{name}") do
+      look_at_the_installed_gem
+      app = gemfile && gemfile(gemfile)
+      words = [*(%w[bundle exec] if app), "ruby", "-e", "print Culet.native?"]
+      %w[agent auto require unused].each do |part|
+        path, err, = installed("culet", "lib", part)
+        assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
+        variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}")
+        out, err, status = run_program(*words, env: variables, chdir: app || @directory)
+        assert_equal ["true", "", true], [out, err, status.success?], part
+      end
+    end
+
+    define_method(:"test_programs_are_recorded_#{name}") do
+      look_at_the_installed_gem
+      app = gemfile && gemfile(gemfile)
+      started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
+      variables = environment.merge(bundle(app))
+      { %w[require --json] => ["features", "processes"], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"] }.each do |verb, keys|
+        out, err, status = run_program(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
+        assert_predicate status, :success?, err
+        assert_empty err
+        document = JSON.parse(out)
+        keys.each { |key| refute_nil document[key], "#{verb.join(" ")}: #{key}" }
+        refute_match(/not recorded/, document["problems"].to_a.join, verb.join(" "))
+      end
+      out, err, status = run_program(File.join(home, "bin/culet"), "run", "-a", "glibc:trim", "--", *started.first(started.size - 1), "print Culet.native?",
+                                     env: variables, chdir: app || @directory)
+      assert_equal ["true", "", true], [out, err, status.success?]
+    end
+  end
+
+  def test_every_verb_works_outside_the_checkout
+    look_at_the_installed_gem
+    agent, = installed("culet", "lib", "agent")
+    snapshots = %w[a b].map { |name| File.join(@directory, "#{name}.snapshot") }
+    trace = File.join(@directory, "t.trace")
+    unused = "#{gem_folder}/lib/culet/unused.rb"
+    verbs = []
+    with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment) do |pid|
+      pid = pid.to_s
+      [["lib"], ["env"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid], ["snapshot", pid, "--out", snapshots[0]],
+       ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid], ["strings", pid], ["require", "--unused", pid],
+       ["require", "--", RbConfig.ruby, "-e", "require 'set'"], ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
+       ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"], ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
+        out, err, status = installed("culet", *words)
+        assert_predicate status, :success?, "culet #{words.join(" ")}\n#{out}#{err}"
+        refute_match(/not built/, out + err, words.first)
+        verbs |= [words.first]
+      end
+    end
+    assert_equal Culet::CLI::VERBS.keys.sort, verbs.sort
+  end
+
+  # One of several processes that cannot be recorded: the report is not all, and says so.
+  def test_a_report_says_which_processes_it_lacks
+    look_at_the_installed_gem
+    other = File.join(@directory, "other.rb")
+    File.write(other, "ENV['CULET_REQUIRES_ABI'] = 'another'; system(RbConfig.ruby, '-e', '1')")
+    out, _, status = installed("culet", "require", "--json", "--", RbConfig.ruby, other)
+    assert_predicate status, :success?
+    assert(JSON.parse(out)["problems"].any? { |sentence| sentence.match?(/this is not all: process \d+ ran Ruby and was not recorded: this program's Ruby is another one/) })
+  end
+
+  def test_without_a_compiler_it_installs_and_says_what_is_missing
+    install(path: bare_path("make"))
     assert_empty compiled
     record = Dir[File.join(home, "extensions/**/native_missing.txt")]
     assert_equal 1, record.size
@@ -93,17 +170,22 @@ class GemInstallTest < Minitest::Test
     assert_equal Culet::Allocators.parse("jemalloc").library, out.chomp
   end
 
-  def test_without_make_alone_the_reason_is_make
-    bare = bare_path
-    compiler = RbConfig::CONFIG["CC"].split.first
-    File.symlink(find_program(compiler), File.join(bare, compiler))
-    install(path: bare)
-    assert_match(/^libculet\.so: there is no make on PATH; install make$/, record)
+  # RubyGems calls make itself. Later releases do without where there is no Makefile; to others that is an error.
+  def test_without_make_the_reason_is_make
+    out, err, status = run_program(*GEM, "install", "--local", "--no-document", gem_file, env: environment.merge("PATH" => bare_path(RbConfig::CONFIG["CC"].split.first)),
+                                                                                         chdir: @directory)
+    if status.success?
+      assert_match(/^libculet\.so: there is no make on PATH; install make$/, File.read("#{gem_folder}/lib/culet/native_missing.txt"))
+      out, err, = installed("culet", "lib")
+      assert_match(/libculet\.so was not built: there is no make/, err)
+    else
+      assert_match(/^culet: there is no make on PATH; install make, then install culet again\.$/, out + err)
+    end
   end
 
   # gem pristine is what the sentence recommends: it must do what it says.
   def test_the_remedy_works
-    install(path: bare_path)
+    install(path: bare_path("make"))
     assert_empty compiled
     _, err, status = run_program(*GEM, "pristine", "culet", "--extensions", env: environment.merge(QUICK), patience: BUILD_PATIENCE_SECONDS)
     assert_predicate status, :success?, err
@@ -113,7 +195,7 @@ class GemInstallTest < Minitest::Test
 
   { "darwin23.1.0" => /for Linux, and this is darwin23/, "linux-musl" => /needs glibc, and this Ruby uses musl/ }.each do |os, reason|
     define_method(:"test_on_#{os}_it_installs_and_says_what_is_missing") do
-      # RubyGems starts rake in a process of its own, which reads RUBYOPT.
+      # RubyGems starts the build in processes of their own, which read RUBYOPT.
       fake = File.join(@directory, "platform.rb")
       File.write(fake, "require 'rbconfig'\nRbConfig::CONFIG['host_os'] = #{os.inspect}\n")
       install(env: { "RUBYOPT" => "-r#{fake}" })
@@ -128,8 +210,9 @@ class GemInstallTest < Minitest::Test
     assert_predicate status, :success?, err
     root = Dir[File.join(unpacked, "*")].first
     File.write(File.join(root, "ext/culet/culet.c"), "this is not C\n")
-    _, err, status = run_program(RbConfig.ruby, "-S", find_program("rake"), "RUBYARCHDIR=#{@directory}/built",
-                                 env: CLEAN.merge(QUICK), chdir: File.join(root, "ext"), patience: BUILD_PATIENCE_SECONDS)
+    ext = File.join(root, "ext")
+    assert_predicate run_program(RbConfig.ruby, "extconf.rb", env: CLEAN, chdir: ext).last, :success?
+    _, err, status = run_program("make", "install", "sitearchdir=#{@directory}/built", env: CLEAN.merge(QUICK), chdir: ext, patience: BUILD_PATIENCE_SECONDS)
     refute_predicate status, :success?
     assert_match(/^culet: building the extension failed/, err)
     assert_empty Dir[File.join(@directory, "built/**/culet.so")]
@@ -169,7 +252,10 @@ class GemInstallTest < Minitest::Test
     @home = @@installed_home ||= begin
       @home = Dir.mktmpdir("culet-installed")
       Minitest.after_run { FileUtils.rm_rf(@home) }
-      install
+      install(env: QUICK)
+      # Some releases of RubyGems copy what was built beside the Ruby files, others do not or can be told not to.
+      built = Dir.glob("**/*", base: extension_folder).map { |file| File.join(gem_folder, "lib", file) }
+      FileUtils.rm_f(built.select { |path| File.file?(path) })
       @home
     end
   end
@@ -192,6 +278,8 @@ class GemInstallTest < Minitest::Test
 
   def compiled = Dir[File.join(home, "extensions/*/*/culet-*/culet/*.so")]
 
+  def extension_folder = Dir[File.join(home, "extensions/*/*/culet-*")].first
+
   def record = File.read(Dir[File.join(home, "extensions/**/native_missing.txt")].first || flunk("nothing is recorded"))
 
   def installed(*command)
@@ -199,11 +287,24 @@ class GemInstallTest < Minitest::Test
     run_program(*command, env: environment, chdir: @directory)
   end
 
-  # A PATH that has Ruby and a shell and neither compiler nor make.
-  def bare_path
+  def gem_folder = File.join(home, "gems/culet-#{Culet::VERSION}")
+
+  # An application's folder, with a Gemfile of these lines.
+  def gemfile(lines)
+    app = File.join(@directory, "other-app")
+    FileUtils.mkdir_p(app)
+    File.write(File.join(app, "Gemfile"), "source \"https://rubygems.org\"\n#{lines}")
+    app
+  end
+
+  # The variables of a bundle of what GEM_HOME has; nil: of none.
+  def bundle(app) = app ? { "BUNDLE_GEMFILE" => File.join(app, "Gemfile"), "BUNDLE_SILENCE_ROOT_WARNING" => "1" } : {}
+
+  # A PATH that has Ruby, a shell and these, so neither a compiler nor make unless they are named.
+  def bare_path(*names)
     directory = File.join(@directory, "bin")
     FileUtils.mkdir_p(directory)
-    %w[sh env].each { |name| File.symlink(find_program(name), File.join(directory, name)) }
+    ["sh", "env", *names].each { |name| File.symlink(find_program(name), File.join(directory, name)) }
     File.symlink(RbConfig.ruby, File.join(directory, "ruby"))
     directory
   end

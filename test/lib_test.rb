@@ -18,9 +18,19 @@ class LibTest < Minitest::Test
     assert_equal run_culet("lib").first.chomp, JSON.parse(out)["path"]
   end
 
-  def test_arguments_are_wrong_usage
-    _, err, status = run_culet("lib", "x")
-    assert_equal 2, status.exitstatus
-    assert_match(/takes no arguments/, err)
+  def test_parts_to_load
+    { "auto" => "#{ROOT}/lib/culet/auto.rb", "agent" => "#{ROOT}/lib/culet/agent.rb" }.each do |part, path|
+      out, err, = run_culet("lib", part)
+      assert_equal ["#{path}\n", ""], [out, err]
+    end
+    assert_equal "#{ROOT}/lib/culet/require.rb", JSON.parse(run_culet("lib", "require", "--json").first)["path"]
+  end
+
+  def test_other_arguments_are_wrong_usage
+    [%w[x], %w[auto agent], %w[-- true]].each do |words|
+      _, err, status = run_culet("lib", *words)
+      assert_equal 2, status.exitstatus
+      assert_match(/prints the path of libculet\.so, `culet lib PART` that of a part/, err)
+    end
   end
 end

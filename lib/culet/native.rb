@@ -2,6 +2,10 @@
 
 require_relative "errors"
 
+# Another copy of the gem is loaded: that of RUBYOPT, in a program whose bundle has one too. Two of the extension in one
+# process would both take Ruby's functions over.
+return if defined?(Culet::Native)
+
 module Culet
   # Where the compiled files are, and why they are missing where they are.
   # A checkout has them under allocator/build and lib/culet; an installed gem
@@ -14,6 +18,8 @@ module Culet
 
     # Loads the extension if it is there. What is wrong otherwise, `missing_reason` tells.
     def load
+      return true if loaded?
+
       path = find("culet.so")
       @loaded = path ? require(path) || true : false
     rescue LoadError => e
@@ -27,11 +33,8 @@ module Culet
     # @param file [String] "libculet.so" or "culet.so"
     # @return [String, nil] its absolute path
     def find(file)
-      directories.each do |directory|
-        path = File.join(directory, file)
-        return File.expand_path(path) if File.file?(path)
-      end
-      nil
+      found = directories.map { |directory| File.join(directory, file) }.find { |path| File.file?(path) }
+      found && File.expand_path(found)
     end
 
     # @param file [String] as for `find`
@@ -52,20 +55,39 @@ module Culet
       root if File.exist?(File.join(root, "bin/setup"))
     end
 
+    # One after the other, because looking for the last ones costs something.
     def directories
-      root = checkout
-      extensions = extension_directory
-      [*(File.join(root, "allocator/build") if root), __dir__, *(File.join(extensions, "culet") if extensions),
-       *$LOAD_PATH.map { |directory| File.join(directory.to_s, "culet") }]
+      Enumerator.new do |list|
+        root = checkout
+        list << File.join(root, "allocator/build") << __dir__ if root
+        [activated_directory, *installed_directories].compact.each { |directory| list << File.join(directory, "culet") }
+        list << __dir__
+        $LOAD_PATH.each { |directory| list << File.join(directory.to_s, "culet") }
+      end.lazy
     end
     private_class_method :directories
 
-    def extension_directory
+    def activated_directory
       return unless defined?(Gem) && Gem.respond_to?(:loaded_specs)
 
-      Gem.loaded_specs["culet"]&.extension_dir
+      specification = Gem.loaded_specs["culet"]
+      specification.extension_dir if specification && specification.full_gem_path == File.expand_path("../..", __dir__)
     end
-    private_class_method :extension_directory
+    private_class_method :activated_directory
+
+    # Where RubyGems puts what it builds, seen from the gem's own folder: a program into which a file of ours was loaded by
+    # its path has not activated the gem, and one with a bundle of its own cannot. Of a gem from a repository, Bundler puts
+    # it beside the gems. ABI: Gem.extension_api_version, which is not there without RubyGems.
+    def installed_directories
+      require "rbconfig"
+      gem = File.expand_path("../..", __dir__)
+      gems = File.dirname(gem)
+      [File.dirname(gems), gems].flat_map do |base|
+        Dir.glob("extensions/*/#{RbConfig::CONFIG["ruby_version"]}{,-static}/#{File.basename(gem)}", base: base)
+           .map { |directory| File.join(base, directory) }
+      end
+    end
+    private_class_method :installed_directories
 
     def recorded(file)
       record = find(MISSING_RECORD)

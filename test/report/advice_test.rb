@@ -41,7 +41,7 @@ class ReportAdviceTest < Minitest::Test
   end
 
   def test_what_a_trim_would_return_comes_with_the_command_that_trims
-    assert_includes advice_for(LOOSE).fetch("trim").fetch("remedy"), "RUBYOPT=-rculet/auto"
+    assert_includes advice_for(LOOSE).fetch("trim").fetch("remedy"), "RUBYOPT=-r$(culet lib auto)"
     assert_nil advice_for(WAIT).fetch("trim")["remedy"], "of a small process little would go back"
   end
 

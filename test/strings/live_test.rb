@@ -146,7 +146,7 @@ class StringsLiveTest < Minitest::Test
 
   def test_without_an_agent_one_line_says_how_to_get_it
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING, env: TestHelper::NEUTRAL) do |pid|
-      assert_sentence(/has no agent that could be asked; start it with RUBYOPT=-rculet\/agent/, "strings", pid.to_s)
+      assert_sentence(/has no agent that could be asked; start it with RUBYOPT=-r\$\(culet lib agent\)/, "strings", pid.to_s)
     end
     assert_sentence(/there is no process 99999999|no process/, "strings", "99999999")
   end

@@ -11,7 +11,7 @@ class StringsVerbTest < Minitest::Test
   def test_help_and_wrong_usage
     out, _, status = run_culet("strings", "--help")
     assert_predicate status, :success?
-    assert_match(/Examples:\n  RUBYOPT=-rculet\/agent/, out)
+    assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
     { [] => /whose strings\?/, %w[1 2] => /not several/, ["1", "--", "true"] => /not several/, ["--"] => /which command\?/, ["1", "--trace"] => /--trace is for a command/,
       ["1", "--top", "0"] => /--top takes a whole number/, ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
       assert_sentence(sentence, "strings", *words, status: 2)
@@ -28,6 +28,21 @@ class StringsVerbTest < Minitest::Test
       out, err, status = run_culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
       assert_equal [true, "", "culet: wrote #{folder}/told.json\n"], [status.success?, out, err]
       assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
+    end
+  end
+
+  # Text of strings may be a password; without content there is none.
+  def test_files_with_text_are_their_owner_s_alone
+    in_directory do |folder|
+      path = File.join(folder, "heap.json")
+      File.write(path, dump(*["a text that is there twice and is long"] * 2))
+      { [] => 0o600, ["--no-content"] => 0o644 }.each do |flags, mode|
+        files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
+        words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path, "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
+        _, err, status = run_program(*words, env: TestHelper::NEUTRAL)
+        assert_predicate status, :success?, err
+        assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
+      end
     end
   end
 

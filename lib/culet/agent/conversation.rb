@@ -3,6 +3,7 @@
 require "socket"
 require_relative "../errors"
 require_relative "../processes"
+require_relative "../ruby_options"
 
 module Culet
   module Agent
@@ -145,7 +146,7 @@ module Culet
         return network_sentence if elsewhere?
 
         instead = " (without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)" if @verb == "signal"
-        "process #{@pid} has no agent that could be asked; start it with RUBYOPT=-rculet/agent, or have it require \"culet/agent\"#{instead}"
+        "process #{@pid} has no agent that could be asked; start it with #{RubyOptions.advice("agent")}, or have it require \"culet/agent\"#{instead}"
       end
 
       def network_sentence

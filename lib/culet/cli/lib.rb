@@ -3,23 +3,33 @@
 require "json"
 require_relative "command"
 require_relative "../allocators"
+require_relative "../ruby_options"
 
 module Culet
   module CLI
-    # `culet lib`: the allocator's absolute path, alone on stdout.
+    # `culet lib`: the absolute path of the allocator, or of a part of culet that programs load, alone on stdout.
     class Lib < Command
-      def banner = "culet lib"
+      def banner = "culet lib [#{RubyOptions::PARTS.join("|")}]"
 
       def examples
-        ["LD_PRELOAD=$(culet lib) ruby app.rb"]
+        ["LD_PRELOAD=$(culet lib) ruby app.rb",
+         "RUBYOPT=-r$(culet lib auto) bundle exec puma     whether or not the bundle has culet"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet lib` takes no arguments; it prints the path of libculet.so" if command || !words.empty?
-
-        path = Allocators.culet_library
+        check(words, command)
+        path = words.empty? ? Allocators.culet_library : RubyOptions.file(words.first)
         deliver(options[:json] ? JSON.generate(path: path) : path)
         EXIT_OK
+      end
+
+      private
+
+      def check(words, command)
+        return if command.nil? && words.size <= 1 && (words - RubyOptions::PARTS).empty?
+
+        raise UsageError, "`culet lib` prints the path of libculet.so, `culet lib PART` that of a part to be loaded through RUBYOPT: " \
+                          "#{RubyOptions::PARTS.join(", ")}"
       end
     end
   end

@@ -70,7 +70,7 @@ module Culet
         run = Culet::Requires::Run.new(command: command, program: program.path, follow: options.fetch(:retained, true))
         [out, err].each(&:flush)
         logs = own_stdout? ? run.call : run.call(out: :err)
-        Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status).to_h
+        Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status, unrecorded: run.unrecorded).to_h
       rescue SystemCallError => e
         raise Error, "cannot run #{command.first}: #{program.failure(e)}"
       end

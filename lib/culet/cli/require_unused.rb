@@ -9,6 +9,7 @@ require_relative "../requires/saved"
 require_relative "../requires/tool"
 require_relative "../requires/unused_inquiry"
 require_relative "../requires/unused_table"
+require_relative "../ruby_options"
 
 module Culet
   module CLI
@@ -21,7 +22,7 @@ module Culet
       def examples
         ["culet require --unused -- bundle exec puma               told when it ends, of all its processes",
          "culet require --unused $(pgrep -f puma:)                 of those workers, now",
-         "RUBYOPT=-rculet/unused bundle exec puma                  in production, to be asked at any time",
+         "#{RubyOptions.advice("unused")} bundle exec puma         in production, to be asked at any time",
          "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma     what ran before the first question does not count",
          "culet require --unused --json --out unused.json 4242; culet require --unused unused.json"]
       end

@@ -5,6 +5,7 @@ require_relative "command"
 require_relative "duration"
 require_relative "subjects"
 require_relative "../agent/inquiry"
+require_relative "../ruby_options"
 require_relative "../size"
 
 module Culet
@@ -16,7 +17,7 @@ module Culet
       def banner = "culet signal PID [--out FILE]"
 
       def examples
-        ["RUBYOPT=-rculet/agent bundle exec puma              a server that can be asked, its workers too",
+        ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked, its workers too",
          "culet signal 4242                                   writes culet-4242.snapshot",
          "culet signal 4242 --out now.snapshot; culet report now.snapshot"]
       end

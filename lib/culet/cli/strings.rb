@@ -4,6 +4,7 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "program"
+require_relative "../ruby_options"
 require_relative "../strings"
 
 module Culet
@@ -16,7 +17,7 @@ module Culet
       def banner = "culet strings PID | DUMP | -- COMMAND ..."
 
       def examples
-        ["RUBYOPT=-rculet/agent bundle exec puma       a server that can be asked",
+        ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked",
          "culet strings 4242                           its worker 4242, now",
          "culet strings 4242 --no-content              the same; no text leaves the process",
          "culet strings -- ruby job.rb                 at the command's end; at SIGUSR1 to culet, what it had then",
@@ -31,7 +32,7 @@ module Culet
         source = command ? command_source(command) : source(words.first)
         findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
         draw(findings)
-        deliver(render(findings))
+        deliver(render(findings), secret: content?)
         command ? ending(source.status) : EXIT_OK
       end
 
@@ -43,6 +44,7 @@ module Culet
 
       def define(parser)
         parser.separator("A process must carry the agent. It stands still for slices of 20 ms, and once for a garbage collection.")
+        parser.separator("Files with text of strings are this user's alone (mode 0600).")
         parser.separator("")
         parser.on("--html FILE", "write a page with the picture and all tables") { |v| options[:html] = v }
         parser.on("--svg FILE", "write the picture: the buffers, the strings on them, what would go away") { |v| options[:svg] = v }
@@ -102,7 +104,7 @@ module Culet
       def write(path)
         return unless path
 
-        AtomicFile.write(path, yield)
+        AtomicFile.write(path, yield, secret: content?)
         err.puts("culet: wrote #{path}")
       end
 

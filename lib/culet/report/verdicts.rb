@@ -2,6 +2,7 @@
 
 require_relative "../compare/report/figures"
 require_relative "../processes"
+require_relative "../ruby_options"
 require_relative "ledger"
 
 module Culet
@@ -18,7 +19,7 @@ module Culet
       FEW_ARENAS = 2
       MAIN_ARENA = "main"
       # What gives memory back while the program runs.
-      TRIMMING = "RUBYOPT=-rculet/auto in its environment trims after each major collection (Puma: `plugin :culet`)"
+      TRIMMING = "#{RubyOptions.advice("auto")} in its environment trims after each major collection (Puma: `plugin :culet`)"
       private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS, :MAIN_ARENA, :TRIMMING
 
       Figures = Compare::Report::Figures
@@ -126,7 +127,7 @@ module Culet
         if snapshot.allocator.name == "culet"
           verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"RUBYOPT=-rculet/auto in its environment, or " unless trims?}culet run -- COMMAND")
+          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"#{RubyOptions.advice("auto")} in its environment, or " unless trims?}culet run -- COMMAND")
         else
           verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
         end

@@ -20,11 +20,13 @@ module Culet
       # @param command [Array<String>]
       # @param pid [Integer] the command's own process
       # @param status [Process::Status, nil] how the command ended
-      def initialize(logs, command:, pid:, status: nil)
+      # @param unrecorded [Hash{Integer => String}] processes that could not be recorded, and why
+      def initialize(logs, command:, pid:, status: nil, unrecorded: {})
         @logs = logs
         @command = command
         @pid = pid
         @status = status
+        @unrecorded = unrecorded
       end
 
       # @return [Hash{String => Object}]
@@ -101,7 +103,14 @@ module Culet
       end
 
       def problems
-        [unfinished, uncounted, ended].compact
+        [missing, unfinished, uncounted, ended].compact
+      end
+
+      def missing
+        return if @unrecorded.empty?
+
+        which = @unrecorded.size == 1 ? "process #{@unrecorded.keys.first} ran Ruby and was" : "#{@unrecorded.size} processes ran Ruby and were"
+        "this is not all: #{which} not recorded: #{@unrecorded.values.uniq.join("; ")}"
       end
 
       def unfinished

@@ -15,6 +15,9 @@ module Culet
       # @return [Integer] the command's process number
       attr_reader :pid
 
+      # @return [Hash{Integer => String}] processes that ran Ruby and could not be recorded, and why
+      attr_reader :unrecorded
+
       # @param command [Array<String>]
       # @param program [String] path of its first word
       # @param follow [Boolean] whether objects are followed, so that it is known which stay
@@ -35,6 +38,7 @@ module Culet
           foreground = Foreground.new(environment(folder), @program, @command)
           @status = foreground.call(**options)
           @pid = foreground.pid
+          @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h { |path| [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub] }
           logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }.map { |path| Log.read(path) }
           raise Error, nothing if logs.empty?
 
@@ -52,6 +56,8 @@ module Culet
       end
 
       def nothing
+        return "nothing was recorded: #{unrecorded.values.first}" if unrecorded.any?
+
         "nothing was recorded: #{@command.first} ran no Ruby program into which culet could be loaded; the command must start " \
           "the Ruby that runs culet, with the environment it is given"
       end

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../processes"
+require_relative "../ruby_options"
 require_relative "unused"
 
 module Culet
@@ -49,7 +50,7 @@ module Culet
 
       def absence
         "process #{pid} does not follow which of its code runs; start it with `culet require --unused -- COMMAND`, or with " \
-          "RUBYOPT=-rculet/unused in its environment"
+          "#{RubyOptions.advice("unused")} in its environment"
       end
 
       # Its number where it lives: that of the innermost of its PID namespaces.

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# Builds the compiled files of an installed gem, as the Makefile has it that extconf.rb writes.
+#
+#   ruby ext/install.rb DESTINATION
+require_relative "native_build"
+
+begin
+  Dir.mktmpdir("culet-build") { |scratch| NativeBuild.new(destination: ARGV.fetch(0), scratch: scratch).call }
+rescue NativeBuild::Failed => e
+  abort "culet: #{e.message}"
+end
