@@ -31,6 +31,21 @@ class StringsVerbTest < Minitest::Test
     end
   end
 
+  # Text of strings may be a password; without content there is none.
+  def test_files_with_text_are_their_owner_s_alone
+    in_directory do |folder|
+      path = File.join(folder, "heap.json")
+      File.write(path, dump(*["a text that is there twice and is long"] * 2))
+      { [] => 0o600, ["--no-content"] => 0o644 }.each do |flags, mode|
+        files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
+        words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path, "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
+        _, err, status = run_program(*words, env: TestHelper::NEUTRAL)
+        assert_predicate status, :success?, err
+        assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
+      end
+    end
+  end
+
   def test_the_report_on_a_terminal
     in_directory do |folder|
       path = File.join(folder, "heap.json")

@@ -71,11 +71,13 @@ module Culet
       end
 
       # Writes the report to --out (beside it first, then renamed) or to stdout.
-      def deliver(text)
+      #
+      # @param secret [Boolean] whether it has text from a process's memory
+      def deliver(text, secret: false)
         text = "#{text}\n" unless text.end_with?("\n")
         return out.write(text) unless options[:out]
 
-        AtomicFile.write(options[:out], text)
+        AtomicFile.write(options[:out], text, secret: secret)
         err.puts("culet: wrote #{options[:out]}")
       end
 

@@ -31,7 +31,7 @@ module Culet
         source = command ? command_source(command) : source(words.first)
         findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
         draw(findings)
-        deliver(render(findings))
+        deliver(render(findings), secret: content?)
         command ? ending(source.status) : EXIT_OK
       end
 
@@ -43,6 +43,7 @@ module Culet
 
       def define(parser)
         parser.separator("A process must carry the agent. It stands still for slices of 20 ms, and once for a garbage collection.")
+        parser.separator("Files with text of strings are this user's alone (mode 0600).")
         parser.separator("")
         parser.on("--html FILE", "write a page with the picture and all tables") { |v| options[:html] = v }
         parser.on("--svg FILE", "write the picture: the buffers, the strings on them, what would go away") { |v| options[:svg] = v }
@@ -102,7 +103,7 @@ module Culet
       def write(path)
         return unless path
 
-        AtomicFile.write(path, yield)
+        AtomicFile.write(path, yield, secret: content?)
         err.puts("culet: wrote #{path}")
       end
 

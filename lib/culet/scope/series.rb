@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../atomic_file"
 require_relative "../errors"
 require_relative "snapshot_file"
 
@@ -32,40 +33,31 @@ module Culet
       # @raise [Culet::Error] when there is no room for it; what was there before stays
       def add(stream)
         member = SnapshotFile.pack(stream)
-        whole_bytes = @file.size unless device?
-        @file.write(member)
+        whole_bytes = @draft.io.size if @draft.file?
+        @draft.io.write(member)
         @count += 1
       rescue SystemCallError => e
-        @file.truncate(whole_bytes) unless device?
+        @draft.io.truncate(whole_bytes) if @draft.file?
         raise unwritable(e)
       end
 
       private
 
-      # A device or a pipe is written to as it is: it must not be replaced by a file.
-      def device? = @device
-
+      # What does not fit is known at once, and closing has nothing left to write.
       def start
         raise Error, "#{@path} is a directory; name a file" if File.directory?(@path)
 
-        @device = File.exist?(@path) && !File.file?(@path)
-        @target = File.exist?(@path) ? File.realpath(@path) : File.expand_path(@path)
-        @beside = device? ? @target : "#{@target}.#{::Process.pid}.part"
-        @file = File.open(@beside, device? ? File::WRONLY : File::WRONLY | File::CREAT | File::EXCL, SnapshotFile::MODE)
-        @file.binmode
-        @file.sync = true # so that what does not fit is known at once, and closing has nothing left to write
-        @file.write(SnapshotFile::HEADER)
+        @draft = AtomicFile.start(@path, secret: true)
+        @draft.io.sync = true
+        @draft.io.write(SnapshotFile::HEADER)
       rescue SystemCallError => e
         raise unwritable(e)
       end
 
       def finish
-        return unless @file
+        return unless @draft
 
-        @file.close
-        return if device?
-
-        @count.positive? ? File.rename(@beside, @target) : File.unlink(@beside)
+        @count.positive? ? @draft.commit : @draft.discard
       rescue SystemCallError => e
         raise unwritable(e)
       end

@@ -12,7 +12,6 @@ module Culet
       NAME = "culet-snapshot "
       VERSION = 1
       HEADER = "#{NAME}#{VERSION}\n".b.freeze
-      MODE = 0o600
       # zlib's way to say: with gzip's header and checksum.
       GZIP = Zlib::MAX_WBITS + 16
       # No stream is longer: that of a process with 100 GB of small blocks has less.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fileutils"
+require_relative "../atomic_file"
 require_relative "header"
 
 module Culet
@@ -46,15 +46,14 @@ module Culet
         true
       end
 
-      def replace(&block)
-        beside = "#{@path}.part"
-        File.open(beside, "wb", &block)
-        File.chmod(File.stat(@path).mode & 0o777, beside)
-        File.rename(beside, @path)
+      def replace
+        packed = AtomicFile.start(@path)
+        yield packed.io
+        packed.commit
       rescue SystemCallError => e
         raise Error, "cannot pack #{@path}: #{e.message.sub(/ @ .*/, "").downcase}; the file is left as it was recorded"
       ensure
-        FileUtils.rm_f(beside)
+        packed&.discard
       end
 
       def copy(file, header, packed)
