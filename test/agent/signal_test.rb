@@ -32,7 +32,7 @@ class AgentSignalTest < Minitest::Test
       in_directory do |directory|
         out, err, status = run_culet("signal", pid, "--json", chdir: directory)
         assert_predicate status, :success?, err
-        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ KiB\); it counted \d+ objects in \S+ ms\n\z/, err)
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); it counted \d+ objects in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
         assert_equal [0o600, true], [File.stat(path).mode & 0o777, written["complete"]]

@@ -47,7 +47,7 @@ class CowVerbTest < Minitest::Test
       workers = Culet::Processes::Tree.new(pid).pids.drop(1)
       out, err, status = run_culet("cow", pid.to_s, "--max-private", "1MB", env: NEUTRAL)
       assert_equal 3, status.exitstatus
-      assert_equal workers.sort, err.scan(/^culet: process (\d+) has \d+\.\d MB for itself, more than 1\.0 MB$/).flatten.map(&:to_i).sort
+      assert_equal workers.sort, err.scan(/^culet: process (\d+) has [\d.]+ MB for itself, more than 1\.00 MB$/).flatten.map(&:to_i).sort
       assert_match(/^all /, out)
       _, err, status = run_culet("cow", pid.to_s, "--max-private", "4GiB", env: NEUTRAL)
       assert_equal [0, ""], [status.exitstatus, err]

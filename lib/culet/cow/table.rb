@@ -35,7 +35,7 @@ module Culet
 
       attr_reader :family
 
-      def mega(bytes) = bytes ? format("%.1f", bytes / 1e6) : "-"
+      def mega(bytes) = Size.cell(bytes)
 
       def heading
         root = family.members.first

@@ -43,7 +43,7 @@ module Culet
       def process = snapshot.process
 
       # Small processes get a digit more; all figures of one table have the same.
-      def mega(bytes) = format(process.rss_bytes < 10e6 ? "%.2f" : "%.1f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
 
       def heading
         title = "#{Words.plain(process.name)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"

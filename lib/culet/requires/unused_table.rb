@@ -44,7 +44,7 @@ module Culet
 
       def share = @document["iseq_bytes"].zero? ? "" : " (#{(100 * @document["unused_bytes"].fdiv(@document["iseq_bytes"])).round} %)"
 
-      def mega(bytes) = format("%.2f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: 2)
 
       def kilo(bytes) = Figures.number(bytes / 1e3)
 

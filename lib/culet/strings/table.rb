@@ -42,7 +42,7 @@ module Culet
 
       attr_reader :findings
 
-      def mega(bytes) = format("%.2f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: 2)
 
       def worth? = judgement.worth?
 
