@@ -230,8 +230,9 @@ class AgentSignalTest < Minitest::Test
     assert_operator holdings["types"]["T_STRING"], :>=, 50_000 * 1001
     text, err, = run_culet("report", path)
     assert_empty err
-    assert_match(/^malloc: in use .*\n  strings  +5\d\.\d/, text)
+    assert_match(/^malloc: in use, resident .*\n  strings  +5\d\.\d/, text)
     assert_match(/^  C code alone knows /, text)
+    assert_match(/^C objects \(T_DATA\) /, text)
     assert_match(/counted in \S+ ms, in which no Ruby code ran/, text)
   end
 

@@ -30,7 +30,7 @@ class LimitsTest < Minitest::Test
       assert_match(/\b1 failure/, out)
       assert_match(/process \d+ has [\d.]+ MB for itself, not less than 1\.00 MB; its [\d.]+ MB resident are:/, out)
       assert_match(/^\s*Ruby objects +[\d.]+ MB$/, out)
-      assert_match(/^\s*malloc: in use +[\d.]+ MB$/, out)
+      assert_match(/^\s*malloc: in use, resident +[\d.]+ MB$/, out)
     end
 
     define_method("test_sharing_that_is_lost_#{framework}") do

@@ -69,7 +69,7 @@ module Culet
 
       def arenas
         entries = difference.arenas.zip(difference.arenas_used).flat_map do |system, used|
-          [["#{Words.plain(system.name)}: from the system", system], ["#{Words.plain(used.name)}: in use", used]]
+          [["#{Words.plain(system.name)}: from the system", system], ["#{Words.plain(used.name)}: in use, resident or not", used]]
         end
         changed("arena", entries)
       end

@@ -71,11 +71,11 @@ module Culet
 
       # A level, and below it, where the process told so, who holds it.
       def rows
-        shown = ledger.levels.reject { |_, bytes| bytes.zero? }
+        shown = ledger.levels.reject { |name, bytes| bytes.zero? || (name == "unexplained" && mega(bytes).to_f.zero?) }
         shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
-      def percent(bytes) = format("%.1f %%", ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes))
+      def percent(bytes) = "#{Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
 
       def levels
         shown = rows
