@@ -2,8 +2,12 @@
 
 #include "owner.h"
 #include "strings_analysis.h"
+#include "strings_digest.h"
 #include "strings_groups.h"
 #include "strings_scanner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 #define SAMPLE_BYTES 200
 
@@ -55,6 +59,19 @@ sample(const struct asked *asked, const struct culet_string_record *record)
   return rb_str_new((const char *)content, (long)(length < SAMPLE_BYTES ? length : SAMPLE_BYTES));
 }
 
+/* Stands for content that is not shown: eight hexadecimal digits of its digest with the analysis's secret. */
+static VALUE
+mark(const struct asked *asked, const struct culet_string_record *record)
+{
+  uint64_t digest[2];
+  char text[9];
+
+  if (!(record->flags & STRING_TOLD)) return Qnil;
+  culet_strings_digest(&asked->analysis.secret, culet_strings_content(record), record->content_bytes, digest);
+  snprintf(text, sizeof(text), "%08" PRIx32, (uint32_t)digest[0]);
+  return rb_usascii_str_new_cstr(text);
+}
+
 static VALUE
 string_hash(struct asked *asked, uint64_t offset)
 {
@@ -67,6 +84,7 @@ string_hash(struct asked *asked, uint64_t offset)
   set_number(hash, "site", record->site);
   set_number(hash, "flags", record->flags);
   set(hash, "sample", sample(asked, record));
+  set(hash, "mark", mark(asked, record));
   return hash;
 }
 

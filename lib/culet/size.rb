@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 module Culet
-  # Byte counts for people.
+  # Byte counts for people, in decimal units everywhere: MB = 1,000,000 bytes. The one exception is a memory page, which
+  # hardware sizes in powers of two: "4 KiB".
   module Size
-    UNITS = %w[B KiB MiB GiB TiB].freeze
+    MEGABYTE = 1_000_000
+    UNITS = [["PB", 10**15], ["TB", 10**12], ["GB", 10**9], ["MB", MEGABYTE], ["kB", 10**3]].freeze
     FACTORS = { "" => 1, "k" => 10**3, "m" => 10**6, "g" => 10**9, "t" => 10**12,
                 "ki" => 1 << 10, "mi" => 1 << 20, "gi" => 1 << 30, "ti" => 1 << 40 }.freeze
     TEXT = /\A(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\z/i
@@ -19,20 +21,42 @@ module Culet
       bytes if bytes&.positive?
     end
 
-    # @param bytes [Integer]
-    # @return [String] three significant digits, e.g. "1.46 GiB"
+    # @param bytes [Integer, nil] may be negative
+    # @return [String] three significant digits: "16.8 GB", "512 bytes"; "" for nil
     def human(bytes)
-      value = bytes.to_f
-      unit = 0
-      while value >= 1024 && unit < UNITS.size - 1
-        value /= 1024
-        unit += 1
-      end
-      digits = if unit.zero? || value >= 100 then 0
-               elsif value >= 10 then 1
-               else 2
-               end
-      format("%.#{digits}f %s", value, UNITS[unit])
+      return "" if bytes.nil?
+
+      name, size = UNITS.find { |_, one| bytes.abs >= one }
+      name ? "#{significant(bytes.fdiv(size))} #{name}" : "#{grouped(bytes)} #{bytes.abs == 1 ? "byte" : "bytes"}"
     end
+
+    # A cell of a column whose heading has the unit.
+    #
+    # @param bytes [Numeric, nil]
+    # @param digits [Integer] decimals
+    # @param unit [Integer] bytes of the heading's unit
+    # @return [String] "12.3"; never "-0.0"; "-" for nil
+    def cell(bytes, digits: 1, unit: MEGABYTE)
+      return "-" if bytes.nil?
+
+      text = format("%.#{digits}f", bytes.fdiv(unit))
+      text.match?(/\A-[0.]+\z/) ? text.delete_prefix("-") : text
+    end
+
+    # @param value [Numeric, nil] already in the unit it is shown in
+    # @return [String] three significant digits below 1,000, whole numbers with thousands separators above; "" for nil
+    def significant(value)
+      return "" if value.nil?
+
+      size = value.abs
+      return "0" if size.zero?
+      return grouped(value.round) if size >= 99.95
+
+      format("%.#{size >= 9.995 ? 1 : 2}f", value)
+    end
+
+    # @param value [Numeric] a whole number
+    # @return [String] with thousands separators: "12,345"
+    def grouped(value) = value.to_i.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
   end
 end

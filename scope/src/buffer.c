@@ -9,8 +9,8 @@
 
 static _Noreturn void no_memory(size_t bytes)
 {
-    culet_complain("there is no memory for %zu KiB of bookkeeping; free some, or raise the limit (ulimit -v)",
-                   bytes >> 10);
+    culet_complain("there is no memory for %zu kB of bookkeeping; free some, or raise the limit (ulimit -v)",
+                   bytes / 1000);
 }
 
 void *culet_new(size_t count, size_t bytes)

@@ -32,7 +32,7 @@ class AgentSignalTest < Minitest::Test
       in_directory do |directory|
         out, err, status = run_culet("signal", pid, "--json", chdir: directory)
         assert_predicate status, :success?, err
-        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ KiB\); it counted \d+ objects in \S+ ms\n\z/, err)
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); it counted \d+ objects in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
         assert_equal [0o600, true], [File.stat(path).mode & 0o777, written["complete"]]
@@ -230,8 +230,9 @@ class AgentSignalTest < Minitest::Test
     assert_operator holdings["types"]["T_STRING"], :>=, 50_000 * 1001
     text, err, = run_culet("report", path)
     assert_empty err
-    assert_match(/^malloc: in use .*\n  strings  +5\d\.\d/, text)
+    assert_match(/^malloc: in use, resident .*\n  strings  +5\d\.\d/, text)
     assert_match(/^  C code alone knows /, text)
+    assert_match(/^C objects \(T_DATA\) /, text)
     assert_match(/counted in \S+ ms, in which no Ruby code ran/, text)
   end
 

@@ -34,11 +34,26 @@ class CowVerbTest < Minitest::Test
       assert_match(/^one more worker would cost about \d+\.\d MB$/, out)
       assert_match(/^#{pid} ruby\S* +parent +\d/, out)
       assert_equal 3, out.scan(/^\d+ ruby\S* +forked by #{pid} +\d/).size
-      assert_match(/^malloc: in use( +\d+\.\d){4} +\d+ %$/, out)
+      assert_match(/^malloc: in use, resident( +\d+\.\d){4} +\d+ %$/, out)
       assert_match(/^all( +\d+\.\d){4} +\d+ %$/, out)
       assert_match(/^what it costs: all of them together take/, out)
       assert_match(/^sharing: of .* that a worker got from its parent/, out)
       refute_includes out, "\e"
+    end
+  end
+
+  # Of an allocator's many size classes the largest have rows; what is left is told in ranges, none of which is most of it.
+  def test_size_classes_are_told_apart
+    program = "#{FORKS}$kept = Array.new(40_000) { |i| 'k' * (24 + i % 3000) }\nGC.start\nfamily(1) { $kept.each { |one| one << 'x' } }"
+    with_family(*RUBY, "-e", program, env: on("culet")) do |pid|
+      out, err, status = run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL)
+      assert_equal [0, ""], [status.exitstatus, err]
+      table = out[/^malloc's blocks of.*?\n\n/m].lines.drop(2).reject { |line| line.strip.empty? }
+      assert_equal 12, table.grep(/^\d+ bytes/).size
+      assert_operator table.grep(/^others (?:up to|above) [\d,]+ bytes/).size, :>=, 2
+      assert_empty table.grep(/^other sizes|^others  /)
+      added = table.map { |line| line.scan(/\d+\.\d/).map(&:to_f)[2] }
+      assert_operator added.max, :<, added.sum / 2
     end
   end
 
@@ -47,7 +62,7 @@ class CowVerbTest < Minitest::Test
       workers = Culet::Processes::Tree.new(pid).pids.drop(1)
       out, err, status = run_culet("cow", pid.to_s, "--max-private", "1MB", env: NEUTRAL)
       assert_equal 3, status.exitstatus
-      assert_equal workers.sort, err.scan(/^culet: process (\d+) has \d+\.\d MB for itself, more than 1\.0 MB$/).flatten.map(&:to_i).sort
+      assert_equal workers.sort, err.scan(/^culet: process (\d+) has [\d.]+ MB for itself, more than 1\.00 MB$/).flatten.map(&:to_i).sort
       assert_match(/^all /, out)
       _, err, status = run_culet("cow", pid.to_s, "--max-private", "4GiB", env: NEUTRAL)
       assert_equal [0, ""], [status.exitstatus, err]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
+require "culet/report"
 
 # What is drawn of real processes is what the kernel and the reader tell of them, to the byte.
 class MapRealProcessesTest < Minitest::Test
@@ -25,6 +26,25 @@ class MapRealProcessesTest < Minitest::Test
     model
   end
 
+  def words(snapshot) = Culet::Map::Totals.new(snapshot).rows.map { |_, title,| title }
+
+  # The map and the report say the same of the same memory, and what they call alike is alike.
+  def assert_as_in_the_report(model)
+    levels = Culet::Report::Ledger.new(model.snapshot).levels
+    cells = model.sections.map { |section| model.tally(section) }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
+    # glibc keeps its records in pages that have blocks too.
+    metadata = model.snapshot.allocator.name == "glibc" ? {} : { metadata: %w[malloc_metadata] }
+    { unwalked: %w[malloc_unsplit], **metadata, stack: %w[stacks], other: %w[other] }.each do |kind, names|
+      assert_equal levels.values_at(*names).sum, cells.fetch(Culet::Map::Palette::INDEX.fetch(kind), 0), kind
+    end
+    rows = Culet::Map::Totals.new(model.snapshot).rows.to_h { |_, title, bytes| [title, bytes] }
+    { "malloc_used" => "malloc: in use, resident", "malloc_free" => "malloc: free, resident" }.each do |level, title|
+      assert_equal title, Culet::Report::Ledger::TITLES.fetch(level)
+      assert_equal levels.fetch(level), rows.fetch(title)
+    end
+    assert_operator rows.values_at("in arenas, resident or not", "in mappings of their own, resident or not").sum, :>=, levels.fetch("malloc_used")
+  end
+
   def test_a_program_that_is_no_ruby
     with_program("/usr/bin/python3", "-c", HOLD) { |pid| assert_drawn_to_the_byte(pid, allocator: "glibc") }
   end
@@ -35,6 +55,8 @@ class MapRealProcessesTest < Minitest::Test
       titles = model.sections.map { |section| section.group.title }
       assert_empty ["Ruby's own pages", "Main arena", "Stacks", "Libraries"] - titles
       assert_operator titles.grep(/\AArena: /).size, :>=, 2
+      assert_as_in_the_report(model)
+      assert_equal ["free, kept by threads (tcache)", "malloc_trim would return"], words(model.snapshot).grep(/malloc_trim|tcache/)
     end
   end
 
@@ -42,6 +64,8 @@ class MapRealProcessesTest < Minitest::Test
     with_program(*culet_command, "run", "--", RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
       model = assert_drawn_to_the_byte(pid, allocator: "culet")
       assert_includes model.sections.map { |section| section.group.title }, "culet's heap"
+      assert_as_in_the_report(model)
+      assert_empty words(model.snapshot).grep(/malloc_trim|tcache/)
     end
   end
 

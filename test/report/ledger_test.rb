@@ -47,6 +47,23 @@ class LedgerTest < Minitest::Test
     end
   end
 
+  # What rounds to nought is not worth a row, and has no sign.
+  def test_next_to_nothing_unexplained
+    malloc = MALLOC.merge("used_resident_bytes" => MALLOC["used_resident_bytes"] + 8)
+    text = Culet::Report::Table.new(ledger { |writer| writer.object("malloc", malloc) }.snapshot).to_s
+    refute_match(/-0\.0|^unexplained/, text)
+    assert_match(/^malloc: in use, resident /, text)
+  end
+
+  # Remedies are sentences as long as others.
+  def test_long_remedies_are_wrapped
+    one = Culet::Report::Verdict.new(topic: "topic", text: "text", remedy: "word " * 50)
+    lines = Culet::Report::Words.verdicts([one], &:itself).lines(chomp: true)
+    assert_operator lines.map(&:size).max, :<=, Culet::Report::Words::WIDTH
+    assert_operator lines.size, :>, 3
+    assert_equal ["  word", "    word"], lines[1, 2].map { |line| line[/\A +word/] }
+  end
+
   def test_a_process_of_which_nothing_is_resident
     process = PROCESS.merge("rss_bytes" => 0)
     stream = Writer.new.object("process", process).object("allocator", ALLOCATOR.merge("name" => "none", "level" => "pages")).close

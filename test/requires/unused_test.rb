@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "requires_helper"
+require "culet/requires/unused_table"
+require "culet/requires/code_picture"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
 class RequiresUnusedTest < Minitest::Test
@@ -132,6 +134,21 @@ class RequiresUnusedTest < Minitest::Test
     out, err, status = run_culet("require", "--unused", path("unused.json"))
     assert_predicate status, :success?, err
     assert_match(/of compiled code never ran/, out)
+  end
+
+  # One share of one figure is the same wherever it stands, and a group of processes has no one's title.
+  def test_figures_and_names_in_table_and_picture
+    processes = [4242, 4243].map { |pid| { "pid" => pid, "program" => "puma: cluster worker #{pid}" } }
+    gem = { "gem" => "a gem", "files" => 1, "iseq_bytes" => 3_000_000, "unused_bytes" => 2_000_001, "untold_bytes" => 0, "unseen_bytes" => 0 }
+    document = { "program" => "puma: cluster worker 4242", "since" => "start", "processes" => processes, "problems" => [], "gems" => [gem], "files" => [],
+                 **gem.slice("iseq_bytes", "unused_bytes", "untold_bytes", "unseen_bytes"), "evaluated_bytes" => 0 }
+    text = Culet::Requires::UnusedTable.new(document).to_s
+    picture = Culet::Requires::CodePicture.new(document).to_s
+    assert_equal "2 processes: 2.00 of 3.00 MB of compiled code never ran (67 %)", text.lines.first.chomp
+    assert_includes picture, "2.00 of 3.00 MB of compiled code never ran (67 %)"
+    assert_equal ["67 %"], [text, picture].flat_map { |one| one.scan(/\d+ %/) }.uniq
+    assert_equal "2 processes of puma", Culet::Requires::Unused.subject(document.merge("processes" => processes.map { |one| one.merge("program" => "puma") }))
+    assert_equal "job.rb (process 4242)", Culet::Requires::Unused.subject(document.merge("program" => "job.rb", "processes" => processes.first(1)))
   end
 
   def test_a_program_that_measures_its_own_coverage_first

@@ -60,6 +60,23 @@ class StringsVerbTest < Minitest::Test
     end
   end
 
+  # However little they would free, who asks for so many groups gets them, and what is left out is said.
+  def test_groups_that_are_small
+    in_directory do |folder|
+      path = File.join(folder, "heap.json")
+      texts = Array.new(40) { |number| "a text that is there twice and is long, number #{number + 10}" }
+      File.write(path, dump(*texts, *texts))
+      out, = run_culet("strings", path, env: TestHelper::NEUTRAL)
+      assert_match(/^40 groups of equal strings not shown, with \S+ kB that would go away \(--top 30 shows more\)$/, out)
+      out, = run_culet("strings", path, "--top", "30", env: TestHelper::NEUTRAL)
+      assert_equal 30, out.scan(/^"a text that is there twice.* 2 +0\.\d +0\.1$/).size
+      assert_match(/^10 groups of equal strings not shown, with [\d.]+ \w+ that would go away \(--top 40 shows more\)$/, out)
+      out, = run_culet("strings", path, "--top", "40", "--no-content", env: TestHelper::NEUTRAL)
+      assert_equal 40, out.scan(/^49 bytes #(\h{8}) +2 /).uniq.size
+      refute_match(/not shown/, out)
+    end
+  end
+
   def test_a_command_at_its_end
     out, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", "#{MANY}; puts :said; at_exit { $kept << 'done' }", env: TestHelper::NEUTRAL)
     assert_equal [true, "said\n"], [status.success?, err]

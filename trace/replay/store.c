@@ -15,8 +15,8 @@ void *culet_store_new(size_t count, size_t bytes)
         culet_complain("the trace is too large for this machine's address space");
     void *store = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (store == MAP_FAILED)
-        culet_complain("there is no memory for %zu MiB of bookkeeping; replay on a machine that has more, or record less",
-                       total >> 20);
+        culet_complain("there is no memory for %zu MB of bookkeeping; replay on a machine that has more, or record less",
+                       total / 1000000);
     return store;
 }
 

@@ -204,7 +204,7 @@ module Culet
         most = options[:limit] or return EXIT_OK
 
         over = family.workers.select { |worker| worker.private_bytes > most }
-        over.each { |worker| err.puts(format("culet: process %d has %.1f MB for itself, more than %.1f MB", worker.pid, worker.private_bytes / 1e6, most / 1e6)) }
+        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Culet::Size.human(worker.private_bytes)} for itself, more than #{Culet::Size.human(most)}") }
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end
     end

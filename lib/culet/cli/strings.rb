@@ -111,7 +111,7 @@ module Culet
       def render(findings)
         return JSON.generate(Culet::Strings::Document.new(findings, top: top).to_h) if options[:json]
 
-        Culet::Strings::Table.new(findings, top: top, color: color?).to_s
+        Culet::Strings::Table.new(findings, top: options[:top], color: color?).to_s
       end
 
       def ending(status)

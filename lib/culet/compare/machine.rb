@@ -5,6 +5,7 @@ require "open3"
 require "rbconfig"
 require "time"
 require_relative "../allocators"
+require_relative "../kernel_file"
 require_relative "../processes"
 require_relative "load"
 require_relative "sampler"
@@ -73,8 +74,8 @@ module Culet
 
       # @return [String, nil] the setting in force; nil on a kernel without transparent huge pages
       def thp
-        path = "/sys/kernel/mm/transparent_hugepage/enabled"
-        File.read(path)[/\[(\w+)\]/, 1] if File.readable?(path)
+        mode = KernelFile.huge_pages || "unknown"
+        mode unless mode == "none"
       end
     end
   end

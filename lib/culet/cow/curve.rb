@@ -47,7 +47,7 @@ module Culet
         Array.new(ROWS) { |number| @samples[number * (@samples.size - 1) / (ROWS - 1)] }
       end
 
-      def mega(bytes) = format("%.1f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes)
 
       def mean(sample, figure)
         workers = sample.workers

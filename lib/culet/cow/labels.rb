@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compare/report/figures"
 require_relative "size_classes"
 require_relative "writes"
 
@@ -27,6 +28,17 @@ module Culet
       # @param all [Hash{Integer, String => Object}] as SizeClasses has it
       # @return [Hash{String => Object}]
       def classes(all) = all.transform_keys { |name| CLASSES.fetch(name) { "#{name} bytes" } }
+
+      # Sizes that have no row of their own, in ranges.
+      RANGES = [64, 256, 1024, 4096].freeze
+      private_constant :RANGES
+
+      # @param bytes [Integer] of a block
+      # @return [String] of which range it is
+      def other_classes(bytes)
+        past = RANGES.find { |bound| bytes <= bound }
+        past ? "others up to #{Compare::Report::Figures.grouped(past)} bytes" : "others above #{Compare::Report::Figures.grouped(RANGES.last)} bytes"
+      end
     end
   end
 end

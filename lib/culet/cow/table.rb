@@ -14,7 +14,7 @@ module Culet
       Figures = Compare::Report::Figures
       Grid = Compare::Report::Grid
       Words = Report::Words
-      # So many of an allocator's size classes get a row of their own.
+      # So many of an allocator's size classes get a row of their own, and what is no size class.
       MOST_CLASSES = 12
       private_constant :Figures, :Grid, :Words, :MOST_CLASSES
 
@@ -35,7 +35,7 @@ module Culet
 
       attr_reader :family
 
-      def mega(bytes) = bytes ? format("%.1f", bytes / 1e6) : "-"
+      def mega(bytes) = Size.cell(bytes)
 
       def heading
         root = family.members.first
@@ -89,9 +89,9 @@ module Culet
       end
 
       def summed(classes, names)
-        shown, rest = classes.partition { |name, _| names.include?(name) }
+        shown, rest = classes.partition { |name, _| names.include?(name) || name.is_a?(String) }
         rows = Labels.classes(shown.to_h)
-        rest.empty? ? rows : rows.merge("other sizes" => rest.map(&:last).reduce(:+))
+        rows.merge(rest.group_by { |name, _| Labels.other_classes(name) }.transform_values { |list| list.map(&:last).reduce(:+) })
       end
 
       # @param all [Array<Hash{String => Shares}>] one for each worker

@@ -31,7 +31,7 @@ module Culet
       def sum = @sum ||= @members.map(&:writes).reduce(:+)
 
       # On average.
-      def mega(bytes) = format("%.1f", bytes.fdiv(@members.size) / 1e6)
+      def mega(bytes) = Size.cell(bytes.fdiv(@members.size))
 
       def about = @members.size == 1 ? "process #{@members.first.pid}" : "#{@members.size} workers on average"
 

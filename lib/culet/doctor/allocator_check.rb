@@ -15,6 +15,9 @@ module Culet
 
       def serving
         path = target.search_order.serving
+        if path.nil? && target.unreadable.any?
+          return unknown(TOPIC, "which allocator serves malloc is", "#{target.unreadable.first} cannot be opened from here", "Look from inside its container, or as root.")
+        end
         return note(TOPIC, "no mapped file defines malloc: a static program with an allocator of its own") unless path
 
         case target.allocator

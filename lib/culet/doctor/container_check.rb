@@ -21,9 +21,12 @@ module Culet
 
       def memory
         limit, directory, usage_file = memory_limits.min_by(&:first)
+        return unseen("memory limit", "memory", "memory") unless limit || seen?("memory")
         return ok("memory limit", "no container limit on memory") unless limit
 
-        used = content(File.join(directory, usage_file)).to_i
+        used = content(File.join(directory, usage_file))&.to_i
+        return unknown("memory limit", "the container may use #{Size.human(limit)}; what it uses is", "#{File.join(directory, usage_file)} cannot be read") unless used
+
         text = "the container may use #{Size.human(limit)} and uses #{Size.human(used)}"
         return ok("memory limit", text) if used < TIGHT * limit
 
@@ -45,6 +48,7 @@ module Culet
 
       def cpu
         cores = cpu_limits.min
+        return unseen("cpu limit", "CPU time", "cpu") unless cores || seen?("cpu")
         return ok("cpu limit", "no container limit on CPU time, #{target.cores} cores") unless cores
 
         text = format("the container may use %<share>.4g of %<cores>d cores", share: cores, cores: target.cores)
@@ -62,6 +66,33 @@ module Culet
           quota.to_f / period.to_f if quota&.match?(/\A\d+\z/) && period.to_i.positive?
         end
       end
+
+      def unseen(topic, what, controller)
+        unknown(topic, "whether the container limits #{what} is", "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
+      end
+
+      # Whether a limit would be seen if there were one: without control groups there is none, else their file system must be
+      # mounted here, and each group's file readable, if it is there.
+      def seen?(controller)
+        name = hierarchy(controller)
+        return true if group(name).nil?
+        return false if name.empty? && !File.exist?(File.join(mount_point(name), "cgroup.controllers"))
+
+        found = directories(name)
+        found.any? && found.all? { |directory| readable?(directory) }
+      end
+
+      LIMIT_FILES = %w[memory.max memory.limit_in_bytes cpu.max cpu.cfs_quota_us].freeze
+      private_constant :LIMIT_FILES
+
+      def readable?(directory)
+        return false unless File.readable?(directory) && File.executable?(directory)
+
+        LIMIT_FILES.map { |name| File.join(directory, name) }.all? { |path| !File.exist?(path) || File.readable?(path) }
+      end
+
+      # @return [String] the hierarchy that has the controller: its own (version 1), or "", the one of version 2
+      def hierarchy(controller) = group(controller) ? controller : ""
 
       # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may
       # be that of the host and not exist here; the mount's root is then the container's own group.

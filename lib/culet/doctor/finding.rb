@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../kernel_file"
+
 module Culet
   class Doctor
     # One line of the report. verdict: "ok", "note" (worth knowing) or "bad"; remedy: a sentence where bad, else nil
@@ -23,12 +25,13 @@ module Culet
 
       def bad(topic, text, remedy) = Finding.new(topic: topic, verdict: "bad", text: text, remedy: remedy)
 
-      # @return [String, nil] a small file's content; nil where this kernel or container has no such file
-      def content(path)
-        File.read(path).strip
-      rescue Errno::ENOENT, Errno::ENOTDIR, Errno::EACCES
-        nil
-      end
+      # What cannot be read is neither good nor bad.
+      #
+      # @param what [String] the subject, with its verb: "whether ... is"
+      # @param why [String] what cannot be read
+      def unknown(topic, what, why, remedy = nil) = note(topic, "#{what} unknown: #{why}", remedy)
+
+      def content(path) = KernelFile.content(path)
     end
   end
 end

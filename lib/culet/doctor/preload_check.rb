@@ -13,10 +13,20 @@ module Culet
           return [note("preload", "the environment it was started with cannot be seen: the process wrote its title over it")]
         end
 
-        [*preloads, *settings]
+        [*system_wide, *preloads, *settings]
       end
 
       private
+
+      SYSTEM_WIDE = "/etc/ld.so.preload"
+      private_constant :SYSTEM_WIDE
+
+      def system_wide
+        path = target.live.file(SYSTEM_WIDE)
+        return [] if !File.exist?(path) || File.readable?(path)
+
+        [unknown("preload", "what the whole system preloads is", "#{SYSTEM_WIDE} cannot be read", "Look as root.")]
+      end
 
       def preloads
         words = Allocators::Preload.new(target.environment["LD_PRELOAD"]).libraries

@@ -80,7 +80,19 @@ module Culet
         @elves[path] = read_elf(path)
       end
 
+      # @return [Array<String>] mapped programs and libraries that cannot be opened from here: of another mount namespace, or
+      #   of a file system that is gone. What they define is unknown.
+      def unreadable
+        @unreadable ||= mappings.select { |mapping| mapping.file? && mapping.executable? }.map(&:path).uniq.select { |path| elf(path).nil? && !openable?(path) }
+      end
+
       private
+
+      def openable?(path)
+        File.open(opened(path), "rb") { true }
+      rescue SystemCallError
+        false
+      end
 
       def name_of(path)
         return unless path

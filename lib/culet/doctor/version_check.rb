@@ -17,11 +17,14 @@ module Culet
 
       def ruby
         version = ruby_version
+        return unopened("ruby", "its version of Ruby") if version.nil? && target.unreadable.any?
         return note("ruby", "not a Ruby process: no mapped file defines ruby_version") unless version
         return ok("ruby", "Ruby #{version}") unless older?(version, RUBY_FLOOR)
 
         bad("ruby", "Ruby #{version}", "culet is made for Ruby #{RUBY_FLOOR} and later; upgrade Ruby.")
       end
+
+      def unopened(topic, what) = unknown(topic, "#{what} is", "#{target.unreadable.first} cannot be opened from here", "Look from inside its container, or as root.")
 
       # Ruby exports its version as text, from libruby or from the executable.
       def ruby_version
@@ -37,6 +40,7 @@ module Culet
       def libc
         path = paths.find { |candidate| File.basename(candidate).match?(/\Alibc(\.so\.6|-2\.\d+\.so)\z/) }
         version = path && glibc_version(path)
+        return unopened("glibc", "its C library") if version.nil? && target.unreadable.any?
         return note("glibc", "no glibc is mapped: another C library, or a static program") unless version
         return ok("glibc", "glibc #{version}") unless older?(version, GLIBC_FLOOR)
 

@@ -31,7 +31,7 @@ module Culet
 
       # @return [Array<Group>] without those that would be empty
       def to_a
-        rest = rests.group_by { |span| span.mapping.use }
+        rest = rests.group_by { |span| @snapshot.rest_use(span.mapping) }
         ruby = sorted(visible(ruby_spans, ABSENT_SHOWN_ELSEWHERE) + rest.fetch("ruby", []))
         groups = [Group.new(key: "ruby", title: "Ruby's own pages", spans: ruby), *arenas]
         groups.concat(USES.map { |use, title| Group.new(key: use, title: title, spans: rest.fetch(use, [])) })

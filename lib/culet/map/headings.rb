@@ -14,7 +14,7 @@ module Culet
       def text(group, resident_bytes)
         arena = group.arena
         parts = ["#{group.title}: #{Size.human(resident_bytes)} resident"]
-        parts << "#{Size.human(arena.used_bytes)} in use" if arena
+        parts << "#{Size.human(arena.used_bytes)} in use, resident or not" if arena
         parts << "broken" if arena&.broken
         parts.join(", ")
       end

@@ -138,7 +138,7 @@ module Culet
       end
 
       def show_states(piece)
-        kind = piece.span.mapping ? Palette.kind_of_use(piece.span.mapping.use) : Palette::INDEX.fetch(:heap)
+        kind = piece.span.mapping ? Palette.kind_of_use(@snapshot.rest_use(piece.span.mapping)) : Palette::INDEX.fetch(:heap)
         @states.each_run(piece.address, piece.address + (piece.pages * @page_bytes)) do |first, pages, bits|
           @cells.put(piece.cell + ((first - piece.address) / @page_bytes), pages, kind_of(bits, kind), flags(bits))
         end

@@ -20,7 +20,7 @@ module Culet
         Kind.new(key: "gap", full: "#e6e6e1", empty: "#e6e6e1", title: "between", text: "nothing"),
         Kind.new(key: "returned", full: "#ffffff", empty: "#ffffff", title: "returned, or never touched", text: "not in memory"),
         Kind.new(key: "swapped", full: "#000000", empty: "#000000", title: "swapped out", text: "swapped out"),
-        Kind.new(key: "heap", full: "#d55e00", empty: "#b9b9b9", title: "malloc: in use", text: "malloc"),
+        Kind.new(key: "heap", full: "#d55e00", empty: "#b9b9b9", title: "malloc: in use, resident", text: "malloc"),
         Kind.new(key: "metadata", full: "#cc79a7", empty: "#cc79a7", title: "malloc: its own records", text: "the allocator's own records"),
         Kind.new(key: "ruby", full: "#0072b2", empty: "#a8d8f4", title: "Ruby objects: live slots", text: "Ruby's heap page"),
         Kind.new(key: "unwalked", full: "#8c510a", empty: "#8c510a", title: "an allocator's, not told apart", text: "an allocator's memory, used and free not told apart"),
@@ -40,7 +40,7 @@ module Culet
                  "live" => "#0072b2", "vacant" => "#c4e4f7" }.freeze
 
       # A mapping's use => the kind of its pages.
-      USES = { "malloc" => :unwalked, "allocator" => :unwalked, "ruby" => :ruby, "stack" => :stack, "fiber" => :stack, "jit" => :jit,
+      USES = { "malloc" => :unwalked, "allocator" => :metadata, "ruby" => :ruby, "stack" => :stack, "fiber" => :stack, "jit" => :jit,
                "library" => :file, "file" => :file }.freeze
 
       module_function

@@ -11,12 +11,18 @@ module Culet
       # In words, in the order of the picture; of those that may be asked of any process first.
       TITLES = {
         "rss_bytes" => "Resident (RSS)", "pss_bytes" => "its share of it (PSS)", "private_dirty_bytes" => "private and written",
-        "swap_bytes" => "swapped out", "used_bytes" => "malloc: in use", "free_resident_bytes" => "malloc: free, but resident",
+        "swap_bytes" => "swapped out", "used_resident_bytes" => "malloc: in use, resident",
+        "used_bytes" => "in arenas, resident or not", "mmapped_bytes" => "in mappings of their own, resident or not",
+        "free_resident_bytes" => "malloc: free, resident",
         "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: its own records",
-        "mmapped_bytes" => "blocks with mappings of their own", "tcache_bytes" => "free, kept by threads (tcache)",
-        "trim_bytes" => "malloc_trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
+        "tcache_bytes" => "free, kept at hand for threads",
+        "trim_bytes" => "Culet.trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
         "overhead_bytes" => "Ruby: page overhead"
       }.freeze
+
+      # What an allocator's own manual calls the same.
+      TERMS = { "glibc" => { "tcache_bytes" => "free, kept by threads (tcache)", "trim_bytes" => "malloc_trim would return" } }.freeze
+      private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]
       def initialize(snapshot)
@@ -32,11 +38,12 @@ module Culet
 
       # @return [Array<Array(String, String, Integer)>] key, words and bytes of each figure there is
       def rows
-        figures = { **process, **malloc }
+        figures = { **process, **malloc, **(@snapshot.malloc&.to_h || {}).slice("used_resident_bytes") }
+        terms = TERMS.fetch(@snapshot.allocator.name, {})
         ruby = (@snapshot.ruby&.to_h || {}).slice("live_bytes", "free_bytes", "overhead_bytes")
         TITLES.filter_map do |key, title|
           value = figures.fetch(key) { ruby[key] }
-          [key, title, value] if value.is_a?(Integer)
+          [key, terms.fetch(key, title), value] if value.is_a?(Integer)
         end
       end
 

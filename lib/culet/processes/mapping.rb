@@ -11,6 +11,9 @@ module Culet
       # @return [Boolean]
       def file? = inode.positive? && path.to_s.start_with?("/")
 
+      # @return [Boolean]
+      def executable? = permissions.include?("x")
+
       # @return [Boolean] whether the file was removed or replaced after it was mapped
       def deleted? = path.to_s.end_with?(" (deleted)")
     end

@@ -69,7 +69,7 @@ module Culet
 
       def arenas
         entries = difference.arenas.zip(difference.arenas_used).flat_map do |system, used|
-          [["#{Words.plain(system.name)}: from the system", system], ["#{Words.plain(used.name)}: in use", used]]
+          [["#{Words.plain(system.name)}: from the system", system], ["#{Words.plain(used.name)}: in use, resident or not", used]]
         end
         changed("arena", entries)
       end
@@ -100,9 +100,14 @@ module Culet
         Grid.render(columns.map { |heading, key| [heading, sizes.map { |one| Figures.grouped(one[key]) }, false] }, unicode: @unicode)
       end
 
-      def mega(bytes) = bytes ? format("%.1f", bytes / 1e6) : "-"
+      def mega(bytes) = Size.cell(bytes)
 
-      def change(entry) = entry.grown_bytes.zero? ? "0" : format("%+.1f", entry.grown_bytes / 1e6)
+      def change(entry)
+        text = mega(entry.grown_bytes)
+        return "0" if entry.grown_bytes.zero?
+
+        entry.grown_bytes.positive? ? "+#{text}" : text
+      end
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

@@ -15,7 +15,7 @@ module Culet
       TITLES = {
         "T_STRING" => "strings", "T_ARRAY" => "arrays", "T_HASH" => "hashes", "T_OBJECT" => "plain objects", "T_STRUCT" => "structs",
         "T_CLASS" => "classes", "T_MODULE" => "modules", "T_ICLASS" => "included modules", "T_REGEXP" => "regexps", "T_MATCH" => "matches",
-        "T_FILE" => "files and sockets", "T_DATA" => "extensions' objects", "T_IMEMO" => "compiled code and internals",
+        "T_FILE" => "files and sockets", "T_DATA" => "C objects (T_DATA)", "T_IMEMO" => "compiled code and internals",
         "T_SYMBOL" => "symbols", "T_BIGNUM" => "big numbers", "T_ZOMBIE" => "objects being finalized"
       }.freeze
 

@@ -11,7 +11,7 @@ module Culet
     class Inside
       Figures = Compare::Report::Figures
       Grid = Compare::Report::Grid
-      # How many types, and how many extensions, get a line.
+      # How many types of objects, and of C objects, get a line.
       MOST_TYPES = 12
       MOST_DATA = 5
       private_constant :Figures, :Grid, :MOST_TYPES, :MOST_DATA
@@ -64,7 +64,7 @@ module Culet
         largest = objects&.data.to_a.reject { |tally| tally.malloc_bytes.zero? || tally.name == "others" }.first(MOST_DATA)
         return if largest.empty?
 
-        Words.wrap("extensions' objects that hold most: #{largest.map { |tally| "#{Words.plain(tally.name)} #{Figures.bytes(tally.malloc_bytes)} (#{Figures.grouped(tally.count)})" }.join(", ")}", indent: 2)
+        Words.wrap("C objects that hold most, by type: #{largest.map { |tally| "#{Words.plain(tally.name)} #{Figures.bytes(tally.malloc_bytes)} (#{Figures.grouped(tally.count)})" }.join(", ")}", indent: 2)
       end
 
       def counting
@@ -73,7 +73,7 @@ module Culet
 
         text = format("counted in %.1f ms, in which no Ruby code ran", 1000 * objects.seconds)
         text << "; not all of them, the limit ended it: what is missing is with C code" unless objects.complete
-        text << "; #{Figures.counted(silent, "object")} of C extensions #{silent == 1 ? "does" : "do"} not tell what #{silent == 1 ? "it holds" : "they hold"}" if silent.positive?
+        text << "; #{Figures.counted(silent, "C object")} #{silent == 1 ? "does" : "do"} not tell what #{silent == 1 ? "it holds" : "they hold"}" if silent.positive?
         Words.wrap(text, indent: 2)
       end
 

@@ -14,7 +14,7 @@ module Culet
         "ruby_page_overhead" => "Ruby: page overhead",
         "ruby_transient" => "Ruby: transient heap",
         "ruby_unsplit" => "Ruby: not told apart",
-        "malloc_used" => "malloc: in use",
+        "malloc_used" => "malloc: in use, resident",
         "malloc_metadata" => "malloc: its own",
         "malloc_free" => "malloc: free, resident",
         "malloc_unsplit" => "malloc: used and free",
@@ -36,8 +36,7 @@ module Culet
 
       # What is in a mapping without a name.
       ANONYMOUS = "anonymous memory"
-      HEAP = "[heap]"
-      private_constant :LEVELS, :TOLERANCE, :ANONYMOUS, :HEAP
+      private_constant :LEVELS, :TOLERANCE, :ANONYMOUS
 
       # @param mapping [Scope::Mapping]
       # @return [String] what to call it
@@ -79,14 +78,14 @@ module Culet
       #   the largest first
       def others
         rests = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
-                                 .map { |mapping| [neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
+                                 .map { |mapping| [snapshot.neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
         sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
         sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
       end
 
       # @param mapping [Scope::Mapping]
       # @return [String] the level of what no region tells more of in it
-      def level_of(mapping) = neighbour?(mapping) ? "other" : LEVELS.fetch(mapping.use, "other")
+      def level_of(mapping) = LEVELS.fetch(snapshot.rest_use(mapping), "other")
 
       private
 
@@ -114,17 +113,6 @@ module Culet
 
       def add_mappings(levels)
         snapshot.mappings.each { |mapping| levels[level_of(mapping)] += residence.rest_bytes(mapping) }
-      end
-
-      # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
-      # of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same mapping is
-      # somebody else's. The heap by brk has no neighbours.
-      def neighbour?(mapping)
-        case mapping.use
-        when "malloc" then mapping.path != HEAP && snapshot.allocator.blocks? && snapshot.arenas.none?(&:broken)
-        when "ruby" then snapshot.ruby&.pages.to_i.positive?
-        else false
-        end
       end
     end
   end

@@ -43,7 +43,7 @@ module Culet
       def process = snapshot.process
 
       # Small processes get a digit more; all figures of one table have the same.
-      def mega(bytes) = format(process.rss_bytes < 10e6 ? "%.2f" : "%.1f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
 
       def heading
         title = "#{Words.plain(process.name)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
@@ -71,11 +71,11 @@ module Culet
 
       # A level, and below it, where the process told so, who holds it.
       def rows
-        shown = ledger.levels.reject { |_, bytes| bytes.zero? }
+        shown = ledger.levels.reject { |name, bytes| bytes.zero? || (name == "unexplained" && mega(bytes).to_f.zero?) }
         shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
-      def percent(bytes) = format("%.1f %%", ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes))
+      def percent(bytes) = "#{Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
 
       def levels
         shown = rows

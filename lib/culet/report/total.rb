@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../size"
 require_relative "ledger"
 
 module Culet
@@ -20,11 +21,13 @@ module Culet
 
       # @return [String] one line
       def to_s
-        format("%d processes together: %.1f MB (PSS), of which %.1f MB are written by one of them alone; the resident figures add up to %.1f MB, " \
-               "because they count what is shared once in each\n", @snapshots.size, sum(&:pss_bytes) / 1e6, sum(&:private_dirty_bytes) / 1e6, sum(&:rss_bytes) / 1e6)
+        "#{@snapshots.size} processes together: #{bytes(&:pss_bytes)} (PSS), of which #{bytes(&:private_dirty_bytes)} are written by one of " \
+          "them alone; the resident figures add up to #{bytes(&:rss_bytes)}, because they count what is shared once in each\n"
       end
 
       private
+
+      def bytes(&) = Size.human(sum(&))
 
       def sum(&) = @snapshots.map(&:process).sum(&)
 

@@ -21,7 +21,7 @@ module Culet
       def verdicts(list)
         list.map do |one|
           lines = [wrap("#{yield(one.topic)}: #{plain(one.text)}.", indent: 2)]
-          lines << "  #{one.remedy}" if one.remedy
+          lines << "  #{wrap(one.remedy, indent: 4)}" if one.remedy
           lines.join("\n")
         end.join("\n")
       end

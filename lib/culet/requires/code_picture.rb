@@ -49,8 +49,8 @@ module Culet
       def h(text) = ERB::Util.html_escape(text)
 
       def title
-        format("%.1f of %.1f MB of compiled code %s (%d %%)", @document["unused_bytes"] / 1e6, @document["iseq_bytes"] / 1e6, Unused.verdict(@document),
-               100 * @document["unused_bytes"].fdiv([@document["iseq_bytes"], 1].max))
+        "#{Size.cell(@document["unused_bytes"], digits: 2)} of #{Size.cell(@document["iseq_bytes"], digits: 2)} MB of compiled code " \
+          "#{Unused.verdict(@document)} (#{Unused.percent(@document) || 0} %)"
       end
 
       # Those with the most code, largest first.
@@ -82,7 +82,7 @@ module Culet
           left += wide
           bar
         end
-        share = (100 * one["unused_bytes"].fdiv([one["iseq_bytes"], 1].max)).round
+        share = Unused.percent(one) || 0
         %(<text x="#{NAMES - 10}" y="#{top + 13}" text-anchor="end">#{h(one["gem"])}</text>#{bars.join}) +
           format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>', left + 8, top + 13, h(Figures.bytes(one["iseq_bytes"])), share)
       end

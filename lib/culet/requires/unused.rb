@@ -19,6 +19,20 @@ module Culet
       # @return [String] what its unused code did not do
       def self.verdict(document) = document["since"] == "start" ? "never ran" : "did not run while it was followed"
 
+      # @param document [Hash] of Unused, or of one gem or file in it
+      # @return [Integer, nil] per cent of the code that is unused, the same wherever it is told; nil without code
+      def self.percent(document) = ((100 * document["unused_bytes"].fdiv(document["iseq_bytes"])).round if document["iseq_bytes"].positive?)
+
+      # @param document [Hash] of Unused
+      # @return [String] whose code it is: a program's name stands for one process alone, of several only where all have it
+      def self.subject(document)
+        list = document["processes"]
+        return "#{document["program"]} (process #{list.first["pid"]})" if list.size == 1
+
+        names = list.filter_map { |one| one["program"] }.uniq
+        names.size == 1 ? "#{list.size} processes of #{names.first}" : "#{list.size} processes"
+      end
+
       # @param path [String] a file that a process answered with
       # @return [Hash]
       # @raise [Culet::Error] when it is none
@@ -39,7 +53,7 @@ module Culet
       # @return [Hash{String => Object}] bytes are of the process that holds most; code is unused where it ran in none
       def to_h
         { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"], "since" => since,
-          "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
+          "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "program" => one["program"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
           "iseq_bytes" => total(widest), **totals, "gems" => gems, "files" => files, "problems" => problems }
       end
 

@@ -36,15 +36,13 @@ module Culet
       private
 
       def heading
-        list = @document["processes"]
-        who = list.size == 1 ? "process #{list.first["pid"]}" : "#{list.size} processes"
-        text = "#{Words.plain(@document["program"])} (#{who}): #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
+        text = "#{Words.plain(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
         @color ? "\e[1m#{text}\e[0m" : text
       end
 
-      def share = @document["iseq_bytes"].zero? ? "" : " (#{(100 * @document["unused_bytes"].fdiv(@document["iseq_bytes"])).round} %)"
+      def share = Unused.percent(@document)&.then { |share| " (#{share} %)" }
 
-      def mega(bytes) = format("%.2f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: 2)
 
       def kilo(bytes) = Figures.number(bytes / 1e3)
 
@@ -62,7 +60,7 @@ module Culet
         rest.empty? ? table : "#{table}\n#{Figures.counted(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
       end
 
-      def part(one) = one["iseq_bytes"].zero? ? "-" : "#{(100 * one["unused_bytes"].fdiv(one["iseq_bytes"])).round} %"
+      def part(one) = Unused.percent(one)&.then { |share| "#{share} %" } || "-"
 
       def pieces
         all = @document["files"].flat_map { |file| file["unused"].map { |one| [Origin.short(file["path"], file["gem"]), one] } }.max_by(@lines) { |_, one| one["iseq_bytes"] }

@@ -80,6 +80,24 @@ module Culet
 
       # @return [Time] when it was taken
       def time = Time.at(process.time)
+
+      # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
+      # of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same mapping is
+      # somebody else's. The heap by brk has no neighbours.
+      #
+      # @param mapping [Mapping]
+      # @return [Boolean] whether what no region tells of in it belongs to none of the regions' owners
+      def neighbour?(mapping)
+        case mapping.use
+        when "malloc" then mapping.path != "[heap]" && allocator.blocks? && arenas.none?(&:broken)
+        when "ruby" then ruby&.pages.to_i.positive?
+        else false
+        end
+      end
+
+      # @param mapping [Mapping]
+      # @return [String] the use of what no region tells of in it
+      def rest_use(mapping) = neighbour?(mapping) ? "other" : mapping.use
     end
   end
 end

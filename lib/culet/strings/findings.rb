@@ -83,7 +83,13 @@ module Culet
       def shareable_bytes = duplicate_bytes + suffix_bytes
 
       # @return [Integer] groups of either sort, however many are told
-      def group_count = @result[:duplicates][:groups] + @result[:suffixes][:groups]
+      def group_count = duplicate_groups + suffix_groups
+
+      # @return [Integer] groups of equal strings, however many are told
+      def duplicate_groups = @result[:duplicates][:groups]
+
+      # @return [Integer] strings that others end like, however many are told
+      def suffix_groups = @result[:suffixes][:groups]
 
       # @return [Array<Group>] the largest gains first
       def groups

@@ -41,7 +41,7 @@ module Culet
 
       def number(count) = Figures.grouped(count)
 
-      def mega(bytes) = format("%.3f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: 3)
 
       # @return [Array<Array(String, Findings::Sum)>]
       def sums

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../size"
+
 module Culet
   module Strings
     # One string, as far as it may be shown.
@@ -42,8 +44,13 @@ module Culet
       end
 
       # @param longest [Integer] characters
-      # @return [String] its text, or how long it is
-      def to_s(longest = LONGEST) = text(longest) || "#{bytes} bytes"
+      # @return [String] its text; where that may not be shown, how long it is and a mark of its content
+      def to_s(longest = LONGEST) = text(longest) || [Size.human(bytes), mark].compact.join(" #")
+
+      # Equal for strings of one content, within one report: a digest with a secret that is drawn anew for each.
+      #
+      # @return [String, nil] eight hexadecimal digits; nil where nothing of its content is known
+      def mark = @fields[:mark]
 
       private
 

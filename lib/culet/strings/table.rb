@@ -21,28 +21,31 @@ module Culet
       FEW = 5
       # Megabytes are told with two decimals.
       LEAST_BYTES = 5_000
-      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES
+      SMALL_BYTES = 100_000
+      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES, :SMALL_BYTES
 
       # @param findings [Findings]
-      # @param top [Integer] how many groups, gems and files are shown
+      # @param top [Integer, nil] how many groups, gems and files are shown, however little they would free; nil: LINES of
+      #   those that matter
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
-      def initialize(findings, top: LINES, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+      def initialize(findings, top: nil, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
         @findings = findings
-        @top = top
+        @top = top || LINES
+        @all = !top.nil?
         @color = color
         @unicode = unicode
       end
 
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s = "#{[heading, verdicts, places, *(gains if worth?), notes].compact.join("\n\n")}\n"
+      def to_s = "#{[heading, verdicts, places, *(worth? || @all ? gains : hidden), notes].compact.join("\n\n")}\n"
 
       private
 
       attr_reader :findings
 
-      def mega(bytes) = format("%.2f", bytes / 1e6)
+      def mega(bytes) = Size.cell(bytes, digits: 2)
 
       def worth? = judgement.worth?
 
@@ -72,18 +75,39 @@ module Culet
 
       def duplicates
         list = findings.groups.select { |group| group.duplicate? && shows?(group) }.first(@top)
-        return if list.empty?
+        return more(findings.duplicate_groups, findings.duplicate_bytes, "equal strings") if list.empty?
 
-        groups("equal strings", list, "held MB" => ->(group) { mega(group.held_bytes) }, "would go MB" => ->(group) { mega(group.gain_bytes) })
+        [groups("equal strings", list, **sized(list)),
+         more(findings.duplicate_groups - list.size, findings.duplicate_bytes - list.sum(&:gain_bytes), "equal strings")].compact.join("\n")
       end
 
       # They are many, and each frees little: what they come to together stands in the heading.
       def suffixes
-        list = findings.groups.reject(&:duplicate?).first([@top, LINES / 2].min)
-        return if list.empty? || findings.suffix_bytes < LEAST_BYTES
+        list = findings.groups.reject(&:duplicate?).first(@all ? @top : LINES / 2)
+        return more(findings.suffix_groups, findings.suffix_bytes, "a string and its ends") if list.empty? || !(@all || findings.suffix_bytes >= LEAST_BYTES)
 
-        groups("others end like it", list, "the longest end" => ->(group) { Words.plain(group.parts.first.to_s(NAME_COLUMNS / 2)) },
-                                           "would go bytes" => ->(group) { Figures.grouped(group.gain_bytes) })
+        [groups("others end like it", list, "the longest end" => ->(group) { Words.plain(group.parts.first.to_s(NAME_COLUMNS / 2)) },
+                                            "would go bytes" => ->(group) { Figures.grouped(group.gain_bytes) }),
+         more(findings.suffix_groups - list.size, findings.suffix_bytes - list.sum(&:gain_bytes), "a string and its ends")].compact.join("\n")
+      end
+
+      # Two columns, in kB where MB would be a column of zeros.
+      def sized(list)
+        unit, digits, size = list.map(&:held_bytes).max < SMALL_BYTES ? ["kB", 1, 1_000] : ["MB", 2, Size::MEGABYTE]
+        { "held #{unit}" => :held_bytes, "would go #{unit}" => :gain_bytes }.transform_values { |key| ->(one) { Size.cell(one.public_send(key), digits: digits, unit: size) } }
+      end
+
+      # What is not shown is said, with its size and how to see it.
+      def more(count, bytes, what)
+        return unless count.positive?
+
+        Words.wrap("#{Figures.counted(count, "group")} of #{what} not shown, with #{Size.human(bytes)} that would go away " \
+                   "(--top #{[@top * 3, findings.group_count].min.clamp(1, 100_000)} shows more)", indent: 2)
+      end
+
+      def hidden
+        [more(findings.duplicate_groups, findings.duplicate_bytes, "equal strings"),
+         more(findings.suffix_groups, findings.suffix_bytes, "a string and its ends")].compact
       end
 
       def groups(title, list, columns)
@@ -95,7 +119,7 @@ module Culet
       # One line for each remedy, however many of the groups told above it would help.
       def remedies
         list = findings.groups.select { |group| shows?(group) }.first(@top)
-        list |= findings.groups.reject(&:duplicate?).first(1) if findings.suffix_bytes >= LEAST_BYTES
+        list |= findings.groups.reject(&:duplicate?).first(1) if @all || findings.suffix_bytes >= LEAST_BYTES
         return if list.empty?
 
         list.group_by(&:remedy).map do |remedy, groups|
@@ -110,13 +134,13 @@ module Culet
           next if list.empty?
 
           Grid.render([[title, list.map { |place| tail(Words.plain(place.name)) }, true], ["strings", list.map { |place| Figures.grouped(place.strings) }, false],
-                       ["held MB", list.map { |place| mega(place.held_bytes) }, false], ["copies", list.map { |place| Figures.grouped(place.copies) }, false],
-                       ["would go MB", list.map { |place| mega(place.gain_bytes) }, false]], unicode: @unicode)
+                       ["copies", list.map { |place| Figures.grouped(place.copies) }, false],
+                       *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }], unicode: @unicode)
         end
       end
 
       # What would be a line of zeros is none.
-      def shows?(one) = one.gain_bytes >= LEAST_BYTES
+      def shows?(one) = @all ? one.gain_bytes.positive? : one.gain_bytes >= LEAST_BYTES
 
       # A path is told by its end.
       def tail(name) = name.size > NAME_COLUMNS ? "...#{name[-NAME_COLUMNS + 3..]}" : name

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../size"
+
 module Culet
   module Compare
     module Report
@@ -7,24 +9,11 @@ module Culet
       module Figures
         module_function
 
-        # @param value [Numeric, nil] already in the unit it is shown in
-        # @return [String] three significant digits below 1,000, whole numbers with
-        #   thousands separators above; "" for nil
-        def number(value)
-          return "" if value.nil?
+        # @see Culet::Size.significant
+        def number(value) = Size.significant(value)
 
-          size = value.abs
-          return "0" if size.zero?
-          return grouped(value.round) if size >= 99.95
-
-          format("%.#{size >= 9.995 ? 1 : 2}f", value)
-        end
-
-        # @param value [Numeric] a whole number
-        # @return [String] with thousands separators, e.g. "12,345"
-        def grouped(value)
-          value.to_i.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, ",")
-        end
+        # @see Culet::Size.grouped
+        def grouped(value) = Size.grouped(value)
 
         # @param median [Numeric]
         # @param low [Numeric, nil] lower bound of the interval
@@ -62,14 +51,8 @@ module Culet
           digits.zero? ? grouped(value.round) : format("%.#{digits}f", value)
         end
 
-        # @param bytes [Integer, nil]
-        # @return [String] "16.8 GB", decimal units; "" for nil
-        def bytes(bytes)
-          return "" if bytes.nil?
-
-          unit, size = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]].find { |_, one| bytes.abs >= one }
-          unit ? "#{number(bytes / size)} #{unit}" : "#{grouped(bytes)} bytes"
-        end
+        # @see Culet::Size.human
+        def bytes(bytes) = Size.human(bytes)
 
         # @param names [Array<String>]
         # @return [String] "a", "a and b", "a, b and c"

@@ -12,11 +12,10 @@ class Curve {
     this.highest = Curve.ceiling(Math.max(...points.map(([, bytes]) => bytes), 1));
   }
 
-  // The next of 1, 2, 5 times a power of ten MiB and so on: a round figure for the axis.
+  // The next of 1, 2, 5 times a power of ten: a round figure for the axis.
   static ceiling(bytes) {
-    const unit = 1024 ** Math.floor(Math.log(bytes) / Math.log(1024));
-    const power = 10 ** Math.floor(Math.log10(bytes / unit));
-    return [1, 2, 5, 10].map((step) => step * power * unit).find((one) => one >= bytes);
+    const power = 10 ** Math.floor(Math.log10(bytes));
+    return [1, 2, 5, 10].map((step) => step * power).find((one) => one >= bytes);
   }
 
   x(seconds) { return CURVE.left + (CURVE.width - CURVE.left - CURVE.right) * seconds / this.end; }

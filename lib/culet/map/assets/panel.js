@@ -60,7 +60,7 @@ class Panel {
     for (const state of this.picture.states) present.add(state & KIND_BITS);
     return this.picture.kinds.flatMap((kind, index) => {
       if (index === 0 || !present.has(index)) return [];
-      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, darker where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, but resident", kind.empty)];
+      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, resident; darker where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, but resident", kind.empty)];
       if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots, darker where the page is fuller", kind.empty, kind.full), this.entry("ruby-free", "Ruby: page without live slots", kind.empty)];
       return [this.entry(kind.key, kind.title, kind.full)];
     });

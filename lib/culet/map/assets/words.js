@@ -1,13 +1,14 @@
 // Figures and addresses in words.
 
-const SIZE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+const SIZE_UNITS = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]];
 
-// Three significant digits, as `culet report` writes them.
+// Three significant digits, as Culet::Size.human writes them.
 function size(bytes) {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < SIZE_UNITS.length - 1) { value /= 1024; unit++; }
-  return `${value.toFixed(unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${SIZE_UNITS[unit]}`;
+  const found = SIZE_UNITS.find(([, one]) => Math.abs(bytes) >= one);
+  if (!found) return `${bytes} ${Math.abs(bytes) === 1 ? "byte" : "bytes"}`;
+  const value = bytes / found[1];
+  const [whole, tens] = [Math.abs(value) >= 99.95, Math.abs(value) >= 9.995];
+  return `${whole ? grouped(Math.round(value)) : value.toFixed(tens ? 1 : 2)} ${found[0]}`;
 }
 
 function grouped(number) { return String(number).replace(/\B(?=(\d{3})+$)/g, ","); }
