@@ -26,6 +26,9 @@
 /* Between two pauses at least this long. */
 #define LEAST_REST_NS UINT64_C(1000000)
 
+/* So often threads that do not stop within a slice are let go, before they are waited for. */
+#define STOP_TRIES 20
+
 /* So many threads can make a pause too long: on an idle machine each takes about 10 us. What stopping costs is then tried
  * with a part of them. */
 #define MANY_THREADS 256
@@ -255,28 +258,41 @@ static bool foresee(struct culet_target *target)
     return culet_tracing_seize(target);
 }
 
-void culet_target_pause(struct culet_target *target)
+/* One try to stop all threads. */
+static enum culet_stop stop(struct culet_target *target, uint64_t limit_ns)
 {
-    if (target->paused || target->mode == CULET_LIVE)
-        return;
     rest(target);
     hurry(target, true);
     target->paused = true;
     /* What can be done before the pause is. */
     bool allowed = culet_tracing_seize(target) && foresee(target);
     begin(target);
-    if (!allowed || !culet_tracing_stop(target)) {
+    enum culet_stop result = allowed ? culet_tracing_stop(target, limit_ns) : CULET_NONE_MAY_STOP;
+    target->stopping_ns = culet_now() - target->began_ns;
+    if (result == CULET_NONE_MAY_STOP)
         go_live(target);
+    if (result != CULET_ALL_STOP)
         culet_target_release(target);
+    return result;
+}
+
+void culet_target_pause(struct culet_target *target)
+{
+    if (target->paused || target->mode == CULET_LIVE)
         return;
-    }
+    enum culet_stop result = CULET_SOME_STOP;
+    /* On a busy machine one thread may wait long for a processor to stop on, and all others would wait for that one: they go
+     * on, and another try may have more luck. */
+    for (unsigned tries = 0; result == CULET_SOME_STOP; tries++)
+        result = stop(target, target->mode == CULET_SLICED && tries < STOP_TRIES ? target->slice_ns : UINT64_MAX);
+    if (result == CULET_NONE_MAY_STOP)
+        return;
     if (target->count > target->most_threads)
         target->most_threads = (uint32_t)target->count;
     culet_target_check(target);
     /* What it took to stop them is a part of the pause, and so is letting go: the last quarter is left for that, and for
      * what is not looked up from. */
-    uint64_t ready = culet_now();
-    target->stopping_ns = ready - target->began_ns;
+    uint64_t ready = target->began_ns + target->stopping_ns;
     target->due_ns = target->began_ns + target->slice_ns / 4 * 3;
     if (target->due_ns < ready + LEAST_WORK_NS)
         target->due_ns = ready + LEAST_WORK_NS;
