@@ -78,11 +78,16 @@ void culet_target_moment(void)
     nanosleep(&moment, NULL);
 }
 
-static bool is_alive(pid_t process, pid_t tid)
+/* Whether the process has ended: its main thread, and all others with it. */
+static bool has_ended(pid_t process)
 {
-    char state = culet_proc_state(process, tid);
+    char name[64], state = culet_proc_state(process, process);
+    long threads = 0;
 
-    return state != 'Z' && state != 'X';
+    if (state != 'Z')
+        return state == 'X';
+    snprintf(name, sizeof name, "/proc/%d/status", (int)process);
+    return !culet_proc_number(name, "Threads", &threads) || threads < 2;
 }
 
 /* Whether the thread still has the memory: a thread that ends gives it up (field 23, its size) before its state tells. */
@@ -95,8 +100,8 @@ static bool has_memory(pid_t process, pid_t tid)
     return culet_proc_stat(name, &state, fields) && state != 'Z' && state != 'X' && fields[23];
 }
 
-/* The first thread of which `is` is true; 0 where there is none. */
-static pid_t find_thread(pid_t process, bool (*is)(pid_t process, pid_t tid))
+/* A thread that still has the memory; 0 where none is found. */
+static pid_t find_thread(pid_t process)
 {
     char name[64];
     struct dirent *entry;
@@ -105,7 +110,7 @@ static pid_t find_thread(pid_t process, bool (*is)(pid_t process, pid_t tid))
     snprintf(name, sizeof name, "/proc/%d/task", (int)process);
     DIR *tasks = opendir(name);
     while (tasks && !found && (entry = readdir(tasks)))
-        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && is(process, tid))
+        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && has_memory(process, tid))
             found = tid;
     if (tasks)
         closedir(tasks);
@@ -121,7 +126,7 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     struct stat program = {0};
 
     if (!has_memory(target->process, target->pid)) {
-        pid_t tid = find_thread(target->process, has_memory);
+        pid_t tid = find_thread(target->process);
         target->pid = tid ? tid : target->process;
     }
     snprintf(name, sizeof name, "/proc/%d/stat", (int)target->process);
@@ -144,7 +149,7 @@ static bool identify_settled(struct culet_target *target, uint64_t identity[4])
     bool known;
 
     for (unsigned tries = 0; !(known = identify(target, identity)) && tries < CULET_SETTLE_TRIES &&
-                             find_thread(target->process, is_alive); tries++)
+                             !has_ended(target->process); tries++)
         culet_target_moment();
     return known;
 }
