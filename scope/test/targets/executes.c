@@ -37,7 +37,10 @@ int main(int argc, char **argv)
     pthread_t thread;
 
     /* A thread that executes a program does not take over that its parent's end is its own. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() == 1)
+    char parent[16];
+    snprintf(parent, sizeof parent, "%d", (int)getppid());
+    setenv("PARENT", parent, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || strcmp(getenv("PARENT"), parent) != 0)
         return 11;
     words = argv;
     if (count == MAP_FAILED)
