@@ -7,7 +7,7 @@
 /* Prints "culet-scope: " and the sentence, as printf would, to stderr and ends the process with status 1. */
 _Noreturn void culet_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Where notes go, instead of stderr: a descriptor. */
+/* Where notes go: a descriptor; stderr when this is never called. */
 void culet_notes_to(int descriptor);
 
 /* Prints "culet-scope: note: " and the sentence, as printf would, in one write of at most 1023 bytes. */

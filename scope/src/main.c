@@ -310,6 +310,7 @@ int main(int argc, char **argv)
     scope.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     scope.places.shift = (unsigned)__builtin_ctzl(scope.page_bytes);
     scope.places.max_chunks = options.max_chunks;
+    culet_notes_to(options.notes);
     culet_target_open(&scope.target, options.pid, options.mode, options.slice_ns);
     read_program();
     find_access();

@@ -12,7 +12,7 @@
 #define MOST_PAUSE_MS 60000
 
 static const char usage[] =
-    "usage: culet-scope [--live | --stop] [--pause-ms N] [--max-chunks N] PID > FILE\n"
+    "usage: culet-scope [--live | --stop] [--pause-ms N] [--max-chunks N] [--notes FD] PID > FILE\n"
     "\n"
     "Reads the memory of a running process: its mappings, which pages are in memory, and what its heap is made of.\n"
     "Writes one stream (scope/format.h), for `culet report` and `culet map` to read.\n"
@@ -20,7 +20,8 @@ static const char usage[] =
     "  --live          never stop the process\n"
     "  --stop          stop it once, for as long as it takes: one coherent picture\n"
     "  --pause-ms N    otherwise stop it for at most N milliseconds at a time (20)\n"
-    "  --max-chunks N  tell single chunks only when there are at most N (2000000)\n";
+    "  --max-chunks N  tell single chunks only when there are at most N (2000000)\n"
+    "  --notes FD      write what is to be known before the process is paused to this descriptor (2)\n";
 
 static _Noreturn void wrong(const char *what, const char *argument)
 {
@@ -47,10 +48,11 @@ struct culet_options culet_options_read(int argc, char **argv)
     static const struct option known[] = {
         {"live", no_argument, NULL, 'l'},           {"stop", no_argument, NULL, 's'},
         {"pause-ms", required_argument, NULL, 'p'}, {"max-chunks", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+        {"notes", required_argument, NULL, 'n'},    {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     struct culet_options options = {.mode = CULET_SLICED, .slice_ns = DEFAULT_PAUSE_MS * UINT64_C(1000000),
-                                    .max_chunks = DEFAULT_MAX_CHUNKS};
+                                    .max_chunks = DEFAULT_MAX_CHUNKS, .notes = 2};
     bool live = false, stop = false;
     int option;
 
@@ -61,6 +63,7 @@ struct culet_options culet_options_read(int argc, char **argv)
         case 's': stop = true; break;
         case 'p': options.slice_ns = number("--pause-ms", optarg, 1, MOST_PAUSE_MS) * 1000000; break;
         case 'c': options.max_chunks = number("--max-chunks", optarg, 0, UINT32_MAX); break;
+        case 'n': options.notes = (int)number("--notes", optarg, 0, INT32_MAX); break;
         case 'h':
             fputs(usage, stdout);
             exit(0);

@@ -9,6 +9,7 @@ struct culet_options {
     enum culet_mode mode;
     uint64_t slice_ns;
     uint64_t max_chunks;
+    int notes; /* the descriptor that notes go to */
 };
 
 /* Reads the command line; wrong usage ends the program with status 2, --help with 0. */

@@ -26,6 +26,9 @@
 /* Between two pauses at least this long. */
 #define LEAST_REST_NS UINT64_C(1000000)
 
+/* So often threads that do not stop within a slice are let go, before they are waited for. */
+#define STOP_TRIES 20
+
 /* So many threads can make a pause too long: on an idle machine each takes about 10 us. What stopping costs is then tried
  * with a part of them. */
 #define MANY_THREADS 256
@@ -75,11 +78,16 @@ void culet_target_moment(void)
     nanosleep(&moment, NULL);
 }
 
-static bool is_alive(pid_t process, pid_t tid)
+/* Whether the process has ended: its main thread, and all others with it. */
+static bool has_ended(pid_t process)
 {
-    char state = culet_proc_state(process, tid);
+    char name[64], state = culet_proc_state(process, process);
+    long threads = 0;
 
-    return state != 'Z' && state != 'X';
+    if (state != 'Z')
+        return state == 'X';
+    snprintf(name, sizeof name, "/proc/%d/status", (int)process);
+    return !culet_proc_number(name, "Threads", &threads) || threads < 2;
 }
 
 /* Whether the thread still has the memory: a thread that ends gives it up (field 23, its size) before its state tells. */
@@ -92,8 +100,8 @@ static bool has_memory(pid_t process, pid_t tid)
     return culet_proc_stat(name, &state, fields) && state != 'Z' && state != 'X' && fields[23];
 }
 
-/* The first thread of which `is` is true; 0 where there is none. */
-static pid_t find_thread(pid_t process, bool (*is)(pid_t process, pid_t tid))
+/* A thread that still has the memory; 0 where none is found. */
+static pid_t find_thread(pid_t process)
 {
     char name[64];
     struct dirent *entry;
@@ -102,7 +110,7 @@ static pid_t find_thread(pid_t process, bool (*is)(pid_t process, pid_t tid))
     snprintf(name, sizeof name, "/proc/%d/task", (int)process);
     DIR *tasks = opendir(name);
     while (tasks && !found && (entry = readdir(tasks)))
-        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && is(process, tid))
+        if ((tid = (pid_t)strtol(entry->d_name, NULL, 10)) > 0 && has_memory(process, tid))
             found = tid;
     if (tasks)
         closedir(tasks);
@@ -118,7 +126,7 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     struct stat program = {0};
 
     if (!has_memory(target->process, target->pid)) {
-        pid_t tid = find_thread(target->process, has_memory);
+        pid_t tid = find_thread(target->process);
         target->pid = tid ? tid : target->process;
     }
     snprintf(name, sizeof name, "/proc/%d/stat", (int)target->process);
@@ -141,7 +149,7 @@ static bool identify_settled(struct culet_target *target, uint64_t identity[4])
     bool known;
 
     for (unsigned tries = 0; !(known = identify(target, identity)) && tries < CULET_SETTLE_TRIES &&
-                             find_thread(target->process, is_alive); tries++)
+                             !has_ended(target->process); tries++)
         culet_target_moment();
     return known;
 }
@@ -255,28 +263,41 @@ static bool foresee(struct culet_target *target)
     return culet_tracing_seize(target);
 }
 
-void culet_target_pause(struct culet_target *target)
+/* One try to stop all threads. */
+static enum culet_stop stop(struct culet_target *target, uint64_t limit_ns)
 {
-    if (target->paused || target->mode == CULET_LIVE)
-        return;
     rest(target);
     hurry(target, true);
     target->paused = true;
     /* What can be done before the pause is. */
     bool allowed = culet_tracing_seize(target) && foresee(target);
     begin(target);
-    if (!allowed || !culet_tracing_stop(target)) {
+    enum culet_stop result = allowed ? culet_tracing_stop(target, limit_ns) : CULET_NONE_MAY_STOP;
+    target->stopping_ns = culet_now() - target->began_ns;
+    if (result == CULET_NONE_MAY_STOP)
         go_live(target);
+    if (result != CULET_ALL_STOP)
         culet_target_release(target);
+    return result;
+}
+
+void culet_target_pause(struct culet_target *target)
+{
+    if (target->paused || target->mode == CULET_LIVE)
         return;
-    }
+    enum culet_stop result = CULET_SOME_STOP;
+    /* On a busy machine one thread may wait long for a processor to stop on, and all others would wait for that one: they go
+     * on, and another try may have more luck. */
+    for (unsigned tries = 0; result == CULET_SOME_STOP; tries++)
+        result = stop(target, target->mode == CULET_SLICED && tries < STOP_TRIES ? target->slice_ns : UINT64_MAX);
+    if (result == CULET_NONE_MAY_STOP)
+        return;
     if (target->count > target->most_threads)
         target->most_threads = (uint32_t)target->count;
     culet_target_check(target);
     /* What it took to stop them is a part of the pause, and so is letting go: the last quarter is left for that, and for
      * what is not looked up from. */
-    uint64_t ready = culet_now();
-    target->stopping_ns = ready - target->began_ns;
+    uint64_t ready = target->began_ns + target->stopping_ns;
     target->due_ns = target->began_ns + target->slice_ns / 4 * 3;
     if (target->due_ns < ready + LEAST_WORK_NS)
         target->due_ns = ready + LEAST_WORK_NS;

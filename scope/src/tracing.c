@@ -266,8 +266,9 @@ static bool is_out_of_reach(const struct culet_target *target, struct culet_thre
     return thread->gone || thread->stuck;
 }
 
-/* Waits until an interrupted thread has stopped; all were interrupted at `began_ns`. */
-static void await_stop(const struct culet_target *target, struct culet_thread *thread, uint64_t began_ns)
+/* Waits until an interrupted thread has stopped; all were interrupted at `began_ns`. Returns false when `limit_ns` have gone
+ * by since. */
+static bool await_stop(const struct culet_target *target, struct culet_thread *thread, uint64_t began_ns, uint64_t limit_ns)
 {
     uint64_t from = culet_now();
 
@@ -275,49 +276,55 @@ static void await_stop(const struct culet_target *target, struct culet_thread *t
         uint64_t now = culet_now();
         bool late = now - began_ns > STUCK_NS;
         if (late && is_out_of_reach(target, thread))
-            return;
+            return true;
+        if (now - began_ns > limit_ns)
+            return false;
         if (now - from > PATIENCE_NS)
             culet_complain("process %d could not be stopped: its thread %d went on for %d seconds; read it without "
                            "stopping it: --live", (int)target->process, (int)thread->tid,
                            (int)(PATIENCE_NS / 1000000000));
         nap(late ? LONG_NAP_NS : SHORT_NAP_NS);
     }
+    return true;
 }
 
-/* Stops the first `count` threads. */
-static void stop_first(struct culet_target *target, size_t count)
+/* Stops the first `count` threads. Returns false when they have not all stopped after `limit_ns`. */
+static bool stop_first(struct culet_target *target, size_t count, uint64_t limit_ns)
 {
     for (size_t i = 0; i < count; i++)
         if (!target->threads[i].paused && !target->threads[i].stuck)
             ptrace(PTRACE_INTERRUPT, target->threads[i].tid, NULL, NULL);
     uint64_t began = culet_now();
     for (size_t i = 0; i < count; i++)
-        if (!target->threads[i].paused && !target->threads[i].stuck)
-            await_stop(target, &target->threads[i], began);
+        if (!target->threads[i].paused && !target->threads[i].stuck &&
+            !await_stop(target, &target->threads[i], began, limit_ns))
+            return false;
+    return true;
 }
 
-bool culet_tracing_stop(struct culet_target *target)
+enum culet_stop culet_tracing_stop(struct culet_target *target, uint64_t limit_ns)
 {
     size_t before;
 
     /* Threads that run can make new ones: once none is found all are stopped. */
     do {
-        stop_first(target, target->count);
+        if (!stop_first(target, target->count, limit_ns))
+            return CULET_SOME_STOP;
         tidy(target);
         before = target->count;
         if (!has_others(target))
-            return true;
+            break;
         if (!culet_tracing_seize(target))
-            return false;
+            return CULET_NONE_MAY_STOP;
     } while (target->count > before);
-    return true;
+    return CULET_ALL_STOP;
 }
 
 void culet_tracing_try(struct culet_target *target, size_t count)
 {
     if (count > target->count)
         return;
-    stop_first(target, count);
+    stop_first(target, count, UINT64_MAX);
     for (size_t i = 0; i < count; i++)
         if (target->threads[i].paused)
             detach(&target->threads[i]);
@@ -331,6 +338,6 @@ bool culet_tracing_nudge(struct culet_target *target, struct culet_thread *threa
     thread->paused = false;
     nap(ns);
     ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-    await_stop(target, thread, culet_now());
+    await_stop(target, thread, culet_now(), UINT64_MAX);
     return true;
 }

@@ -13,9 +13,12 @@
  * kernel does not allow tracing at all (a sandbox). */
 bool culet_tracing_seize(struct culet_target *target);
 
-/* Stops all threads, also those that are made meanwhile. Ends the program with a sentence where one does not stop. Returns
- * as culet_tracing_seize. */
-bool culet_tracing_stop(struct culet_target *target);
+enum culet_stop { CULET_ALL_STOP, CULET_SOME_STOP, CULET_NONE_MAY_STOP };
+
+/* Stops all threads, also those that are made meanwhile. Some are left running where one has not stopped after `limit_ns`
+ * nanoseconds: they stop when they are given a processor, and are let go at once if culet_tracing_release was called. Ends
+ * the program with a sentence where one does not stop at all. */
+enum culet_stop culet_tracing_stop(struct culet_target *target, uint64_t limit_ns);
 
 /* Stops `count` of the seized threads, if there are as many, and lets them go. */
 void culet_tracing_try(struct culet_target *target, size_t count);

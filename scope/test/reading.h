@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* A reading takes fractions of a second; this long means that it hangs. */
-#define READING_SECONDS 60
+/* A reading takes fractions of a second, also beside busy programs some seconds; this long means that it hangs. */
+#define READING_SECONDS 200
 
 struct target {
     pid_t pid;

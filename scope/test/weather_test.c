@@ -161,6 +161,8 @@ TEST(what_was_stopped_stays_stopped)
     for (size_t mode = 0; mode < MODES; mode++) {
         struct reading reading = read_process(modes[mode], target.pid);
         check_done(&reading);
+        /* It has to be given a processor to stop on again. */
+        await_state(target.pid, 'T');
         nap(20000);
         CHECK(state_of(target.pid) == 'T', "after %s it is in state %c", modes[mode], state_of(target.pid));
     }

@@ -190,7 +190,7 @@ class AgentSignalTest < Minitest::Test
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered
-    with_agent("#{self.class.blocked(3)}; sleep") do |pid|
+    with_agent("#{self.class.blocked(8)}; sleep") do |pid|
       await_block(pid)
       assert_raises(Culet::Error) { ask(pid, wait_seconds: 0.1) }
       assert ask(pid, wait_seconds: 60.0).fact("objects")["complete"]

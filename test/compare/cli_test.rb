@@ -147,7 +147,7 @@ class CompareCliTest < Minitest::Test
                  "-e", script, File.join(directory, "mark"), note, pgroup: true) do |input, output, error, process|
       input.close
       readers = [output, error].map { |io| Thread.new { io.read } }
-      1_000.times { File.exist?(note) ? break : sleep(0.02) }
+      6_000.times { File.exist?(note) ? break : sleep(0.02) }
       Process.kill(signal, process.pid)
       assert process.join(PATIENCE_SECONDS), "culet did not end"
       [*readers.map(&:value), process.value, File.read(note).split.map(&:to_i)]

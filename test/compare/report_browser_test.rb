@@ -39,7 +39,11 @@ class ReportBrowserTest < Minitest::Test
         overflow: document.documentElement.scrollWidth - window.innerWidth, width: window.innerWidth };
       var button = all("#legend button").find(function (one) { return one.dataset.allocator === "glibc"; });
       if (button) { button.click(); found.pressed = button.getAttribute("aria-pressed"); }
-      setTimeout(function () { found.toggled = drawn("curves"); done(found); }, 300);
+      function lines(charts) { return charts.map(function (chart) { return chart.lines; }).join(); }
+      (function look(tries) {
+        found.toggled = drawn("curves");
+        if (!button || !tries || lines(found.toggled) !== lines(found.curves)) { done(found); } else { setTimeout(look, 100, tries - 1); }
+      }(300));
     })
   JAVASCRIPT
 

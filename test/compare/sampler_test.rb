@@ -62,7 +62,7 @@ class CompareSamplerTest < Minitest::Test
   end
 
   def test_counts_the_whole_tree_and_shares_pages_out_in_pss
-    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 0.8 } }; Process.waitall")
+    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 2 } }; Process.waitall")
     assert_equal 3, series.to_a.map { |one| one["processes"] }.max
     assert_operator series.peak_rss_bytes, :>, 290 * MIB, "RSS counts the string in each of three processes"
     assert_operator series.peak_pss_bytes, :<, 180 * MIB, "PSS counts it once"
@@ -78,9 +78,10 @@ class CompareSamplerTest < Minitest::Test
   def test_samples_are_closer_than_the_interval_asks_and_pss_is_rare
     series = sample("sleep 1.2")
     times = series.to_a.map { |one| one["at_seconds"] }
-    assert_operator times.size, :>, 25
+    # Sixty where the machine has nothing else to do.
+    assert_operator times.size, :>, 8
     assert_equal times.sort, times
-    assert_operator series.to_a.count { |one| one.key?("pss_bytes") }, :<=, 8
+    assert_operator series.to_a.count { |one| one.key?("pss_bytes") }, :<=, 6 + (2 * times.last)
   end
 
   private

@@ -44,16 +44,16 @@ class CowOverTimeTest < Minitest::Test
   end
 
   def test_a_command
-    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", at_work(stay: "sleep 2", wait: "children.each { |one| Process.wait(one) }"), env: NEUTRAL)
+    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", at_work(stay: "sleep 6", wait: "children.each { |one| Process.wait(one) }"), env: NEUTRAL)
     assert_equal [0, "up\n"], [status.exitstatus, out]
     document = JSON.parse(err.lines.first)
     assert_equal [false, true, true], document["processes"].map { |one| one["forked"] }
     assert_operator document["processes"].last["unshared_bytes"], :>, 1_000_000
-    assert_operator document["samples"].size, :>, 5
+    assert_operator document["samples"].size, :>, 2
   end
 
   def test_a_command_that_fails
-    out, err, status = run_culet("cow", "--", *RUBY, "-e", "fork { sleep 3 }; sleep 2.5; exit 5", env: NEUTRAL)
+    out, err, status = run_culet("cow", "--", *RUBY, "-e", "child = fork { sleep }; sleep 8; Process.kill(:KILL, child); exit 5", env: NEUTRAL)
     assert_equal 1, status.exitstatus
     assert_match(/ ended with status 5\n\z/, err)
     assert_match(/forked by/, out)
@@ -68,7 +68,7 @@ class CowOverTimeTest < Minitest::Test
   end
 
   def test_a_limit_on_a_command
-    program = "reader, writer = IO.pipe; fork { writer.close; $own = Array.new(50_000) { |i| \"own \#{i}\" * 3 }; reader.read }; sleep 3"
+    program = "reader, writer = IO.pipe; fork { writer.close; $own = Array.new(50_000) { |i| \"own \#{i}\" * 3 }; reader.read }; sleep 8"
     _, err, status = run_culet("cow", "--max-private", "1MB", "--", *RUBY, "-e", program, env: NEUTRAL)
     assert_equal 3, status.exitstatus, err
     assert_match(/^culet: process \d+ has \d+\.\d MB for itself, more than 1\.0 MB$/, err)
@@ -81,7 +81,7 @@ class CowOverTimeTest < Minitest::Test
       pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS, in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
       writer.close
       assert_equal "up\n", reader.gets
-      sleep 2.5
+      sleep 5
       Process.kill(:INT, -pid)
       status = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
       pid = nil

@@ -171,7 +171,7 @@ class CowVerbTest < Minitest::Test
   def test_of_several_some_may_not_be_read
     skip "only root can have workers of other users" unless Process.euid.zero?
 
-    script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); pid = spawn('#{RbConfig.ruby}', '-e', 'sleep'); sleep 0.3; " \
+    script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); up, out = IO.pipe; pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
              "ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
     with_family(*RUBY, "-e", WAITING) do |pid|
       out, err, status = run_program(RbConfig.ruby, "-e", script, "--", *culet_command, "cow", "--json", pid, env: NEUTRAL.merge("HOME" => "/"), chdir: "/")

@@ -51,6 +51,7 @@ class ReportAdviceTest < Minitest::Test
       strings = Array.new(30_000) { "x" * 1_000 }
       GC.start
       GC.disable
+      sleep 0.05 until Culet.trim_stats[:trims].positive?
       sleep 1
       strings.each(&:clear)
       puts :up

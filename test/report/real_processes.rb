@@ -176,7 +176,7 @@ module RealProcesses
   # Waits until all its threads sleep and its memory stands still.
   def settle(pid)
     before = nil
-    200.times do
+    2_000.times do
       states = Dir["/proc/#{pid}/task/*/stat"].map { |file| File.read(file)[/\) (\w)/, 1] }
       now = File.read("/proc/#{pid}/smaps_rollup")
       return if states.all?("S") && now == before

@@ -9,7 +9,7 @@ class RequiresFlameBrowserTest < Minitest::Test
 
   def test_the_page
     skip "there is no Chromium" unless Browser::PROGRAM
-    write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000", "inner.rb" => "sleep 0.1", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
+    write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000", "inner.rb" => "sleep 1", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
     record(*ruby("-e", "require 'outer'"), options: ["--html", path("page.html")])
     Browser.use do |browser|
       assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.flame")

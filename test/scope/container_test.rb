@@ -27,9 +27,9 @@ class ScopeContainerTest < Minitest::Test
   # Numbers are those that are valid where it is asked.
   def test_from_inside
     script = <<~'RUBY'
-      pid = spawn(RbConfig.ruby, "-e", ARGV.shift, out: File::NULL)
-      sleep 0.1 until File.read("/proc/#{pid}/comm").start_with?("ruby")
-      sleep 0.5
+      reader, writer = IO.pipe
+      pid = spawn(RbConfig.ruby, "-e", ARGV.shift, out: writer)
+      nil until reader.gets == "end\n"
       ok = system(*ARGV, pid.to_s, "--json")
       Process.kill(:KILL, pid)
       exit(ok)

@@ -49,7 +49,8 @@ class SnapshotVerbTest < Minitest::Test
 
   def test_a_series_of_a_process_that_ends
     in_directory do |directory|
-      with_program(RbConfig.ruby, "-e", "puts :up; $stdout.flush; sleep 2.5") do |pid|
+      ends = "puts :up; $stdout.flush; sleep 0.05 until Dir.glob(ARGV[0] + '/*.part').any? { |file| File.size(file) > 3000 }"
+      with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
         out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
         assert_equal [1, ""], [status.exitstatus, out]
         assert_match(/^culet: .*process #{pid}.*; #{directory}\/series has what was taken by then$/, err)

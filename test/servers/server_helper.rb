@@ -11,8 +11,8 @@ require "net/http"
 module ServerHelper
   DIRECTORY = __dir__
   APPLICATION = File.join(DIRECTORY, "application.ru")
-  START_SECONDS = 60
-  SETTLE_SECONDS = 20 # within which what a test waits for must have come
+  START_SECONDS = 120
+  SETTLE_SECONDS = 100 # within which what a test waits for must have come
   MEBIBYTE = 1 << 20
 
   # One that runs, in a session of its own, which its processes do not leave whatever groups they make. Its output is
@@ -37,7 +37,7 @@ module ServerHelper
     # @return [String] the answer's body
     # @raise [SystemCallError, EOFError] where nobody answers
     def get(path)
-      Net::HTTP.start("127.0.0.1", @port, open_timeout: 5, read_timeout: 60) { |http| http.get(path, "connection" => "close") }.body
+      Net::HTTP.start("127.0.0.1", @port, open_timeout: 60, read_timeout: 60) { |http| http.get(path, "connection" => "close") }.body
     end
 
     # @return [Hash] what application.ru tells of the process that answers

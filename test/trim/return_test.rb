@@ -24,7 +24,7 @@ class TrimReturnTest < Minitest::Test
     peak = resident
     GC.enable
     GC.start
-    fell = wait_until(ARGV.empty? ? 20 : 1.5) { peak - resident > #{MEGABYTES} * 700_000 && (!ARGV.empty? || Culet.trim_stats[:returned_bytes] > #{MEGABYTES} * 700_000) }
+    fell = wait_until(ARGV.empty? ? 100 : 1.5) { peak - resident > #{MEGABYTES} * 700_000 && (!ARGV.empty? || Culet.trim_stats[:returned_bytes] > #{MEGABYTES} * 700_000) }
     tell(peak: peak, after: resident, fell: fell, stats: Culet.trim_stats)
     over << true
     threads.each(&:join)
@@ -55,12 +55,13 @@ class TrimReturnTest < Minitest::Test
   # What the sweep had not freed yet when a trim came goes back later, and what comes after the last trim too.
   def test_the_last_collection_is_not_forgotten
     told, = run_trimmed(<<~RUBY, setting: "interval=0.5")
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       5.times { litter(20); GC.start }
       fell = wait_until { resident < 60_000_000 && Culet.trim_stats[:trims] > 1 }
-      tell(fell: fell, stats: Culet.trim_stats)
+      tell(fell: fell, stats: Culet.trim_stats, seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began)
     RUBY
     assert told[:fell], told.inspect
-    assert_operator told[:stats][:trims], :<, 5
+    assert_operator told[:stats][:trims], :<, 4 + (told[:seconds] / 0.5)
   end
 
   def test_at_once_needs_no_thread

@@ -18,7 +18,7 @@ module TrimHelper
     def own_threads = Dir["/proc/self/task/*/comm"].count { |file| File.read(file).start_with?("culet") }
 
     # Waits until the block is true, and says whether it came to be.
-    def wait_until(seconds = 20)
+    def wait_until(seconds = 100)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       until (true_now = yield)
         return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit

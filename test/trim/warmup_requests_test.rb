@@ -54,12 +54,12 @@ class WarmupRequestsTest < Minitest::Test
 
   def test_a_page_that_never_ends_is_given_up
     (problems, seen), err = said(<<~RUBY)
-      tell([Culet::Warmup::Requests.new(%w[/404 /hangs /], app: APP, seconds: 0.3).call, SEEN.size])
+      tell([Culet::Warmup::Requests.new(%w[/404 /hangs /], app: APP, seconds: 2).call, SEEN.size])
     RUBY
     assert_empty err
     assert_equal 3, seen, "the last page was not asked for any more"
     assert_equal ["the request for https://localhost/404 was answered with status 404",
-                  "warming up with requests was ended after 0.3 s, at https://localhost/hangs"], problems
+                  "warming up with requests was ended after 2 s, at https://localhost/hangs"], problems
   end
 
   def test_without_an_application_that_is_said

@@ -389,7 +389,7 @@ TEST(exit_while_threads_allocate)
         pid_t child = fork();
         if (child == 0) {
             pthread_t thread[4];
-            alarm(60);
+            alarm(200);
             CHECK(atexit(allocate_at_exit) == 0, "atexit");
             for (size_t k = 0; k < 4; k++)
                 start_thread(&thread[k], use_heap_until_stop, (void *)(uintptr_t)k);
@@ -420,7 +420,7 @@ TEST(main_thread_ends_first)
         if (child == 0) {
             pthread_t thread;
             uint64_t random = 1;
-            alarm(60);
+            alarm(200);
             use_heap(&random, 100);
             start_thread(&thread, outlive_main, NULL);
             pthread_exit(NULL);

@@ -12,7 +12,7 @@
 #define THREADS 4
 #define SLOTS 256 /* per thread */
 #define LARGEST ((size_t)3 << 20)
-#define PATIENCE_SECONDS 30 /* for a child that needs milliseconds */
+#define PATIENCE_SECONDS 120 /* for a child that needs milliseconds */
 
 static _Atomic(void *) slot[THREADS][SLOTS];
 static _Atomic bool stop;

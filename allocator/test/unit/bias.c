@@ -208,7 +208,7 @@ static void *fork_now_and_then(void *data)
     while (!atomic_load(&done)) {
         pid_t child = fork();
         if (child == 0) {
-            alarm(60);
+            alarm(200);
             for (unsigned i = 0; i < SLOTS; i++)
                 put(i, NULL);
             work(9);

@@ -209,7 +209,7 @@ static long run_refusing(long at, bool on)
     pid_t child = fork();
 
     if (child == 0) {
-        alarm(60);
+        alarm(200);
         refuse_at = at;
         refuse_on = on;
         scenario();

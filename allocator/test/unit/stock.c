@@ -225,7 +225,7 @@ TEST(what_is_kept_goes_back_by_itself)
     CHECK(block, "no memory");
     memset(block, 1, 10 * MIB);
     culet_free(block);
-    for (unsigned i = 0; i < 100 && stock_bytes(); i++)
+    for (unsigned i = 0; i < 600 && stock_bytes(); i++)
         usleep(100000);
     CHECK(stock_bytes() <= 64 * CULET_GRANULE, "%zu bytes are kept for ever", stock_bytes());
 }

@@ -64,7 +64,7 @@ module Culet
       def snapshots(word, chunks: nil) = moments(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader
-      def treatment = { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause] }
+      def treatment = { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause], notes: (err if err.fileno) }
     end
   end
 end

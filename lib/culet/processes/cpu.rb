@@ -47,7 +47,11 @@ module Culet
 
       # @param pid [Integer]
       # @return [String, nil] the state's letter, "Z" for a process that has ended and not been waited for
-      def state(pid) = stat(pid)&.fetch(STATE)
+      def state(pid) = thread_state(LivingThread.of(pid))
+
+      # @param thread [Integer] a thread, or a process, whose main thread is asked
+      # @return [String, nil] the state's letter, "Z" for a main thread that has ended; nil when there is no such thread
+      def thread_state(thread) = stat(thread)&.fetch(STATE)
 
       def stat(pid)
         text = File.read("/proc/#{pid}/stat")

@@ -2,6 +2,7 @@
 
 require "etc"
 require_relative "../errors"
+require_relative "living_thread"
 require_relative "mapping"
 
 module Culet
@@ -43,7 +44,7 @@ module Culet
       def mappings = Processes.parse_maps(read("maps"))
 
       # @return [String] path of the executable, as it was when the process started
-      def executable = guard { File.readlink("/proc/#{pid}/exe").delete_suffix(" (deleted)") }
+      def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }
 
       # @return [Array<String>] the words the process was started with
       def command_line = read("cmdline").split("\0")
@@ -56,16 +57,18 @@ module Culet
       # @param path [String] a path as the process sees it, which in a container is not as we see it
       # @return [String] a path by which we can open the same file
       def file(path)
-        inside = "/proc/#{pid}/root#{path}"
+        inside = "/proc/#{thread}/root#{path}"
         File.readable?(inside) ? inside : path
       end
 
       # @param name [String] a file of /proc/PID
       # @return [String] its content, as bytes in UTF-8 clothing
       # @raise [Culet::Error] when the process has ended or belongs to another user
-      def read(name) = guard { File.read("/proc/#{pid}/#{name}", encoding: "UTF-8").scrub }
+      def read(name) = guard { File.read("/proc/#{thread}/#{name}", encoding: "UTF-8").scrub }
 
       private
+
+      def thread = LivingThread.of(pid)
 
       def guard
         yield

@@ -16,8 +16,10 @@ module Culet
       # @param pid [Integer]
       # @return [Integer, nil] nil when the process has ended
       def rss_bytes(pid)
-        _size, resident, = File.read("/proc/#{pid}/statm").split(" ", 3)
-        resident && (resident.to_i * PAGE_BYTES)
+        resident = resident_pages(pid)
+        # Its main thread may have ended before the others.
+        resident = resident_pages(LivingThread.of(pid)) if resident&.zero?
+        resident && (resident * PAGE_BYTES)
       rescue *GONE_OR_FORBIDDEN
         nil
       end
@@ -41,7 +43,7 @@ module Culet
       # @return [Hash{String => Integer}] e.g. "rss_bytes", "pss_bytes", "private_dirty_bytes", "shared_clean_bytes";
       #   empty when the process has ended or may not be read
       def rollup(pid)
-        File.read("/proc/#{pid}/smaps_rollup").each_line.with_object({}) do |line, figures|
+        File.read("/proc/#{LivingThread.of(pid)}/smaps_rollup").each_line.with_object({}) do |line, figures|
           name, kilobytes = line.match(/\A(\w+):\s+(\d+) kB/)&.captures
           figures["#{snake(name)}_bytes"] = kilobytes.to_i * 1024 if name
         end
@@ -49,8 +51,11 @@ module Culet
         {}
       end
 
+      def resident_pages(thread) = File.read("/proc/#{thread}/statm").split(" ", 3)[1]&.to_i
+      private_class_method :resident_pages
+
       def status_bytes(pid, field)
-        kilobytes = File.read("/proc/#{pid}/status")[/^#{field}:\s+(\d+) kB/, 1]
+        kilobytes = File.read("/proc/#{LivingThread.of(pid)}/status")[/^#{field}:\s+(\d+) kB/, 1]
         kilobytes && (kilobytes.to_i * 1024)
       rescue *GONE_OR_FORBIDDEN
         nil

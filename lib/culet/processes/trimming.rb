@@ -14,7 +14,7 @@ module Culet
       # @return [String, nil] "background" or "now", as in CULET_TRIM; nil where it is not at work, or the process has
       #   ended or may not be read
       def mode(pid)
-        in_maps(File.read("/proc/#{pid}/maps"))
+        in_maps(File.read("/proc/#{LivingThread.of(pid)}/maps"))
       rescue *GONE_OR_FORBIDDEN
         nil
       end

@@ -13,9 +13,11 @@ module Culet
       # How the process is treated meanwhile: paused for slices, paused once, or not at all.
       MODES = { sliced: [], stopped: ["--stop"], live: ["--live"] }.freeze
       PREFIX = "culet-scope: "
+      # The descriptor that the program has for its notes.
+      NOTES = 3
       # A preloaded allocator or its settings are for the user's programs.
       ENVIRONMENT = %w[LD_PRELOAD MALLOC_ARENA_MAX GLIBC_TUNABLES].to_h { |name| [name, nil] }.freeze
-      private_constant :PREFIX, :ENVIRONMENT
+      private_constant :PREFIX, :NOTES, :ENVIRONMENT
 
       # @return [Integer] the process it reads
       attr_reader :pid
@@ -24,13 +26,17 @@ module Culet
       # @param mode [Symbol] one of MODES
       # @param pause_milliseconds [Integer, nil] longest pause of a slice; nil: the program's own
       # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: the program's own bound
+      # @param notes [IO, nil] where the program writes what is to be known before the process is paused, e.g. that pauses
+      #   will be long
       # @raise [Culet::UsageError] when it is no process number
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, mode: :sliced, pause_milliseconds: nil, chunks: nil)
+      def initialize(pid, mode: :sliced, pause_milliseconds: nil, chunks: nil, notes: nil)
         @pid = Processes::Live.find(pid).pid
         @options = MODES.fetch(mode).dup
         @options.push("--pause-ms", pause_milliseconds.to_s) if pause_milliseconds
         @options.push("--max-chunks", chunks.to_s) if chunks
+        @options.push("--notes", NOTES.to_s) if notes
+        @notes = notes
       end
 
       # @return [Snapshot]
@@ -85,7 +91,7 @@ module Culet
       def start(**redirections) = spawn(*command, in: File::NULL, **redirections)
 
       def spawn(*words, **redirections)
-        ::Process.spawn(ENVIRONMENT, *words, **redirections)
+        ::Process.spawn(ENVIRONMENT, *words, **redirections, **(@notes ? { NOTES => @notes } : {}))
       rescue SystemCallError => e
         raise Error, "cannot start #{words.first}: #{e.message.sub(/ - .*/, "").downcase}"
       end

@@ -5,6 +5,7 @@
 #include "target.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 static char **words;
 
@@ -35,6 +36,12 @@ int main(int argc, char **argv)
     _Atomic uint64_t *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, STDIN_FILENO, 0);
     pthread_t thread;
 
+    /* A thread that executes a program does not take over that its parent's end is its own. */
+    char parent[16];
+    snprintf(parent, sizeof parent, "%d", (int)getppid());
+    setenv("PARENT", parent, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || strcmp(getenv("PARENT"), parent) != 0)
+        return 11;
     words = argv;
     if (count == MAP_FAILED)
         return 9;

@@ -5,7 +5,7 @@ require "socket"
 
 # A Redis for one test, which nobody else can reach: it listens on a socket in a directory of its own and keeps nothing.
 class RedisServer
-  START_SECONDS = 30
+  START_SECONDS = 120
 
   # Debian's package redis-server starts a service; redis-tools has the same program under the name of another.
   PROGRAMS = %w[redis-server redis-check-rdb valkey-server].freeze
