@@ -192,7 +192,7 @@ static void tell_process(void)
     culet_json_text(&json, "program", scope.program);
     culet_json_number(&json, "page_bytes", scope.page_bytes);
     culet_json_number(&json, "bits", scope.bits);
-    culet_json_text(&json, "mode", modes[scope.target.mode]);
+    culet_json_text(&json, "mode", modes[scope.target.enough ? CULET_SLICED : scope.target.mode]);
     culet_json_number(&json, "threads", culet_target_threads(&scope.target));
     culet_json_float(&json, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
     culet_json_number(&json, "rss_bytes", scope.maps.rss);

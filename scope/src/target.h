@@ -27,6 +27,7 @@ struct culet_thread {
 struct culet_target {
     pid_t pid;
     enum culet_mode mode;
+    bool enough; /* it was sliced, until it had been paused for long enough */
     uint64_t slice_ns;
     struct culet_thread *threads;
     size_t count, room;
