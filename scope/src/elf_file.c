@@ -1,46 +1,80 @@
 #define _GNU_SOURCE
 #include "elf_file.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file may be damaged: each part is checked before it is looked at. */
-static const void *part(const struct culet_elf *elf, uint64_t at, uint64_t bytes)
+/* What is read of a file, at the most: the tables of large programs have tens of megabytes. */
+#define MOST_BYTES (UINT64_C(128) << 20)
+#define MOST_SECTIONS 4096u
+#define MOST_SEGMENTS 4096u
+
+/* Copies `bytes` from offset `at` of the file; false unless it has all of them. */
+static bool copy(struct culet_elf *elf, uint64_t at, void *to, uint64_t bytes)
 {
-    return at <= elf->length && bytes <= elf->length - at ? elf->bytes + at : NULL;
+    if (at > INT64_MAX || bytes > elf->left)
+        return false;
+    elf->left -= bytes;
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t got = pread(elf->file, (char *)to + done, (size_t)(bytes - done), (off_t)(at + done));
+        if (got <= 0)
+            return false;
+        done += (uint64_t)got;
+    }
+    return true;
 }
 
-static bool is_ours(const struct culet_elf *elf)
-{
-    const Elf64_Ehdr *head = part(elf, 0, sizeof *head);
-
-    return head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-           head->e_ident[EI_DATA] == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) &&
-           head->e_shentsize == sizeof(Elf64_Shdr) && head->e_phentsize == sizeof(Elf64_Phdr);
-}
-
-/* Maps the file if it has that inode: another file of the name may be there by now. */
-static bool map_file(struct culet_elf *elf, const char *path, uint64_t inode)
+/* A part of the file of `count` items, to be freed; NULL when it does not have them. */
+static void *part(struct culet_elf *elf, uint64_t at, uint64_t count, size_t bytes)
 {
     struct stat status;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    *elf = (struct culet_elf){0};
-    if (file < 0)
+    if (!count || count > elf->left / bytes || fstat(elf->file, &status) != 0 || at > (uint64_t)status.st_size ||
+        count * bytes > (uint64_t)status.st_size - at)
+        return NULL;
+    void *items = culet_new((size_t)count, bytes);
+    if (copy(elf, at, items, count * bytes))
+        return items;
+    free(items);
+    return NULL;
+}
+
+static bool read_head(struct culet_elf *elf)
+{
+    const Elf64_Ehdr *head = &elf->head;
+
+    if (!copy(elf, 0, &elf->head, sizeof elf->head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+        head->e_ident[EI_CLASS] != ELFCLASS64 ||
+        head->e_ident[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) ||
+        head->e_shentsize != sizeof(Elf64_Shdr) || head->e_phentsize != sizeof(Elf64_Phdr) || head->e_shnum > MOST_SECTIONS)
         return false;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode && status.st_size > 0) {
-        void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (bytes != MAP_FAILED)
-            *elf = (struct culet_elf){.bytes = bytes, .length = (size_t)status.st_size};
+    elf->sections = part(elf, head->e_shoff, head->e_shnum, sizeof *elf->sections);
+    elf->section_count = elf->sections ? head->e_shnum : 0;
+    return true;
+}
+
+/* Opens the file if it has that inode: another file of the name may be there by now, or something that must not even be
+ * opened. */
+static bool open_file(struct culet_elf *elf, const char *path, uint64_t inode)
+{
+    char name[64];
+    struct stat status;
+    int found = open(path, O_PATH | O_CLOEXEC);
+
+    *elf = (struct culet_elf){.file = -1, .left = MOST_BYTES};
+    if (found < 0)
+        return false;
+    if (fstat(found, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", found);
+        elf->file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     }
-    close(file);
-    return elf->bytes;
+    close(found);
+    return elf->file >= 0;
 }
 
 /* By the mapping itself, which needs privileges and is right even where the file was deleted; by its name under the
@@ -51,95 +85,120 @@ bool culet_elf_open(struct culet_elf *elf, pid_t pid, const struct culet_mapping
 
     snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)mapping->start,
              (unsigned long long)mapping->end);
-    bool mapped = map_file(elf, path, mapping->inode);
-    if (!mapped) {
+    bool opened = open_file(elf, path, mapping->inode);
+    if (!opened) {
         snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, mapping->path);
-        mapped = map_file(elf, path, mapping->inode) || map_file(elf, mapping->path, mapping->inode);
+        opened = open_file(elf, path, mapping->inode) || open_file(elf, mapping->path, mapping->inode);
     }
-    if (mapped && !is_ours(elf))
+    if (opened && !read_head(elf))
         culet_elf_close(elf);
-    return elf->bytes;
+    return elf->file >= 0;
 }
 
 void culet_elf_close(struct culet_elf *elf)
 {
-    if (elf->bytes)
-        munmap((void *)elf->bytes, elf->length);
-    *elf = (struct culet_elf){0};
+    if (elf->file >= 0)
+        close(elf->file);
+    for (size_t i = 0; i < elf->table_count; i++)
+        free(elf->tables[i].bytes);
+    free(elf->sections);
+    *elf = (struct culet_elf){.file = -1};
 }
 
-static const Elf64_Shdr *section(const struct culet_elf *elf, size_t index)
+/* What a section holds, as long as the file is open; NULL when it cannot be had. */
+static const void *contents(struct culet_elf *elf, size_t section)
 {
-    const Elf64_Ehdr *head = (const void *)elf->bytes;
-
-    return index < head->e_shnum ? part(elf, head->e_shoff + index * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr)) : NULL;
+    for (size_t i = 0; i < elf->table_count; i++)
+        if (elf->tables[i].section == section)
+            return elf->tables[i].bytes;
+    if (section >= elf->section_count || elf->table_count == CULET_ELF_TABLES)
+        return NULL;
+    const Elf64_Shdr *header = &elf->sections[section];
+    void *bytes = header->sh_type == SHT_NOBITS ? NULL : part(elf, header->sh_offset, header->sh_size, 1);
+    elf->tables[elf->table_count].section = section;
+    elf->tables[elf->table_count++].bytes = bytes;
+    return bytes;
 }
 
-static bool is_named(const struct culet_elf *elf, const Elf64_Shdr *names, uint32_t at, const char *name)
+/* The texts that a section of names holds. */
+struct names {
+    const char *bytes;
+    uint64_t length;
+};
+
+static struct names names_in(struct culet_elf *elf, size_t section)
+{
+    const char *bytes = contents(elf, section);
+
+    return (struct names){bytes, bytes ? elf->sections[section].sh_size : 0};
+}
+
+static bool is_named(const struct names *names, uint32_t at, const char *name)
 {
     size_t bytes = strlen(name) + 1;
 
-    return at < names->sh_size && bytes <= names->sh_size - at && part(elf, names->sh_offset + at, bytes) &&
-           memcmp(elf->bytes + names->sh_offset + at, name, bytes) == 0;
+    return at < names->length && bytes <= names->length - at && memcmp(names->bytes + at, name, bytes) == 0;
 }
 
-static const Elf64_Sym *find_in(const struct culet_elf *elf, const Elf64_Shdr *table, const char *name)
+static const Elf64_Sym *find_in(struct culet_elf *elf, size_t section, const char *name)
 {
-    const Elf64_Shdr *names = section(elf, table->sh_link);
-    const Elf64_Sym *symbols = part(elf, table->sh_offset, table->sh_size);
+    const Elf64_Shdr *table = &elf->sections[section];
+    const Elf64_Sym *symbols = contents(elf, section);
+    struct names names = names_in(elf, table->sh_link);
 
-    if (!names || !symbols)
-        return NULL;
-    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++)
-        if (symbols[i].st_shndx != SHN_UNDEF && is_named(elf, names, symbols[i].st_name, name))
+    for (size_t i = 0; symbols && i < table->sh_size / sizeof *symbols; i++)
+        if (symbols[i].st_shndx != SHN_UNDEF && is_named(&names, symbols[i].st_name, name))
             return &symbols[i];
     return NULL;
 }
 
 /* What a static library brought in is in the full table, if it was not stripped. */
-static const Elf64_Sym *find(const struct culet_elf *elf, const char *name)
+static const Elf64_Sym *find(struct culet_elf *elf, const char *name)
 {
-    const Elf64_Shdr *table;
-
-    for (size_t i = 0; (table = section(elf, i)); i++)
-        if (table->sh_type == SHT_DYNSYM || table->sh_type == SHT_SYMTAB) {
-            const Elf64_Sym *symbol = find_in(elf, table, name);
+    for (size_t i = 0; i < elf->section_count; i++)
+        if (elf->sections[i].sh_type == SHT_DYNSYM || elf->sections[i].sh_type == SHT_SYMTAB) {
+            const Elf64_Sym *symbol = find_in(elf, i, name);
             if (symbol)
                 return symbol;
         }
     return NULL;
 }
 
-bool culet_elf_defines(const struct culet_elf *elf, const char *name)
+bool culet_elf_defines(struct culet_elf *elf, const char *name)
 {
     return find(elf, name);
 }
 
-bool culet_elf_text(const struct culet_elf *elf, const char *name, char *text, size_t room)
+bool culet_elf_text(struct culet_elf *elf, const char *name, char *text, size_t room)
 {
     const Elf64_Sym *symbol = find(elf, name);
-    const Elf64_Shdr *holder = symbol ? section(elf, symbol->st_shndx) : NULL;
+    const Elf64_Shdr *holder = symbol && symbol->st_shndx < elf->section_count ? &elf->sections[symbol->st_shndx] : NULL;
 
     if (!holder || holder->sh_type == SHT_NOBITS || symbol->st_value < holder->sh_addr || symbol->st_size == 0 ||
         symbol->st_size > room)
         return false;
-    const void *bytes = part(elf, holder->sh_offset + (symbol->st_value - holder->sh_addr), symbol->st_size);
-    if (!bytes || !memchr(bytes, 0, symbol->st_size))
-        return false;
-    memcpy(text, bytes, symbol->st_size);
-    return true;
+    char *bytes = part(elf, holder->sh_offset + (symbol->st_value - holder->sh_addr), symbol->st_size, 1);
+    bool ends = bytes && memchr(bytes, 0, symbol->st_size);
+    if (ends)
+        memcpy(text, bytes, symbol->st_size);
+    free(bytes);
+    return ends;
 }
 
 /* The address that the first loaded byte of the file is linked at: 0 but for programs at fixed addresses. */
-static uint64_t linked_at(const struct culet_elf *elf)
+static uint64_t linked_at(struct culet_elf *elf)
 {
-    const Elf64_Ehdr *head = (const void *)elf->bytes;
-    const Elf64_Phdr *segments = part(elf, head->e_phoff, (uint64_t)head->e_phnum * sizeof *segments);
+    size_t count = elf->head.e_phnum < MOST_SEGMENTS ? elf->head.e_phnum : MOST_SEGMENTS;
+    Elf64_Phdr *segments = part(elf, elf->head.e_phoff, count, sizeof *segments);
+    uint64_t address = 0;
 
-    for (size_t i = 0; segments && i < head->e_phnum; i++)
-        if (segments[i].p_type == PT_LOAD)
-            return segments[i].p_vaddr - segments[i].p_offset;
-    return 0;
+    for (size_t i = 0; segments && i < count; i++)
+        if (segments[i].p_type == PT_LOAD) {
+            address = segments[i].p_vaddr - segments[i].p_offset;
+            break;
+        }
+    free(segments);
+    return address;
 }
 
 /* A slot for the address as such is filled in when the file is loaded; one for calls maybe at the first call. So the
@@ -150,31 +209,31 @@ static bool is_eager(uint32_t type)
 }
 
 /* A slot of that function in a table of relocations; 0 if there is none. */
-static uint64_t find_slot(const struct culet_elf *elf, const Elf64_Shdr *table, const char *name, bool eager)
+static uint64_t find_slot(struct culet_elf *elf, size_t section, const char *name, bool eager)
 {
-    const Elf64_Rela *entries = part(elf, table->sh_offset, table->sh_size);
-    const Elf64_Shdr *symbols = section(elf, table->sh_link);
-    const Elf64_Shdr *names = symbols ? section(elf, symbols->sh_link) : NULL;
+    const Elf64_Shdr *table = &elf->sections[section];
+    const Elf64_Rela *entries = contents(elf, section);
+    const Elf64_Sym *symbols = contents(elf, table->sh_link);
+    size_t count = symbols ? elf->sections[table->sh_link].sh_size / sizeof *symbols : 0;
+    struct names names = symbols ? names_in(elf, elf->sections[table->sh_link].sh_link) : (struct names){0};
 
-    for (size_t i = 0; entries && names && i < table->sh_size / sizeof *entries; i++) {
-        const Elf64_Sym *symbol = part(elf, symbols->sh_offset + ELF64_R_SYM(entries[i].r_info) * sizeof *symbol,
-                                       sizeof *symbol);
-        if (ELF64_R_SYM(entries[i].r_info) && symbol && is_eager(ELF64_R_TYPE(entries[i].r_info)) == eager &&
-            is_named(elf, names, symbol->st_name, name))
+    for (size_t i = 0; entries && i < table->sh_size / sizeof *entries; i++) {
+        uint64_t symbol = ELF64_R_SYM(entries[i].r_info);
+        if (symbol && symbol < count && is_eager(ELF64_R_TYPE(entries[i].r_info)) == eager &&
+            is_named(&names, symbols[symbol].st_name, name))
             return entries[i].r_offset;
     }
     return 0;
 }
 
-bool culet_elf_slot(const struct culet_elf *elf, const char *name, uint64_t *offset)
+bool culet_elf_slot(struct culet_elf *elf, const char *name, uint64_t *offset)
 {
-    const Elf64_Shdr *table;
     uint64_t slot = 0;
 
     for (int eager = 1; eager >= 0 && !slot; eager--)
-        for (size_t i = 0; !slot && (table = section(elf, i)); i++)
-            if (table->sh_type == SHT_RELA)
-                slot = find_slot(elf, table, name, eager);
+        for (size_t i = 0; !slot && i < elf->section_count; i++)
+            if (elf->sections[i].sh_type == SHT_RELA)
+                slot = find_slot(elf, i, name, eager);
     *offset = slot - linked_at(elf);
     return slot;
 }

@@ -4,9 +4,23 @@
 
 #include "maps.h"
 
+#include <elf.h>
+
+/* Tables that are kept once they were read. */
+#define CULET_ELF_TABLES 8u
+
+/* The file may change, or be cut off, while it is read: so it is read by copies, never mapped. */
 struct culet_elf {
-    const unsigned char *bytes; /* the file, mapped; NULL: not open */
-    size_t length;
+    int file; /* -1: not open */
+    Elf64_Ehdr head;
+    Elf64_Shdr *sections;
+    size_t section_count;
+    struct {
+        size_t section;
+        unsigned char *bytes;
+    } tables[CULET_ELF_TABLES];
+    size_t table_count;
+    uint64_t left; /* bytes that may still be read */
 };
 
 /* Opens the file that `mapping` of process `pid` is of, wherever it is for us: the process may have another root. False when
@@ -14,14 +28,14 @@ struct culet_elf {
 bool culet_elf_open(struct culet_elf *elf, pid_t pid, const struct culet_mapping *mapping);
 
 /* Whether the file defines a function or object of that name that others can use. */
-bool culet_elf_defines(const struct culet_elf *elf, const char *name);
+bool culet_elf_defines(struct culet_elf *elf, const char *name);
 
 /* The text that the object of that name holds, into `text` (room for `room` bytes); false where there is none. */
-bool culet_elf_text(const struct culet_elf *elf, const char *name, char *text, size_t room);
+bool culet_elf_text(struct culet_elf *elf, const char *name, char *text, size_t room);
 
 /* Where the loader writes the address of the function `name` that the file calls, in bytes from the start of its first
  * mapping; false where it calls none of that name, or not through the loader. */
-bool culet_elf_slot(const struct culet_elf *elf, const char *name, uint64_t *offset);
+bool culet_elf_slot(struct culet_elf *elf, const char *name, uint64_t *offset);
 
 void culet_elf_close(struct culet_elf *elf);
 

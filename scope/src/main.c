@@ -142,7 +142,7 @@ static void read_pages(void)
     }
     if (scope.pages.unseen || scope.pages.spent)
         culet_scope_problem(&scope, "Which pages of process %d are in memory was not found out for all of them: its mappings are "
-                            "too long for this kernel. Linux 6.7 and later can tell.", (int)scope.target.pid);
+                            "too long for this kernel. Linux 6.7 and later can tell.", (int)scope.target.process);
 }
 
 /* The walkers have used up what they may: see culet_pages_allow. */
@@ -150,7 +150,7 @@ static void tell_spent(void)
 {
     if (scope.pages.spent)
         culet_scope_problem(&scope, "The heap of process %d takes more work to read than its size explains: it is damaged, or "
-                            "made so. The reading was given up, and what is missing is told by pages.", (int)scope.target.pid);
+                            "made so. The reading was given up, and what is missing is told by pages.", (int)scope.target.process);
 }
 
 static void read_process(bool found[WALKERS])
@@ -202,7 +202,7 @@ static void tell_process(void)
     culet_json_text(&json, "program", scope.program);
     culet_json_number(&json, "page_bytes", scope.page_bytes);
     culet_json_number(&json, "bits", scope.bits);
-    culet_json_text(&json, "mode", modes[scope.target.mode]);
+    culet_json_text(&json, "mode", modes[scope.target.enough ? CULET_SLICED : scope.target.mode]);
     culet_json_number(&json, "threads", culet_target_threads(&scope.target));
     culet_json_float(&json, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
     culet_json_number(&json, "rss_bytes", scope.maps.rss);

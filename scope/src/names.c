@@ -69,30 +69,37 @@ static bool is_shared_memory(const char *path)
            starts_with(path, "/SYSV") || starts_with(path, "anon_inode:");
 }
 
-/* Mappings of one file lie side by side; one that is executable makes them all a library's. */
-static bool is_library(const struct culet_scope *scope, const struct culet_mapping *mapping)
+/* Mappings of one file lie side by side; one that is executable makes them all a library's. Where those from number `from`
+ * on end. */
+static size_t end_of_file(const struct culet_scope *scope, size_t from, bool *is_library)
 {
-    const struct culet_mapping *all = scope->maps.all, *end = all + scope->maps.count;
+    const struct culet_mapping *all = scope->maps.all;
+    size_t to = from;
 
-    if (strstr(mapping->path, ".so") || strcmp(mapping->path, scope->program) == 0)
-        return true;
-    for (const struct culet_mapping *next = mapping; next < end && strcmp(next->path, mapping->path) == 0; next++)
-        if (next->perms[2] == 'x')
-            return true;
-    for (const struct culet_mapping *before = mapping; before >= all && strcmp(before->path, mapping->path) == 0; before--)
-        if (before->perms[2] == 'x')
-            return true;
-    return false;
+    *is_library = strstr(all[from].path, ".so") || strcmp(all[from].path, scope->program) == 0;
+    for (; to < scope->maps.count && strcmp(all[to].path, all[from].path) == 0; to++)
+        *is_library |= all[to].perms[2] == 'x';
+    return to;
 }
 
-static void name_file(const struct culet_scope *scope, struct culet_mapping *mapping)
+static void name_file(struct culet_mapping *mapping, bool is_library)
 {
     if (is_shared_memory(mapping->path))
         culet_mapping_name(mapping, "file", "shared memory: %s", mapping->path);
-    else if (is_library(scope, mapping))
-        culet_mapping_name(mapping, "library", "%s", culet_names_base(mapping->path));
     else
-        culet_mapping_name(mapping, "file", "%s", culet_names_base(mapping->path));
+        culet_mapping_name(mapping, is_library ? "library" : "file", "%s", culet_names_base(mapping->path));
+}
+
+static void name_files(struct culet_scope *scope)
+{
+    bool is_library;
+
+    for (size_t from = 0, to; from < scope->maps.count; from = to) {
+        to = end_of_file(scope, from, &is_library);
+        for (size_t i = from; i < to; i++)
+            if (scope->maps.all[i].inode)
+                name_file(&scope->maps.all[i], is_library);
+    }
 }
 
 /* ---- the rest ---- */
@@ -100,9 +107,9 @@ static void name_file(const struct culet_scope *scope, struct culet_mapping *map
 /* Zero-initialised data of a library or program come behind what is read from its file. */
 static const struct culet_mapping *data_before(const struct culet_scope *scope, const struct culet_mapping *mapping)
 {
-    const struct culet_mapping *before = &scope->maps.all[mapping->id] - 1;
+    const struct culet_mapping *before = mapping->id ? &scope->maps.all[mapping->id - 1] : NULL;
 
-    return mapping->id && before->end == mapping->start && before->inode && before->perms[1] == 'w' && before->use &&
+    return before && before->end == mapping->start && before->inode && before->perms[1] == 'w' && before->use &&
                    strcmp(before->use, "library") == 0
                ? before
                : NULL;
@@ -146,9 +153,7 @@ static bool names_recognise(struct culet_scope *scope)
 
 static void names_walk(struct culet_scope *scope)
 {
-    for (size_t i = 0; i < scope->maps.count; i++)
-        if (scope->maps.all[i].inode)
-            name_file(scope, &scope->maps.all[i]);
+    name_files(scope);
     culet_stacks_name(scope);
     for (size_t i = 0; i < scope->maps.count; i++)
         name_special(&scope->maps.all[i]);

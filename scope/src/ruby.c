@@ -161,17 +161,34 @@ static void look_at(struct culet_scope *scope, const uint64_t *starts, size_t co
             add_page(&shape);
 }
 
+/* The next place from `at` on where a page can begin: in memory, as its first word is read. */
+static uint64_t next_start(struct culet_scope *scope, uint64_t at, uint64_t end)
+{
+    const unsigned shift = scope->pages.shift;
+
+    at = culet_pages_next(&scope->pages, at >> shift, ((end - 1) >> shift) + 1) << shift;
+    return (at + CULET_RUBY_SHORT - 1) & ~(uint64_t)(CULET_RUBY_SHORT - 1);
+}
+
 static void find_pages(struct culet_scope *scope)
 {
     static uint64_t starts[CULET_GATHER_PIECES];
     size_t count = 0;
 
-    for (size_t i = 0; i < scope->maps.count; i++) {
+    for (size_t i = 0; i < scope->maps.count && !scope->pages.spent; i++) {
         const struct culet_mapping *mapping = &scope->maps.all[i];
         uint64_t at = (mapping->start + CULET_RUBY_SHORT - 1) & ~(uint64_t)(CULET_RUBY_SHORT - 1);
         if (!culet_mapping_is_heap_like(mapping) || mapping->start >= UINT64_C(1) << 56)
             continue;
         for (; at + CULET_RUBY_SHORT <= mapping->end; at += CULET_RUBY_SHORT) {
+            /* What is resident is asked for anew only where a long stretch may be empty. */
+            if (!(culet_pages_at(&scope->pages, at) & CULET_PAGE_PRESENT)) {
+                uint64_t next = next_start(scope, at, mapping->end);
+                if (next > at) {
+                    at = next - CULET_RUBY_SHORT;
+                    continue;
+                }
+            }
             if (!is_candidate(scope, at))
                 continue;
             starts[count++] = at;
@@ -185,34 +202,28 @@ static void find_pages(struct culet_scope *scope)
     look_at(scope, starts, count);
 }
 
+/* Layouts differ in where among a description's words the pointer back is. */
+#define LAYOUTS (CULET_RUBY_DESCRIPTION / 8)
+
+static size_t kind_of(const struct culet_ruby_page *page)
+{
+    return page->layout / 8 % LAYOUTS + (page->bytes == CULET_RUBY_LONG ? LAYOUTS : 0);
+}
+
 /* All pages of a process have one length and one layout of their descriptions: the most frequent. What only looks like
  * a page is dropped. */
 static void keep_alike(void)
 {
-    size_t best = 0, votes = 0, kept = 0;
+    size_t votes[2 * LAYOUTS] = {0}, best = 0, kept = 0;
 
-    for (size_t i = 0; i < ruby.count; i++) {
-        size_t alike = 0;
-        const struct culet_ruby_page *one = &ruby.pages[i].shape;
-        if (i && one->bytes == ruby.pages[i - 1].shape.bytes && one->layout == ruby.pages[i - 1].shape.layout)
-            continue;
-        for (size_t j = 0; j < ruby.count; j++)
-            alike += ruby.pages[j].shape.bytes == one->bytes && ruby.pages[j].shape.layout == one->layout;
-        if (alike > votes) {
-            votes = alike;
-            best = i;
-        }
-        if (votes > ruby.count / 2)
-            break;
-    }
-    if (!ruby.count)
-        return;
-    struct culet_ruby_page model = ruby.pages[best].shape;
     for (size_t i = 0; i < ruby.count; i++)
-        if (ruby.pages[i].shape.bytes == model.bytes && ruby.pages[i].shape.layout == model.layout)
+        if (++votes[kind_of(&ruby.pages[i].shape)] > votes[best])
+            best = kind_of(&ruby.pages[i].shape);
+    for (size_t i = 0; i < ruby.count; i++)
+        if (kind_of(&ruby.pages[i].shape) == best)
             ruby.pages[kept++] = ruby.pages[i];
     ruby.count = kept;
-    ruby.page_bytes = model.bytes;
+    ruby.page_bytes = kept ? ruby.pages[0].shape.bytes : 0;
 }
 
 /* ---- slots ---- */
@@ -306,19 +317,24 @@ static size_t neighbours(const struct culet_scope *scope, size_t from)
 
 static struct culet_place *new_place(struct culet_scope *scope, uint64_t start, uint64_t end)
 {
-    struct culet_place *place = culet_place_new(&scope->places, "ruby", CULET_NO_ARENA, start, end, false);
+    struct culet_place *place = culet_scope_place(scope, "ruby", CULET_NO_ARENA, start, end, false);
 
+    if (!place)
+        return NULL;
     place->malloc = false;
     culet_names_range(&scope->maps, start, end, "ruby", "Ruby's heap");
     return place;
 }
 
-static void walk_region(struct culet_scope *scope, size_t from, size_t to)
+/* The pages from..to, which are one region. Where there cannot be one they are none: false, and nothing is known of them. */
+static bool walk_region(struct culet_scope *scope, size_t from, size_t to)
 {
     uint64_t start = ruby.pages[from].shape.start, end = ruby.pages[to - 1].shape.start + ruby.page_bytes;
     bool separate = !in_malloc(scope) || !culet_places_at(&scope->places, start);
     struct culet_place *place = separate ? new_place(scope, start, end) : NULL;
 
+    if (separate && !place)
+        return false;
     for (size_t i = from; i < to; i++) {
         struct page *page = &ruby.pages[i];
         if (place)
@@ -327,6 +343,21 @@ static void walk_region(struct culet_scope *scope, size_t from, size_t to)
         add_up(scope, place, page);
         culet_scope_breathe(scope);
     }
+    return true;
+}
+
+static void walk_pages(struct culet_scope *scope)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0, to; i < ruby.count; i = to) {
+        to = neighbours(scope, i);
+        if (!walk_region(scope, i, to))
+            continue;
+        memmove(ruby.pages + kept, ruby.pages + i, (to - i) * sizeof *ruby.pages);
+        kept += to - i;
+    }
+    ruby.count = kept;
 }
 
 /* Whether the kernel knows memory of Ruby's heap by name. */
@@ -370,10 +401,7 @@ static void ruby_walk(struct culet_scope *scope)
     find_pages(scope);
     keep_alike();
     culet_transient_walk(scope, &ruby.transient);
-    for (size_t i = 0, to; i < ruby.count; i = to) {
-        to = neighbours(scope, i);
-        walk_region(scope, i, to);
-    }
+    walk_pages(scope);
     culet_scope_resume(scope);
     explain(scope);
     if (ruby.swapped)

@@ -55,7 +55,9 @@ void culet_transient_walk(struct culet_scope *scope, struct culet_transient *tra
         return;
     if (end > mapping->end)
         end = mapping->end;
-    transient->place = culet_place_new(&scope->places, "transient", CULET_NO_ARENA, start, end, false);
+    transient->place = culet_scope_place(scope, "transient", CULET_NO_ARENA, start, end, false);
+    if (!transient->place)
+        return;
     transient->place->malloc = false;
     culet_scope_states(scope, transient->place, start, end);
     /* Ruby 3.2 asks malloc for it. In a heap that is told by pages what lies around it is the allocator's. */

@@ -4,6 +4,7 @@
 #include "threads.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* As many mappings of one length are fibers: Ruby maps the stacks of several at a time. */
@@ -14,11 +15,61 @@ static struct culet_threads threads;
 /* The mapping without access right below this one, which keeps a stack from growing into what is there; or NULL. */
 static struct culet_mapping *guard_of(const struct culet_scope *scope, const struct culet_mapping *mapping)
 {
-    struct culet_mapping *before = &scope->maps.all[mapping->id] - 1;
+    struct culet_mapping *before = mapping->id ? &scope->maps.all[mapping->id - 1] : NULL;
 
-    return mapping->id && before->end == mapping->start && strncmp(before->perms, "---p", 4) == 0 && !before->inode
-               ? before
-               : NULL;
+    return before && before->end == mapping->start && strncmp(before->perms, "---p", 4) == 0 && !before->inode ? before
+                                                                                                             : NULL;
+}
+
+/* Lengths of mappings, sorted: how many are alike is asked for each of many. */
+struct lengths {
+    uint64_t *all;
+    size_t count, room;
+};
+
+static void note_length(struct lengths *lengths, uint64_t length)
+{
+    lengths->all = culet_grow(lengths->all, &lengths->room, lengths->count + 1, sizeof *lengths->all);
+    lengths->all[lengths->count++] = length;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+    return first < second ? -1 : first > second;
+}
+
+static void sort_lengths(struct lengths *lengths)
+{
+    if (lengths->count)
+        qsort(lengths->all, lengths->count, sizeof *lengths->all, compare);
+}
+
+/* Index of the first that is not shorter. */
+static size_t not_shorter(const struct lengths *lengths, uint64_t length)
+{
+    size_t from = 0, to = lengths->count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (lengths->all[middle] < length)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static size_t count_alike(const struct lengths *lengths, uint64_t length)
+{
+    return not_shorter(lengths, length + 1) - not_shorter(lengths, length);
+}
+
+static void free_lengths(struct lengths *lengths)
+{
+    free(lengths->all);
+    *lengths = (struct lengths){0};
 }
 
 static uint64_t length_of(const struct culet_mapping *mapping)
@@ -78,13 +129,16 @@ void culet_stacks_read(struct culet_scope *scope)
     }
 }
 
-static bool is_thread_long(const struct culet_mapping *mapping)
+/* Of the threads' own stacks. */
+static struct lengths thread_lengths(void)
 {
+    struct lengths lengths = {0};
+
     for (size_t i = 0; i < threads.count; i++)
-        if (threads.all[i].mapping && !threads.all[i].in_fiber &&
-            length_of(threads.all[i].mapping) == length_of(mapping))
-            return true;
-    return false;
+        if (threads.all[i].mapping && !threads.all[i].in_fiber)
+            note_length(&lengths, length_of(threads.all[i].mapping));
+    sort_lengths(&lengths);
+    return lengths;
 }
 
 /* ---- fibers ---- */
@@ -97,40 +151,42 @@ static bool is_fiber_like(const struct culet_scope *scope, const struct culet_ma
     return !mapping->use && guard && length_of(guard) == scope->page_bytes && culet_mapping_is_heap_like(mapping);
 }
 
-static bool has_many_alike(const struct culet_scope *scope, const struct culet_mapping *mapping)
+/* Of all that could be. */
+static struct lengths fiber_lengths(const struct culet_scope *scope)
 {
-    size_t alike = 0;
+    struct lengths lengths = {0};
 
-    for (size_t i = 0; i < scope->maps.count && alike < FIBERS; i++)
-        alike += length_of(&scope->maps.all[i]) == length_of(mapping) && is_fiber_like(scope, &scope->maps.all[i]);
-    return alike >= FIBERS;
+    for (size_t i = 0; i < scope->maps.count; i++)
+        if (is_fiber_like(scope, &scope->maps.all[i]))
+            note_length(&lengths, length_of(&scope->maps.all[i]));
+    sort_lengths(&lengths);
+    return lengths;
 }
 
 /* Whether the thread runs in a fiber just now: its stack pointer is where no thread's own stack can be. */
-static bool is_in_fiber(struct culet_scope *scope, const struct culet_thread_stack *thread)
+static bool is_in_fiber(struct culet_scope *scope, const struct culet_thread_stack *thread, const struct lengths *fibers)
 {
     bool main_thread = thread->tid == scope->target.process, tells = main_thread;
 
 #ifdef __x86_64__
     tells = true;
 #endif
-    return tells && culet_ruby_is_there(scope) && is_fiber_like(scope, thread->mapping) &&
-           has_many_alike(scope, thread->mapping) && (main_thread || !has_control_block(scope, thread->mapping));
+    return tells && is_fiber_like(scope, thread->mapping) && count_alike(fibers, length_of(thread->mapping)) >= FIBERS &&
+           (main_thread || !has_control_block(scope, thread->mapping));
 }
 
 static void name_fibers(const struct culet_scope *scope)
 {
-    uint64_t length = 0; /* of those that are fibers */
+    struct lengths own = thread_lengths(), fibers = fiber_lengths(scope);
 
     for (size_t i = 0; i < scope->maps.count; i++) {
         struct culet_mapping *mapping = &scope->maps.all[i];
-        if (!is_fiber_like(scope, mapping) || is_thread_long(mapping))
-            continue;
-        if (length_of(mapping) != length && !has_many_alike(scope, mapping))
-            continue;
-        length = length_of(mapping);
-        name_stack(scope, mapping, "fiber", "fiber");
+        uint64_t length = length_of(mapping);
+        if (is_fiber_like(scope, mapping) && !count_alike(&own, length) && count_alike(&fibers, length) >= FIBERS)
+            name_stack(scope, mapping, "fiber", "fiber");
     }
+    free_lengths(&own);
+    free_lengths(&fibers);
 }
 
 /* ---- threads ---- */
@@ -138,29 +194,36 @@ static void name_fibers(const struct culet_scope *scope)
 /* The mapping of each thread's stack pointer. */
 static void find_stacks(struct culet_scope *scope)
 {
+    bool is_ruby = culet_ruby_is_there(scope);
+    struct lengths fibers = fiber_lengths(scope);
+
     for (size_t i = 0; i < threads.count; i++) {
         struct culet_thread_stack *thread = &threads.all[i];
         thread->mapping = thread->pointer ? culet_maps_at(&scope->maps, thread->pointer) : NULL;
-        thread->in_fiber = thread->mapping && is_in_fiber(scope, thread);
+        thread->in_fiber = is_ruby && thread->mapping && is_in_fiber(scope, thread, &fibers);
     }
+    free_lengths(&fibers);
 }
 
-/* Newer kernels guard stacks without a mapping of its own between them: several can be one mapping. */
-static size_t threads_in(const struct culet_mapping *mapping)
+/* How many threads each mapping has the stacks of: newer kernels guard stacks without a mapping of its own between them, so
+ * several can be one mapping. To be freed. */
+static uint32_t *count_threads(const struct culet_scope *scope)
 {
-    size_t count = 0;
+    uint32_t *counts = culet_new(scope->maps.count, sizeof *counts);
 
     for (size_t i = 0; i < threads.count; i++)
-        count += threads.all[i].mapping == mapping;
-    return count;
+        if (threads.all[i].mapping)
+            counts[threads.all[i].mapping->id]++;
+    return counts;
 }
 
-static void label_thread(const struct culet_scope *scope, const struct culet_thread_stack *thread, char *label, size_t room)
+static void label_thread(const struct culet_scope *scope, const struct culet_thread_stack *thread, uint32_t in_mapping, char *label,
+                         size_t room)
 {
     const char *where = thread->in_fiber ? " in it" : "", *fiber = thread->in_fiber ? "fiber, " : "";
 
-    if (threads_in(thread->mapping) > 1)
-        snprintf(label, room, "stacks of %zu threads", threads_in(thread->mapping));
+    if (in_mapping > 1)
+        snprintf(label, room, "stacks of %u threads", (unsigned)in_mapping);
     else if (thread->tid == scope->target.process)
         snprintf(label, room, "%smain thread%s", fiber, where);
     else
@@ -169,26 +232,31 @@ static void label_thread(const struct culet_scope *scope, const struct culet_thr
 
 static void name_threads(const struct culet_scope *scope, bool in_fiber)
 {
+    uint32_t *counts = count_threads(scope);
     char label[128];
 
     for (size_t i = 0; i < threads.count; i++) {
         const struct culet_thread_stack *thread = &threads.all[i];
         if (!thread->mapping || thread->in_fiber != in_fiber)
             continue;
-        label_thread(scope, thread, label, sizeof label);
+        label_thread(scope, thread, counts[thread->mapping->id], label, sizeof label);
         name_stack(scope, &scope->maps.all[thread->mapping->id], in_fiber ? "fiber" : "stack", label);
     }
+    free(counts);
 }
 
 /* Other stacks of glibc's: it keeps those of threads that have ended for the next ones. */
 static void name_ended(struct culet_scope *scope)
 {
+    struct lengths own = thread_lengths();
+
     for (size_t i = 0; i < scope->maps.count; i++) {
         struct culet_mapping *mapping = &scope->maps.all[i];
         if (!mapping->use && culet_mapping_is_heap_like(mapping) && guard_of(scope, mapping) &&
-            (has_control_block(scope, mapping) || is_thread_long(mapping)))
+            (count_alike(&own, length_of(mapping)) || has_control_block(scope, mapping)))
             name_stack(scope, mapping, "stack", "of an ended thread");
     }
+    free_lengths(&own);
 }
 
 void culet_stacks_name(struct culet_scope *scope)

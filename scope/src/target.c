@@ -37,6 +37,11 @@
 /* PF_KTHREAD, of field 9 of /proc/PID/stat: include/linux/sched.h. */
 #define KERNEL_THREAD UINT64_C(0x200000)
 
+/* All pauses together are no longer than that: what is not read by then is read while the process runs. (A gigabyte of heap
+ * takes 0.1 to 0.4 s.) A pause that is about to begin counts as long as it may be. */
+#define MOST_PAUSED_NS UINT64_C(2000000000)
+#define MOST_EXPECTED_NS (MOST_PAUSED_NS / 4)
+
 uint64_t culet_now(void)
 {
     struct timespec now;
@@ -281,9 +286,25 @@ static enum culet_stop stop(struct culet_target *target, uint64_t limit_ns)
     return result;
 }
 
+/* Whether another pause would be too much: if so the rest is read live. */
+static bool is_enough(struct culet_target *target)
+{
+    uint64_t expected = target->slice_ns < MOST_EXPECTED_NS ? target->slice_ns : MOST_EXPECTED_NS;
+
+    if (target->mode != CULET_SLICED || !target->pauses.count || target->pauses.sum_ns + expected <= MOST_PAUSED_NS)
+        return false;
+    snprintf(target->why_live, sizeof target->why_live,
+             "process %d was stopped for %d seconds in all, so what was left was read while it ran: figures may be off by "
+             "what changed meanwhile; --stop reads all of it at one moment", (int)target->process,
+             (int)(MOST_PAUSED_NS / 1000000000));
+    target->mode = CULET_LIVE;
+    target->enough = true;
+    return true;
+}
+
 void culet_target_pause(struct culet_target *target)
 {
-    if (target->paused || target->mode == CULET_LIVE)
+    if (target->paused || target->mode == CULET_LIVE || is_enough(target))
         return;
     enum culet_stop result = CULET_SOME_STOP;
     /* On a busy machine one thread may wait long for a processor to stop on, and all others would wait for that one: they go

@@ -28,6 +28,7 @@ struct culet_target {
     pid_t process; /* its number */
     pid_t pid;     /* of the thread by which /proc and the memory are read: the main thread, unless that has ended */
     enum culet_mode mode;
+    bool enough; /* it was sliced, until it had been paused for long enough */
     uint64_t slice_ns;
     struct culet_thread *threads;
     size_t count, room;

@@ -17,3 +17,20 @@ $(TEST_BUILD)/unit/%: test/unit/%.c $(TEST_BUILD)/unit/libscope.a $(CHECK)/check
 	$(CC) $(UNIT_CFLAGS) -o $@ $< $(TEST_BUILD)/unit/libscope.a
 
 TESTS += $(patsubst test/unit/%.c,$(TEST_BUILD)/unit/%,$(wildcard test/unit/*.c))
+
+# The whole reader under the sanitizers, as a function of a program that reads many hostile processes.
+LIBCULET := $(abspath ../allocator)/build/libculet.so
+
+$(LIBCULET):
+	$(MAKE) --no-print-directory -C ../allocator
+
+$(TEST_BUILD)/fuzz/main.o: src/main.c $(HEADERS) test/unit.mk
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -Wno-missing-prototypes -Dmain=culet_scope_main -c -o $@ $<
+
+$(TEST_BUILD)/fuzz/%: test/fuzz/%.c $(wildcard test/fuzz/*.h) test/reading.h $(TEST_BUILD)/fuzz/main.o $(TEST_BUILD)/unit/libscope.a $(CHECK)/check.h $(LIBCULET) $(TARGETS)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -Itest -I. -DSCOPE='"$(BUILD)/culet-scope"' -DTARGETS='"$(TEST_BUILD)/targets"' -DLIBCULET='"$(LIBCULET)"' \
+	    -o $@ $< $(TEST_BUILD)/fuzz/main.o $(TEST_BUILD)/unit/libscope.a
+
+TESTS += $(patsubst test/fuzz/%.c,$(TEST_BUILD)/fuzz/%,$(wildcard test/fuzz/*.c))

@@ -3,7 +3,8 @@
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
  * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
  * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings), forked (a child
- * shares it all), churned (each block replaced four times, at random). */
+ * shares it all), churned (each block replaced four times, at random). Where HEAP_RESERVES is set it has a mapping of 8 TiB
+ * besides, of which one page is in memory. */
 #include "target.h"
 
 #include <stdbool.h>
@@ -109,10 +110,23 @@ static void share_with_child(void)
         _exit(7);
 }
 
+#define RESERVED (UINT64_C(8) << 40)
+
+/* None where the system promises no more memory than it has. */
+static void reserve(void)
+{
+    char *memory = mmap(NULL, RESERVED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (memory != MAP_FAILED)
+        memory[RESERVED - 4096] = 1;
+}
+
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 
+    if (getenv("HEAP_RESERVES"))
+        reserve();
     what = argc > 1 ? argv[1] : "mixed";
     share = ((size_t)(argc > 3 ? atoi(argv[3]) : 50) << 20) / threads;
     if (strcmp(what, "nobrk") == 0) {

@@ -1,0 +1,457 @@
+/* Heaps as an attacker, or a stray write, leaves them: figures of a sound heap are overwritten in the process, a few at a
+ * time, and it is read, by the reader under the sanitizers. It must end with a whole stream or with one sentence, in little
+ * memory, and leave the process as it was.
+ *
+ * SCOPE_FUZZ_SEED=N mutates otherwise; SCOPE_TEST_ALL does so thirty times as often. */
+#define _GNU_SOURCE
+#include "image.h"
+
+#include "../../allocator/src/selfmap.h"
+
+#include <sys/resource.h>
+
+int culet_scope_main(int argc, char **argv);
+
+/* The sanitizers' memory is in it. */
+#define MOST_KILOBYTES (600 << 10)
+
+/* Processor time: the reader gives up far earlier, but for what the sanitizers add. */
+#define MOST_SECONDS 120
+
+#define MOST_AT_ONCE 4
+
+static const char *const modes[] = {NULL, NULL, NULL, NULL, "--stop", "--live"};
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0:quarantine_size_mb=4:allocator_may_return_null=1";
+}
+
+/* ---- the process ---- */
+
+struct prey {
+    pid_t pid;
+    int memory;
+    struct image image;
+    uint64_t state; /* of the random numbers */
+};
+
+static uint64_t word_of(const struct prey *prey, uint64_t address)
+{
+    uint64_t word = 0;
+
+    return pread(prey->memory, &word, sizeof word, (off_t)address) == sizeof word ? word : 0;
+}
+
+static void set_word(const struct prey *prey, uint64_t address, uint64_t word)
+{
+    CHECK(pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word, "0x%lx cannot be written to",
+          (unsigned long)address);
+}
+
+static void open_memory(struct prey *prey, pid_t pid)
+{
+    char name[64];
+    const char *seed = getenv("SCOPE_FUZZ_SEED");
+
+    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
+    *prey = (struct prey){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
+    CHECK(prey->memory >= 0, "the memory of the process cannot be written to");
+}
+
+/* ---- the reader ---- */
+
+static int output = -1, errors = -1;
+
+static void empty(int file)
+{
+    CHECK(ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0, "no file");
+}
+
+static void be_reader(pid_t pid, const char *mode)
+{
+    char number[16], *argv[] = {(char *)(uintptr_t) "culet-scope", number, (char *)(uintptr_t)mode, NULL};
+
+    snprintf(number, sizeof number, "%d", (int)pid);
+    dup2(output, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
+    signal(SIGALRM, SIG_DFL);
+    alarm(4 * MOST_SECONDS);
+    exit(culet_scope_main(mode ? 3 : 2, argv));
+}
+
+static struct reading read_here(pid_t pid, const char *mode, long *kilobytes)
+{
+    struct reading reading = {0};
+    struct rusage used;
+    int status = 0;
+    size_t length;
+
+    if (output < 0) {
+        output = memfd_create("output", 0);
+        errors = memfd_create("errors", 0);
+    }
+    empty(output);
+    empty(errors);
+    pid_t reader = fork();
+    if (reader == 0)
+        be_reader(pid, mode);
+    CHECK(reader > 0 && wait4(reader, &status, 0, &used) == reader, "the reader cannot be waited for");
+    reading.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    reading.stream = slurp(output, &reading.bytes);
+    char *text = slurp(errors, &length);
+    snprintf(reading.errors, sizeof reading.errors, "%s", text);
+    free(text);
+    *kilobytes = used.ru_maxrss;
+    return reading;
+}
+
+/* ---- what is overwritten ---- */
+
+struct change {
+    uint64_t address, before, after;
+    const char *group;
+};
+
+static uint64_t pick(struct prey *prey, uint64_t below)
+{
+    return check_random(&prey->state) % below;
+}
+
+static uint64_t any_address(struct prey *prey)
+{
+    const struct group *group = &prey->image.groups[pick(prey, prey->image.count)];
+
+    return group->words.all[pick(prey, group->words.count)];
+}
+
+/* What attackers and accidents write. */
+static uint64_t whole_value(struct prey *prey, uint64_t address, uint64_t before)
+{
+    uint64_t random = check_random(&prey->state);
+
+    switch (pick(prey, 18)) {
+    case 0: return 0;
+    case 1: return UINT64_MAX;
+    case 2: return before ^ UINT64_C(1) << random % 64;
+    case 3: return before + 16 * (random % 64) - 512;
+    case 4: return UINT64_C(1) << random % 64;
+    case 5: return (UINT64_C(1) << random % 64) - 1;
+    case 6: return random;
+    case 7: return UINT64_C(0x4141414141414141);
+    case 8: return address;
+    case 9: return any_address(prey);
+    case 10: return any_address(prey) + 8 * (random % 64) - 256;
+    case 11: return word_of(prey, any_address(prey));
+    case 12: return 0 - random % 8192;
+    case 13: return (UINT64_C(1) << 47) - random % 65536;
+    case 14: return before ^ random % 8;
+    case 15: return before + ((random % 2048) << 12);
+    case 16: return (before & 15) | (random % (UINT64_C(1) << random % 48) & ~UINT64_C(15));
+    default: return (before & ~UINT64_C(0xffff)) | (random & 0xffff);
+    }
+}
+
+/* The whole word, or a half, quarter or byte of it. */
+static uint64_t value(struct prey *prey, uint64_t address, uint64_t before)
+{
+    static const unsigned bits[] = {64, 64, 64, 32, 16, 8};
+    unsigned width = bits[pick(prey, sizeof bits / sizeof *bits)], shift = (unsigned)pick(prey, 64 / width) * width;
+    uint64_t mask = (width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1) << shift;
+
+    return (before & ~mask) | (whole_value(prey, address, before >> shift) << shift & mask);
+}
+
+static struct change change_one(struct prey *prey)
+{
+    const struct group *group = &prey->image.groups[pick(prey, prey->image.count)];
+    struct change change = {.address = group->words.all[pick(prey, group->words.count)], .group = group->name};
+
+    change.before = word_of(prey, change.address);
+    change.after = value(prey, change.address, change.before);
+    set_word(prey, change.address, change.after);
+    return change;
+}
+
+static void describe(const struct change *changes, size_t count, char *text, size_t room)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group, (unsigned long)changes[i].address,
+                              (unsigned long)changes[i].before, (unsigned long)changes[i].after);
+        at += length > 0 && (size_t)length < room - at ? (size_t)length : 0;
+    }
+}
+
+static void mutate(struct prey *prey, unsigned number)
+{
+    struct change changes[MOST_AT_ONCE];
+    size_t count = 1 + pick(prey, MOST_AT_ONCE);
+    const char *mode = modes[pick(prey, sizeof modes / sizeof *modes)];
+    char text[1024] = "";
+    long kilobytes;
+
+    for (size_t i = 0; i < count; i++)
+        changes[i] = change_one(prey);
+    describe(changes, count, text, sizeof text);
+    struct reading reading = read_here(prey->pid, mode, &kilobytes);
+    for (size_t i = count; i-- > 0;)
+        set_word(prey, changes[i].address, changes[i].before);
+    CHECK(reading.status == 0 || (reading.status == 1 && strncmp(reading.errors, "culet-scope: ", 13) == 0),
+          "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, reading.status,
+          reading.errors);
+    CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced", text,
+          kilobytes);
+    if (reading.status == 0) {
+        CHECK(!reading.errors[0], "mutation %u:%s the reader said %s", number, text, reading.errors);
+        check_stream(&reading);
+    }
+    free(reading.stream);
+}
+
+static void fuzz(struct prey *prey, unsigned count)
+{
+    long kilobytes;
+
+    CHECK(prey->image.count, "nothing was found that could be overwritten");
+    for (unsigned i = 0; i < count * (getenv("SCOPE_TEST_ALL") ? 30 : 1); i++)
+        mutate(prey, i);
+    /* All is as it was, and can be read as before. */
+    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    check_stream(&reading);
+    CHECK(state_of(prey->pid) == 'T', "the process is in state %c", state_of(prey->pid));
+    CHECK(!tells(&reading, "\"broken\":true"), "it is broken");
+    close(prey->memory);
+}
+
+/* ---- where the figures are ---- */
+
+/* Of every so many chunks the headers count. */
+#define CHUNKS_APART 37
+
+/* The headers of a region's chunks, the last one's always: it is the top, or a fencepost. */
+static void find_chunks(struct image *image, struct record record, const struct span *region)
+{
+    uint64_t at = region->start, last = at;
+
+    take_varint(&record);
+    at += take_varint(&record);
+    for (unsigned i = 0; record.at < record.end; i++) {
+        uint64_t bytes = (take_varint(&record) >> 2) * CULET_SCOPE_UNIT;
+        if (i % CHUNKS_APART < 2)
+            add_words(image, "chunks", at, 32);
+        if (bytes >= 0x290 && bytes <= 0x310)
+            add_words(image, "tcaches", at, bytes);
+        last = at;
+        at += bytes;
+    }
+    add_words(image, "tops", last, 16);
+}
+
+/* What of any process tells where threads' stacks are: the last page of such a mapping has the control block. */
+static void find_in_mapping(struct image *image, const struct record *record)
+{
+    uint64_t start = key_of(record, "start"), end = key_of(record, "end");
+
+    if (record_has(record, "\"use\":\"stack\"") && record_has(record, "\"label\":\"thread"))
+        add_words(image, "control blocks", end - 4096, 4096);
+    if (end - start >= UINT64_C(1) << 40)
+        add_words(image, "reserved", end - 4096, 64);
+    if (record_has(record, "/libc.so.6\"") && record_has(record, "\"perms\":\"rw-p\""))
+        add_words(image, "libc's data", start, end - start);
+}
+
+static void find_in_region(struct image *image, const struct record *record)
+{
+    uint64_t start = key_of(record, "start");
+
+    if (record_has(record, "\"holds\":\"heap\""))
+        add_words(image, "heads of heaps", start, 48);
+    if (record_has(record, "\"holds\":\"mmapped\""))
+        add_words(image, "large chunks", start, 32);
+}
+
+static void find_figures(struct prey *prey, const struct reading *reading)
+{
+    struct span region = {0};
+    struct record record;
+
+    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+        if (is_kind(&record, "mapping"))
+            find_in_mapping(&prey->image, &record);
+        if (is_kind(&record, "region")) {
+            region = (struct span){key_of(&record, "start"), key_of(&record, "end")};
+            find_in_region(&prey->image, &record);
+        }
+        if (is_kind(&record, "arena"))
+            add_words(&prey->image, "arenas", key_of(&record, "address"), 2208);
+        if (record.type == 'C')
+            find_chunks(&prey->image, record, &region);
+        if (record.type == 'R') {
+            uint64_t page = take_varint(&record);
+            add_words(&prey->image, "Ruby's pages", page, 128);
+            add_words(&prey->image, "descriptions", word_of(prey, page), 128);
+        }
+    }
+}
+
+static void start_prey(struct prey *prey, const char *command, struct target *target)
+{
+    long kilobytes;
+
+    *target = start_with(command, -1);
+    await_state(target->pid, 'T');
+    open_memory(prey, target->pid);
+    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    check_stream(&reading);
+    find_figures(prey, &reading);
+    free(reading.stream);
+}
+
+static void fuzz_heap(const char *command, unsigned count)
+{
+    struct target target;
+    struct prey prey;
+
+    setenv("HEAP_RESERVES", "1", 1);
+    start_prey(&prey, command, &target);
+    fuzz(&prey, count);
+    end(&target);
+}
+
+TEST(glibc) { fuzz_heap("heap mixed 3 1", 700); }
+TEST(glibc_with_gaps) { fuzz_heap("heap gaps 2 1", 300); }
+TEST(glibc_without_brk) { fuzz_heap("heap nobrk 2 1", 300); }
+TEST(glibc_with_large_blocks) { fuzz_heap("heap large 2 12", 200); }
+
+/* ---- culet's ---- */
+
+/* Where the library has its record of itself; 0 if it was not found. */
+static uint64_t find_self(const struct prey *prey, const struct reading *reading)
+{
+    struct record record;
+    char magic[16];
+
+    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
+            continue;
+        for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
+            if (pread(prey->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
+                memcmp(magic, CULET_SELFMAP_MAGIC, sizeof magic) == 0 &&
+                word_of(prey, from + offsetof(struct culet_selfmap, self)) == from)
+                return from;
+    }
+    return 0;
+}
+
+/* The words of a table that are not nought. */
+static void add_entries(struct prey *prey, const char *group, uint64_t table, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (word_of(prey, table + 8 * i))
+            add_word(&prey->image, group, table + 8 * i);
+}
+
+/* Of the first segments: their descriptors, their entries in the pagemap, and what these lead to. */
+static void add_segments(struct prey *prey, const struct culet_selfmap *self)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t segment = word_of(prey, self->segments + 8 * i), base = word_of(prey, segment + self->segment.base);
+        uint64_t granule = base / self->granule_bytes, leaf = word_of(prey, self->root + 8 * (granule / self->leaf_entries));
+        if (!segment)
+            continue;
+        add_words(&prey->image, "segments", segment, self->segment.bytes);
+        add_word(&prey->image, "segments", self->segments + 8 * i);
+        add_word(&prey->image, "leaves", self->root + 8 * (granule / self->leaf_entries));
+        for (uint64_t g = 0; leaf && g < self->segment_granules; g++) {
+            uint64_t at = leaf + 8 * (granule % self->leaf_entries + g), entry = word_of(prey, at);
+            uint64_t owner = entry & ((UINT64_C(1) << self->address_bits) - 1);
+            add_word(&prey->image, "entries", at);
+            if (entry && !(entry & 1) && g % 3 == 0)
+                add_words(&prey->image, "descriptors", owner, entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
+        }
+    }
+}
+
+static void find_culet(struct prey *prey, const struct reading *reading)
+{
+    struct culet_selfmap self;
+    uint64_t at = find_self(prey, reading);
+
+    CHECK(at && pread(prey->memory, &self, sizeof self, (off_t)at) == sizeof self, "libculet.so has no record");
+    prey->image.count = 0;
+    add_words(&prey->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
+              offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
+    add_words(&prey->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
+              sizeof self - offsetof(struct culet_selfmap, granule_bytes));
+    add_words(&prey->image, "classes", self.classes, (uint64_t)self.class_entries * self.klass.bytes);
+    add_words(&prey->image, "counts", self.state, 8);
+    add_words(&prey->image, "counts", self.pages_lock, 8);
+    add_words(&prey->image, "counts", self.ceiling, 8);
+    add_words(&prey->image, "counts", self.extent_count, 8);
+    add_words(&prey->image, "counts", self.threads, 8);
+    add_words(&prey->image, "extents", self.extents, (uint64_t)self.extent_entries * self.extent.bytes);
+    add_word(&prey->image, "lists", self.huge);
+    add_word(&prey->image, "lists", self.chunks);
+    add_words(&prey->image, "lists", word_of(prey, self.chunks), 64);
+    for (uint64_t huge = word_of(prey, self.huge), i = 0; huge && i < 16; huge = word_of(prey, huge + self.large.next), i++)
+        add_words(&prey->image, "huge blocks", huge, self.large.bytes);
+    add_entries(prey, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
+    add_segments(prey, &self);
+}
+
+static void fuzz_culet(const char *command, unsigned count)
+{
+    struct target target;
+    struct prey prey;
+    long kilobytes;
+
+    setenv("HEAP_RESERVES", "1", 1);
+    setenv("LD_PRELOAD", LIBCULET, 1);
+    start_prey(&prey, command, &target);
+    unsetenv("LD_PRELOAD");
+    struct reading reading = read_here(prey.pid, NULL, &kilobytes);
+    CHECK(tells(&reading, "\"name\":\"culet\""), "the process does not run on culet");
+    find_culet(&prey, &reading);
+    free(reading.stream);
+    fuzz(&prey, count);
+    end(&target);
+}
+
+TEST(culet) { fuzz_culet("heap mixed 3 1", 900); }
+TEST(culet_with_huge_blocks) { fuzz_culet("heap large 2 24", 300); }
+
+/* ---- Ruby's ---- */
+
+TEST(ruby)
+{
+    static const char script[] = "A = Array.new(2_000) { |i| [i.to_s * 20, { i => i }] }; Process.kill(:STOP, $$)";
+    struct target target = {.pid = fork()};
+    struct prey prey;
+    long kilobytes;
+
+    if (target.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execlp("ruby", "ruby", "--disable-gems", "-e", script, (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 60000 && state_of(target.pid) != 'T' && state_of(target.pid) != 'Z'; i++)
+        nap(1000);
+    if (state_of(target.pid) == 'Z') {
+        CHECK(true, "there is no Ruby here");
+        return;
+    }
+    open_memory(&prey, target.pid);
+    struct reading reading = read_here(prey.pid, NULL, &kilobytes);
+    check_stream(&reading);
+    find_figures(&prey, &reading);
+    free(reading.stream);
+    fuzz(&prey, 150);
+    kill(target.pid, SIGKILL);
+    CHECK(waitpid(target.pid, NULL, 0) == target.pid, "the target cannot be waited for");
+}
+
+CHECK_MAIN
