@@ -10,6 +10,8 @@ module Culet
       VERSION = 1
       BYTES = 4096
       LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3600"
+      # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
+      CHUNK_MAGIC = 0x4b4e4843
       # What stands at 8 + 4 and 8 + 8 bytes: the places that packing changes.
       HEADER_BYTES_AT = 12
       STRIDE_AT = 16
