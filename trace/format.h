@@ -2,10 +2,10 @@
  *
  *   header | chunk | chunk | ...
  *
- * While it is recorded, the file grows by chunks of CULET_TRACE_CHUNK bytes, each mapped by the thread that writes
- * into it: what is written is in the kernel's hands at once, so that it survives whatever ends the process. When the
- * program has ended, `culet trace` cuts off the chunks' unused ends ("packing"). Both forms are read alike: a chunk
- * starts where the one before ends, rounded up to a multiple of `stride`.
+ * While it is recorded, the file grows by chunks of CULET_TRACE_CHUNK bytes, one for each thread at a time. A thread
+ * fills its chunk in memory (the stage, below), and the file gets it when it is full. When the program has ended,
+ * `culet trace` cuts off the chunks' unused ends ("packing"). Both forms are read alike: a chunk starts where the one
+ * before ends, rounded up to a multiple of `stride`.
  *
  * A chunk is a stream of events, each one byte and what belongs to it:
  *
@@ -93,6 +93,42 @@ struct culet_trace_chunk {
     _Atomic uint32_t used; /* bytes, these eight among them; an event counts when it is in here */
     uint8_t events[];
 };
+
+/* ---- the stage ----
+ *
+ * Chunks that are being filled: memory without a name (memfd_create, sealed against shrinking) that `culet trace` holds
+ * and that recorders map. So what is recorded survives whatever ends the process, and no file is mapped, which somebody
+ * could cut off: that would end the program by SIGBUS. `culet trace` copies from there into the files now and then, and
+ * when the program has ended. Lock: whoever writes into a chunk of a trace file holds flock(2) on the file; a slot is
+ * given up under the lock.
+ *
+ *   table | CULET_STAGE_SLOTS bodies of CULET_TRACE_CHUNK bytes */
+#define CULET_STAGE_MAGIC "culetstg"
+#define CULET_STAGE_SLOTS 4095u
+
+enum culet_stage_state { CULET_SLOT_FREE, CULET_SLOT_TAKEN, CULET_SLOT_FILLED };
+
+struct culet_stage_slot {
+    _Atomic uint32_t state; /* FILLED: the rest of this is right, and the body is a chunk */
+    uint32_t owner;     /* process number, as it sees itself */
+    uint32_t file_pid;  /* the trace file: the name that the user gave, ... */
+    uint32_t file_try;  /* ... 0: alone; 1: with .PID behind it; more: with .PID.TRY */
+    uint64_t offset;    /* of the chunk in the trace file */
+    uint64_t device, inode; /* of the trace file */
+    uint64_t namespace; /* inode of the owner's PID namespace; 0: not known */
+    uint64_t reserved[2];
+};
+_Static_assert(sizeof(struct culet_stage_slot) == 64, "slots lie as Culet::Trace::Stage reads them");
+
+struct culet_stage {
+    char magic[8];
+    uint32_t collector; /* process number of `culet trace` */
+    _Atomic uint32_t closed; /* nobody copies any more */
+    _Atomic uint32_t reached; /* slots from here on were never taken */
+    uint32_t reserved[11];
+    struct culet_stage_slot slots[CULET_STAGE_SLOTS];
+};
+_Static_assert(sizeof(struct culet_stage) == 4 * CULET_TRACE_CHUNK, "bodies start at a page, whatever its size");
 
 static inline uint64_t culet_trace_rotate(uint64_t address)
 {

@@ -9,6 +9,7 @@
 #include "agent.h"
 #include "feature_index.h"
 #include "feature_index_require.h"
+#include "memory_file.h"
 #include "owner.h"
 #include "reader.h"
 #include "requires.h"
@@ -149,6 +150,7 @@ Init_culet(void)
   culet_init_require(culet);
   culet_init_requires(culet);
   culet_init_strings(culet);
+  culet_init_memory_file(culet);
   culet_init_trim(culet);
   culet_init_unused(culet);
   culet_init_words(culet);

@@ -25,7 +25,7 @@ static void
 drop_image(struct index *index)
 {
   if (index->own != NULL) free(index->own);
-  else culet_store_unmap(&index->image);
+  else culet_store_free(&index->image);
   index->own = NULL;
   memset(&index->image, 0, sizeof(index->image));
 }
@@ -40,13 +40,12 @@ free_index(void *pointer)
   xfree(index);
 }
 
-/* What is mapped is the file's. */
 static size_t
 index_bytes(const void *pointer)
 {
   const struct index *index = pointer;
 
-  return sizeof(*index) + (index->builder == NULL ? 0 : (size_t)culet_builder_bytes(index->builder)) + (index->own == NULL ? 0 : index->image.bytes);
+  return sizeof(*index) + (index->builder == NULL ? 0 : (size_t)culet_builder_bytes(index->builder)) + (index->own == NULL && index->builder != NULL ? 0 : index->image.bytes);
 }
 
 static const rb_data_type_t index_type = {
@@ -78,7 +77,7 @@ index_to_change(VALUE self)
   struct index *index = index_of(self);
 
   rb_check_frozen(self);
-  if (index->builder == NULL) rb_raise(error_class, "an index that is mapped from a file cannot be added to; make a new one");
+  if (index->builder == NULL) rb_raise(error_class, "an index that was read from a file cannot be added to; make a new one");
   return index;
 }
 
@@ -113,7 +112,7 @@ static VALUE
 map(VALUE self, VALUE file)
 {
   struct index *index = index_of(self);
-  const char *wrong = culet_store_map(&index->image, StringValueCStr(file), DLEXT);
+  const char *wrong = culet_store_read(&index->image, StringValueCStr(file), DLEXT);
 
   return wrong == NULL ? Qnil : rb_str_new_cstr(wrong);
 }

@@ -97,12 +97,12 @@ static void
 drop_image(struct culet_finder *finder)
 {
   if (finder->own != NULL) free(finder->own);
-  else culet_store_unmap(&finder->image);
+  else culet_store_free(&finder->image);
   finder->own = NULL;
   memset(&finder->image, 0, sizeof(finder->image));
 }
 
-/* Takes an image over; `own` is its memory, or NULL where it is mapped. Returns 0 where memory is short. */
+/* Takes an image over; `own` is its memory, or NULL where it was read from its file. Returns 0 where memory is short. */
 static int
 take_image(struct culet_finder *finder, const struct culet_image *image, void *own)
 {
@@ -130,8 +130,8 @@ map_image(struct culet_finder *finder)
   struct culet_image image;
 
   finder->tried_file = 1;
-  if (finder->file == NULL || culet_store_map(&image, finder->file, finder->flavour) != NULL) return;
-  if (!take_image(finder, &image, NULL)) culet_store_unmap(&image);
+  if (finder->file == NULL || culet_store_read(&image, finder->file, finder->flavour) != NULL) return;
+  if (!take_image(finder, &image, NULL)) culet_store_free(&image);
 }
 
 /* ------------------------------------------------------------------ the places */
@@ -329,9 +329,9 @@ finish(struct culet_finder *finder, const struct culet_builder *builder, int may
   if (may_write) {
     error = culet_store_write(finder->file, base, bytes);
     if (error != 0) complain(finder, error);
-    else if (culet_store_map(&image, finder->file, finder->flavour) == NULL) {
+    else if (culet_store_read(&image, finder->file, finder->flavour) == NULL) {
       free(base);
-      if (!take_image(finder, &image, NULL)) culet_store_unmap(&image);
+      if (!take_image(finder, &image, NULL)) culet_store_free(&image);
       return;
     }
   }

@@ -37,7 +37,7 @@ struct culet_finder_figures {
   uint32_t files;   /* with the folders below */
   uint32_t asked;   /* folders of this load path that have to be asked */
   uint32_t builds;  /* how often this process read folders for it */
-  int shared;       /* whether it is mapped from its file */
+  int shared;       /* whether it was read from its file */
 };
 
 struct culet_finder;

@@ -1,6 +1,6 @@
 /*
  * feature_index_image.h - the index of files that `require` can find, as one run of bytes: made by the builder, kept in
- * a file, mapped by every process that asks it.
+ * a file, read by every process that asks it.
  *
  * Layout: the header, then roots, stamps, nodes, buckets and text, each at the place the header tells. A root is a folder
  * of a load path, by its real path. A node is a file, a folder below a root, or a root itself; its path stands in the

@@ -364,7 +364,7 @@ prepare(VALUE self, VALUE file, VALUE denies, VALUE all)
 /*
  * Culet::Require.figures -> Hash
  *
- * bytes, folders, files: of the index; shared: whether it is mapped from its file; asked: how many folders of this load
+ * bytes, folders, files: of the index; shared: whether it was read from its file; asked: how many folders of this load
  * path are asked because the index is not sure of them; builds: how often this process read folders; found, nowhere,
  * unsure, loaded: what came of the calls of `require` (a path from the index or from a folder that was asked; that nothing
  * provides it; left to Ruby's search; already loaded); real_paths: whether Ruby's loading takes real paths from here

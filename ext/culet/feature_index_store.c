@@ -12,31 +12,37 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE_BYTES (32 << 10)
 #define LOCK_STEP_NANOSECONDS 2000000
 
-/* Read and not mapped: what is looked at here need not be resident. */
-static const char *
-check_sum(int file, const struct culet_image_header *header)
+/* Returns whether so many bytes were there. */
+static int
+read_all(int file, uint8_t *bytes, size_t count)
 {
-  uint8_t piece[PIECE_BYTES];
-  uint64_t sum = 0;
-  off_t at = sizeof(*header);
+  size_t done = 0;
 
-  while ((uint64_t)at < header->bytes) {
-    size_t wanted = header->bytes - (uint64_t)at < sizeof(piece) ? (size_t)(header->bytes - (uint64_t)at) : sizeof(piece);
-    ssize_t got = pread(file, piece, wanted, at);
+  while (done < count) {
+    ssize_t got = pread(file, bytes + done, count - done, (off_t)done);
 
     if (got < 0 && errno == EINTR) continue;
-    if (got != (ssize_t)wanted) return "it cannot be read";
-    sum = culet_image_sum(sum, piece, wanted);
-    at += got;
+    if (got <= 0) return 0;
+    done += (size_t)got;
   }
-  return sum == header->sum ? NULL : "it is damaged";
+  return 1;
 }
 
 static const char *
-map_file(struct culet_image *image, int file, const char *flavour)
+check_image(struct culet_image *image, const void *base, size_t bytes, const char *flavour)
+{
+  const char *wrong = culet_image_check(image, base, bytes, flavour);
+  size_t head = sizeof(*image->header);
+
+  if (wrong != NULL) return wrong;
+  return culet_image_sum(0, (const uint8_t *)base + head, bytes - head) == image->header->sum ? NULL : "it is damaged";
+}
+
+/* Read and not mapped: a file that is cut off while it is mapped would end this process. */
+static const char *
+read_file(struct culet_image *image, int file, const char *flavour)
 {
   struct stat status;
   const char *wrong;
@@ -48,10 +54,10 @@ map_file(struct culet_image *image, int file, const char *flavour)
   if (status.st_mode & (S_IWGRP | S_IWOTH)) return "others may write it";
   if (status.st_size < (off_t)sizeof(struct culet_image_header) || status.st_size > (off_t)CULET_IMAGE_MOST_BYTES)
     return "its size is none that an index has";
-  base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
+  base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
-  wrong = culet_image_check(image, base, (size_t)status.st_size, flavour);
-  if (wrong == NULL) wrong = check_sum(file, image->header);
+  wrong = read_all(file, base, (size_t)status.st_size) ? check_image(image, base, (size_t)status.st_size, flavour) : "it cannot be read";
+  if (wrong == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) wrong = strerror(errno);
   if (wrong != NULL) {
     munmap(base, (size_t)status.st_size);
     memset(image, 0, sizeof(*image));
@@ -60,19 +66,19 @@ map_file(struct culet_image *image, int file, const char *flavour)
 }
 
 const char *
-culet_store_map(struct culet_image *image, const char *path, const char *flavour)
+culet_store_read(struct culet_image *image, const char *path, const char *flavour)
 {
   int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   const char *wrong;
 
   if (file < 0) return strerror(errno);
-  wrong = map_file(image, file, flavour);
+  wrong = read_file(image, file, flavour);
   close(file);
   return wrong;
 }
 
 void
-culet_store_unmap(struct culet_image *image)
+culet_store_free(struct culet_image *image)
 {
   if (image->base != NULL) munmap((void *)(uintptr_t)image->base, image->bytes);
   memset(image, 0, sizeof(*image));

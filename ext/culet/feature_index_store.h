@@ -1,6 +1,6 @@
 /*
- * feature_index_store.h - the file that an index is kept in: mapped read-only, so that all processes share its pages;
- * written beside and renamed, so that none sees half of one.
+ * feature_index_store.h - the file that an index is kept in: read as a whole, and not mapped, because a file that is cut
+ * off while it is mapped ends the process; written beside and renamed, so that none sees half of one.
  */
 #ifndef CULET_FEATURE_INDEX_STORE_H
 #define CULET_FEATURE_INDEX_STORE_H
@@ -8,16 +8,15 @@
 #include "feature_index_image.h"
 
 /*
- * Maps a file. It must be a regular file of this user or of root that nobody else may write, and whole.
+ * Reads a file. It must be a regular file of this user or of root that nobody else may write, and whole.
  *
- * Returns NULL and sets `image`, to be given up by culet_store_unmap; or says what is wrong.
+ * Returns NULL and sets `image`, to be given up by culet_store_free; or says what is wrong.
  */
-const char *culet_store_map(struct culet_image *image, const char *path, const char *flavour);
-void culet_store_unmap(struct culet_image *image);
+const char *culet_store_read(struct culet_image *image, const char *path, const char *flavour);
+void culet_store_free(struct culet_image *image);
 
 /*
- * Writes a file whole or not at all. It gets the mode 0400: it is replaced, never changed, as changing it under the
- * processes that have it mapped would end them.
+ * Writes a file whole or not at all. It gets the mode 0400: it is replaced, never changed.
  *
  * Returns 0, or an errno.
  */

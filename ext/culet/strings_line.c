@@ -36,8 +36,8 @@ take_number(struct reading *reading, uint64_t *number)
   const char *start = reading->at;
 
   for (*number = 0; reading->at < reading->past && *reading->at >= '0' && *reading->at <= '9'; reading->at++) {
-    if (reading->at - start >= 18) return 0;
     *number = *number * 10 + (uint64_t)(*reading->at - '0');
+    if (*number > STRINGS_LINE_MOST) return 0;
   }
   return reading->at > start;
 }
@@ -52,13 +52,22 @@ hex_digit(char digit)
 static int
 take_address(struct reading *reading, uint64_t *address)
 {
-  const char *start;
+  struct culet_string_text text;
 
-  if (!TAKE(reading, "\"0x")) return 0;
-  start = reading->at;
-  for (*address = 0; reading->at < reading->past && hex_digit(*reading->at) >= 0; reading->at++)
-    *address = *address << 4 | (uint64_t)hex_digit(*reading->at);
-  return reading->at > start && reading->at - start <= 16 && TAKE(reading, "\"");
+  return take_text(reading, &text) && culet_strings_address(text.bytes, text.length, address);
+}
+
+int
+culet_strings_address(const char *bytes, size_t length, uint64_t *address)
+{
+  *address = 0;
+  if (length < 3 || length > 2 + 16 || memcmp(bytes, "0x", 2) != 0) return 0;
+  for (size_t i = 2; i < length; i++) {
+    int digit = hex_digit(bytes[i]);
+    if (digit < 0) return 0;
+    *address = *address << 4 | (uint64_t)digit;
+  }
+  return 1;
 }
 
 static int
@@ -117,7 +126,7 @@ take_member(struct reading *reading, struct culet_string_line *line)
   if (KEY("class")) return take_address(reading, &line->class_address);
   if (KEY("bytesize")) return line->has_bytesize = take_number(reading, &line->bytesize);
   if (KEY("memsize")) return line->has_memsize = take_number(reading, &line->memsize);
-  if (KEY("slot_size")) return take_number(reading, &line->slot_size);
+  if (KEY("slot_size")) return take_number(reading, &line->slot_size) && line->slot_size <= UINT32_MAX;
   if (KEY("line")) return take_number(reading, &line->line);
   if (KEY("embedded")) return take_truth(reading, &line->embedded);
   if (KEY("shared")) return take_truth(reading, &line->shared);

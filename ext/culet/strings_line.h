@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* No figure of a line is larger: sums of all strings of a dump fit into 64 bits. */
+#define STRINGS_LINE_MOST ((uint64_t)1 << 47)
+
 struct culet_string_text {
   const char *bytes; /* NULL: not there */
   size_t length;
@@ -29,5 +32,10 @@ enum culet_line_kind { LINE_STRING, LINE_OTHER, LINE_UNKNOWN };
  * Reads one line, without its end. LINE_OTHER: an object of another type. LINE_UNKNOWN: a parser is to say what it is.
  */
 enum culet_line_kind culet_strings_line(const char *bytes, size_t length, struct culet_string_line *line);
+
+/*
+ * Reads an address as Ruby writes it, "0x" and up to 16 digits. Returns whether it is one.
+ */
+int culet_strings_address(const char *bytes, size_t length, uint64_t *address);
 
 #endif

@@ -14,12 +14,14 @@
 #define SITE_NAME_BYTES 1024
 #define LINE_DIGITS 24 /* of its number, and what stands around it */
 #define FULL_BYTES ((size_t)1 << 20) /* of records, before they are written */
+#define LONGEST_LINE ((size_t)64 << 20) /* a longer one is passed over: a packed file of 3 MB can hold one of 3 GB */
 
 struct scanner {
   struct culet_strings_secret secret;
   struct culet_string_sites named; /* sites whose names were told */
   struct culet_bytes records; /* not yet written */
   struct culet_bytes pending; /* a line whose end has not been seen */
+  int passing; /* that line is too long, and none of it is kept */
   uint64_t lines, strings;
 };
 
@@ -181,6 +183,20 @@ take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unkno
   }
 }
 
+/* The rest of a block, which begins a line or goes on with one. */
+static void
+keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
+{
+  if (scanner->passing) return;
+  if (length <= LONGEST_LINE - scanner->pending.length) {
+    gather(&scanner->pending, at, length);
+    return;
+  }
+  scanner->passing = 1;
+  culet_bytes_free(&scanner->pending);
+  rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines + 1), Qnil));
+}
+
 /* The lines that end in a block. What stands behind the last end is kept for the next one. */
 static void
 take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unknown)
@@ -188,20 +204,22 @@ take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unkn
   const char *end;
 
   for (; at < past && (end = memchr(at, '\n', (size_t)(past - at))) != NULL; at = end + 1) {
-    if (scanner->pending.length == 0) {
+    if (scanner->pending.length == 0 && !scanner->passing) {
       take_line(scanner, at, (size_t)(end - at), unknown);
       continue;
     }
-    gather(&scanner->pending, at, (size_t)(end - at));
-    take_line(scanner, scanner->pending.bytes, scanner->pending.length, unknown);
+    keep(scanner, at, (size_t)(end - at), unknown);
+    if (scanner->passing) scanner->lines++;
+    else take_line(scanner, scanner->pending.bytes, scanner->pending.length, unknown);
+    scanner->passing = 0;
     scanner->pending.length = 0;
   }
-  gather(&scanner->pending, at, (size_t)(past - at));
+  keep(scanner, at, (size_t)(past - at), unknown);
 }
 
 /*
  * scan(block): takes a block of a dump, which may begin and end within lines. Returns what a parser has to look at: an
- * Array of [number of the line, the line without its end].
+ * Array of [number of the line, the line without its end; nil: it is too long].
  */
 static VALUE
 scanner_scan(VALUE self, VALUE block)
@@ -245,10 +263,10 @@ static uint64_t
 number_member(VALUE fields, const char *name, int *has)
 {
   VALUE value = member(fields, name);
-  int there = RB_INTEGER_TYPE_P(value) && !RTEST(rb_funcall(value, '<', 1, INT2FIX(0)));
+  int there = FIXNUM_P(value) && FIX2LONG(value) >= 0 && (uint64_t)FIX2LONG(value) <= STRINGS_LINE_MOST;
 
   if (has != NULL) *has = there;
-  return there ? NUM2ULL(value) : 0;
+  return there ? (uint64_t)FIX2LONG(value) : 0;
 }
 
 static void
@@ -262,10 +280,16 @@ text_member(VALUE fields, const char *name, struct culet_string_text *text)
 static uint64_t
 address_of(VALUE text)
 {
-  return RB_TYPE_P(text, T_STRING) ? strtoull(StringValueCStr(text), NULL, 16) : 0;
+  uint64_t address = 0;
+
+  if (RB_TYPE_P(text, T_STRING)) culet_strings_address(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &address);
+  return address;
 }
 
-/* add(fields): the same for a line that was parsed, a Hash. Its texts live as long as the Hash. */
+/*
+ * add(fields): the same for a line that was parsed, a Hash, whose figures and addresses were checked: those that are none
+ * count as missing. Its texts live as long as the Hash.
+ */
 static VALUE
 scanner_add(VALUE self, VALUE fields)
 {

@@ -7,7 +7,7 @@ module Culet
   #
   # A path is stored once. Each name that a `require` may give is the end of it, less the extension, and points into it: a
   # number, not a String. So a path costs the same however deep it lies, and hardly a Ruby object is made. The whole is
-  # one run of bytes that can be kept in a file and mapped: what many processes look up in it is in memory once.
+  # one run of bytes that can be kept in a file.
   #
   #   index = Culet::FeatureIndex.new
   #   $LOAD_PATH.each { |folder| index.scan(folder) }
@@ -23,7 +23,7 @@ module Culet
   #
   # Not to be used by two threads at once while it is added to. Needs the native extension: without it `new` and `open` raise.
   class FeatureIndex
-    # Maps an index that `write` has kept. It can be looked up in, not added to. A file that is somebody else's, that others
+    # Reads an index that `write` has kept. It can be looked up in, not added to. A file that is somebody else's, that others
     # may write, that is damaged or of another release is refused.
     #
     # @param file [String]

@@ -88,7 +88,41 @@ class StringsDumpTest < Minitest::Test
     good = line(0x10000, "one text") + line(0x10028, "two texts")
     found = findings(good + (%({"address":"0x1", "type":"STRING", "value":"\n) * 5) + line(0x10050, "three"))
     assert_equal 3, found.strings
-    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more lines that cannot be read"], (found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] })
+    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more lines that were passed over"], (found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] })
+  end
+
+  def test_lines_with_figures_and_addresses_that_cannot_be_are_passed_over
+    good = line(0x10000, "one text") + line(0x10028, "two texts")
+    [{ bytesize: 1 << 64 }, { bytesize: 1 << 62 }, { memsize: 10**30 }, { memsize: -1 }, { memsize: 1.5 }, { memsize: nil.to_a }, { slot_size: 1 << 40 }, { line: "7" }, { class: "\u0000" },
+     { address: "0x1\u0000" }, { address: 7 }, { address: "0x#{"1" * 17}" }, { class: {} }].each do |fields|
+      [good + line(0x10050, "three", **fields), good + line(0x10050, "three \" with an escape", **fields)].each do |text|
+        found = findings(text)
+        assert_equal 2, found.strings, fields.inspect
+        assert_match(/\Aline 3 of \S+ is no line of a dump and was passed over\z/, found.source.problems.join, fields.inspect)
+      end
+    end
+  end
+
+  # Packed, it is a thousandth of its size.
+  def test_one_endless_line_takes_no_memory
+    in_directory do |folder|
+      { "heap.json.gz" => 1, "later.json.gz" => 2 }.each do |name, number|
+        path = File.join(folder, name)
+        Zlib::GzipWriter.open(path, Zlib::BEST_SPEED) do |packed|
+          packed.write(number == 1 ? '{"address":"0x1", "value":"' : "#{line(0x10000, "one")}{")
+          block = "a" * (1 << 20)
+          200.times { packed.write(block) }
+          packed.write("\n#{line(0x10028, "two")}")
+        end
+        script = "require 'culet/cli'; status = Culet::CLI.run(['strings', ARGV.first]); puts File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i / 1024; exit status"
+        out, err, status = run_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-r#{TestHelper::ROOT}/bin/gems.rb", "-e", script, path, env: TestHelper::NEUTRAL)
+        assert_operator out.lines.last.to_i, :<, 220, "MiB"
+        next assert_equal([1, "culet: #{path} is no dump"], [status.exitstatus, err[/\A.* is no dump/]]) if number == 1
+
+        assert_equal [0, ""], [status.exitstatus, err]
+        assert_match(/line 2 of \S+ is no line of a dump and was passed over/, out.gsub(/\s+/, " "))
+      end
+    end
   end
 
   def test_what_is_no_dump_is_said

@@ -145,6 +145,9 @@ class RecordingTest < Minitest::Test
   def test_a_file_is_readable_while_it_is_recorded_and_when_all_is_killed
     program = compile("free(malloc(1001)); puts(\"up\"); fflush(stdout); pause();")
     with_program(*culet_command, "trace", "-o", path, "--", program, env: NEUTRAL) do
+      # It is copied there four times a second.
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
+      sleep(0.05) until asked(1001).any? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       assert_equal [["malloc", "1001"]], asked(1001)
       refute_predicate Culet::Trace::Header.read(path), :packed?
     end
@@ -162,6 +165,46 @@ class RecordingTest < Minitest::Test
     assert_equal [1, "done\n"], [status.exitstatus, out]
     assert_match(/\Aculet: process \d+ is not recorded any further: #{path}: No such file/, err.lines.first)
     assert_match(/\Aculet: nothing was recorded/, err.lines.last)
+  end
+
+  # Cut off from inside, so that it is certain when; a shell's > does the same.
+  def test_a_program_whose_file_is_cut_off_runs_on
+    program = compile("for (int i = 0; i < 50000; i++) { free(malloc(1001)); if (i == 20000 && truncate(argv[1], atoi(argv[2]))) return 3; } puts(\"done\");")
+    [0, 5000].each do |bytes|
+      out, err, status = run_culet("trace", "-o", path, "--", program, path, bytes.to_s, env: NEUTRAL)
+      assert_equal "done\n", out
+      assert_match(/\Aculet: process \d+ is not recorded any further: #{path}: it was cut off or replaced/, err.lines.first)
+      refute_match(/ended by/, err)
+      assert_equal bytes.zero? ? 1 : 0, status.exitstatus, err
+      assert_match(/truncated: /, err) unless bytes.zero?
+      FileUtils.rm_f(path)
+    end
+  end
+
+  # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
+  def test_without_culet_trace_the_recorder_writes_by_itself
+    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)
+    program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")
+    _, err, status = run_program(program, env: environment)
+    assert_equal [0, ""], [status.exitstatus, err]
+    assert_equal [30_000, 1], [asked(1001).size, asked(1003).size]
+    FileUtils.rm_f(path)
+    run_program(program, "killed", env: environment)
+    assert_includes 29_950..30_000, asked(1001).size
+    assert_whole info
+  end
+
+  def test_what_outlives_culet_trace_is_recorded_on
+    program = compile("free(malloc(1001)); if (fork()) _exit(0); setsid(); fclose(stdout); fclose(stderr); " \
+                      "while (access(argv[1], F_OK)) usleep(5000); for (int i = 0; i < 50000; i++) free(malloc(1003)); rename(argv[1], argv[2]);")
+    record(program, path("go"), path("gone"))
+    FileUtils.touch(path("go"))
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
+    sleep(0.02) until File.exist?(path("gone")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    child = path(files.last)
+    sleep(0.02) until asked(1003, file: child).size == 50_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    assert_equal 50_000, asked(1003, file: child).size
+    assert_whole info(child)
   end
 
   def test_no_room_for_the_file_stops_the_recording_and_not_the_program

@@ -1,13 +1,17 @@
 #define _GNU_SOURCE
 #include "file.h"
 
+#include "stage.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,6 +36,7 @@ static uint64_t epochs;
 static uint64_t monotonic_ns;
 static uint64_t limit_chunks;
 static pid_t process;
+static uint32_t file_pid, file_try; /* how `path` comes from `base`: culet_stage_slot */
 static _Atomic uint32_t threads;
 
 static void lock(void)
@@ -68,12 +73,80 @@ uint32_t culet_file_thread(void)
     return atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
 }
 
+/* ---- writing to the file, by its name each time ---- */
+
+/* Lets another process finish what it writes into a chunk. One that is stopped meanwhile is not waited for. */
+static void lock_file(int fd)
+{
+    const struct timespec step = {.tv_nsec = 1000000};
+
+    for (int tries = 0; tries < 100 && flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR); tries++)
+        nanosleep(&step, NULL);
+}
+
+/* The file, if it is still the one, and has all the bytes that were reserved up to `end`; else -1 and errno. */
+static int reopen(uint64_t end, bool locked)
+{
+    struct stat status;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return -1;
+    if (locked)
+        lock_file(fd);
+    if (fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode && (uint64_t)status.st_size >= end)
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+}
+
+/* The kernel sends a signal that ends the process where a file would be larger than the process's limit. */
+static bool is_allowed(uint64_t end)
+{
+    struct rlimit largest;
+
+    return getrlimit(RLIMIT_FSIZE, &largest) != 0 || largest.rlim_cur == RLIM_INFINITY || end <= (uint64_t)largest.rlim_cur;
+}
+
+/* @return 0, or an errno */
+static int write_at(int fd, const void *bytes, size_t count, uint64_t offset)
+{
+    size_t done = 0;
+
+    if (!is_allowed(offset + count))
+        return EFBIG;
+    while (done < count) {
+        ssize_t put = pwrite(fd, (const char *)bytes + done, count - done, (off_t)(offset + done));
+        if (put <= 0 && errno != EINTR)
+            return put < 0 ? errno : EIO;
+        if (put > 0)
+            done += (size_t)put;
+    }
+    return 0;
+}
+
+/* A figure of the header that has changed; left as it was in a file that is no more the one. */
+static void write_figure(const void *figure, size_t bytes)
+{
+    int fd = reopen(CULET_TRACE_CHUNK, false);
+
+    if (fd < 0)
+        return;
+    write_at(fd, figure, bytes, (uint64_t)((const char *)figure - (const char *)culet_shared->header));
+    close(fd);
+}
+
 void culet_file_lost(void)
 {
     struct culet_trace_header *header = culet_shared->header;
+    int saved = errno;
 
-    if (header)
+    if (header && !atomic_load(&culet_shared->stopped)) {
         atomic_fetch_add_explicit(&header->lost, 1, memory_order_relaxed);
+        write_figure(&header->lost, sizeof header->lost);
+    }
+    errno = saved;
 }
 
 /* The program must not be disturbed by what befalls the recording: one line, and it goes on without. */
@@ -82,11 +155,13 @@ static void stop(enum culet_trace_stop reason, const char *words, int error)
     char line[sizeof path + 256], text[128];
 
     atomic_store(&culet_shared->stopped, true);
-    if (culet_shared->header)
+    if (culet_shared->header) {
         atomic_store(&culet_shared->header->stopped, reason);
+        write_figure(&culet_shared->header->stopped, sizeof culet_shared->header->stopped);
+    }
     int bytes = snprintf(line, sizeof line, "culet: process %d is not recorded%s: %s%s%s\n", (int)getpid(),
                          culet_shared->header ? " any further" : "", words, error ? ": " : "",
-                         error ? strerror_r(error, text, sizeof text) : "");
+                         error == ESTALE ? "it was cut off or replaced" : error ? strerror_r(error, text, sizeof text) : "");
     if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
         return; /* there is nobody to tell */
 }
@@ -138,12 +213,15 @@ static int create(void)
 
     strcpy(path, base);
     fd = open(path, flags, 0666);
+    file_pid = (uint32_t)getpid();
+    file_try = 0;
     for (unsigned try = 1; fd < 0 && errno == EEXIST; try++) {
         if (try == 1)
             snprintf(path, sizeof path, "%s.%d", base, (int)getpid());
         else
             snprintf(path, sizeof path, "%s.%d.%u", base, (int)getpid(), try);
         fd = open(path, flags, 0666);
+        file_try = try;
     }
     return fd;
 }
@@ -189,34 +267,40 @@ static void fill(struct culet_trace_header *header, const char *parent, pid_t pa
     if (uname(&name) == 0)
         copy(header->machine, sizeof header->machine, name.machine);
     read_command(header);
-    /* Last, so that a file is a trace only when its header is whole. */
-    atomic_thread_fence(memory_order_release);
     memcpy(header->magic, CULET_TRACE_MAGIC, sizeof header->magic);
 }
 
-static void *map(int fd, off_t offset, size_t bytes)
+/* Memory for the header. A child neither needs it nor may write into it. */
+static struct culet_trace_header *new_header(void)
 {
-    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    void *memory = mmap(NULL, CULET_TRACE_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (mapped == MAP_FAILED)
+    if (memory == MAP_FAILED)
         return NULL;
-    /* A child neither needs it nor may write into it. */
-    madvise(mapped, bytes, MADV_DONTFORK);
-    return mapped;
+    madvise(memory, CULET_TRACE_CHUNK, MADV_DONTFORK);
+    return memory;
 }
 
-/* Space that is really there: writing to a mapping beyond it would end the process. So would the signal that the
- * kernel sends where the file would be larger than the process's limit; hence that is looked at first. */
-static int reserve(int fd, off_t offset)
+/* As long as this process runs, no read lease is granted on the file: so others see that it is recorded into. A page
+ * that nobody can touch, so it does no harm when the file is cut off. */
+static void mark_recorded(int fd)
 {
-    struct rlimit largest;
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *mark = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+
+    if (mark != MAP_FAILED)
+        madvise(mark, bytes, MADV_DONTFORK);
+}
+
+/* Space that is really there: what is recorded later can be written. */
+static int reserve(int fd, uint64_t offset)
+{
     int error;
 
-    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur != RLIM_INFINITY &&
-        largest.rlim_cur < (rlim_t)offset + CULET_TRACE_CHUNK)
+    if (!is_allowed(offset + CULET_TRACE_CHUNK))
         return EFBIG;
     do
-        error = posix_fallocate(fd, offset, CULET_TRACE_CHUNK);
+        error = posix_fallocate(fd, (off_t)offset, CULET_TRACE_CHUNK);
     while (error == EINTR);
     return error;
 }
@@ -236,9 +320,14 @@ static bool start(void)
         return false;
     }
     int error = reserve(fd, 0);
-    struct culet_trace_header *header = error ? NULL : map(fd, 0, CULET_TRACE_CHUNK);
+    struct culet_trace_header *header = error ? NULL : new_header();
     if (!error && (!header || fstat(fd, &status) != 0))
         error = errno;
+    if (!error) {
+        fill(header, parent, parent_pid);
+        error = write_at(fd, header, sizeof *header, 0);
+        mark_recorded(fd);
+    }
     close(fd);
     if (error) {
         stop(error == ENOSPC ? CULET_STOP_SPACE : CULET_STOP_FILE, path, error);
@@ -246,7 +335,6 @@ static bool start(void)
     }
     device = status.st_dev;
     inode = status.st_ino;
-    fill(header, parent, parent_pid);
     culet_shared->header = header;
     atomic_store(&culet_shared->epoch, ++epochs);
     return true;
@@ -254,17 +342,52 @@ static bool start(void)
 
 /* ---- chunks ---- */
 
-static int reopen(void)
+static void give_up(int error)
 {
-    struct stat status;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    stop(error == ENOSPC || error == EDQUOT ? CULET_STOP_SPACE : CULET_STOP_FILE, path, error);
+}
 
-    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_dev != device || status.st_ino != inode)) {
-        close(fd);
-        errno = ESTALE;
-        return -1;
+static void enlist(struct culet_loan *loan)
+{
+    loan->next = culet_shared->loans;
+    if (loan->next)
+        loan->next->before = loan;
+    culet_shared->loans = loan;
+}
+
+static void strike(struct culet_loan *loan)
+{
+    if (loan->next)
+        loan->next->before = loan->before;
+    if (loan->before)
+        loan->before->next = loan->next;
+    else
+        culet_shared->loans = loan->next;
+}
+
+/* A chunk at the end of the file, still without events there. */
+static struct culet_trace_chunk *lend_at(int fd, uint64_t offset, uint64_t chunks)
+{
+    struct culet_trace_header *header = culet_shared->header;
+    struct stat status = {.st_dev = device, .st_ino = inode};
+    struct culet_trace_chunk *chunk = culet_stage_take(&status, file_pid, file_try, offset);
+    uint64_t more = chunks + 1;
+
+    if (!chunk) {
+        errno = ENOMEM;
+        return NULL;
     }
-    return fd;
+    int error = write_at(fd, chunk, sizeof *chunk, offset);
+    if (!error)
+        error = write_at(fd, &more, sizeof more, offsetof(struct culet_trace_header, chunks));
+    if (error) {
+        culet_stage_give(chunk);
+        errno = error;
+        return NULL;
+    }
+    atomic_store(&header->chunks, more);
+    enlist(culet_stage_loan(chunk));
+    return chunk;
 }
 
 /* With the lock held. */
@@ -272,28 +395,23 @@ static struct culet_trace_chunk *add(void)
 {
     struct culet_trace_header *header = culet_shared->header;
     uint64_t chunks = atomic_load(&header->chunks);
-    off_t offset = (off_t)(header->header_bytes + chunks * CULET_TRACE_CHUNK);
+    uint64_t offset = header->header_bytes + chunks * CULET_TRACE_CHUNK;
     struct culet_trace_chunk *chunk = NULL;
 
     if (limit_chunks && chunks >= limit_chunks) {
         stop(CULET_STOP_LIMIT, "its file has reached the limit", 0);
         return NULL;
     }
-    int fd = reopen();
+    int fd = reopen(offset, false);
     int error = fd < 0 ? errno : reserve(fd, offset);
     if (!error) {
-        chunk = map(fd, offset, CULET_TRACE_CHUNK);
+        chunk = lend_at(fd, offset, chunks);
         error = chunk ? 0 : errno;
     }
     if (fd >= 0)
         close(fd);
-    if (error) {
-        stop(error == ENOSPC ? CULET_STOP_SPACE : CULET_STOP_FILE, path, error);
-        return NULL;
-    }
-    chunk->magic = CULET_TRACE_CHUNK_MAGIC;
-    atomic_store(&chunk->used, sizeof *chunk);
-    atomic_store(&header->chunks, chunks + 1);
+    if (error)
+        give_up(error);
     return chunk;
 }
 
@@ -312,15 +430,71 @@ struct culet_trace_chunk *culet_file_lend(void)
     return chunk;
 }
 
+/* What the file does not have yet, and then how much that is. With the lock held. */
+static int flush(int fd, struct culet_trace_chunk *chunk)
+{
+    struct culet_loan *loan = culet_stage_loan(chunk);
+    uint32_t used = atomic_load_explicit(&chunk->used, memory_order_acquire);
+
+    if (used == loan->flushed)
+        return 0;
+    int error = write_at(fd, (const char *)chunk + loan->flushed, used - loan->flushed, loan->offset + loan->flushed);
+    if (!error)
+        error = write_at(fd, &used, sizeof used, loan->offset + offsetof(struct culet_trace_chunk, used));
+    if (!error)
+        loan->flushed = used;
+    return error;
+}
+
+/* Likewise. `last`: the chunk's memory is given up, under the file's lock, so that nobody writes anything older after it. */
+static void put_down(struct culet_trace_chunk *chunk, bool last)
+{
+    struct culet_loan *loan = culet_stage_loan(chunk);
+    int fd = reopen(loan->offset + CULET_TRACE_CHUNK, true);
+    int error = fd < 0 ? errno : flush(fd, chunk);
+
+    if (last) {
+        strike(loan);
+        culet_stage_give(chunk);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (error && !atomic_load(&culet_shared->stopped))
+        give_up(error);
+}
+
 void culet_file_full(struct culet_trace_chunk *chunk)
 {
-    munmap(chunk, CULET_TRACE_CHUNK);
+    lock();
+    put_down(chunk, true);
+    unlock();
+}
+
+void culet_file_flush(struct culet_trace_chunk *chunk)
+{
+    if (culet_stage_collected(culet_stage_loan(chunk)))
+        return;
+    lock();
+    put_down(chunk, false);
+    unlock();
+}
+
+void culet_file_flush_all(void)
+{
+    if (!atomic_load(&culet_shared->epoch))
+        return;
+    lock();
+    for (struct culet_loan *loan = culet_shared->loans; loan; loan = loan->next)
+        if (!culet_stage_collected(loan))
+            put_down((struct culet_trace_chunk *)((char *)loan - CULET_TRACE_CHUNK), false);
+    unlock();
 }
 
 void culet_file_return(struct culet_trace_chunk *chunk)
 {
     bool kept = false;
 
+    culet_file_flush(chunk);
     lock();
     if (culet_shared->spares < sizeof culet_shared->spare / sizeof *culet_shared->spare) {
         culet_shared->spare[culet_shared->spares++] = chunk;

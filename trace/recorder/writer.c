@@ -40,6 +40,17 @@ static void end_of_thread(void *own)
     writer->busy = false;
 }
 
+/* The process ends in good order; what is recorded after this is in the file only if `culet trace` collects it. */
+__attribute__((destructor)) static void end_of_process(void)
+{
+    int saved = errno;
+
+    culet_writer.busy = true;
+    culet_file_flush_all();
+    culet_writer.busy = false;
+    errno = saved;
+}
+
 static void make_key(void)
 {
     has_key = pthread_key_create(&ending, end_of_thread) == 0;
@@ -118,9 +129,12 @@ void culet_writer_pause(struct culet_writer *writer)
 {
     int saved = errno;
 
-    if (writer->leaving)
+    if (writer->leaving) {
         give_back(writer);
-    else
+    } else {
         writer->pass = CULET_NO_PASS;
+        if (has_loan(writer))
+            culet_file_flush(writer->chunk);
+    }
     errno = saved;
 }

@@ -132,7 +132,8 @@ static void place(void *with, const struct culet_raw *raw)
                                     [CULET_EVENT_ALIGNED] = CULET_OP_ALIGNED, [CULET_EVENT_FREE] = CULET_OP_FREE};
     struct order *order = with;
 
-    if (last_number(raw) >= order->limit)
+    /* What is later than all that was measured has been recorded meanwhile. */
+    if (last_number(raw) >= order->limit || last_number(raw) > order->last)
         return;
     if (raw->event == CULET_EVENT_REALLOC) {
         place_realloc(order, raw);

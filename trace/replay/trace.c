@@ -2,11 +2,11 @@
 #include "trace.h"
 
 #include "complain.h"
+#include "store.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,37 +17,53 @@ static void check_header(const struct culet_trace *trace)
     const struct culet_trace_header *header = trace->header;
     size_t told = trace->size < sizeof header->magic ? trace->size : sizeof header->magic;
 
-    if (memcmp(trace->bytes, CULET_TRACE_MAGIC, told) != 0)
+    if (memcmp(header->magic, CULET_TRACE_MAGIC, told) != 0)
         culet_complain("%s is not a trace of culet's; `culet trace -o FILE -- COMMAND` records one", trace->path);
     if (trace->size < sizeof *header)
         culet_complain("%s is truncated: it ends within its header; copy it again or record again", trace->path);
     if (header->version > CULET_TRACE_VERSION)
         culet_complain("%s was recorded by a newer culet (format %u); replay it with that one", trace->path,
                        header->version);
-    if (header->version == 0 || header->header_bytes < sizeof *header || header->stride == 0 ||
-        header->command_bytes > sizeof header->command)
+    if (header->version == 0 || header->header_bytes < sizeof *header || header->header_bytes > CULET_TRACE_CHUNK ||
+        header->stride == 0 || header->stride > CULET_TRACE_CHUNK || header->command_bytes > sizeof header->command)
         culet_complain("%s is damaged: its header makes no sense; record again", trace->path);
+}
+
+/* As many bytes as there are. */
+static size_t read_at(const struct culet_trace *trace, void *bytes, size_t count, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < count) {
+        ssize_t got = pread(trace->file, (char *)bytes + done, count - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            culet_complain("cannot read %s: %s", trace->path, strerror(errno));
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
 }
 
 struct culet_trace culet_trace_open(const char *path)
 {
     struct culet_trace trace = {.path = path};
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0 || fstat(fd, &status) != 0)
+    trace.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (trace.file < 0 || fstat(trace.file, &status) != 0)
         culet_complain("cannot read %s: %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
         culet_complain("%s is not a file; name one that `culet trace` wrote", path);
     if (status.st_size == 0)
         culet_complain("%s is empty; `culet trace -o FILE -- COMMAND` records a trace", path);
-    trace.size = (size_t)status.st_size;
-    void *mapped = mmap(NULL, trace.size, PROT_READ, MAP_SHARED, fd, 0);
-    if (mapped == MAP_FAILED)
-        culet_complain("cannot read %s: %s", path, strerror(errno));
-    close(fd);
-    trace.bytes = mapped;
-    trace.header = mapped;
+    struct culet_trace_header *header = culet_store_new(1, sizeof *header);
+    trace.header = header;
+    trace.size = read_at(&trace, header, sizeof *header, 0);
+    if (trace.size == sizeof *header)
+        trace.size = (uint64_t)status.st_size;
     check_header(&trace);
     return trace;
 }
@@ -57,13 +73,16 @@ struct culet_trace culet_trace_open(const char *path)
 struct cursor {
     const struct culet_trace *trace;
     const uint8_t *at, *end;
+    const uint8_t *start; /* of the chunk, ... */
+    uint64_t offset;      /* ... and where it stands in the file */
     uint32_t thread;
     uint64_t expected, got, gone, microseconds;
 };
 
-static _Noreturn void damaged(const struct culet_trace *trace, const uint8_t *at)
+static _Noreturn void damaged(const struct cursor *cursor)
 {
-    culet_complain("%s is damaged at byte %zu; copy it again or record again", trace->path, (size_t)(at - trace->bytes));
+    culet_complain("%s is damaged at byte %llu; copy it again or record again", cursor->trace->path,
+                   (unsigned long long)(cursor->offset + (uint64_t)(cursor->at - cursor->start)));
 }
 
 static uint64_t number(struct cursor *cursor)
@@ -76,7 +95,7 @@ static uint64_t number(struct cursor *cursor)
         if (!(byte & 0x80))
             return value;
     }
-    damaged(cursor->trace, cursor->at);
+    damaged(cursor);
 }
 
 static uint64_t difference(struct cursor *cursor)
@@ -129,13 +148,13 @@ static void operands(struct cursor *cursor, uint8_t first, struct culet_raw *raw
         raw->bytes = number(cursor);
         raw->got = got(cursor);
         if (raw->shift > 47)
-            damaged(cursor->trace, cursor->at);
+            damaged(cursor);
         break;
     default:
-        damaged(cursor->trace, cursor->at);
+        damaged(cursor);
     }
     if (raw->bytes >> 48)
-        damaged(cursor->trace, cursor->at);
+        damaged(cursor);
 }
 
 /* One event; false for one that is about the others. */
@@ -165,32 +184,46 @@ static bool step(struct cursor *cursor, struct culet_raw *raw)
 
 static _Noreturn void truncated(const struct culet_trace *trace, uint64_t there)
 {
-    culet_complain("%s is truncated: it ends after %zu bytes, within part %llu of %llu; copy it again or record again",
-                   trace->path, trace->size, (unsigned long long)there + 1, (unsigned long long)trace->header->chunks);
+    culet_complain("%s is truncated: it ends after %llu bytes, within part %llu of %llu; copy it again or record again",
+                   trace->path, (unsigned long long)trace->size, (unsigned long long)there + 1,
+                   (unsigned long long)trace->header->chunks);
+}
+
+/* Reads the events of a chunk, and how many bytes it has in use; ends the program where it is not whole. */
+static uint32_t read_chunk(struct cursor *cursor, struct culet_trace_chunk *chunk, uint64_t index)
+{
+    const struct culet_trace *trace = cursor->trace;
+
+    if (cursor->offset > trace->size || read_at(trace, chunk, sizeof *chunk, cursor->offset) < sizeof *chunk)
+        truncated(trace, index);
+    uint32_t used = atomic_load_explicit(&chunk->used, memory_order_relaxed);
+    cursor->start = cursor->at = (const uint8_t *)chunk;
+    if (chunk->magic != CULET_TRACE_CHUNK_MAGIC || used < sizeof *chunk || used > CULET_TRACE_CHUNK)
+        damaged(cursor);
+    if (trace->size - cursor->offset < used ||
+        read_at(trace, chunk->events, used - sizeof *chunk, cursor->offset + sizeof *chunk) < used - sizeof *chunk)
+        truncated(trace, index);
+    cursor->at = chunk->events;
+    cursor->end = cursor->start + used;
+    return used;
 }
 
 void culet_trace_each(const struct culet_trace *trace, void (*tell)(void *with, const struct culet_raw *raw), void *with)
 {
     const struct culet_trace_header *header = trace->header;
-    uint64_t chunks = header->chunks;
-    size_t offset = header->header_bytes;
+    struct culet_trace_chunk *chunk = culet_store_new(1, CULET_TRACE_CHUNK);
+    uint64_t offset = header->header_bytes;
 
-    for (uint64_t i = 0; i < chunks; i++) {
-        const struct culet_trace_chunk *chunk = (const void *)(trace->bytes + offset);
-        if (offset > trace->size || trace->size - offset < sizeof *chunk)
-            truncated(trace, i);
-        uint32_t used = atomic_load_explicit((_Atomic uint32_t *)&chunk->used, memory_order_acquire);
-        if (chunk->magic != CULET_TRACE_CHUNK_MAGIC || used < sizeof *chunk || used > CULET_TRACE_CHUNK)
-            damaged(trace, (const uint8_t *)chunk);
-        if (trace->size - offset < used)
-            truncated(trace, i);
-
-        struct cursor cursor = {.trace = trace, .at = chunk->events, .end = (const uint8_t *)chunk + used};
+    /* Each step forward is one of at least a chunk's first bytes, so a file's length bounds the steps. */
+    for (uint64_t i = 0; i < header->chunks; i++) {
+        struct cursor cursor = {.trace = trace, .offset = offset};
+        uint32_t used = read_chunk(&cursor, chunk, i);
         struct culet_raw raw;
         while (cursor.at < cursor.end)
             if (step(&cursor, &raw))
                 tell(with, &raw);
         /* A raw file's parts are of full length, also where they are not used up. */
-        offset += (used + header->stride - 1) / header->stride * (size_t)header->stride;
+        offset += ((uint64_t)used + header->stride - 1) / header->stride * header->stride;
     }
+    culet_store_free(chunk, 1, CULET_TRACE_CHUNK);
 }

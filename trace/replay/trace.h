@@ -1,4 +1,4 @@
-/* trace.h - a trace file, mapped and checked. */
+/* trace.h - a trace file, read and checked; not mapped, because it could be cut off meanwhile. */
 #ifndef CULET_TRACE_H
 #define CULET_TRACE_H
 
@@ -9,9 +9,9 @@
 
 struct culet_trace {
     const char *path;
-    const struct culet_trace_header *header;
-    const uint8_t *bytes;
-    size_t size;
+    const struct culet_trace_header *header; /* as it was when the file was opened */
+    int file;
+    uint64_t size; /* likewise */
 };
 
 /* Opens a file; ends the program with a sentence where it is no trace, not whole, or cannot be read. */

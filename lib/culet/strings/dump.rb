@@ -19,7 +19,11 @@ module Culet
       TOLD = 3
       # How the first line of a dump begins.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
-      private_constant :BLOCK_BYTES, :GZIP, :TOLD, :STARTS
+      # What a String's line can hold, where it holds it. Figures: STRINGS_LINE_MOST of ext/culet/strings_line.h.
+      ADDRESS = /\A0x\h{1,16}\z/
+      ADDRESSES = %w[address class].freeze
+      FIGURES = { "memsize" => 1 << 47, "bytesize" => 1 << 47, "line" => 1 << 47, "slot_size" => (1 << 32) - 1 }.freeze
+      private_constant :BLOCK_BYTES, :GZIP, :TOLD, :STARTS, :ADDRESS, :ADDRESSES, :FIGURES
 
       # @return [Integer] lines read
       attr_reader :lines
@@ -55,7 +59,7 @@ module Culet
         @scanner.write(spool.descriptor, true)
         raise Error, "#{@path} is empty" if @lines.zero?
 
-        @problems << "and #{@broken - TOLD} more lines that cannot be read" if @broken > TOLD
+        @problems << "and #{@broken - TOLD} more lines that were passed over" if @broken > TOLD
         self
       rescue SystemCallError => e
         raise Error, "cannot read #{@path}: #{e.message.sub(/ @ .*/, "")}"
@@ -92,7 +96,7 @@ module Culet
         block = String.new(capacity: BLOCK_BYTES, encoding: Encoding::BINARY)
         loop do
           io.readpartial(BLOCK_BYTES, block)
-          @scanner.scan(block).each { |number, line| parse(line) or broken(number) }
+          @scanner.scan(block).each { |number, line| (line && parse(line)) or broken(number) }
           @scanner.write(@spool.descriptor, false)
         end
       rescue EOFError
@@ -116,17 +120,25 @@ module Culet
         fields = JSON.parse(line.force_encoding(Encoding::UTF_8).scrub)
         raise Error, foreign unless fields.is_a?(Hash) && (fields.key?("address") || fields["type"] == "ROOT")
 
-        @scanner.add(fields) if fields["type"] == "STRING" && fields["memsize"].is_a?(Integer)
+        return true unless fields["type"] == "STRING" && fields.key?("memsize")
+        return false unless sound?(fields)
+
+        @scanner.add(fields)
         true
       rescue JSON::ParserError
         false
+      end
+
+      def sound?(fields)
+        ADDRESSES.all? { |key| !fields.key?(key) || (fields[key].is_a?(String) && fields[key].match?(ADDRESS)) } &&
+          FIGURES.all? { |key, most| !fields.key?(key) || (fields[key].is_a?(Integer) && fields[key].between?(0, most)) }
       end
 
       def broken(number)
         raise Error, foreign if number == 1
 
         @broken += 1
-        @problems << "line #{number} of #{@path} cannot be read" if @broken <= TOLD
+        @problems << "line #{number} of #{@path} is no line of a dump and was passed over" if @broken <= TOLD
       end
 
       def foreign = "#{@path} is no dump of Ruby's objects; make one with ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))"

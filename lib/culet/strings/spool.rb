@@ -6,7 +6,8 @@ require_relative "../errors"
 module Culet
   module Strings
     # The file between reading and analysis: one record for each String (ext/culet/strings_record.h). It can be about as
-    # large as the strings; so memory need not be. Only its owner may read it, and it goes when the report is made.
+    # large as the strings; so memory need not be. It has no name: nobody can cut it off while it is mapped, and it goes
+    # with this process, however that ends.
     class Spool
       # Makes one, yields it, and removes it.
       #
@@ -15,12 +16,12 @@ module Culet
       # @raise [Culet::Error] when the directory for temporary files takes no more
       def self.open
         file = Tempfile.create("culet-strings", binmode: true)
+        File.unlink(file.path)
         yield new(file)
       rescue Errno::ENOSPC, Errno::EDQUOT
-        raise Error, "#{File.dirname(file.path)} is full; name a directory with room for about the size of the strings: TMPDIR=DIRECTORY"
+        raise Error, "#{Dir.tmpdir} is full; name a directory with room for about the size of the strings: TMPDIR=DIRECTORY"
       ensure
         file&.close
-        File.unlink(file.path) if file && File.exist?(file.path)
       end
 
       # @param file [File]
@@ -28,8 +29,8 @@ module Culet
         @file = file
       end
 
-      # @return [String] where it lies
-      def path = @file.path
+      # @return [String] by which this process can open it
+      def path = "/proc/self/fd/#{descriptor}"
 
       # @return [Integer] its descriptor, for who writes records by himself
       def descriptor = @file.fileno

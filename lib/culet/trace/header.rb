@@ -10,10 +10,14 @@ module Culet
       VERSION = 1
       BYTES = 4096
       LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3600"
+      # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
+      CHUNK_MAGIC = 0x4b4e4843
       # What stands at 8 + 4 and 8 + 8 bytes: the places that packing changes.
       HEADER_BYTES_AT = 12
       STRIDE_AT = 16
       CHUNKS_AT = 24
+      # CULET_TRACE_CHUNK: neither the first block nor a step from chunk to chunk is longer.
+      LONGEST_STEP = 65_536
       # enum culet_trace_stop
       STOPS = [nil, "the disk was full", "the limit was reached", "its file could not be written any more"].freeze
 
@@ -52,6 +56,7 @@ module Culet
           stopped, command_bytes, @parent, @allocator, @machine, command = bytes.unpack(LAYOUT)
         raise Error, "#{path} was recorded by a newer culet (format #{version}); use that one" if version > VERSION
 
+        check(version, command_bytes)
         @started_at = Time.at(0, started_ns, :nanosecond)
         @stopped = stopped
         @command = words(command.byteslice(0, command_bytes))
@@ -61,7 +66,7 @@ module Culet
       def stopped = STOPS.fetch(@stopped, "of a reason unknown to this culet")
 
       # @return [Boolean] whether unused space has been cut off
-      def packed? = stride < 65_536
+      def packed? = stride < LONGEST_STEP
 
       # @return [Hash] for --json
       def to_h
@@ -71,6 +76,12 @@ module Culet
       end
 
       private
+
+      def check(version, command_bytes)
+        return if version.positive? && header_bytes.between?(BYTES, LONGEST_STEP) && stride.between?(1, LONGEST_STEP) && command_bytes <= 3600
+
+        raise Error, "#{path} is damaged: its header makes no sense; record again"
+      end
 
       # As in /proc/PID/cmdline, made fit for JSON.
       def words(bytes) = bytes.split("\0").map { |word| word.dup.force_encoding(Encoding::UTF_8).scrub("?") }

@@ -57,6 +57,10 @@ module Culet
       end
 
       def copy(file, header, packed)
+        if header.chunks > file.size / header.stride
+          raise Error, "#{@path} is truncated: it has no room for the #{header.chunks} parts that its header tells of; record again"
+        end
+
         packed.seek(Header::BYTES)
         chunks = (0...header.chunks).count { |index| copy_chunk(file, header.header_bytes + index * header.stride, packed) }
         packed.seek(0)
@@ -68,6 +72,7 @@ module Culet
         file.seek(offset)
         _, used = file.read(CHUNK_HEADER)&.unpack("L2")
         raise Error, "#{@path} is truncated at byte #{offset}; record again" unless used
+        raise Error, "#{@path} is damaged at byte #{offset}; record again" if used > Header::LONGEST_STEP
         return false if used <= CHUNK_HEADER
 
         file.seek(offset)

@@ -3,6 +3,7 @@
 require_relative "../foreground"
 require_relative "destination"
 require_relative "packing"
+require_relative "stage"
 require_relative "tools"
 
 module Culet
@@ -38,7 +39,9 @@ module Culet
       def call(**options)
         environment = self.environment
         @destination.prepare
-        @status = Foreground.new(environment, @program, @command).call(**options)
+        @status = Stage.open(@destination.path) do |stage|
+          Foreground.new(environment.merge("CULET_TRACE_STAGE" => stage&.name), @program, @command).call(**options)
+        end
         headers = @destination.files.map { |file| pack(file) }
         raise Error, nothing if headers.empty?
 
