@@ -187,11 +187,12 @@ class AgentCrowdTest < Minitest::Test
 
   # Yields while processes hold connections of which none asks.
   def flood(pid, processes, connections)
+    first = door(pid)
+    address = first.remote_address
     pipes = Array.new(processes) { IO.pipe }
     children = pipes.map do |reader, writer|
       fork do
         reader.close
-        address = door(pid).remote_address
         held = Array.new(connections) do
           Socket.new(:UNIX, :STREAM).tap { |socket| socket.connect_nonblock(address) }
         rescue SystemCallError
@@ -206,7 +207,7 @@ class AgentCrowdTest < Minitest::Test
     yield
   ensure
     children&.each { |child| end_child(child) }
-    pipes&.flatten&.each(&:close)
+    [first, *pipes&.flatten].compact.each(&:close)
   end
 
   # A process that calls itself an agent. answer: nil: it never accepts, and its queue is full
