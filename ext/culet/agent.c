@@ -18,6 +18,7 @@
 #include "agent_strings.h"
 #include "agent_text.h"
 #include "owner.h"
+#include "unused_copy.h"
 
 /* GC.stat, and what Ruby this is. */
 static void
@@ -46,7 +47,7 @@ tell(VALUE data)
 {
   struct telling *telling = (struct telling *)data;
 
-  if (telling->question.about_strings) {
+  if (telling->question.subject == CULET_STRINGS) {
     culet_strings_tell(&telling->text, &telling->question.strings);
   } else {
     tell_vm(&telling->text);
@@ -84,15 +85,36 @@ sentence_of(VALUE error, char *sentence, size_t size)
     if ((unsigned char)*byte < 0x20) *byte = ' ';
 }
 
+static void
+answer_unused(void)
+{
+  struct culet_copy copy;
+  char sentence[400];
+  const char *error = culet_unused_copy(&copy);
+  int failure = 0;
+
+  if (error != NULL) culet_listener_answer(&(struct culet_text){NULL, 0, 0, 0}, error);
+  else culet_listener_answer_later(&copy);
+  rb_protect(culet_unused_follow, Qnil, &failure);
+  if (!failure) return;
+  sentence_of(rb_errinfo(), sentence, sizeof(sentence));
+  rb_set_errinfo(Qnil);
+  rb_warn("culet: it is not followed which code runs: %s", sentence);
+}
+
 /* Whatever goes wrong is the asker's to know, not the program's. */
 static VALUE
 answer_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
-  struct telling telling = {.question = {.about_strings = 0}};
+  struct telling telling = {.question = {.subject = CULET_OBJECTS}};
   char sentence[400];
   int failure = 0;
 
   if (!culet_listener_take(&telling.question)) return Qnil;
+  if (telling.question.subject == CULET_UNUSED) {
+    answer_unused();
+    return Qnil;
+  }
   rb_protect(tell, (VALUE)&telling, &failure);
   if (failure) {
     VALUE error = rb_errinfo();
@@ -203,7 +225,7 @@ tell_inside(struct telling *telling)
 static VALUE
 agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
-  struct telling telling = {.question = {.objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
+  struct telling telling = {.question = {.subject = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
 
   return tell_inside(&telling);
 }
@@ -215,7 +237,7 @@ agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 static VALUE
 agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
 {
-  struct telling telling = {.question = {.about_strings = 1, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+  struct telling telling = {.question = {.subject = CULET_STRINGS, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
 
   return tell_inside(&telling);
 }

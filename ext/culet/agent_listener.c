@@ -1,227 +1,176 @@
 #include "agent_listener.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "agent_client.h"
+#include "agent_peer.h"
+#include "agent_socket.h"
 
 /* From linux/prctl.h, which older distributions' headers may lack: "Yama" in ASCII. */
 #ifndef PR_SET_PTRACER
 #define PR_SET_PTRACER 0x59616d61
 #endif
 
-#define NAMES 4
-#define BACKLOG 64
 #define STACK_BYTES ((size_t)256 << 10)
-#define LINE_BYTES 128
-#define SENTENCE_BYTES 400
-#define TALK_MS 10000     /* for one line to come, and for an answer to be taken */
-#define LONGEST_MS 600000 /* nobody waits longer */
-#define REST_MS 100       /* after the kernel refused a connection for want of something */
+#define CLIENTS 16
+#define NOT_ROOTS 12       /* clients that are not root's: root is let in even if the process's own user floods it */
+#define OF_ONE_PROCESS 2
+#define READ_MS 2000       /* for a question to come */
+#define PATIENCE_MS 100    /* the same while others wait to be let in */
+#define WORK_MS 10000      /* for an answer, beyond its limit */
+#define REST_MS 100        /* after the kernel refused a connection for want of something */
+#define BREATHER_MS 10     /* after so many refusals, as whoever is refused can come again at once */
+#define REFUSALS 64
+#define LARGEST_COPIED ((off_t)1 << 30)
 
-/* Of the one question that is dealt with. LEFT: nobody waits for the answer that is being worked on. */
+/* Of the question that the main thread has. LEFT: nobody waits for the answer that is being worked on. */
 enum state { IDLE, ASKED, WORKED_ON, ANSWERED, LEFT };
 
 static struct {
-  pthread_mutex_t lock;     /* for all that follows; held for moments only */
-  pthread_cond_t answered;  /* state became ANSWERED */
+  pthread_mutex_t lock; /* for all that follows; held for moments only */
   enum state state;
   struct culet_question question;
+  int64_t until; /* when it is given up */
   struct culet_text text;
-  char sentence[SENTENCE_BYTES + 1];
+  struct culet_copy copy; /* ended -1: none */
+  char sentence[CULET_SENTENCE_BYTES + 1];
   int signal;
   int started;
   int ended;
-  int error;      /* why nobody listens; 0: somebody does */
-  int listening;  /* socket; -1: none */
-  int connection; /* socket of the one who asks; -1: nobody */
-} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .listening = -1, .connection = -1};
+  int no_child; /* a fork is under way whose child is to have no agent */
+  int error;    /* why nobody listens; 0: somebody does */
+  int bell;     /* an eventfd: the main thread has changed the state; -1: none */
+  struct culet_agent_socket socket;
+  struct culet_client clients[CLIENTS]; /* changed by the listener alone; their descriptors with the lock */
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .copy = {-1, -1}, .bell = -1, .socket = {.fd = -1}};
 
-static struct timespec
-after_ms(long ms)
-{
-  struct timespec time;
-
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  time.tv_sec += ms / 1000;
-  time.tv_nsec += ms % 1000 * 1000000;
-  if (time.tv_nsec >= 1000000000) {
-    time.tv_nsec -= 1000000000;
-    time.tv_sec++;
-  }
-  return time;
-}
-
-/* ---- the socket ---- */
-
-static socklen_t
-name_socket(struct sockaddr_un *address, int number)
-{
-  struct stat space = {0};
-  char *name = address->sun_path + 1; /* a leading zero byte: abstract */
-  size_t room = sizeof(address->sun_path) - 1;
-  int length;
-
-  memset(address, 0, sizeof(*address));
-  address->sun_family = AF_UNIX;
-  /* Without /proc the inode is told as 0; the asker tries that too. */
-  (void)stat("/proc/self/ns/pid", &space);
-  length = snprintf(name, room, "culet-agent/%ld/%llu", (long)getpid(), (unsigned long long)space.st_ino);
-  if (number > 0) length += snprintf(name + length, room - (size_t)length, "/%d", number);
-  return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-/* Returns the socket, or -1 with errno set. */
-static int
-open_socket(void)
-{
-  int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int number = 0, error;
-  struct sockaddr_un address;
-
-  if (socket_fd < 0) return -1;
-  while (number < NAMES && bind(socket_fd, (struct sockaddr *)&address, name_socket(&address, number)) != 0) {
-    if (errno != EADDRINUSE) break;
-    number++;
-  }
-  if (number < NAMES && listen(socket_fd, BACKLOG) == 0) return socket_fd;
-  error = errno;
-  close(socket_fd);
-  errno = error;
-  return -1;
-}
-
-/* ---- talking ---- */
-
-static int
-wait_for(int socket_fd, short events, int ms)
-{
-  struct pollfd wanted = {socket_fd, events, 0};
-  int found;
-
-  do found = poll(&wanted, 1, ms);
-  while (found < 0 && errno == EINTR);
-  return found > 0;
-}
+/* The listener's own. */
+static struct culet_client *asking; /* whose question the main thread has; NULL: it hung up */
+static uint64_t turns;
+static unsigned refusals;
 
 static void
-send_all(int socket_fd, const char *bytes, size_t length)
+lock(void)
 {
-  while (length > 0) {
-    ssize_t sent = send(socket_fd, bytes, length, MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes += sent;
-      length -= (size_t)sent;
-    } else if (errno != EINTR && (errno != EAGAIN || !wait_for(socket_fd, POLLOUT, TALK_MS))) {
-      return; /* who asked is gone, or takes nothing */
-    }
-  }
-}
-
-static void
-send_error(int socket_fd, const char *sentence)
-{
-  char line[SENTENCE_BYTES + 16];
-  int length = snprintf(line, sizeof(line), "error %s\n", sentence);
-
-  send_all(socket_fd, line, (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
-}
-
-/* Reads one line, without its end. Returns whether there was one. */
-static int
-receive_line(int socket_fd, char *line)
-{
-  size_t length = 0;
-
-  while (length < LINE_BYTES - 1 && wait_for(socket_fd, POLLIN, TALK_MS)) {
-    ssize_t got = recv(socket_fd, line + length, LINE_BYTES - 1 - length, 0);
-    char *end;
-    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return 0;
-    if (got < 0) continue;
-    end = memchr(line + length, '\n', (size_t)got);
-    length += (size_t)got;
-    if (end != NULL) {
-      *end = '\0';
-      return 1;
-    }
-  }
-  return 0;
-}
-
-/* ---- one question ---- */
-
-/* Waits until the question is answered or the time is over. With the lock. */
-static void
-wait_in_state(enum state state, long ms)
-{
-  struct timespec until = after_ms(ms);
-
-  while (agent.state == state && pthread_cond_timedwait(&agent.answered, &agent.lock, &until) == 0) continue;
-}
-
-static double
-limit_seconds(const struct culet_question *question)
-{
-  return question->about_strings ? question->strings.limit_seconds : question->objects.limit_seconds;
-}
-
-/*
- * Leaves the question to the main thread and waits. With the lock. Returns NULL with the answer in agent.text, or a
- * sentence. The signal is raised in this thread: whoever else is in a system call is not disturbed by it.
- */
-static const char *
-ask_main_thread(long wait_ms)
-{
-  if (agent.ended) return "it is just ending";
-  if (agent.state == LEFT) return "it is still counting for an earlier question that was given up; ask again in a while";
-  agent.sentence[0] = '\0';
-  agent.state = ASKED;
-  pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end has had it */
-  wait_in_state(ASKED, wait_ms);
-  if (agent.state == ASKED) {
-    agent.state = IDLE;
-    return "its main thread did not come to run Ruby code in time, it is busy or blocked in C code; ask again, or let it take longer with --wait";
-  }
-  wait_in_state(WORKED_ON, (long)(limit_seconds(&agent.question) * 1000) + wait_ms + TALK_MS);
-  if (agent.state == WORKED_ON) {
-    agent.state = LEFT;
-    return "it began to count its objects and did not come to an end";
-  }
-  agent.state = IDLE;
-  return agent.sentence[0] != '\0' ? agent.sentence : NULL;
-}
-
-static void
-answer_question(int socket_fd, const struct culet_question *question, long wait_ms)
-{
-  struct culet_text text;
-  char sentence[SENTENCE_BYTES + 1] = "", line[64];
-  const char *error;
-
   pthread_mutex_lock(&agent.lock);
-  agent.question = *question;
-  error = ask_main_thread(wait_ms);
-  if (error != NULL) snprintf(sentence, sizeof(sentence), "%s", error);
-  text = agent.text;
-  agent.text = (struct culet_text){NULL, 0, 0, 0};
-  pthread_mutex_unlock(&agent.lock);
+}
 
-  if (error != NULL) {
-    send_error(socket_fd, sentence);
-  } else {
-    send_all(socket_fd, line, (size_t)snprintf(line, sizeof(line), "ok %zu\n", text.length));
-    send_all(socket_fd, text.bytes, text.length);
+static void
+unlock(void)
+{
+  pthread_mutex_unlock(&agent.lock);
+}
+
+/* ---- clients ---- */
+
+/* A fork meanwhile: no child keeps a connection that it does not know of. */
+static void
+drop(struct culet_client *client)
+{
+  pid_t copy = client->stage == CLIENT_COPYING ? client->copy_pid : 0;
+
+  lock();
+  culet_client_close(client);
+  if (asking == client && agent.state == ASKED) agent.state = IDLE;
+  unlock();
+  if (asking == client) asking = NULL;
+  if (copy > 0) (void)waitpid(copy, NULL, WNOHANG); /* ours where this process is its container's first */
+}
+
+static void
+answer(struct culet_client *client, struct culet_text *text, const char *error)
+{
+  lock();
+  culet_client_answer(client, text, error);
+  unlock();
+  if (asking == client) asking = NULL;
+}
+
+static struct culet_client *
+oldest(enum culet_stage stage)
+{
+  struct culet_client *found = NULL;
+
+  for (struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++)
+    if (one->stage == stage && (found == NULL || one->turn < found->turn)) found = one;
+  return found;
+}
+
+static struct culet_client *
+free_place(void)
+{
+  struct culet_client *slow = oldest(CLIENT_READING), *free = oldest(CLIENT_NONE);
+
+  if (free == NULL && slow != NULL && culet_now_ms() - slow->since >= PATIENCE_MS) drop(free = slow);
+  return free;
+}
+
+/* Whether there are as many of its kind as may be. */
+static int
+is_crowded(const struct culet_peer *peer)
+{
+  int of_process = 0, not_roots = 0;
+
+  for (const struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++) {
+    if (one->stage == CLIENT_NONE) continue;
+    of_process += peer->pid > 0 && one->peer.pid == peer->pid;
+    not_roots += one->peer.uid != 0;
   }
-  culet_text_free(&text);
+  return of_process >= OF_ONE_PROCESS || (peer->uid != 0 && not_roots >= NOT_ROOTS);
+}
+
+/* ---- being asked ---- */
+
+static void
+turn_away(int connection, const char *word, const char *sentence)
+{
+  char line[CULET_SENTENCE_BYTES + 16];
+  int length = snprintf(line, sizeof(line), "%s%s\n", word, sentence);
+
+  (void)!send(connection, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
+  close(connection);
+  refusals++;
+}
+
+/* Accepts with the lock: see drop. */
+static void
+let_in(void)
+{
+  struct culet_client *place = free_place();
+  struct culet_peer peer;
+  const char *refusal;
+  int connection;
+
+  lock();
+  connection = accept4(agent.socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  refusal = connection >= 0 ? culet_peer_refusal(connection, &peer) : NULL;
+  if (connection >= 0 && (refusal != NULL || place == NULL || is_crowded(&peer))) {
+    turn_away(connection, refusal != NULL ? "error " : "busy", refusal != NULL ? refusal : "");
+  } else if (connection >= 0) {
+    int64_t now = culet_now_ms();
+    *place = (struct culet_client){.stage = CLIENT_READING, .connection = connection, .peer = peer, .turn = ++turns, .since = now, .until = now + READ_MS};
+  }
+  unlock();
+  if (refusals >= REFUSALS) {
+    refusals = 0;
+    (void)poll(NULL, 0, BREATHER_MS);
+  }
+  if (connection < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+    (void)poll(NULL, 0, REST_MS); /* no descriptors or memory left: who waits is served once there are */
 }
 
 /*
@@ -234,83 +183,239 @@ admit(pid_t asker)
   if (asker > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)asker, 0, 0, 0); /* EINVAL: no Yama, nothing to allow */
 }
 
-/* Understands a line. Returns whether it is a question. */
-static int
-parse_question(const char *line, struct culet_question *question, long *wait_ms)
-{
-  unsigned long long from;
-  long limit_ms;
+/* ---- the main thread's question ---- */
 
-  memset(question, 0, sizeof(*question));
-  question->about_strings = sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
-                                   &question->strings.collect, &question->strings.content, &limit_ms, wait_ms) == 5;
-  if (!question->about_strings && sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &question->objects.data, &limit_ms, wait_ms) != 3) return 0;
-  if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS) return 0;
-  if (question->about_strings) question->strings.from = from;
-  question->objects.limit_seconds = question->strings.limit_seconds = (double)limit_ms / 1000;
-  return 1;
+static void
+refuse_all(const char *sentence)
+{
+  struct culet_client *client;
+
+  while ((client = oldest(CLIENT_QUEUED)) != NULL) answer(client, NULL, sentence);
+}
+
+/*
+ * Leaves the oldest question to the main thread, if that has none. The signal is raised in this thread: whoever else is in
+ * a system call is not disturbed by it.
+ */
+static void
+ask_main_thread(void)
+{
+  struct culet_client *client = oldest(CLIENT_QUEUED);
+
+  if (client == NULL) return;
+  lock();
+  if (agent.state == IDLE && !agent.ended) {
+    agent.question = client->question;
+    agent.sentence[0] = '\0';
+    agent.state = ASKED;
+    client->stage = CLIENT_ASKING;
+    asking = client;
+    agent.until = culet_now_ms() + client->wait_ms;
+    admit(client->peer.pid);
+    pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end has had it */
+  }
+  enum state state = agent.state;
+  int ended = agent.ended;
+  unlock();
+  if (ended) refuse_all("it is just ending");
+  else if (state == LEFT) refuse_all("it is still counting for an earlier question that was given up; ask again in a while");
+}
+
+/* The client whose answer has come, in its next stage. */
+static void
+hand_over(const struct culet_copy *copy, struct culet_text *text, const char *sentence)
+{
+  struct culet_client *client = asking;
+
+  if (copy->ended >= 0) {
+    lock();
+    client->copy = *copy;
+    client->copy_pid = 0;
+    client->copy_whole = 0;
+    client->until = culet_now_ms() + (int64_t)(client->question.limit_seconds * 1000) + WORK_MS;
+    client->stage = CLIENT_COPYING;
+    unlock();
+    asking = NULL;
+  } else {
+    answer(client, text, sentence[0] != '\0' ? sentence : NULL);
+  }
+}
+
+/* What became of the question that the main thread has. */
+static void
+look_at_main_thread(int64_t now)
+{
+  const char *complaint = NULL;
+  char sentence[CULET_SENTENCE_BYTES + 1];
+  struct culet_copy copy;
+  struct culet_text text;
+  enum state state;
+
+  lock();
+  state = agent.state;
+  if (state == ASKED && now >= agent.until) {
+    agent.state = IDLE;
+    complaint = "its main thread did not come to run Ruby code in time, it is busy or blocked in C code; ask again, or let it take longer with --wait";
+  } else if (state == WORKED_ON && now >= agent.until) {
+    agent.state = LEFT;
+    complaint = "it began to count its objects and did not come to an end";
+  } else if (state == ANSWERED) {
+    agent.state = IDLE;
+    memcpy(sentence, agent.sentence, sizeof(sentence));
+  }
+  text = agent.text;
+  copy = agent.copy;
+  agent.text = (struct culet_text){NULL, 0, 0, 0};
+  agent.copy = (struct culet_copy){-1, -1};
+  unlock();
+
+  if (state == ANSWERED && asking != NULL) {
+    hand_over(&copy, &text, sentence);
+  } else if (copy.ended >= 0) {
+    close(copy.ended);
+    close(copy.text);
+  } else {
+    culet_text_free(&text);
+  }
+  if (complaint != NULL && asking != NULL) answer(asking, NULL, complaint);
+}
+
+/* ---- a copy's answer ---- */
+
+static void
+map_answer(struct culet_client *client)
+{
+  struct culet_text text = {NULL, 0, 0, 0};
+  struct stat stat;
+  void *bytes = MAP_FAILED;
+
+  if (client->copy_whole && fstat(client->copy.text, &stat) == 0 && stat.st_size > 0 && stat.st_size <= LARGEST_COPIED)
+    bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.text, 0);
+  lock();
+  close(client->copy.ended);
+  close(client->copy.text);
+  client->stage = CLIENT_ASKING;
+  unlock();
+  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG);
+  if (bytes == MAP_FAILED) {
+    answer(client, NULL, "the copy of it that was to answer ended before it had; there may be no memory for it");
+    return;
+  }
+  text = (struct culet_text){bytes, (size_t)stat.st_size, (size_t)stat.st_size, 0};
+  answer(client, &text, NULL);
 }
 
 static void
-converse(int socket_fd)
+read_copy(struct culet_client *client)
 {
-  struct ucred peer;
-  struct culet_question question;
-  socklen_t size = sizeof(peer);
-  char line[LINE_BYTES];
-  long wait_ms;
+  ssize_t got;
 
-  if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
-  if (peer.uid != 0 && peer.uid != geteuid()) {
-    send_error(socket_fd, "it answers its own user and root alone");
-    return;
+  if (client->copy_pid == 0) {
+    pid_t number;
+    got = read(client->copy.ended, &number, sizeof(number));
+    if (got == (ssize_t)sizeof(number)) client->copy_pid = number;
+  } else {
+    char byte;
+    got = read(client->copy.ended, &byte, 1);
+    if (got == 1) client->copy_whole = 1;
   }
-  if (!receive_line(socket_fd, line)) return;
-  if (!parse_question(line, &question, &wait_ms)) {
-    send_error(socket_fd, "its agent is of another version of culet; ask with that version");
-    return;
-  }
-  admit(peer.pid);
-  answer_question(socket_fd, &question, wait_ms);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) map_answer(client);
+}
+
+static void
+end_copy(struct culet_client *client)
+{
+  if (client->copy_pid > 0) kill(client->copy_pid, SIGKILL); /* it holds the pipe's other end, so the number is its own */
+  answer(client, NULL, "the copy of it that was to answer did not come to an end");
 }
 
 /* ---- the thread ---- */
 
-/* Accepts under the lock, which fork takes too: no child is born with a connection that it does not know of. */
-static int
-accept_one(void)
+static void
+serve(struct culet_client *client, short events, short copy_events, int64_t now)
 {
-  pthread_mutex_lock(&agent.lock);
-  int socket_fd = accept4(agent.listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  agent.connection = socket_fd;
-  pthread_mutex_unlock(&agent.lock);
-  return socket_fd;
+  if (client->stage == CLIENT_COPYING && copy_events != 0) {
+    read_copy(client);
+  } else if (client->stage == CLIENT_READING && events != 0) {
+    lock();
+    culet_client_read(client);
+    unlock();
+  } else if (client->stage == CLIENT_TAKING && events != 0) {
+    lock();
+    culet_client_send(client);
+    unlock();
+  } else if ((events & (POLLHUP | POLLERR)) != 0) {
+    if (client->stage == CLIENT_COPYING && client->copy_pid > 0) kill(client->copy_pid, SIGKILL);
+    drop(client);
+  } else if (now >= client->until && client->stage == CLIENT_COPYING) {
+    end_copy(client);
+  } else if (now >= client->until && (client->stage == CLIENT_READING || client->stage == CLIENT_TAKING)) {
+    drop(client);
+  }
+}
+
+static int64_t
+earlier(int64_t one, int64_t other)
+{
+  return one < 0 || other < one ? other : one;
+}
+
+/* When something is due; -1: nothing is. */
+static int
+next_timeout(int64_t now)
+{
+  int64_t next = -1;
+
+  for (const struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++)
+    if (one->stage == CLIENT_READING || one->stage == CLIENT_COPYING || one->stage == CLIENT_TAKING) next = earlier(next, one->until);
+  lock();
+  if (agent.state == ASKED || agent.state == WORKED_ON) next = earlier(next, agent.until);
+  unlock();
+  if (next < 0) return -1;
+  next = next > now ? next - now : 0;
+  return next < INT_MAX ? (int)next : INT_MAX;
 }
 
 static void
-close_connection(void)
+hear_bell(void)
 {
-  pthread_mutex_lock(&agent.lock);
-  close(agent.connection);
-  agent.connection = -1;
-  pthread_mutex_unlock(&agent.lock);
+  uint64_t rings;
+
+  (void)!read(agent.bell, &rings, sizeof(rings));
+}
+
+enum { BELL, DOOR, FIRST_CLIENT, FIRST_COPY = FIRST_CLIENT + CLIENTS, POLLED = FIRST_COPY + CLIENTS };
+
+static void
+wait_and_serve(struct pollfd *polled)
+{
+  int64_t now;
+
+  polled[BELL] = (struct pollfd){agent.bell, POLLIN, 0};
+  polled[DOOR] = (struct pollfd){agent.socket.fd, POLLIN, 0};
+  for (int i = 0; i < CLIENTS; i++) {
+    const struct culet_client *one = &agent.clients[i];
+    polled[FIRST_CLIENT + i] = (struct pollfd){one->stage != CLIENT_NONE ? one->connection : -1, culet_client_events(one), 0};
+    polled[FIRST_COPY + i] = (struct pollfd){one->stage == CLIENT_COPYING ? one->copy.ended : -1, POLLIN, 0};
+  }
+  if (poll(polled, POLLED, next_timeout(culet_now_ms())) < 0) return;
+  if (polled[BELL].revents != 0) hear_bell();
+  now = culet_now_ms();
+  look_at_main_thread(now);
+  for (int i = 0; i < CLIENTS; i++)
+    if (polled[FIRST_CLIENT + i].fd >= 0) serve(&agent.clients[i], polled[FIRST_CLIENT + i].revents, polled[FIRST_COPY + i].revents, now);
+  if (polled[DOOR].revents != 0) let_in();
+  ask_main_thread();
 }
 
 static void *
 listen_for_ever(void *unused)
 {
+  struct pollfd polled[POLLED];
+
   (void)unused;
   prctl(PR_SET_NAME, "culet-agent", 0, 0, 0);
-  for (;;) {
-    if (!wait_for(agent.listening, POLLIN, -1)) continue;
-    int socket_fd = accept_one();
-    if (socket_fd >= 0) {
-      converse(socket_fd);
-      close_connection();
-    } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-      (void)poll(NULL, 0, REST_MS); /* no descriptors or memory left: who waits is served once there are */
-    }
-  }
+  for (;;) wait_and_serve(polled);
   return NULL;
 }
 
@@ -337,47 +442,45 @@ start_thread(void)
 
 /* Opens the socket and starts the thread. Returns 0 or an error's number. */
 static int
-listen_now(void)
+listen_now(int sweep)
 {
-  pthread_condattr_t attributes;
-
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&agent.answered, &attributes);
-  pthread_condattr_destroy(&attributes);
-  if ((agent.listening = open_socket()) < 0) return agent.error = errno;
-  if ((agent.error = start_thread()) != 0) {
-    close(agent.listening);
-    agent.listening = -1;
+  if ((agent.error = culet_agent_socket_open(&agent.socket, sweep)) != 0) return agent.error;
+  agent.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  agent.error = agent.bell < 0 ? errno : start_thread();
+  if (agent.error != 0) {
+    culet_agent_socket_close(&agent.socket, 0);
+    if (agent.bell >= 0) close(agent.bell);
+    agent.bell = -1;
   }
   return agent.error;
 }
 
 /* ---- fork ---- */
 
-static void
-before_fork(void)
-{
-  pthread_mutex_lock(&agent.lock);
-}
-
-static void
-in_parent(void)
-{
-  pthread_mutex_unlock(&agent.lock);
-}
-
 /* A child has none of its parent's threads, and a number of its own. */
 static void
 in_child(void)
 {
   pthread_mutex_init(&agent.lock, NULL);
-  if (agent.listening >= 0) close(agent.listening);
-  if (agent.connection >= 0) close(agent.connection);
-  agent.listening = agent.connection = -1;
+  culet_agent_socket_close(&agent.socket, 1);
+  if (agent.bell >= 0) close(agent.bell);
+  agent.bell = -1;
+  for (struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++) culet_client_close(one);
+  if (agent.copy.ended >= 0) {
+    close(agent.copy.ended);
+    close(agent.copy.text);
+  }
+  agent.copy = (struct culet_copy){-1, -1};
   culet_text_free(&agent.text);
   agent.state = IDLE;
-  if (!agent.ended) listen_now();
+  asking = NULL;
+  if (!agent.ended && !agent.no_child) listen_now(0);
+}
+
+void
+culet_listener_no_child(int begins)
+{
+  agent.no_child = begins;
 }
 
 /* ---- for the main thread ---- */
@@ -388,8 +491,8 @@ culet_listener_start(int signal)
   if (agent.started) return agent.error;
   agent.started = 1;
   agent.signal = signal;
-  if ((agent.error = pthread_atfork(before_fork, in_parent, in_child)) != 0) return agent.error;
-  return listen_now();
+  if ((agent.error = pthread_atfork(lock, unlock, in_child)) != 0) return agent.error;
+  return listen_now(1);
 }
 
 int
@@ -398,42 +501,70 @@ culet_listener_error(void)
   return agent.error;
 }
 
+static void
+ring(void)
+{
+  static const uint64_t once = 1;
+
+  (void)!write(agent.bell, &once, sizeof(once));
+}
+
+/* From here on it has the time that the answer may take. */
 int
 culet_listener_take(struct culet_question *question)
 {
   int asked;
 
-  pthread_mutex_lock(&agent.lock);
+  lock();
   asked = agent.state == ASKED;
   if (asked) {
     agent.state = WORKED_ON;
     *question = agent.question;
-    pthread_cond_signal(&agent.answered);
+    agent.until = culet_now_ms() + (int64_t)(question->limit_seconds * 1000) + WORK_MS;
+    ring();
   }
-  pthread_mutex_unlock(&agent.lock);
+  unlock();
   return asked;
+}
+
+static void
+answered(struct culet_text *text, const struct culet_copy *copy, const char *error)
+{
+  lock();
+  if (agent.state == WORKED_ON) {
+    agent.text = *text;
+    agent.copy = *copy;
+    snprintf(agent.sentence, sizeof(agent.sentence), "%s", error != NULL ? error : "");
+    agent.state = ANSWERED;
+  } else {
+    culet_text_free(text);
+    if (copy->ended >= 0) {
+      close(copy->ended);
+      close(copy->text);
+    }
+    agent.state = IDLE;
+  }
+  ring();
+  unlock();
 }
 
 void
 culet_listener_answer(struct culet_text *text, const char *error)
 {
-  pthread_mutex_lock(&agent.lock);
-  if (agent.state == WORKED_ON) {
-    agent.text = *text;
-    snprintf(agent.sentence, sizeof(agent.sentence), "%s", error != NULL ? error : "");
-    agent.state = ANSWERED;
-    pthread_cond_signal(&agent.answered);
-  } else {
-    culet_text_free(text);
-    agent.state = IDLE;
-  }
-  pthread_mutex_unlock(&agent.lock);
+  answered(text, &(struct culet_copy){-1, -1}, error);
+}
+
+void
+culet_listener_answer_later(const struct culet_copy *copy)
+{
+  answered(&(struct culet_text){NULL, 0, 0, 0}, copy, NULL);
 }
 
 void
 culet_listener_end(void)
 {
-  pthread_mutex_lock(&agent.lock);
+  lock();
   agent.ended = 1;
-  pthread_mutex_unlock(&agent.lock);
+  culet_agent_socket_forget(&agent.socket);
+  unlock();
 }

@@ -1,14 +1,16 @@
 /*
  * agent_listener.h - the thread that waits for questions. It is no Ruby thread and knows no Ruby: a question is left for
- * the main thread, which is woken as by a signal that Ruby traps, and the thread waits for the answer.
+ * the main thread, which is woken as by a signal that Ruby traps.
  *
- * It listens on an abstract Unix socket, unix(7), named "culet-agent/PID/I" where PID is the process's own number in its
- * PID namespace and I that namespace's inode; "/1" to "/3" behind it where others sit on the name. Processes of this
- * process's user and root are answered. The conversation:
+ * Where it listens is in agent_socket.h, who is answered in agent_peer.h. The conversation:
  *
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                      what its objects hold, or:
- *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF         a slice of its strings
- *   <- ok BYTES LF and so many bytes, or: error SENTENCE LF
+ *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF         a slice of its strings, or:
+ *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                         which of its code never ran
+ *   <- ok BYTES LF and so many bytes, or: error SENTENCE LF, or: busy LF, ask again
+ *
+ * The main thread works on one question at a time, in the order they came. All else goes on meanwhile: a client that is
+ * slow to ask, or to take its answer, is dropped after some seconds and keeps nobody waiting.
  */
 #ifndef CULET_AGENT_LISTENER_H
 #define CULET_AGENT_LISTENER_H
@@ -17,10 +19,19 @@
 #include "agent_strings.h"
 #include "agent_text.h"
 
+enum culet_subject { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED };
+
 struct culet_question {
-  int about_strings; /* or else about objects */
+  enum culet_subject subject;
+  double limit_seconds;
   struct culet_objects_wish objects;
   struct culet_strings_wish strings;
+};
+
+/* What makes an answer beside the program: a copy of the process (unused_copy.h). */
+struct culet_copy {
+  int ended; /* a pipe's end for reading, at whose end the copy has ended; first come its number, a pid_t, and one byte if the answer is whole */
+  int text;  /* the file that it writes to */
 };
 
 /*
@@ -44,6 +55,12 @@ int culet_listener_take(struct culet_question *question);
  * error: a sentence, instead of the text; NULL: none. Its first 400 bytes are passed on.
  */
 void culet_listener_answer(struct culet_text *text, const char *error);
+
+/* The same with an answer that is still made. The listener owns the descriptors from here on. */
+void culet_listener_answer_later(const struct culet_copy *copy);
+
+/* Around a fork whose child is to have no agent. Called by the thread that forks. */
+void culet_listener_no_child(int begins);
 
 /* The process ends: nobody is called any more. */
 void culet_listener_end(void);

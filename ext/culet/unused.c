@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "agent_text.h"
 #include "owner.h"
@@ -205,24 +203,6 @@ unused_pieces(VALUE self)
   return result;
 }
 
-/*
- * Culet::Unused.mark(text): maps a page without memory from a nameless file called culet-unused:TEXT, which whoever asks
- * this process finds in its mappings. Forked processes inherit it, programs that they execute do not.
- */
-static VALUE
-unused_mark(VALUE self, VALUE text)
-{
-  VALUE name = rb_sprintf("culet-unused:%" PRIsVALUE, text);
-  int file = memfd_create(StringValueCStr(name), MFD_CLOEXEC);
-  void *page;
-
-  if (file < 0) rb_sys_fail("memfd_create");
-  page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE, MAP_PRIVATE, file, 0);
-  close(file);
-  if (page == MAP_FAILED) rb_sys_fail("mmap");
-  return Qnil;
-}
-
 struct writing {
   struct culet_text text;
   VALUE value;
@@ -263,5 +243,4 @@ culet_init_unused(VALUE culet)
   rb_define_singleton_method(unused, "fired", unused_fired, 0);
   rb_define_singleton_method(unused, "pieces", unused_pieces, 0);
   rb_define_singleton_method(unused, "json", unused_json, 1);
-  rb_define_singleton_method(unused, "mark", unused_mark, 1);
 }

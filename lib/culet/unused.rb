@@ -12,21 +12,18 @@ module Culet
   # CULET_UNUSED_FROM=asked a process follows only when it has been asked for the first time, or from Culet::Unused.follow
   # on, and what runs before that costs nothing and does not count.
   #
+  # It is asked by way of the agent (culet/agent), and a copy of the process answers, so that the process itself makes no
+  # object for it.
+  #
   # From the extension come:
-  # - Culet::Unused.watch, fired, pieces, json, mark: see ext/culet/unused.c
+  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused.c
   module Unused
-    # A folder for the answers. Where it is set, a process also answers when it ends.
+    # A folder for the answers of processes that end. Where it is not set, none answers then.
     VARIABLE = "CULET_UNUSED"
-    # In which answers go otherwise; the user's number is put behind it.
-    FOLDER = "/tmp/culet-unused-"
     # What counts: all that runs from the start on, or what runs after the first question.
     FROM = "CULET_UNUSED_FROM"
     FROM_WORDS = ["start", "asked"].freeze
-    private_constant :FOLDER, :FROM, :FROM_WORDS
-
-    # A Ruby thread's share of time is 100 ms, halved for each step below zero: requests are not to wait so long.
-    PRIORITY = -3
-    private_constant :PRIORITY
+    private_constant :FROM, :FROM_WORDS
 
     class << self
       # @return [Boolean] whether it listens
@@ -36,17 +33,21 @@ module Culet
         Coverage.setup(oneshot_lines: true)
         @since = from
         follow if @since == "start"
-        listen
-        at_exit { answer } if ENV[VARIABLE]
+        require_relative "agent"
+        require_relative "unused/census"
+        at_exit { write_at_exit } if ENV[VARIABLE]
         true
       end
+
+      # @return [Boolean] whether this process can tell which of its code ran
+      def started? = !@since.nil?
 
       # What runs counts from now on, in this process and in those it forks, unless it does already. Takes some tens of
       # milliseconds in a large program, because all code is gone through; compiled code of a JIT is dropped once.
       #
       # @return [Boolean] whether it did not before
       def follow
-        return false if @following || @since.nil?
+        return false if @following || !started?
 
         @following = true
         watch
@@ -54,16 +55,25 @@ module Culet
         true
       end
 
-      # Writes what this process knows by now to a file of its number in the folder.
+      # What this process knows by now.
+      #
+      # @param pid [Integer] its number: this may be a copy of it
+      # @param parent_pid [Integer]
+      # @return [String] JSON, see Census
+      def document(pid = Process.pid, parent_pid = Process.ppid)
+        json(Census.new(pid: pid, parent_pid: parent_pid, since: @following ? @since : "now").to_h)
+      end
+
+      # Writes it to a file of this process's number in the folder that CULET_UNUSED names.
       #
       # @return [String] the file
       # @raise [Culet::Error] when it cannot be written
       def write
         require_relative "atomic_file"
-        require_relative "unused/census"
-        prepare
+        folder = ENV.fetch(VARIABLE) { raise Error, "#{VARIABLE} names no folder" }
+        prepare(folder)
         path = File.join(folder, "#{Process.pid}.json")
-        AtomicFile.write(path, json(Census.new(since: @following ? @since : "now").to_h))
+        AtomicFile.write(path, document, secret: true)
         path
       end
 
@@ -81,10 +91,8 @@ module Culet
 
       def from = ENV[FROM].to_s.then { |word| word.empty? ? FROM_WORDS.first : word }
 
-      def folder = ENV[VARIABLE] || "#{FOLDER}#{Process.euid}"
-
       # In a folder that all may write to, nobody else may have put something there.
-      def prepare
+      def prepare(folder)
         Dir.mkdir(folder, 0o700)
       rescue Errno::EEXIST
         stat = File.lstat(folder)
@@ -93,29 +101,10 @@ module Culet
         raise Error, "#{folder} is not a folder of this user's alone"
       end
 
-      # The highest real-time signal that nobody has a handler for. The work is a thread's: a handler may not wait for locks.
-      def listen
-        number = free_signal or return warn("culet: no real-time signal is free, so process #{Process.pid} cannot be asked which of its code runs")
-        trap(number) do
-          Thread.new { answer }.tap { |thread| thread.priority = PRIORITY }
-        end
-        mark("#{number}:#{folder}")
-      rescue SystemCallError => e
-        warn("culet: process #{Process.pid} cannot be asked which of its code runs: #{e.message}")
-      end
-
-      def answer
+      def write_at_exit
         write
-        follow
       rescue Error, SystemCallError, NotImplementedError => e
         warn("culet: which code ran cannot be told: #{e.message}")
-      end
-
-      # As the kernel has it, so that handlers which are not Ruby's count too.
-      def free_signal
-        caught, ignored = File.read("/proc/self/status").scan(/^Sig(?:Cgt|Ign):\s*(\h+)/).flatten.map { |mask| Integer(mask, 16) }
-        highest = Signal.list.fetch("RTMAX", 64)
-        highest.downto(highest - 20).find { |number| ((caught | ignored) >> (number - 1)).even? }
       end
     end
 

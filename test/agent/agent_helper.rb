@@ -38,7 +38,7 @@ module AgentHelper
 
   # Speaks to the agent without the class that usually does.
   def raw(pid, line)
-    socket = Socket.unix("\0culet-agent/#{pid}/#{File.stat("/proc/#{pid}/ns/pid").ino}")
+    socket = door(pid)
     socket.write(line)
     assert socket.wait_readable(TestHelper::PATIENCE_SECONDS)
     socket.read
@@ -47,6 +47,9 @@ module AgentHelper
   ensure
     socket&.close
   end
+
+  # @return [Socket] a connection to the agent
+  def door(pid) = Culet::Agent::Door.new(Culet::Processes::Live.find(pid)).connect || flunk("process #{pid} does not listen")
 
   # @return [Array(Integer, Integer)] how many descriptors and threads the process has; the least of some moments, because
   #   it hangs up a little after the answer is here
@@ -59,4 +62,28 @@ module AgentHelper
 
   # @return [Array<Integer>] of all its threads, the oldest first
   def children(pid) = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| File.read(path).split }.map(&:to_i).sort
+
+  NOBODY = 65_534
+
+  # Runs the block as another user, in a process of its own, and gives what it returned or the words of what it raised.
+  def as_user(number, group: number)
+    reader, writer = IO.pipe
+    child = fork do
+      reader.close
+      Process::Sys.setgid(group)
+      Process::Sys.setuid(number)
+      writer.write(begin
+        yield
+      rescue StandardError => e
+        e.message
+      end)
+      writer.close
+      exit!(0)
+    end
+    writer.close
+    reader.read
+  ensure
+    reader.close
+    Process.wait(child)
+  end
 end

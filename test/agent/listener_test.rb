@@ -6,8 +6,6 @@ require "agent/agent_helper"
 class AgentListenerTest < Minitest::Test
   include AgentHelper
 
-  NOBODY = 65_534
-
   def test_one_line_is_asked_and_one_answer_comes
     with_agent("#{SAY_UP}; sleep") do |pid|
       answer = raw(pid, "culet-agent 1 data=1 limit_ms=5000 wait_ms=5000\n")
@@ -32,7 +30,7 @@ class AgentListenerTest < Minitest::Test
   def test_who_hangs_up_does_no_harm
     with_agent("#{SAY_UP}; sleep") do |pid|
       10.times do |index|
-        socket = Socket.unix("\0culet-agent/#{pid}/#{File.stat("/proc/#{pid}/ns/pid").ino}")
+        socket = door(pid)
         socket.write("culet-agent 1 data=1 limit_ms=5000 wait_ms=5000\n") if index.odd?
         socket.close
       end
@@ -44,9 +42,7 @@ class AgentListenerTest < Minitest::Test
     skip "only root can become another user" unless Process.euid.zero?
 
     with_agent("#{SAY_UP}; sleep") do |pid|
-      assert_match(/belongs to another user; ask as that user or as root/, as_nobody { ask(pid).inspect })
-      name = "\0culet-agent/#{pid}/#{File.stat("/proc/#{pid}/ns/pid").ino}"
-      assert_equal "error it answers its own user and root alone\n", as_nobody { Socket.unix(name) { |socket| socket.read } }
+      assert_match(/belongs to another user; ask as that user or as root/, as_user(NOBODY) { ask(pid).inspect })
     end
   end
 
@@ -164,27 +160,5 @@ class AgentListenerTest < Minitest::Test
   rescue Culet::Error => e
     assert_match(/\Ait is damaged: /, e.message)
     :sentence
-  end
-
-  # Runs the block as another user, in a process of its own, and gives what it returned or the words of what it raised.
-  def as_nobody
-    reader, writer = IO.pipe
-    child = fork do
-      reader.close
-      Process::Sys.setgid(NOBODY)
-      Process::Sys.setuid(NOBODY)
-      writer.write(begin
-        yield
-      rescue StandardError => e
-        e.message
-      end)
-      writer.close
-      exit!(0)
-    end
-    writer.close
-    reader.read
-  ensure
-    reader.close
-    Process.wait(child)
   end
 end

@@ -3,6 +3,7 @@
 require_relative "requires_helper"
 require "culet/requires/unused_table"
 require "culet/requires/code_picture"
+require "culet/requires/unused_inquiry"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
 class RequiresUnusedTest < Minitest::Test
@@ -110,6 +111,37 @@ class RequiresUnusedTest < Minitest::Test
     end
   end
 
+  # A copy of it answers: it makes no object, and the program never meets the copy.
+  def test_who_is_asked_grows_no_larger
+    many = Array.new(4000) { |number| "def m#{number}(list)\n  list.map { |one| one.to_s }\n  list.size\nend" }.join("\n")
+    write("many.rb" => many)
+    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", "require 'many'; #{WAITING}"), env: TestHelper::NEUTRAL) do |pid|
+      before = private_bytes(pid)
+      answers = Array.new(5) { Culet::Requires::UnusedInquiry.new(pid).call }
+      assert_operator private_bytes(pid) - before, :<, 1 << 20
+      assert(answers.all? { |one| one["files"].find { |file| file["path"] == path("many.rb") }["unused"].size == 8000 })
+      assert_equal [pid, Process.pid], answers.first.values_at("pid", "parent_pid")
+      assert_empty Dir.glob("/proc/#{pid}/task/*/children").flat_map { |file| File.read(file).split }
+    end
+  end
+
+  # A program that waits for its children while it is asked gets none that it did not start.
+  def test_who_waits_for_its_children_meets_its_own_alone
+    program = "child = fork { sleep }; $stdout.puts :up; $stdout.flush; p Process.wait == child"
+    Dir.mkdir(path("answers"), 0o700)
+    reader, writer = IO.pipe
+    pid = spawn(TestHelper::NEUTRAL, *ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), out: writer, pgroup: true)
+    writer.close
+    assert_equal "up\n", reader.gets
+    3.times { assert_equal pid, Culet::Requires::UnusedInquiry.new(pid).call["pid"] }
+    Process.kill(:TERM, Integer(File.read("/proc/#{pid}/task/#{pid}/children").split.first, 10))
+    assert_equal "true\n", reader.gets
+  ensure
+    end_group(pid)
+    Process.wait(pid)
+    [reader, writer].each(&:close)
+  end
+
   def test_a_wrong_word_for_when_to_begin
     _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?", env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
     assert_predicate status, :success?
@@ -181,6 +213,8 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   private
+
+  def private_bytes(pid) = File.read("/proc/#{pid}/smaps_rollup").scan(/^Private_(?:Clean|Dirty):\s+(\d+)/).flatten.sum(&:to_i) * 1024
 
   # The bars' widths are in proportion to the bytes.
   def assert_picture(svg, document)

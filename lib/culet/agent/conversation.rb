@@ -1,35 +1,39 @@
 # frozen_string_literal: true
 
-require "socket"
+require "io/wait"
 require_relative "../errors"
 require_relative "../processes"
 require_relative "../ruby_options"
+require_relative "door"
 
 module Culet
   module Agent
     # Asks the agent in another process something. What can be asked is in ext/culet/agent_listener.h.
     class Conversation
-      # How many names an agent tries.
-      NAMES = 4
       # Longest first line of an answer, in bytes.
       LINE_BYTES = 1024
       # More than any answer has, in bytes: some KB, or of strings 9 MB.
       ANSWER_BYTES = 32 << 20
+      BLOCK_BYTES = 1 << 20
       # For the connection and the transfer, in seconds, beside what the agent was given.
       GRACE_SECONDS = 40
+      # Between two attempts where too many ask, at most.
       STEP_SECONDS = 0.05
-      private_constant :NAMES, :LINE_BYTES, :ANSWER_BYTES, :GRACE_SECONDS, :STEP_SECONDS
+      BUSY = "busy"
+      private_constant :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
 
       # @return [Integer] the process's number
       attr_reader :pid
 
       # @param pid [Integer, String] a process number
       # @param verb [String] the one that asks, for sentences that say what to do
+      # @param absence [String, nil] what is said where it has no agent; nil: how it gets one
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, verb: "signal")
+      def initialize(pid, verb: "signal", absence: nil)
         @process = Processes::Live.find(pid)
         @pid = @process.pid
         @verb = verb
+        @absence = absence
       end
 
       # @param question [String] without its line's end
@@ -40,12 +44,10 @@ module Culet
       def ask(question, limit_seconds:, wait_seconds:)
         check_running
         @deadline = now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
-        socket = connect or raise Error, absence
-        begin
-          socket.write("culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n")
-          answer(socket)
-        ensure
-          socket.close
+        line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
+        loop do
+          found = attempt(line) and return found
+          rest_a_little
         end
       rescue Errno::EACCES, Errno::EPERM
         raise Error, "process #{@pid} belongs to another user; ask as that user or as root"
@@ -73,50 +75,40 @@ module Culet
 
       def rest = [@deadline - now, 0].max
 
-      # @return [UNIXSocket, nil] to the process itself: a name can be taken by anybody, a process's number cannot
-      def connect
-        names.each do |name|
-          socket = open(Socket.sockaddr_un("\0#{name}")) or next
-          return socket if peer(socket) == @pid
-
+      # @return [String, nil] the answer; nil: too many ask, and it is to be tried again
+      def attempt(question)
+        door = Door.new(@process)
+        socket = door.connect or raise Error, absence(door)
+        begin
+          write(socket, question)
+          answer(socket)
+        ensure
           socket.close
         end
-        nil
+      rescue Errno::EAGAIN
+        nil # its queue is full
       end
 
-      def names = spaces.flat_map { |space| Array.new(NAMES) { |index| "culet-agent/#{inner_pid}/#{space}#{"/#{index}" if index.positive?}" } }
+      # Of many who try again, each at a moment of its own.
+      def rest_a_little
+        raise Error, "process #{@pid} is asked by too many at once; ask again" unless rest.positive?
 
-      # Its number where it lives: that of the innermost of its PID namespaces.
-      def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
-
-      # The namespace's inode; 0 where the process could not tell it either.
-      def spaces = [File.stat("/proc/#{@pid}/ns/pid").ino, 0]
-
-      # A queue that is full for the moment is waited for.
-      def open(address)
-        socket = Socket.new(:UNIX, :STREAM)
-        begin
-          socket.connect_nonblock(address)
-          socket
-        rescue IO::WaitWritable
-          raise Error, "process #{@pid} is asked by too many at once; ask again" unless rest.positive?
-
-          sleep(STEP_SECONDS)
-          retry
-        end
-      rescue Errno::ECONNREFUSED
-        socket.close
-        nil
+        sleep(rand * STEP_SECONDS)
       end
 
-      # struct ucred begins with the process's number, as it is in our PID namespace.
-      def peer(socket) = socket.getsockopt(:SOCKET, :PEERCRED).unpack("i").first
+      # Who is turned away finds the reason even so.
+      def write(socket, question)
+        socket.write(question)
+      rescue Errno::EPIPE
+        nil
+      end
 
       def answer(socket)
         word, text = line(socket).split(" ", 2)
         case word
         when "ok" then body(socket, Integer(text.to_s, 10))
         when "error" then raise Error, "process #{@pid} does not tell: #{text}"
+        when BUSY then nil
         else raise Error, strange
         end
       rescue ArgumentError
@@ -133,7 +125,7 @@ module Culet
         raise ArgumentError unless bytes.between?(0, ANSWER_BYTES)
 
         text = +"".b
-        text << receive(socket, bytes - text.bytesize) while text.bytesize < bytes
+        text << receive(socket, [bytes - text.bytesize, BLOCK_BYTES].min) while text.bytesize < bytes
         text
       end
 
@@ -142,8 +134,9 @@ module Culet
         socket.readpartial(bytes)
       end
 
-      def absence
-        return network_sentence if elsewhere?
+      def absence(door)
+        return network_sentence if door.listens? && elsewhere?
+        return @absence if @absence
 
         instead = " (without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)" if @verb == "signal"
         "process #{@pid} has no agent that could be asked; start it with #{RubyOptions.advice("agent")}, or have it require \"culet/agent\"#{instead}"

@@ -5,7 +5,6 @@ require "tmpdir"
 require_relative "command"
 require_relative "program"
 require_relative "../foreground"
-require_relative "../requires/saved"
 require_relative "../requires/tool"
 require_relative "../requires/unused_inquiry"
 require_relative "../requires/unused_table"
@@ -57,7 +56,7 @@ module Culet
 
       def document(words, command)
         return Culet::Requires::Unused.new(run(command)).to_h if command
-        return Culet::Requires::Saved.read(words.first, Culet::Requires::Unused::KIND) if words.size == 1 && !words.first.match?(/\A\d+\z/)
+        return Culet::Requires::Unused.load(words.first) if words.size == 1 && !words.first.match?(/\A\d+\z/)
 
         Culet::Requires::Unused.new(words.map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
       end

@@ -2,8 +2,11 @@
 
 require "json"
 require_relative "../errors"
+require_relative "../foreign_file"
+require_relative "../shape"
 require_relative "../version"
 require_relative "origin"
+require_relative "saved"
 
 module Culet
   module Requires
@@ -13,7 +16,28 @@ module Culet
       ANSWER = "culet unused"
       # Culet's own files are there because it was asked for.
       OWN = "#{File.expand_path("..", __dir__)}/".freeze
-      private_constant :ANSWER, :OWN
+      COUNT = Shape::COUNT
+      SINCE = Shape.one_of("start", "asked", "now")
+      PIECE = Shape.tuple(COUNT, Shape::TEXT, COUNT)
+      FILE = { "path" => Shape::TEXT, "bytes" => COUNT, "count" => COUNT }.freeze
+      # What a process answers.
+      ANSWER_SHAPE = {
+        "kind" => ANSWER, "version" => 1, "pid" => COUNT, "parent_pid" => COUNT, "program" => Shape::TEXT, "ruby" => Shape::TEXT, "since" => SINCE,
+        "files" => [Shape.either({ **FILE, "told" => false }, { **FILE, "told" => true, "untold_bytes" => COUNT, "unused" => [PIECE] })],
+        "evaluated" => Shape.map(Shape::TEXT, Shape.tuple(COUNT, COUNT)), "seconds" => Shape::SECONDS, "heard" => Shape::BOOLEAN
+      }.freeze
+      FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT }.freeze
+      # What `culet require --unused --json` says.
+      SHAPE = {
+        "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
+        "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT, "census_seconds" => Shape::SECONDS }],
+        "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT, "iseq_bytes" => COUNT,
+        "gems" => [{ "gem" => Shape::TEXT, "files" => COUNT, **FIGURES }],
+        "files" => [{ "path" => Shape::TEXT, "gem" => Shape::TEXT, "pieces" => COUNT, **FIGURES,
+                      "unused" => [{ "line" => COUNT, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
+        "problems" => [Shape::TEXT]
+      }.freeze
+      private_constant :ANSWER, :OWN, :COUNT, :SINCE, :PIECE, :FILE, :ANSWER_SHAPE, :FIGURES, :SHAPE
 
       # @param document [Hash] of Unused
       # @return [String] what its unused code did not do
@@ -36,14 +60,22 @@ module Culet
       # @param path [String] a file that a process answered with
       # @return [Hash]
       # @raise [Culet::Error] when it is none
-      def self.read(path)
-        answer = JSON.parse(File.read(path, encoding: Encoding::UTF_8))
-        return answer if answer.is_a?(Hash) && answer["kind"] == ANSWER && answer["version"] == 1
+      def self.read(path) = parse(ForeignFile.read(path), name: path)
 
-        raise Error, "#{path} is no answer of a process that follows which code runs"
-      rescue SystemCallError, JSON::ParserError => e
-        raise Error, "cannot read #{path}: #{e.message.lines.first&.chomp}"
+      # @param text [String] what a process answered
+      # @param name [String] whose it is, for sentences
+      # @return [Hash]
+      # @raise [Culet::Error] when it is no answer
+      def self.parse(text, name:)
+        Shape.check(JSON.parse(text.dup.force_encoding(Encoding::UTF_8).scrub("?")), ANSWER_SHAPE, name: name)
+      rescue JSON::ParserError
+        raise Error, "#{name} is damaged: it is no JSON"
       end
+
+      # @param path [String] what `culet require --unused --json` wrote
+      # @return [Hash] of Unused
+      # @raise [Culet::Error] when it is something else
+      def self.load(path) = Shape.check(Saved.read(path, KIND), SHAPE, name: path)
 
       # @param answers [Array<Hash>] of the processes, at least one
       def initialize(answers)

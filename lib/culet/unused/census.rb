@@ -20,8 +20,12 @@ module Culet
       end
       private_constant :Piece
 
+      # @param pid [Integer] the process's number
+      # @param parent_pid [Integer]
       # @param since [String] from when on it was followed what runs: "start", "asked", or "now", which is not at all
-      def initialize(since: "start")
+      def initialize(pid: Process.pid, parent_pid: Process.ppid, since: "start")
+        @pid = pid
+        @parent_pid = parent_pid
         @since = since
       end
 
@@ -31,7 +35,7 @@ module Culet
         covered = Coverage.peek_result
         started = now
         files, evaluated = read(covered)
-        { "kind" => "culet unused", "version" => 1, "pid" => Process.pid, "parent_pid" => Process.ppid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
+        { "kind" => "culet unused", "version" => 1, "pid" => @pid, "parent_pid" => @parent_pid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
           "since" => @since, "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated, "seconds" => (now - started).round(4),
           "heard" => @fired.any? || covered.all? { |_, lines| lines[:oneshot_lines].empty? } }
       end
