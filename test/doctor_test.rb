@@ -151,6 +151,10 @@ class DoctorTest < Minitest::Test
     on("glibc:arena_max=2", threads) do |pid|
       assert_equal ["ok", "glibc's malloc is limited to 2 arenas"], finding(examine(pid), "arenas").values_at("verdict", "text")
     end
+    # Set to nothing, it is not set.
+    with_program(RbConfig.ruby, "-e", threads, env: NEUTRAL.merge("MALLOC_ARENA_MAX" => "")) do |pid|
+      assert_match(/may make \d+ arenas/, finding(examine(pid), "arenas")["text"])
+    end
     with_program(RbConfig.ruby, "-e", threads, env: NEUTRAL.merge("GLIBC_TUNABLES" => "glibc.malloc.arena_max=3")) do |pid|
       assert_match(/limited to 3 arenas/, finding(examine(pid), "arenas")["text"])
     end

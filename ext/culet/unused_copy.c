@@ -152,7 +152,7 @@ culet_unused_copy(struct culet_copy *copy)
   int ends[2];
   pid_t half;
 
-  if (!is_followed()) return "it does not follow which of its code runs; start it with RUBYOPT=-rculet/unused in its environment";
+  if (!is_followed()) return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its environment";
   copy->text = memfd_create("culet-unused", MFD_CLOEXEC);
   if (copy->text < 0) return "there is no descriptor or memory for the answer";
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {

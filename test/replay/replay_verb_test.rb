@@ -69,6 +69,19 @@ class ReplayVerbTest < Minitest::Test
     assert_equal 2, err.lines.grep(/run 1: peak/).size
   end
 
+  # So few runs show no difference whatever they are: that is said, not only "no difference shown".
+  def test_runs_that_are_too_few
+    words = ["replay", JOB, "--allocators", "glibc,culet", "--out", path("report"), "--runs"]
+    { "3" => /^3 runs of each are too few to show a difference, which takes at least 4 \(--runs\)\.$/, "1" => /^A single run of each is too few/ }.each do |runs, sentence|
+      _, err, status = run_culet(*words, runs, env: NEUTRAL)
+      assert_predicate status, :success?, err
+      assert_match sentence, File.read(path("report"))
+    end
+    run_culet(*words, "4", env: NEUTRAL)
+    refute_match(/too few/, File.read(path("report")))
+    assert_match(/fewer than\s+4 never show a difference/, run_culet("replay", "--help").first)
+  end
+
   def test_a_report_in_a_file
     out, _, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc", "--out", path("report"), env: NEUTRAL)
     assert_predicate status, :success?

@@ -45,7 +45,7 @@ module Culet
         parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default parent):", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
         parser.on("--warm no|yes|both", "whether the parent warms up before the fork (default no)") { |v| options[:warm] = v }
         parser.on("--millions N", "how many million strings (default #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v) }
-        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS})") { |v| options[:runs] = whole("--runs", v, 1) }
+        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS}; fewer than #{Culet::Compare::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, 1) }
         parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, 0) }
         parser.on("--timeout SECONDS", "longest time for one phase (default #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v) }
         parser.on("--html FILE", "write a page with the tables and bars") { |v| options[:html] = v }

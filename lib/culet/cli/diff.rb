@@ -30,7 +30,7 @@ module Culet
         end
 
         both = sides(words)
-        drawing(words) { write_html(both, options[:html]) } if options[:html]
+        drawing(words) { write_html(both, options[:html], changes: true) } if options[:html]
         difference = Culet::Report::Difference.new(*both)
         deliver(options[:json] ? JSON.generate(difference.to_h) : Culet::Report::DifferenceTable.new(difference, color: color?).to_s)
         EXIT_OK

@@ -12,10 +12,11 @@ module Culet
       #
       # @param snapshots [Array<Culet::Scope::Snapshot>] in the order they were taken
       # @param path [String]
+      # @param changes [Boolean] whether the page opens with what changed
       # @raise [Culet::Error] when it cannot be written
-      def write_html(snapshots, path)
+      def write_html(snapshots, path, changes: false)
         require_relative "../map/html"
-        page = Culet::Map::Html.new(snapshots)
+        page = Culet::Map::Html.new(snapshots, changes: changes)
         write(path, page.to_s)
         err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
       end

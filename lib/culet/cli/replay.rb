@@ -52,7 +52,8 @@ module Culet
         parser.on("--allocators A,B", "the contenders, NAME[:KEY=VALUE] each",
                   "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
         parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
-        parser.on("--runs N", "runs of each contender (default #{engine::Plan::DEFAULT_RUNS})") { |v| options[:runs] = whole("--runs", v, least: 1) }
+        parser.on("--runs N", "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than",
+                  "#{engine::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, least: 1) }
         parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0) }
         parser.on("--timeout SECONDS", "longest time for one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, least: 1) }
         define_play(parser)

@@ -80,6 +80,14 @@ module Culet
           "runs" => common.size }
       end
 
+      # @param runs [Integer] of each contender
+      # @return [String, nil] where a comparison of so few says "no difference shown" whatever they are: that, and what it takes
+      def self.too_few(runs)
+        return if runs >= LEAST_RUNS
+
+        "#{runs == 1 ? "A single run of each is" : "#{runs} runs of each are"} too few to show a difference, which takes at least #{LEAST_RUNS} (--runs)."
+      end
+
       # Wilcoxon's rank-sum test, exact, two-sided, ties by mid-ranks.
       #
       # @param left [Array<Numeric>]

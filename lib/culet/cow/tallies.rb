@@ -18,9 +18,8 @@ module Culet
 
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
-        [shares("By use", @census.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), shares("Malloc's blocks by size", Labels.classes(@census.classes)),
-         shares("Malloc's arenas", @census.classes.empty? && @census.arenas.size > 1 ? @census.arenas : {}), shares("Ruby's pages by slot", Labels.sizes(@census.slots)),
-         categories, *(holdings if @writes)].compact
+        [categories, shares("By use", @census.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), *(holdings if @writes), shares("Malloc's blocks by size", Labels.classes(@census.classes)),
+         shares("Malloc's arenas", @census.classes.empty? && @census.arenas.size > 1 ? @census.arenas : {}), shares("Ruby's pages by slot", Labels.sizes(@census.slots))].compact
       end
 
       private

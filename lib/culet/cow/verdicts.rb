@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compare/report/figures"
+require_relative "../gain"
 require_relative "../report/verdicts"
 require_relative "family"
 require_relative "labels"
@@ -11,9 +12,6 @@ module Culet
     class Verdicts
       Figures = Compare::Report::Figures
       Verdict = Report::Verdict
-      # Below this share of what a worker inherited and this many bytes, a change is not worth a restart.
-      WORTH_SHARE = 0.05
-      WORTH_BYTES = 4_000_000
       # These keep what is free in lists whose links stand in the freed blocks; jemalloc and culet do not.
       WRITERS = %w[glibc tcmalloc mimalloc].freeze
       # What the parent can settle before the fork.
@@ -24,7 +22,7 @@ module Culet
         metadata: "culet run -- COMMAND writes nothing into freed blocks",
         reuse: "Culet.warmup before the fork leaves fewer holes"
       }.freeze
-      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES, :WRITERS, :REMEDIES
+      private_constant :Figures, :Verdict, :WRITERS, :REMEDIES
 
       # @param family [Family]
       def initialize(family)
@@ -36,7 +34,7 @@ module Culet
       def list
         return [] if @family.read_members.empty?
 
-        [*figures, *(@workers.empty? ? alone : sharing)]
+        [*figures, *(@workers.empty? ? alone : sharing), *each_alone]
       end
 
       private
@@ -58,8 +56,8 @@ module Culet
 
       def sharing
         shares = mean
-        found = [kept(shares), *([malloc, ruby, written, garbage].compact if worth?(shares.unshared, shares.inherited))]
-        found.size == 1 ? [*found, verdict("advice", "little was lost: there is nothing to gain by a setting")] : found
+        lost = Gain.new(shares.unshared, of: shares.inherited)
+        [kept(shares, lost), *([malloc, ruby, written, garbage].compact if lost.worth?)]
       end
 
       # What a worker has on average.
@@ -68,9 +66,19 @@ module Culet
         Shares.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
       end
 
-      def kept(shares)
+      # What `culet report` advises for the member of which most would go away: sharing is not all there is to gain.
+      def each_alone
+        found = @family.read_members.to_h { |member| [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes] }.reject { |_, list| list.empty? }
+        member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }
+        return [] unless member
+
+        more = found.size > 1 ? ", of #{Figures.counted(found.size, "such process").sub("processs", "processes")}" : ""
+        list.map { |one| verdict(one.topic, "process #{member.pid}#{more}: #{one.text}", one.remedy) }
+      end
+
+      def kept(shares, lost)
         verdict("sharing", "of #{bytes(shares.inherited)} that a worker got from its parent it has made #{bytes(shares.unshared)} (#{percent(shares.unshared, shares.inherited)}) " \
-                           "its own by now, and has added #{bytes(shares.fresh)}#{"; that is the average of #{@workers.size}" if @workers.size > 1}")
+                           "its own by now, and has added #{bytes(shares.fresh)}#{"; that is the average of #{@workers.size}" if @workers.size > 1}#{lost.remark}")
       end
 
       def malloc
@@ -131,7 +139,7 @@ module Culet
 
       def allocator = @workers.first.snapshot.allocator.name
 
-      def worth?(count, whole) = count >= WORTH_BYTES && count >= WORTH_SHARE * whole
+      def worth?(count, whole) = Gain.new(count, of: whole).worth?
 
       def bytes(count) = Figures.bytes(count)
 

@@ -25,8 +25,8 @@ module Culet
 
       # The variable, or the tunable of the same meaning.
       def limit
-        @limit ||= target.environment["MALLOC_ARENA_MAX"] ||
-                   target.environment["GLIBC_TUNABLES"].to_s[/(?:\A|:)glibc\.malloc\.arena_max=(\d+)/, 1]
+        @limit ||= target.environment["MALLOC_ARENA_MAX"].to_s[/\A[1-9]\d*\z/] ||
+                   target.environment["GLIBC_TUNABLES"].to_s[/(?:\A|:)glibc\.malloc\.arena_max=([1-9]\d*)/, 1]
       end
 
       def limited(count) = ok("arenas", "glibc's malloc is limited to #{count} #{count == "1" ? "arena" : "arenas"}")
@@ -37,7 +37,7 @@ module Culet
         return note("arenas", "#{text}; whether a setting limits them cannot be seen") unless target.environment_known?
 
         remedy = "Run it with `culet run -- COMMAND`, or set MALLOC_ARENA_MAX=2."
-        return bad("arenas", "#{text}, and the process has #{target.threads} threads", remedy) if threaded_ruby?
+        return bad("arenas", "#{text}, and the process has #{target.threads} threads; `culet report #{target.pid}` tells what they keep now", remedy) if threaded_ruby?
 
         note("arenas", "#{text}; a Ruby with many threads grows by that", remedy)
       end

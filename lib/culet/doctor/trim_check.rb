@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../ruby_options"
+require_relative "../advice"
 require_relative "finding"
 
 module Culet
@@ -28,7 +28,7 @@ module Culet
         text = "nothing gives free memory back after collections"
         return note(TOPIC, text) if untrimmable?
 
-        note(TOPIC, text, "Load culet/auto, e.g. `#{RubyOptions.advice("auto")}` in its environment, or `plugin :culet` in Puma's configuration.")
+        note(TOPIC, "#{text}; `culet report #{target.pid}` tells how much that would be", "#{Advice::TRIM}.")
       end
 
       # One that is unknown, or has no call for it.

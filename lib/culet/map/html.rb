@@ -12,7 +12,7 @@ module Culet
     # base64, and only ever shown as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[inflate data blocks picture sharing changes words view panel curve pointer main].freeze
+      SCRIPTS = %w[theme inflate data blocks picture sharing changes words view panel curve pointer main].freeze
 
       # A page that is larger takes too long to open, and is a burden to send.
       LARGEST_BYTES = 10_000_000
@@ -24,8 +24,11 @@ module Culet
       # @param snapshots [Array<Scope::Snapshot>] one, or a series that the page plays
       # @param views [Array<Hash>] for each of them, what else its PageData takes
       # @param largest_bytes [Integer] of the page; one snapshot, or two, may be larger even without blocks and slots
+      # @param changes [Boolean] whether it opens on the last of them, with what changed since the first
       # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes] each
-      def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil)
+      def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil, changes: false)
+        @changes = changes && snapshots.size > 1
+        @tables = views.any? { |view| view.to_h[:tables].to_a.any? }
         @curve = curve
         @subject = Totals.new(snapshots.first).subject
         @frames = snapshots.zip(views).map { |snapshot, view| PageData.new(snapshot, **view.to_h).parts }

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../compare/report/figures"
+require_relative "../compare/statistics"
 require_relative "../compare/report/grid"
 
 module Culet
@@ -106,7 +107,13 @@ module Culet
       def verdicts
         lines = @document["comparisons"].select { |one| %w[peak_rss_bytes mean_rss_bytes cpu_seconds].include?(one["metric"]) }
                                         .group_by { |one| one["allocator"] }.map { |allocator, list| wrap(sentence(allocator, list)) }
+        lines << wrap(few) if few
         lines.join("\n") if lines.any?
+      end
+
+      # Of so few runs a comparison says "no difference shown" whatever they are.
+      def few
+        Compare::Statistics.too_few(results.map { |result| result["runs"].size }.max) if results.size > 1
       end
 
       def sentence(allocator, comparisons)

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compare/report/figures"
-require_relative "../processes"
-require_relative "../ruby_options"
+require_relative "../advice"
 require_relative "ledger"
 
 module Culet
@@ -12,15 +11,16 @@ module Culet
 
     # What a ledger means, in words.
     class Verdicts
-      # Below this share of the process and this many bytes, a change is not worth a restart.
-      WORTH_SHARE = 0.10
-      WORTH_BYTES = 8_000_000
+      # A smaller process is hardly more than Ruby itself.
+      SMALL_BYTES = 16_000_000
+      # From this share on, what is in use decides.
+      IN_USE_SHARE = 0.7
       # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
       FEW_ARENAS = 2
       MAIN_ARENA = "main"
-      # What gives memory back while the program runs.
-      TRIMMING = "#{RubyOptions.advice("auto")} in its environment trims after each major collection (Puma: `plugin :culet`)"
-      private_constant :WORTH_SHARE, :WORTH_BYTES, :FEW_ARENAS, :MAIN_ARENA, :TRIMMING
+      # Topics of advice that a change of settings follows from.
+      CHANGES = ["trim", "arenas", "free memory", "Ruby's slots", "allocator"].freeze
+      private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
 
       Figures = Compare::Report::Figures
       private_constant :Figures
@@ -36,6 +36,9 @@ module Culet
         [dominant, trim, *advice].compact
       end
 
+      # @return [Array<Verdict>] those of them that advise a change of settings
+      def changes = list.select { |one| one.remedy && CHANGES.include?(one.topic) }
+
       private
 
       attr_reader :ledger, :snapshot
@@ -46,12 +49,11 @@ module Culet
 
       def bytes(count) = Figures.bytes(count)
 
-      # Whether `culet/auto` was at work in it.
-      def trims? = snapshot.mappings.any? { |mapping| Processes::Trimming.in_maps(mapping.path.to_s) }
+      def trims? = Advice.trims?(snapshot)
 
       def percent(count) = ledger.rss_bytes.zero? ? "0 %" : "#{(100 * count.fdiv(ledger.rss_bytes)).round} %"
 
-      def worth?(count) = count >= WORTH_BYTES && count >= WORTH_SHARE * ledger.rss_bytes
+      def gain(count) = Gain.new(count, of: ledger.rss_bytes)
 
       def dominant
         return verdict("size", "nothing of it is resident") if ledger.rss_bytes.zero?
@@ -80,19 +82,18 @@ module Culet
       private_constant :MEANINGS
 
       def trim
-        return unless glibc? && malloc
+        gain = Advice.trim(snapshot) or return
 
-        verdict("trim", "malloc_trim(0) would give back #{bytes(malloc.trim_bytes)} (#{percent(malloc.trim_bytes)})",
-                (TRIMMING if worth?(malloc.trim_bytes) && !trims?))
+        verdict("trim", "malloc_trim(0) would give back #{gain}#{gain.remark}", (Advice::TRIM if gain.worth? && !trims?))
       end
 
       def advice
         found = [stale, arenas || free_memory, free_slots, used, unsplit].compact
-        found.empty? ? [verdict("advice", nothing)] : found
+        found.empty? && trim&.remedy.nil? ? [verdict("advice", nothing)] : found
       end
 
       def nothing
-        return "it is too small for any setting to matter" if ledger.rss_bytes < 2 * WORTH_BYTES
+        return "it is too small for any setting to matter" if ledger.rss_bytes < SMALL_BYTES
         return "what malloc keeps for itself is not known here, so there is nothing to advise" unless malloc && snapshot.allocator.blocks?
 
         "no setting would make it much smaller: what it holds is in use"
@@ -107,11 +108,13 @@ module Culet
       end
 
       def arenas
-        return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && worth?(malloc.free_resident_bytes) && apart?
+        return unless glibc? && malloc && malloc.arenas > FEW_ARENAS && apart?
 
-        verdict("arenas", "#{malloc.arenas} arenas keep #{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) that is free, " \
-                          "most of it in threads' arenas; one heap for all threads keeps less",
-                "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment")
+        free = gain(malloc.free_resident_bytes)
+        return unless free.worth?
+
+        verdict("arenas", "#{malloc.arenas} arenas keep #{free} that is free, most of it in threads' arenas; one heap for all threads keeps less#{free.remark}",
+                Advice::FEWER_ARENAS)
       end
 
       # Whether most of what is free lies in threads' arenas: fewer arenas do not help against holes in the main one.
@@ -121,9 +124,10 @@ module Culet
       end
 
       def free_memory
-        return unless malloc && worth?(malloc.free_resident_bytes)
+        kept = malloc && gain(malloc.free_resident_bytes)
+        return unless kept&.worth?
 
-        free = "#{bytes(malloc.free_resident_bytes)} (#{percent(malloc.free_resident_bytes)}) of malloc's memory is free and still resident"
+        free = "#{kept} of malloc's memory is free and still resident#{kept.remark}"
         if snapshot.allocator.name == "culet"
           verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
@@ -134,23 +138,22 @@ module Culet
       end
 
       def free_slots
-        free = ledger.levels.fetch("ruby_free_slots")
-        return unless worth?(free)
+        free = gain(ledger.levels.fetch("ruby_free_slots"))
+        return unless free.worth?
 
-        verdict("Ruby's slots", "#{bytes(free)} (#{percent(free)}) are slots without an object, in pages that others keep",
-                "Culet.warmup when it has booted: it collects and compacts")
+        verdict("Ruby's slots", "#{free} are slots without an object, in pages that others keep#{free.remark}", Advice::WARM_UP)
       end
 
       def used
         held = ledger.levels.values_at("malloc_used", "ruby_objects").sum
-        return unless held >= 0.7 * ledger.rss_bytes && held >= WORTH_BYTES
+        return unless held >= IN_USE_SHARE * ledger.rss_bytes && ledger.rss_bytes >= SMALL_BYTES
 
         verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use: only a program that holds less becomes smaller",
                 "culet trace -- COMMAND, then culet replay, shows when it asks for how much")
       end
 
       def unsplit
-        return unless worth?(ledger.levels.fetch("malloc_unsplit"))
+        return unless gain(ledger.levels.fetch("malloc_unsplit")).worth?
 
         verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are not known" : snapshot.allocator.why.chomp(".")}; what another would need, a comparison shows",
                 "culet compare -- COMMAND")

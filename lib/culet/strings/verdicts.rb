@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compare/report/figures"
+require_relative "../gain"
 require_relative "../report/verdicts"
 
 module Culet
@@ -9,10 +10,7 @@ module Culet
     class Verdicts
       Figures = Compare::Report::Figures
       Verdict = Report::Verdict
-      # Below this share of what the strings hold and this many bytes, no line of a program is worth changing for it.
-      WORTH_SHARE = 0.05
-      WORTH_BYTES = 500_000
-      private_constant :Figures, :Verdict, :WORTH_SHARE, :WORTH_BYTES
+      private_constant :Figures, :Verdict
 
       # @param findings [Findings]
       def initialize(findings)
@@ -20,7 +18,7 @@ module Culet
       end
 
       # @return [Boolean] whether sharing would pay
-      def worth? = worth_it?(@findings.shareable_bytes)
+      def worth? = gain(@findings.shareable_bytes).worth?
 
       # @return [Array<Report::Verdict>]
       def list
@@ -31,7 +29,7 @@ module Culet
 
       private
 
-      def worth_it?(bytes) = bytes >= WORTH_BYTES && bytes >= WORTH_SHARE * @findings.string_bytes
+      def gain(bytes) = Gain.new(bytes, of: @findings.string_bytes, kind: :code)
 
       def bytes(count) = Figures.bytes(count)
 
@@ -41,9 +39,9 @@ module Culet
         total = @findings.shareable_bytes
         text = "#{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}) would go away if equal strings were one " \
                "(#{bytes(@findings.duplicate_bytes)}) and ends of others lay in their buffers (#{bytes(@findings.suffix_bytes)})"
-        return verdict("sharing", text) if worth?
+        return verdict("nothing to gain", text) if total.zero?
 
-        verdict("nothing to gain", "sharing is not worth a line of code here: #{text}")
+        verdict(worth? ? "sharing" : "little to gain", "#{text}#{gain(total).remark}")
       end
 
       def largest
@@ -63,7 +61,7 @@ module Culet
 
       def slack
         total = @findings.capacity_slack_bytes
-        return unless worth_it?(total)
+        return unless gain(total).worth?
 
         verdict("capacity", "buffers hold #{bytes(total)} (#{percent(total)}) that no text fills: they grew while strings were built",
                 "string + \"\" of what is kept is a copy that fits; dup and -string keep the large buffer")

@@ -30,7 +30,7 @@ module Culet
         # @param workload [Model::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
-          return ["No contender completed a run on #{workload.name}."] if workload.contenders.empty?
+          return ["No contender completed a run on #{workload.title}."] if workload.contenders.empty?
 
           one = subject && workload.contender(subject)
           return [subject_missing(workload), lowest(workload)].compact unless one
@@ -126,7 +126,7 @@ module Culet
           return unless workloads
 
           "#{words} " + Figures.list(workloads.map do |workload|
-            "#{workload.name} (#{point(workload.contender(subject).comparison(PEAK))} times)"
+            "#{workload.title} (#{point(workload.contender(subject).comparison(PEAK))} times)"
           end)
         end
 
@@ -135,15 +135,15 @@ module Culet
         end
 
         def lowest_lead
-          measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.name}: #{text[0].downcase}#{text[1..]}" } }
+          measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.title}: #{text[0].downcase}#{text[1..]}" } }
         end
 
-        def names(workloads) = Figures.list(workloads.map(&:name))
+        def names(workloads) = Figures.list(workloads.map(&:title))
 
         def peak(workload, one)
           return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
 
-          start = "On #{workload.name}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
+          start = "On #{workload.title}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
           comparison = one.comparison(PEAK)
           base = comparison && workload.contender(comparison["baseline"])
           return "#{start}." unless base
@@ -182,7 +182,7 @@ module Culet
           return unless subject
 
           excluded = workload.exclusions.find { |entry| entry["allocator"] == subject }
-          excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.name}."
+          excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
         end
 
         def amount(workload, metric, contender)

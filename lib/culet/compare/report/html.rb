@@ -68,9 +68,12 @@ module Culet
 
         def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
 
-        def title = "Allocators compared#{" on #{Figures.list(model.workloads.map(&:name))}" if model.workloads.size.between?(1, 3)}"
+        def title = "Allocators compared#{" on #{Figures.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
 
         def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
+
+        # An allocator's name breaks before its settings and between them, nowhere else.
+        def breakable(allocator) = h(allocator).gsub(/[:,]/) { |mark| "#{mark}<wbr>" }
 
         def swatch(allocator)
           %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" stroke="var(--c-#{palette.colour(allocator).name})"#{' stroke-dasharray="5 3"' if palette.dashed?(allocator)}/></svg>)
@@ -80,6 +83,17 @@ module Culet
 
         def heading(workload, metric)
           metric.kind == :rate ? metric.title : "#{metric.title}, #{workload.unit(metric).first}"
+        end
+
+        # More columns than a laptop shows side by side make several tables, memory before the rest.
+        MOST_METRICS = 6
+        private_constant :MOST_METRICS
+
+        # @return [Array<Array<Metric>>] for a table each
+        def metric_groups(workload)
+          workload.metrics.partition { |metric| metric.kind == :bytes }.reject(&:empty?).flat_map do |metrics|
+            metrics.each_slice((metrics.size / (metrics.size / MOST_METRICS.to_f).ceil.to_f).ceil).to_a
+          end
         end
 
         def figure(workload, contender, metric)

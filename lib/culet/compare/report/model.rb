@@ -62,6 +62,13 @@ module Culet
             @baseline = baseline
           end
 
+          # A command as a name can be as long as it likes; it stands whole among the facts of the comparison.
+          LONGEST = 60
+          private_constant :LONGEST
+
+          # @return [String] its name, cut where it is long
+          def title = name.size > LONGEST ? "#{name[0, LONGEST - 1].rstrip}…" : name
+
           # @return [Array<Metric>] those that at least one contender has a median for
           def metrics = METRICS.select { |metric| contenders.any? { |contender| contender.median(metric) } }
 

@@ -72,8 +72,10 @@ module Culet
 
           Report::Words.wrap("#{Figures.grouped(@document["strings"])} strings. RSS, shared and private bytes are those after the second collection. PSS shares out what is shared: " \
                              "parent's and child's add up to what both take. MB = 1,000,000 bytes. Medians of #{Figures.counted(@document["runs"], "run")}, in parentheses 95 % " \
-                             "bootstrap intervals.")
+                             "bootstrap intervals.#{" #{few}" if few}")
         end
+
+        def few = (Compare::Statistics.too_few(@document["runs"]) if @document["results"].size > 1)
 
         def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
       end

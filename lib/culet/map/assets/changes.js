@@ -1,12 +1,12 @@
 // What became of each page since another snapshot of the process.
 
 const CHANGES = [
-  { key: "absent", colour: "#ffffff", title: "not in memory, then and now" },
-  { key: "same", colour: "#c9c9c4", title: "as before" },
-  { key: "come", colour: "#d55e00", title: "came into memory" },
-  { key: "fuller", colour: "#e69f00", title: "fuller than before" },
-  { key: "emptier", colour: "#56b4e9", title: "emptier than before" },
-  { key: "gone", colour: "#0072b2", title: "gone from memory" },
+  { key: "absent", colour: "#ffffff", dark: "#101216", title: "not in memory, then and now" },
+  { key: "same", colour: "#c9c9c4", dark: "#4a4f57", title: "as before" },
+  { key: "come", colour: "#d55e00", dark: "#ee7420", title: "came into memory" },
+  { key: "fuller", colour: "#e69f00", dark: "#f0c040", title: "fuller than before" },
+  { key: "emptier", colour: "#56b4e9", dark: "#7cc7f0", title: "emptier than before" },
+  { key: "gone", colour: "#0072b2", dark: "#2f7fc0", title: "gone from memory" },
 ];
 const CHANGE = Object.fromEntries(CHANGES.map((change, index) => [change.key, index]));
 

@@ -1,7 +1,7 @@
 // Figures over time, as lines. What is drawn is all in the page's part "curve".
 
 const CURVE = { width: 300, height: 120, left: 46, right: 6, top: 6, foot: 16 };
-const CURVE_COLOURS = ["#1d1f23", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
+const CURVE_COLOURS = ["var(--ink)", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
 
 class Curve {
   // lines: [{ name, points: [[seconds, bytes], ...] }].
@@ -28,7 +28,7 @@ class Curve {
     const svg = this.make("svg", { viewBox: `0 0 ${CURVE.width} ${CURVE.height + CURVE.foot}`, role: "img", "aria-label": this.words() });
     for (const part of [0, 0.5, 1]) {
       const y = this.y(part * this.highest);
-      svg.append(this.make("line", { x1: CURVE.left, x2: CURVE.width - CURVE.right, y1: y, y2: y, stroke: "#dcdcd7" }),
+      svg.append(this.make("line", { x1: CURVE.left, x2: CURVE.width - CURVE.right, y1: y, y2: y, stroke: "var(--line)" }),
         this.label(size(part * this.highest), CURVE.left - 4, y + 3, "end"));
     }
     svg.append(this.label("0 s", CURVE.left, CURVE.height + CURVE.foot - 4, "start"),

@@ -67,9 +67,18 @@ async function start() {
   const count = document.querySelectorAll("[id^=facts-]").length;
   const player = new Player(document.getElementById("player"), count, show);
   panel.show(picture);
+  if (document.documentElement.dataset.open === "changes") {
+    document.getElementById("compare").checked = panel.filter.changes = true;
+    await player.go(count - 1);
+  }
+  DARK.addEventListener("change", () => {
+    picture.theme();
+    view.retheme();
+    panel.show(view.picture);
+  });
   await showCurve(document.querySelector("aside"));
   canvas.setAttribute("aria-label", `Map of the memory of ${picture.facts.subject}`);
-  document.getElementById("frame").textContent = picture.facts.caption || picture.facts.moment;
+  document.getElementById("frame").textContent = view.picture.facts.caption || view.picture.facts.moment;
   new ResizeObserver(() => view.resize()).observe(canvas);
   window.culetMap = { view, panel, pointer, player };
   view.draw();

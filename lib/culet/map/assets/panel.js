@@ -21,7 +21,8 @@ class Panel {
     this.list("legend", this.legend());
     this.list("sharing", this.sharing());
     this.root.querySelector("[data-owner=unshared]").hidden = !facts.sharing;
-    this.part("tables").replaceChildren(...(facts.tables || []).map((table) => this.table(table)));
+    const tables = document.getElementById("tables");
+    if (tables) tables.replaceChildren(...facts.tables.map((table) => this.table(table)));
     this.list("blocks", this.blocks());
     this.list("sections", picture.sections.map((section) => this.section(section)));
     this.histogram("sizes", this.sizes(), "block sizes");
@@ -49,8 +50,8 @@ class Panel {
     const head = element("tr", {}, element("th", { scope: "col" }, ""), ...columns.map((name) => element("td", {}, name)));
     const cells = (row) => row.slice(1).map((bytes) => element("td", { "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, bytes > 0 ? size(bytes) : ""));
     return element("section", { "aria-label": title }, element("h2", {}, title),
-      element("table", { className: "figures" }, element("thead", { className: "muted" }, head),
-        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row[0]), ...cells(row))))));
+      element("div", { className: "scroll" }, element("table", { className: "figures" }, element("thead", { className: "muted" }, head),
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row[0]), ...cells(row)))))));
   }
 
   // --- Legend and filters ------------------------------------------------------
@@ -60,8 +61,8 @@ class Panel {
     for (const state of this.picture.states) present.add(state & KIND_BITS);
     return this.picture.kinds.flatMap((kind, index) => {
       if (index === 0 || !present.has(index)) return [];
-      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, resident; darker where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, but resident", kind.empty)];
-      if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots, darker where the page is fuller", kind.empty, kind.full), this.entry("ruby-free", "Ruby: page without live slots", kind.empty)];
+      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, resident; stronger where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, resident", kind.empty)];
+      if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots, stronger where the page is fuller", kind.empty, kind.full), this.entry("ruby-free", "Ruby: page without live slots", kind.empty)];
       return [this.entry(kind.key, kind.title, kind.full)];
     });
   }
@@ -69,7 +70,7 @@ class Panel {
   // What is seen inside a page at the closest.
   blocks() {
     if (!this.picture.blocks.any) return [];
-    return Object.entries(this.picture.facts.block_colours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
+    return Object.entries(this.picture.blockColours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
   }
 
   swatch(from, to = from) {
@@ -113,7 +114,7 @@ class Panel {
   changes() {
     if (!this.filter.changes) return [];
     const bytes = this.picture.changes.tally();
-    return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(change.colour), change.title),
+    return CHANGES.map((change) => element("li", {}, element("label", {}, this.swatch(themed(change)), change.title),
       element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
   }
 
@@ -127,7 +128,7 @@ class Panel {
   sharing() {
     if (!this.picture.facts.sharing) return [];
     const bytes = Sharing.tally(this.picture);
-    return SHARINGS.map((one) => element("li", {}, element("label", {}, this.swatch(one.colour), one.title),
+    return SHARINGS.map((one) => element("li", {}, element("label", {}, this.swatch(themed(one)), one.title),
       element("span", { className: "figure", "data-sharing": one.key, "data-bytes": bytes[one.key] }, size(bytes[one.key]))));
   }
 
@@ -144,7 +145,7 @@ class Panel {
   sizes() {
     const sizes = this.picture.facts.sizes;
     return sizes ? this.doubled(sizes, (bytes) => size(bytes), ([, used, usedBytes, free, freeBytes]) => [used, usedBytes, free, freeBytes],
-      ([used, usedBytes, free, freeBytes], label) => ({ label, parts: [[this.picture.facts.block_colours.used, usedBytes], ["#8f8f8f", freeBytes]],
+      ([used, usedBytes, free, freeBytes], label) => ({ label, parts: [[this.picture.blockColours.used, usedBytes], ["#8f8f8f", freeBytes]],
         title: `${label} and more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` })) : [];
   }
 

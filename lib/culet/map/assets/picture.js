@@ -32,14 +32,20 @@ class Picture {
     this.states = planes.subarray(0, this.size);
     this.low = planes.subarray(this.size, 2 * this.size);
     this.high = planes.subarray(2 * this.size, 3 * this.size);
-    this.kinds = facts.kinds;
-    this.kindOf = Object.fromEntries(this.kinds.map((kind, index) => [kind.key, index]));
+    this.kindOf = Object.fromEntries(facts.kinds.map((kind, index) => [kind.key, index]));
     this.sections = facts.sections;
     this.strips = this.sections.flatMap((section) => section.strips.map((strip) => Object.assign(strip, { section, firstCells: strip.pieces.map((piece) => piece[2]) })));
     this.stripRows = this.strips.map((strip) => strip.row);
     this.colours = new Uint32Array(this.size);
-    this.shades = this.table();
+    this.theme();
     this.recolour(new Filter());
+  }
+
+  // Takes the colours of the page's theme, which may change while it is open.
+  theme() {
+    this.kinds = this.facts.kinds.map((kind) => (DARK.matches ? { ...kind, full: kind.dark_full, empty: kind.dark_empty } : kind));
+    this.blockColours = DARK.matches ? this.facts.dark_block_colours : this.facts.block_colours;
+    this.shades = this.table();
   }
 
   used(cell) { return (this.low[cell] | (this.high[cell] << 8)) * USED_UNIT; }
@@ -65,8 +71,8 @@ class Picture {
     const units = this.pageBytes / USED_UNIT;
     const shown = this.kinds.map((kind) => [filter.shows(kind.key, false), filter.shows(kind.key, true)]);
     const background = pixel(this.kinds[0].full);
-    const changes = filter.changes && this.changes ? CHANGES.map((change) => pixel(change.colour)) : null;
-    const sharing = filter.sharing && this.facts.sharing && !changes ? SHARINGS.map((one) => pixel(one.colour)) : null;
+    const changes = filter.changes && this.changes ? CHANGES.map((change) => pixel(themed(change))) : null;
+    const sharing = filter.sharing && this.facts.sharing && !changes ? SHARINGS.map((one) => pixel(themed(one))) : null;
     const shadows = this.kinds.map((kind, index) => (index === 0 ? 0 : mix(background, pixel(kind.full), 0.07)));
     for (const strip of this.strips) {
       const listed = filter.showsSection(strip.section.key);

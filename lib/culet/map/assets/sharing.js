@@ -1,10 +1,10 @@
 // How each page of a forked process stands to its relative's page at the same address.
 
 const SHARINGS = [
-  { key: "absent", colour: "#ffffff", title: "not in memory" },
-  { key: "shared", colour: "#9ecae1", title: "still shared, or a file's" },
-  { key: "unshared", colour: "#d55e00", title: "stopped being shared" },
-  { key: "fresh", colour: "#7f7f7f", title: "added since the fork" },
+  { key: "absent", colour: "#ffffff", dark: "#101216", title: "not in memory" },
+  { key: "shared", colour: "#9ecae1", dark: "#2d5f80", title: "still shared, or a file's" },
+  { key: "unshared", colour: "#d55e00", dark: "#ee7420", title: "stopped being shared" },
+  { key: "fresh", colour: "#7f7f7f", dark: "#9aa0a8", title: "added since the fork" },
 ];
 
 const Sharing = {

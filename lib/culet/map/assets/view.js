@@ -40,6 +40,12 @@ class View {
     if (this.scale) this.draw();
   }
 
+  // The theme changed.
+  retheme() {
+    this.picture.theme();
+    this.steps = null;
+  }
+
   // --- Where to look ---------------------------------------------------------
 
   // The buttons below must not cover anything of the whole.
@@ -243,7 +249,7 @@ class View {
       const first = Math.floor((block.address - found.address) / SLOT_STEP);
       const past = Math.ceil((block.address + block.bytes - found.address) / SLOT_STEP);
       if (first >= 0) starts[first] = 1;
-      colours.fill(pixel(this.picture.facts.block_colours[block.state]), Math.max(0, first), Math.min(count, past));
+      colours.fill(pixel(this.picture.blockColours[block.state]), Math.max(0, first), Math.min(count, past));
     });
     return any ? { colours, starts } : null;
   }
@@ -263,15 +269,17 @@ class View {
       const hidden = top + high < size * 1.4;
       const baseline = hidden ? Math.min(size * 1.3, bottom) : top + high - Math.max(high * 0.18, 2);
       if (hidden) this.plate(section.heading, left, baseline, size);
-      context.fillStyle = "#1d1f23";
+      context.fillStyle = styled("--ink");
       context.fillText(section.heading, left, baseline);
     });
   }
 
   // A ground for a heading that stands on cells.
   plate(text, left, baseline, size) {
-    this.context.fillStyle = "rgba(253, 253, 252, 0.88)";
+    this.context.fillStyle = styled("--paper");
+    this.context.globalAlpha = 0.88;
     this.context.fillRect(left - 6 * this.ratio, baseline - size * 1.2, this.context.measureText(text).width + 12 * this.ratio, size * 1.6);
+    this.context.globalAlpha = 1;
   }
 
   drawHovered() {
@@ -279,7 +287,7 @@ class View {
     const offset = this.hovered.cell - this.hovered.strip.cell;
     const left = (offset % this.picture.columns - this.x) * this.scale;
     const top = (this.hovered.strip.row + Math.floor(offset / this.picture.columns) - this.y) * this.scale;
-    this.context.strokeStyle = "#000000";
+    this.context.strokeStyle = styled("--ink");
     this.context.lineWidth = 2 * this.ratio;
     this.context.strokeRect(left - this.ratio, top - this.ratio, Math.max(this.scale, 2) + 2 * this.ratio, Math.max(this.scale, 2) + 2 * this.ratio);
   }

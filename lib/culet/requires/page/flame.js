@@ -16,7 +16,7 @@
     node.up.children.push(node);
   });
   var known = FIGURES.map(function (_, at) { return data.rows.some(function (row) { return row[FIRST + at] !== null; }); });
-  var shown = root, at = 0;
+  var shown = root, at = 0, chosen;
 
   // Children stand behind what required them, so going backwards meets each before its parent.
   function sums(figure) {
@@ -34,13 +34,53 @@
     return number(value / one[2], one[3]) + (one[1] ? " " + one[1] : "");
   }
 
-  // A gem keeps its colour whatever is drawn; what has no gem is grey.
-  function colour(gem) {
-    if (gem < 0) { return "hsl(220 8% 80%)"; }
-    var hash = 0, name = data.gems[gem].replace(/ .*/, "");
-    for (var i = 0; i < name.length; i++) { hash = (hash * 31 + name.charCodeAt(i)) >>> 0; }
-    return "hsl(" + hash % 360 + " " + (48 + (hash >> 9) % 20) + "% " + (68 + (hash >> 15) % 10) + "%)";
+  // Light enough for dark words, and each at least 23 apart from every other (CIE 1976 L*a*b*).
+  var COLOURS = ["#78b4e4", "#6ca83c", "#e4843c", "#fc6ca8", "#3cf0cc", "#b484f0", "#e4d890", "#cc8484", "#fcc0fc", "#6ca884", "#fc6c6c", "#3ce4fc",
+    "#609cfc", "#b49060", "#e4b448", "#78e490", "#c0cc54", "#9c90cc", "#fca884", "#fc90e4"];
+
+  // Gems whose files stand side by side, or one below the other, whatever figure is drawn.
+  function neighbours() {
+    var sets = data.gems.map(function () { return new Set(); });
+    function meet(one, other) {
+      var left = one.row[2], right = other.row[2];
+      if (left < 0 || right < 0 || left === right) { return; }
+      sets[left].add(right);
+      sets[right].add(left);
+    }
+    nodes.forEach(function (node) { meet(node, node.up); });
+    FIGURES.forEach(function (_, figure) {
+      if (!known[figure]) { return; }
+      sums(figure);
+      [root].concat(nodes).forEach(function (node) {
+        var list = inOrder(node);
+        for (var i = 1; i < list.length; i++) { meet(list[i - 1], list[i]); }
+      });
+    });
+    return sets;
   }
+
+  // Those with most neighbours choose first: of the colours that no neighbour has, the one that fewest have, from the name's
+  // own on, so that a gem has the same one on most pages. It keeps it whatever is drawn.
+  function paint() {
+    var sets = neighbours(), chosen = data.gems.map(function () { return null; }), uses = COLOURS.map(function () { return 0; });
+    data.gems.map(function (_, gem) { return gem; }).sort(function (a, b) { return sets[b].size - sets[a].size; }).forEach(function (gem) {
+      var taken = COLOURS.map(function () { return 0; }), hash = 0, name = data.gems[gem].replace(/ .*/, ""), best = -1;
+      sets[gem].forEach(function (other) { if (chosen[other] !== null) { taken[chosen[other]]++; } });
+      for (var i = 0; i < name.length; i++) { hash = (hash * 31 + name.charCodeAt(i)) >>> 0; }
+      for (i = 0; i < COLOURS.length; i++) {
+        var one = (hash + i) % COLOURS.length;
+        if (best < 0 || taken[one] < taken[best] || (taken[one] === taken[best] && uses[one] < uses[best])) { best = one; }
+      }
+      chosen[gem] = best;
+      uses[best]++;
+    });
+    return chosen;
+  }
+
+  // What has no gem is grey.
+  function colour(gem) { return gem < 0 ? "#c7cad1" : COLOURS[chosen[gem]]; }
+
+  function inOrder(node) { return node.children.slice().sort(function (a, b) { return b.total - a.total; }); }
 
   function box(node, left, width, depth, words) {
     var div = document.createElement("div");
@@ -71,7 +111,7 @@
     above.forEach(function (node, depth) { box(node, 0, width, depth, label(node)); });
     var level = above.length;
     function place(node, left, scale, depth) {
-      node.children.slice().sort(function (a, b) { return b.total - a.total; }).forEach(function (child) {
+      inOrder(node).forEach(function (child) {
         var wide = child.total * scale;
         if (wide < LEAST) { return; }
         deepest = Math.max(deepest, depth);
@@ -151,6 +191,7 @@
   graph.addEventListener("mousemove", function (event) { var one = node(event); if (one) { tell(one); } });
   graph.addEventListener("click", function (event) { var one = node(event); if (one) { show(one); tell(one); } });
   window.addEventListener("resize", draw);
+  chosen = paint();
   draw();
   gems();
 }());

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "cow/cow_helper"
+require "culet/gain"
+require "culet/strings"
+
+# What is worth a change, decided once for all commands.
+class GainTest < Minitest::Test
+  include CowHelper
+
+  MB = 1_000_000
+
+  def gain(...) = Culet::Gain.new(...)
+
+  def test_both_share_and_bytes_count
+    assert_equal :worth, gain(26 * MB, of: 100 * MB).verdict
+    assert_equal :small, gain(2 * MB, of: 6 * MB).verdict
+    assert_equal "2.00 MB (33 %)", gain(2 * MB, of: 6 * MB).to_s
+    assert_equal "; less than 4.00 MB is not worth a change", gain(2 * MB, of: 6 * MB).remark
+    assert_equal "; less than 5 % (50.0 MB) is not worth a change", gain(20 * MB, of: 1000 * MB).remark
+    assert_equal "", gain(26 * MB, of: 100 * MB).remark
+    assert_equal [:worth, :small], [:code, :setting].map { |kind| gain(MB, of: 3 * MB, kind: kind).verdict }
+    assert_equal "0 bytes (0 %)", gain(0, of: 0).to_s
+  end
+
+  # Two readings of one process that differ a little give no opposite verdicts: what is close is called so, with the advice.
+  def test_close_calls_are_said
+    [3.9, 4.1].each do |megabytes|
+      one = gain((megabytes * MB).to_i, of: 50 * MB)
+      assert_equal [:close, true], [one.verdict, one.worth?]
+      assert_match(/\A; a close call, since the limit is 4\.00 MB: asked again, it may be the other way round\z/, one.remark)
+    end
+    verdicts = (1..200).map { |tenth| gain(tenth * MB / 10, of: 50 * MB).verdict }
+    assert_equal %i[small close worth], verdicts.uniq
+    verdicts.each_cons(2) { |pair| refute_equal %i[small worth], pair }
+  end
+
+  # A third of little is little: the reason is said, and it is not called nothing.
+  def test_strings_say_why_not
+    found = Culet::Strings::Findings.allocate
+    found.define_singleton_method(:strings) { 10_000 }
+    { duplicate_bytes: 200_000, suffix_bytes: 0, string_bytes: 625_000, capacity_slack_bytes: 0 }.each { |name, value| found.define_singleton_method(name) { value } }
+    verdict = Culet::Strings::Verdicts.new(found).list.first
+    assert_equal "little to gain", verdict.topic
+    assert_match(/\A200 kB of 625 kB \(32\.0 %\) would go away .*; less than 500 kB is not worth a change\z/, verdict.text)
+  end
+
+  # A worker that hardly unshared anything, and keeps much that a trim would return.
+  LOOSE = "#{FORKS}fence = []\nfamily(1) { Array.new(40_000) { 'x' * 1_000 }.clear; fence << 'y' * 1_000; 3.times { GC.start } }"
+
+  def test_cow_and_report_agree
+    with_family(*RUBY, "-e", LOOSE, env: { "MALLOC_ARENA_MAX" => "1" }) do |pid|
+      worker = Culet::Processes::Tree.new(pid).pids.last
+      report = advice(json("report", worker.to_s))
+      cow = json("cow", pid.to_s, "--writes", "0").fetch("verdicts")
+      assert_includes report.keys, "trim"
+      report.each { |topic, remedy| assert_equal remedy, cow.find { |one| one["topic"] == topic }&.fetch("remedy"), topic }
+      assert_match(/\Aprocess #{worker}: malloc_trim\(0\) would give back \d+\.\d MB \(\d+ %\)/, cow.find { |one| one["topic"] == "trim" }["text"])
+      refute_match(/nothing to gain/, cow.join)
+      doctor = json("doctor", worker.to_s).fetch("findings").find { |one| one["topic"] == "trim" }
+      assert_equal "#{report.fetch("trim")}.", doctor["remedy"]
+    end
+  end
+
+  private
+
+  # @return [Hash{String => String}] topic => remedy, of changes of settings
+  def advice(report)
+    report.fetch("verdicts").select { |one| one["remedy"] && ["trim", "arenas", "free memory", "Ruby's slots"].include?(one["topic"]) }.to_h { |one| one.values_at("topic", "remedy") }
+  end
+end
