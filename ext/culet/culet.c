@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "comparison.h"
 #include "feature_index.h"
 #include "feature_index_require.h"
 #include "owner.h"
@@ -16,7 +17,6 @@
 #include "strings_ruby.h"
 #include "trim.h"
 #include "unused.h"
-#include "words.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);
@@ -151,5 +151,5 @@ Init_culet(void)
   culet_init_strings(culet);
   culet_init_trim(culet);
   culet_init_unused(culet);
-  culet_init_words(culet);
+  culet_init_comparison(culet);
 }
