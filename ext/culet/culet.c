@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "comparison.h"
 #include "feature_index.h"
 #include "feature_index_require.h"
 #include "memory_file.h"
@@ -17,7 +18,6 @@
 #include "strings_ruby.h"
 #include "trim.h"
 #include "unused.h"
-#include "words.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);
@@ -153,5 +153,5 @@ Init_culet(void)
   culet_init_memory_file(culet);
   culet_init_trim(culet);
   culet_init_unused(culet);
-  culet_init_words(culet);
+  culet_init_comparison(culet);
 }

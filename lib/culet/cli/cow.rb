@@ -19,7 +19,7 @@ module Culet
       STEP_SECONDS = 0.1
       CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
-      # Comparing the bytes of a worker takes seconds for each 100 MB, and workers are alike.
+      # Workers are alike.
       WRITES = 1
       private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT, :WRITES
 

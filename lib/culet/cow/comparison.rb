@@ -1,28 +1,30 @@
 # frozen_string_literal: true
 
 require_relative "../../culet"
-require_relative "block_writes"
-require_relative "blocks"
-require_relative "cursor"
 require_relative "memory"
-require_relative "owners"
-require_relative "ruby_page_writes"
+require_relative "size_classes"
 require_relative "standing"
 require_relative "writes"
 
 module Culet
   module Cow
     # The bytes of a process's pages against those of its relative at the same addresses, page by page of those that are not
-    # shared any more. Both run meanwhile, so what they change between the reading and this counts as it is now.
+    # shared any more. Both run meanwhile, so what they change between the reading and this counts as it is now. The work is
+    # done by ext/culet/comparison.c.
     class Comparison
-      # So much is read at once.
-      WINDOW_BYTES = 1 << 20
-      WORD = Memory::WORD_BYTES
-      # Objects whose both bits of age are set are hardly there where these are not both bits of age: one in so many is not.
-      OLD_SHARE = 100
-      # A heap page of Ruby's, as a stretch of addresses.
-      Stretch = Struct.new(:start, :end, :page)
-      private_constant :WINDOW_BYTES, :WORD, :OLD_SHARE, :Stretch
+      # Before what the program gets, glibc keeps two words, of which the first is the previous block's as long as that one
+      # is in use (malloc/malloc.c, "struct malloc_chunk").
+      HEADERS = { "glibc" => 16 }.freeze
+      # Ruby's names of types, by their numbers (include/ruby/internal/value_type.h); then the owners that are no type, in the
+      # order of ext/culet/comparison_owners.h.
+      OWNERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING", 0x06 => "T_REGEXP", 0x07 => "T_ARRAY",
+                 0x08 => "T_HASH", 0x09 => "T_STRUCT", 0x0a => "T_BIGNUM", 0x0b => "T_FILE", 0x0c => "T_DATA", 0x0d => "T_MATCH", 0x0e => "T_COMPLEX",
+                 0x0f => "T_RATIONAL", 0x14 => "T_SYMBOL", 0x1a => "T_IMEMO", 0x1b => "T_NODE", 0x1c => "T_ICLASS",
+                 0x20 => "code", 0x21 => "collector", 0x22 => "none" }.freeze
+      # Which bits of an object's first word differ, in the order of ext/culet/comparison_writes.h. shape: of its instance
+      # variables, in the upper half since Ruby 3.2.
+      FLAGS = %w[age frozen shape code_range other].freeze
+      private_constant :HEADERS, :OWNERS, :FLAGS
 
       # @param snapshot [Scope::Snapshot] read with blocks
       # @param relative [Scope::Snapshot] read with blocks
@@ -31,149 +33,49 @@ module Culet
         @names = names
         @snapshot = snapshot
         @relative = relative
-        @page_bytes = snapshot.process.page_bytes
       end
 
       # @return [Writes]
-      # @raise [Culet::Error] when one of the two has ended or may not be read, or the extension is missing
+      # @raise [Culet::Error] when one of the two has ended or may not be read, what was read contradicts itself, or the
+      #   extension is missing
       def call
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
-        @writes = Writes.new
-        @types = Hash.new { |types, owner| types[owner] = @writes.holdings[name(owner)] }
         Memory.open(@snapshot) do |here|
-          Memory.open(@relative) do |there|
-            @here = here
-            @there = there
-            prepare
-            Standing.new(@snapshot, relative: @relative).each { |_, first, past, how| stretch(first, past) if how == :unshared }
-          end
+          Memory.open(@relative) { |there| writes(*compare(here, there)) }
         end
-        @writes
+      rescue ArgumentError => e
+        raise Error, "what was read of process #{@snapshot.pid} or #{@relative.pid} contradicts itself: #{e.message}"
       end
 
       private
 
-      def prepare
-        @regions = Cursor.new(@snapshot.regions)
-        @pages = Cursor.new(@snapshot.ruby_pages.sort_by(&:address).map { |page| Stretch.new(page.address, page.address + @snapshot.ruby.page_bytes, page) })
-        blocks = Blocks.new(@snapshot)
-        owners = Owners.new(@snapshot, @here, blocks)
-        @blocks = BlockWrites.new(blocks, Blocks.new(@relative), owners, CodeSlots.new(@snapshot, @here))
-        @told = blocks.size.positive? && @relative.regions.any? { |region| !region.chunks_payload.empty? }
+      def compare(here, there)
+        PageComparison.call(side(@snapshot, here), side(@relative, there), unshared.pack("Q*"), regions.pack("Q*"), @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
-      def stretch(first, past)
-        first.step(past - 1, WINDOW_BYTES) { |from| window(from, [from + WINDOW_BYTES, past].min) }
+      # @param snapshot [Scope::Snapshot]
+      # @param memory [Memory] of the same process
+      # @return [Hash] as PageComparison takes it
+      def side(snapshot, memory)
+        pages = snapshot.ruby_pages.sort_by(&:address)
+        { memory: memory.fileno, present: memory.present.flatten.pack("Q*"), header_bytes: HEADERS.fetch(snapshot.allocator.name, 0),
+          blocks: snapshot.regions.filter_map { |region| [region.start, region.end, region.chunks_payload] unless region.chunks_payload.empty? },
+          ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.flat_map { |page| [page.address, page.slot_bytes, page.first_slot, page.slots] }.pack("Q*") }
       end
 
-      def window(first, past)
-        return unknown(first, past) unless @there.present?(first, past)
+      # @return [Array<Integer>] first and past of each stretch of pages that are not shared any more
+      def unshared = Standing.new(@snapshot, relative: @relative).to_enum.flat_map { |_, first, past, how| how == :unshared ? [first, past] : [] }
 
-        here = @here.read(first, past)
-        there = @there.read(first, past)
-        return unknown(first, past) unless here && there
+      def regions = @snapshot.regions.select(&:malloc?).flat_map { |region| [region.start, region.end, region.holds == SizeClasses::METADATA ? 1 : 0] }
 
-        first.step(past - 1, @page_bytes) do |from|
-          offset = from - first
-          page(from, here.byteslice(offset, @page_bytes), there.byteslice(offset, @page_bytes))
+      def writes(masks, flags, holdings, classes)
+        Writes.new.tap do |writes|
+          masks.each { |mask, bytes| writes.add(mask, bytes) }
+          FLAGS.zip(flags) { |name, count| writes.flags[name] = count if count.positive? }
+          holdings.each { |owner, bytes| writes.hold(writes.holdings, OWNERS.fetch(owner, "unknown"), bytes) }
+          classes.each { |address, bytes| @names[address]&.then { |name| writes.hold(writes.classes, name, bytes) } }
         end
-      end
-
-      # A window of which a part is not in memory is looked at page by page.
-      def unknown(first, past)
-        return @writes.add(Writes::BITS.fetch(:unknown), past - first) if past - first <= @page_bytes
-
-        first.step(past - 1, @page_bytes) { |from| window(from, from + @page_bytes) }
-      end
-
-      def page(from, here, there)
-        mask = 0
-        rest = from
-        to = from + @page_bytes
-        words = here == there ? [] : differing(from, here, there)
-        @pages.each(from, to) do |stretch, first, past|
-          inside, words = within(words, first, past)
-          mask |= ruby(stretch.page, first, past, inside)
-          rest = past
-        end
-        mask |= others(from, to, words) if rest < to
-        @writes.add(mask.zero? ? Writes::BITS.fetch(:same) : mask, @page_bytes)
-      end
-
-      # @return [Array<Integer>] addresses of the words that differ
-      def differing(from, here, there) = Words.differing(here, there).map { |index| from + (index * WORD) }
-
-      # @return [Array(Array<Integer>, Array<Integer>)] those between two addresses, and the others
-      def within(words, first, past)
-        return [words, []] if words.empty? || (words.first >= first && words.last < past)
-
-        words.partition { |word| word >= first && word < past }
-      end
-
-      def ruby(page, first, past, words)
-        found = ruby_page(page) or return 0
-        found.each_object(first, past) do |flags, owner, kind, bytes|
-          type = flags & Slots::TYPE
-          @types[type][kind] += bytes
-          by_class(owner, kind, bytes) if @names && type != Slots::IMEMO
-        end
-        found.mask(words, first, @writes)
-      end
-
-      # The kernel's pages of one of Ruby's come one after the other.
-      def ruby_page(page)
-        return @ruby_page if @ruby_address == page.address
-
-        @ruby_address = page.address
-        here, there = [@here, @there].map { |memory| memory.read(page.address, page.address + @snapshot.ruby.page_bytes)&.unpack("Q*") }
-        @ruby_page = (RubyPageWrites.new(page, here, there, old_mask: old_mask) if here && there)
-      end
-
-      def others(from, to, words)
-        mask = 0
-        @regions.each(from, to) do |region, first, past|
-          next unless region.malloc?
-
-          inside, words = within(words, first, past)
-          mask |= malloc(region, first, past, inside)
-        end
-        words.empty? ? mask : mask | Writes::BITS.fetch(:elsewhere)
-      end
-
-      def malloc(region, first, past, words)
-        return words.empty? ? 0 : Writes::BITS.fetch(:metadata) if region.holds == SizeClasses::METADATA
-        return words.empty? ? 0 : Writes::BITS.fetch(:unknown) unless @told
-
-        @blocks.each_used(first, past) do |owner, address, kind, bytes|
-          @types[owner][kind] += bytes
-          by_class(address, kind, bytes) if @names && address
-        end
-        @blocks.mask(words)
-      end
-
-      def by_class(address, kind, bytes)
-        name = @names[address] or return
-
-        @writes.classes[name][kind] += bytes
-      end
-
-      def name(owner) = { Owners::CODE => "code", Owners::PAGE => "collector", nil => "none" }.fetch(owner) { Slots::NAMES.fetch(owner, "unknown") }
-
-      # Which bits of an object's first word say that it is old: told by Ruby itself, or seen in the relative's objects.
-      def old_mask
-        @old_mask ||= @names && @names.old_bits.positive? ? @names.old_bits : seen_old_mask
-      end
-
-      def seen_old_mask
-        flags = @relative.ruby_pages.first(OLD_SHARE).flat_map { |page| flags_of(page) }.reject { |one| one & Slots::TYPE == Slots::DATA }
-        both = flags.count { |one| one.allbits?(Slots::AGES) }
-        both * OLD_SHARE > flags.size ? Slots::AGES : Slots::PROMOTED
-      end
-
-      def flags_of(page)
-        bytes = @there.read(page.address, page.address + @relative.ruby.page_bytes) or return []
-        Array.new(page.slots) { |slot| bytes.unpack1("Q", offset: page.first_slot + (slot * page.slot_bytes)) || 0 }.select { |flags| Slots.live?(flags) }
       end
     end
   end

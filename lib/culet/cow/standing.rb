@@ -68,7 +68,7 @@ module Culet
 
       # Where a process has pages, in memory or swapped out.
       def extents(snapshot)
-        Extents.new(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }.to_a
+        Extents.of(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }
       end
     end
   end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "slots"
-
 module Culet
   module Cow
     # What was written to pages that a process stopped sharing, as far as their bytes tell; and what lies on them.
@@ -25,7 +23,7 @@ module Culet
         def bytes = sum
       end
 
-      # @return [Hash{Symbol => Integer}] how many objects changed which of their flag bits
+      # @return [Hash{String => Integer}] how many objects changed which of their flag bits, as Comparison::FLAGS has them
       attr_reader :flags
 
       # @return [Hash{String => Holding}] by Ruby's name of the type; "code" has what methods' code holds, "collector"
@@ -45,8 +43,10 @@ module Culet
       # @param bytes [Integer] of pages
       def add(mask, bytes) = @bytes[mask] += bytes
 
-      # @param names [Array<String>] as Slots.changed has them: of one object
-      def flag(names) = names.each { |name| @flags[name] += 1 }
+      # @param holdings [Hash{String => Holding}] `holdings` or `classes`
+      # @param name [String]
+      # @param bytes [Array<Integer>] in the order of Holding's members
+      def hold(holdings, name, bytes) = holdings[name] = Holding.new(*holdings[name].to_a.zip(bytes).map(&:sum))
 
       # @param other [Writes]
       # @return [Writes] both together
@@ -75,7 +75,7 @@ module Culet
         other.each_mask { |mask, bytes| add(mask, bytes) }
         other.flags.each { |name, count| @flags[name] += count }
         [[@holdings, other.holdings], [@classes, other.classes]].each do |own, others|
-          others.each { |name, one| own[name] = Holding.new(*own[name].to_a.zip(one.to_a).map(&:sum)) }
+          others.each { |name, one| hold(own, name, one.to_a) }
         end
         self
       end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "cow_helper"
+
+# What comparing two processes takes, and what it makes of figures that contradict themselves.
+class CowComparisonTest < Minitest::Test
+  include CowHelper
+
+  # Half a million blocks, of which each worker writes to many.
+  BLOCKS = "WORDS = Array.new(450_000) { |i| \"word number \#{i} of many words, in a block\" * 2 }\nGC.start\nfamily(2) { |n| WORDS.each_slice(20 + n) { |words| words.first << \"!\" } }"
+  # Looks at a family and tells the most memory that it has had, and how many workers were compared.
+  LOOK = <<~RUBY
+    require "culet/cow"
+    found = Culet::Cow::Family.new(ARGV, writes: 2)
+    puts File.read("/proc/self/status")[/^VmHWM:\\s+(\\d+) kB$/, 1], found.members.count(&:writes), *found.problems
+  RUBY
+  MOST_KIB = 60_000
+
+  Comparison = Culet::Cow::Comparison
+  RubyPage = Culet::Scope::RubyPage
+
+  def test_memory
+    with_family(*RUBY, "-e", "#{FORKS}#{BLOCKS}") do |pid|
+      assert_operator Culet::Processes::Memory.rss_bytes(pid), :>, 80_000_000
+      out, err, status = run_program(*RUBY, "-I#{ROOT}/lib", "-e", LOOK, pid.to_s, env: NEUTRAL)
+      assert_equal [0, ""], [status.exitstatus, err]
+      kib, compared, *problems = out.lines(chomp: true)
+      assert_equal ["2", []], [compared, problems]
+      assert_operator kib.to_i, :<, MOST_KIB
+    end
+  end
+
+  # A page of Ruby's whose slots reach beyond it, of which there are none, or which lies in another; blocks that are cut off or
+  # reach beyond their region.
+  def test_figures_that_contradict_themselves
+    with_family(*RUBY, "-e", WORKERS) do |pid|
+      parent, child = snapshots(pid)
+      page = child.ruby_pages.first
+      region = child.regions.find { |one| !one.chunks_payload.empty? }
+      [{ slot_bytes: 0 }, { slot_bytes: 44 }, { slots: 1 << 40 }, { slots: (1 << 64) - 1 }, { first_slot: 1 << 62 }, { first_slot: 3 }, { address: child.ruby_pages[1].address + 8 },
+       { address: (1 << 64) - 4096 }].each { |change| with(child.ruby_pages, 0, RubyPage.new(**page.to_h, **change)) { assert_contradiction(child, parent, change) } }
+      whole = region.chunks_payload
+      [[0x80], [*whole.bytes, 0x80], [0, *[0xff] * 8, 0x7f], [*[0xff] * 9, 1, 4], [0, *[0xff] * 10, 1]].each do |payload|
+        region.chunks_payload = payload.pack("C*")
+        assert_contradiction(child, parent, payload.last(12))
+      end
+      region.chunks_payload = whole
+      assert_operator Comparison.new(child, parent).call.bytes, :>, 0
+    end
+  end
+
+  def test_arguments
+    side = { memory: -1, present: "", header_bytes: 0, blocks: [], ruby_page_bytes: 0, ruby_pages: "" }
+    assert_equal [{}, [0] * 5, {}, {}], compare(side)
+    assert_raises(KeyError) { compare({}) }
+    assert_raises(TypeError) { compare(nil) }
+    assert_raises(ArgumentError) { compare({ **side, present: "1234567" }) }
+    assert_raises(ArgumentError) { compare({ **side, present: [8192, 4096].pack("Q*") }) }
+    assert_raises(ArgumentError) { compare(side, unshared: [1, 2].pack("Q*")) }
+    [0, 3, 4095, 1 << 40].each { |bytes| assert_raises(ArgumentError) { compare(side, page_bytes: bytes) } }
+    # A process that cannot be read any more: its pages are unknown, not the same.
+    assert_equal({ 128 => 8192 }, compare({ **side, present: [4096, 16_384].pack("Q*") }, unshared: [4096, 12_288].pack("Q*")).first)
+  end
+
+  private
+
+  def compare(side, unshared: "", page_bytes: 4096) = Culet::PageComparison.call(side, side, unshared, "", page_bytes, 0, false)
+
+  # @return [Array<Culet::Scope::Snapshot>] of the parent and of one child
+  def snapshots(pid) = [pid, Culet::Processes::Tree.new(pid).pids.find { |one| one != pid }].map { |one| Culet::Scope::Reader.new(one).snapshot }
+
+  # @param list [Array] of which an element is another while the block runs
+  def with(list, index, element)
+    kept = list[index]
+    list[index] = element
+    yield
+  ensure
+    list[index] = kept
+  end
+
+  def assert_contradiction(child, parent, what)
+    error = assert_raises(Culet::Error, what.inspect) { Comparison.new(child, parent).call }
+    assert_match(/\Awhat was read of process #{child.pid} or #{parent.pid} contradicts itself: /, error.message)
+  end
+end
