@@ -22,7 +22,7 @@ module Culet
       # @param status [Process::Status, nil] how the command ended
       def initialize(logs, command:, pid:, status: nil)
         @logs = logs
-        @command = command
+        @command = command.map(&:scrub)
         @pid = pid
         @status = status
       end

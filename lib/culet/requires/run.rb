@@ -36,7 +36,7 @@ module Culet
           @status = foreground.call(**options)
           @pid = foreground.pid
           logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }.map { |path| Log.read(path) }
-          raise Error, nothing if logs.empty?
+          raise Foreground.error(nothing, @status) if logs.empty?
 
           logs
         end
