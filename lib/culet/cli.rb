@@ -50,10 +50,11 @@ module Culet
     # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 128 and a signal's
     #   number after that signal; of a verb that runs a command, the command's own where that is not 0, 127 where there
     #   is no such command and 126 where it cannot be run
-    def run(argv, out: $stdout, err: $stderr)
+    # @yield once the verb is loaded, before it runs
+    def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
       err = Chatter.new(err)
-      status = perform(words(argv), out, err)
+      status = perform(words(argv), out, err, &loaded)
       out.flush
       status
     rescue Error => e
@@ -66,6 +67,11 @@ module Culet
       EXIT_FAILED
     rescue Interrupt
       EXIT_SIGNAL + ::Signal.list.fetch("INT")
+    rescue RuntimeError => e
+      # RubyGems makes one of an Interrupt that comes while it loads a file.
+      raise unless e.cause.is_a?(Interrupt)
+
+      EXIT_SIGNAL + ::Signal.list.fetch("INT")
     end
 
     def perform(words, out, err)
@@ -74,7 +80,10 @@ module Culet
       when nil, "--help", "-h" then overview(out)
       when "--version", "-v", "version" then out.puts("culet #{VERSION}")
       when "help" then return help(rest, out, err)
-      else return command(verb).new(out: out, err: err).call(rest)
+      else
+        command = command(verb).new(out: out, err: err)
+        yield if block_given?
+        return command.call(rest)
       end
       EXIT_OK
     end

@@ -97,7 +97,7 @@ module Culet
       def words = @words ||= read("cmdline").split("\0").then { |list| list.empty? ? [""] : list }
 
       def read(name)
-        File.read("/proc/#{pid}/#{name}", MOST_BYTES, encoding: "UTF-8").to_s.scrub("?")
+        (File.binread("/proc/#{pid}/#{name}", MOST_BYTES) || +"").force_encoding(Encoding::UTF_8).scrub("?")
       rescue *GONE_OR_FORBIDDEN
         ""
       end

@@ -8,11 +8,15 @@ module Culet
     module Words
       module_function
 
-      # What a process calls itself is not to move the cursor or change the colours.
+      # Control characters, and those that turn the direction of writing.
+      UNPRINTED = /[[:cntrl:]\u202a-\u202e\u2066-\u2069]/
+      private_constant :UNPRINTED
+
+      # What a process calls itself is not to move the cursor, change the colours or turn the direction.
       #
       # @param text [Object]
-      # @return [String] without control characters
-      def plain(text) = text.to_s.scrub("?").gsub(/[[:cntrl:]]/, "?")
+      # @return [String] without characters that do
+      def plain(text) = text.to_s.scrub("?").gsub(UNPRINTED, "?")
 
       # @param list [Array<Verdict>]
       # @yieldparam topic [String]
