@@ -13,7 +13,7 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
-  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "allocator/{Makefile,src/**/*,include/**/*}",
+  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
                    "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/*}",
                    "calls/{Makefile,calls.h,src/*}",
                    "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]

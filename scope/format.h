@@ -24,8 +24,8 @@
  *
  * JSON objects, by "kind" (keys that end in _bytes are bytes, in _seconds seconds; addresses are decimal integers):
  *
- *   process    pid, name, program, page_bytes, bits, mode ("sliced", "stopped", "live"), threads, time,
- *              rss_bytes, pss_bytes, shared_bytes, private_dirty_bytes, swap_bytes: sums of all mappings
+ *   process    pid, name, title (that it gave itself; none: left out), program, page_bytes, bits,
+ *              mode ("sliced", "stopped", "live"), threads, time, rss_bytes, pss_bytes, shared_bytes, private_dirty_bytes, swap_bytes: sums of all mappings
  *   thread     tid, name, stack_mapping (id or null)
  *   mapping    id, start, end, perms, offset, inode, path, rss_bytes, pss_bytes, shared_clean_bytes,
  *              shared_dirty_bytes, private_clean_bytes, private_dirty_bytes, swap_bytes, use, label

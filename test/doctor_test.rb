@@ -190,7 +190,7 @@ class DoctorTest < Minitest::Test
   end
 
   def test_what_cannot_be_looked_at_is_one_sentence
-    { "x" => 2, "0" => 2, "999999999" => 1 }.each do |pid, expected|
+    { "" => 2, "0" => 2, "999999999" => 1, "culet-no-such-process" => 1 }.each do |pid, expected|
       out, err, status = run_culet("doctor", pid)
       assert_equal [expected, "", 1], [status.exitstatus, out, err.lines.size], err
     end
@@ -230,8 +230,10 @@ class DoctorTest < Minitest::Test
 
   def examine(pid)
     out, err, status = run_culet("doctor", pid.to_s, "--json")
-    assert_predicate status, :success?, err
-    JSON.parse(out)
+    report = JSON.parse(out)
+    bad = report["findings"].any? { |one| one["verdict"] == "bad" }
+    assert_equal bad ? 1 : 0, status.exitstatus, err
+    report
   end
 
   def topics(report) = report["findings"].map { |one| one["topic"] }

@@ -87,25 +87,25 @@ class RunTest < Minitest::Test
 
   def test_a_command_that_is_not_there_is_one_sentence
     _, err, status = run_culet("run", "--", "no-such-program")
-    assert_equal [1, "culet: cannot run no-such-program: no such program\n"], [status.exitstatus, err]
+    assert_equal [127, "culet: cannot run no-such-program: no such program\n"], [status.exitstatus, err]
     _, err, status = run_culet("run", "--", "./no/such")
-    assert_equal [1, "culet: cannot run ./no/such: no such program\n"], [status.exitstatus, err]
+    assert_equal [127, "culet: cannot run ./no/such: no such program\n"], [status.exitstatus, err]
   end
 
   def test_what_cannot_be_run_is_one_sentence
     Dir.mktmpdir do |directory|
       _, err, status = run_culet("run", "--", directory)
-      assert_equal [1, "culet: cannot run #{directory}: it is a directory\n"], [status.exitstatus, err]
+      assert_equal [126, "culet: cannot run #{directory}: it is a directory\n"], [status.exitstatus, err]
 
       script = File.join(directory, "script")
       File.write(script, "#!/no/such/interpreter\n")
       _, err, status = run_culet("run", "--", script)
-      assert_equal 1, status.exitstatus
+      assert_equal 126, status.exitstatus
       assert_match(/chmod \+x/, err)
 
       File.chmod(0o755, script)
       _, err, status = run_culet("run", "--", script)
-      assert_equal [1, "culet: cannot run #{script}: /no/such/interpreter is not there\n"], [status.exitstatus, err]
+      assert_equal [127, "culet: cannot run #{script}: /no/such/interpreter is not there\n"], [status.exitstatus, err]
     end
   end
 

@@ -84,7 +84,7 @@ module TestHelper
   def all_tests? = ENV.key?("CULET_TEST_ALL")
 
   # A variable set by whoever runs the tests must not decide their outcome.
-  NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR]
+  NEUTRAL = %w[LD_PRELOAD MALLOC_ARENA_MAX MALLOC_CONF GLIBC_TUNABLES RUBYOPT CULET_CHILDREN CULET_INHERITED NO_COLOR COLUMNS]
             .to_h { |name| [name, nil] }.freeze
 
   private

@@ -2,6 +2,8 @@
 
 require_relative "errors"
 require_relative "version"
+require_relative "cli/output"
+require_relative "cli/suggestion"
 
 module Culet
   # The `culet` command: finds the verb, runs it, turns errors into one plain
@@ -23,13 +25,20 @@ module Culet
       "strings" => [:Strings, "which strings of a process share what, and what more sharing would free"],
       "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
-      "replay" => [:Replay, "play a recorded trace through allocators, without the program"]
+      "replay" => [:Replay, "play a recorded trace through allocators, without the program"],
+      "completion" => [:Completion, "print the completion of these words for bash, zsh or fish"]
     }.freeze
+
+    # Verbs of two words: the file and the constant of the command that has their options.
+    SECOND_WORDS = { %w[cow experiment] => ["cow_experiment", :CowExperiment],
+                     %w[require --unused] => ["require_unused", :RequireUnused] }.freeze
 
     EXIT_OK = 0
     EXIT_FAILED = 1
     EXIT_USAGE = 2
     EXIT_LIMIT = 3
+    # As a shell has it: the status of what a signal ended is this and the signal's number.
+    EXIT_SIGNAL = 128
 
     module_function
 
@@ -38,30 +47,75 @@ module Culet
     # @param argv [Array<String>] the words after `culet`
     # @param out [IO] where reports go
     # @param err [IO] where chatter, progress and errors go
-    # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded
-    def run(argv, out: $stdout, err: $stderr)
-      verb, *rest = argv
-      case verb
-      when nil, "help", "--help", "-h" then overview(out)
-      when "--version", "-v" then out.puts("culet #{VERSION}")
-      else return command(verb).new(out: out, err: err).call(rest)
-      end
-      EXIT_OK
-    rescue UsageError => e
-      err.puts("culet: #{e.message}")
-      EXIT_USAGE
+    # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 128 and a signal's
+    #   number after that signal; of a verb that runs a command, the command's own where that is not 0, 127 where there
+    #   is no such command and 126 where it cannot be run
+    # @yield once the verb is loaded, before it runs
+    def run(argv, out: $stdout, err: $stderr, &loaded)
+      out = Output.new(out)
+      err = Chatter.new(err)
+      status = perform(words(argv), out, err, &loaded)
+      out.flush
+      status
     rescue Error => e
       err.puts("culet: #{e.message}")
-      EXIT_FAILED
-    rescue Errno::EPIPE
+      e.exit_status
+    rescue Output::Unread
       EXIT_OK
+    rescue SystemCallError => e
+      err.puts("culet: #{e.message}")
+      EXIT_FAILED
     rescue Interrupt
-      128 + Signal.list.fetch("INT")
+      EXIT_SIGNAL + ::Signal.list.fetch("INT")
+    rescue RuntimeError => e
+      # RubyGems makes one of an Interrupt that comes while it loads a file.
+      raise unless e.cause.is_a?(Interrupt)
+
+      EXIT_SIGNAL + ::Signal.list.fetch("INT")
     end
 
+    def perform(words, out, err)
+      verb, *rest = words
+      case verb
+      when nil, "--help", "-h" then overview(out)
+      when "--version", "-v", "version" then out.puts("culet #{VERSION}")
+      when "help" then return help(rest, out, err)
+      else
+        command = command(verb).new(out: out, err: err)
+        yield if block_given?
+        return command.call(rest)
+      end
+      EXIT_OK
+    end
+    private_class_method :perform
+
+    # What a shell hands over is bytes. Ours are UTF-8 whatever the locale; those of the user's command, which come
+    # behind `--`, stay as they are.
+    def words(argv)
+      words = argv.map { |word| word.dup.force_encoding(Encoding::UTF_8) }
+      broken = words.take_while { |word| word != "--" }.find { |word| !word.valid_encoding? }
+      raise UsageError, "the word #{broken.inspect} is not valid UTF-8; culet takes names and file names in UTF-8 only" if broken
+
+      words
+    end
+    private_class_method :words
+
+    def help(words, out, err)
+      return overview(out) || EXIT_OK if words.empty?
+
+      verb, second, *more = words
+      raise UsageError, "`culet help` takes one verb, e.g. `culet help report`" if more.any? || (second && !SECOND_WORDS.key?([verb, second]))
+
+      command(verb).new(out: out, err: err).call([*second, "--help"])
+    end
+    private_class_method :help
+
+    # @param verb [String]
+    # @return [Class] its command
+    # @raise [UsageError] when there is no such verb
     def command(verb)
       constant, = VERBS.fetch(verb) do
-        raise UsageError, "there is no verb #{verb.inspect}; `culet --help` lists them"
+        raise UsageError, "there is no verb #{verb.inspect}; #{Suggestion.for(verb, [*VERBS.keys, "help", "version"]) || "`culet --help` lists them"}"
       end
       require_relative "cli/#{verb}"
       const_get(constant)
@@ -70,8 +124,8 @@ module Culet
     def overview(out)
       out.puts("culet #{VERSION}: see why a Ruby process is big, fix it, prove the gain", "",
                "usage: culet VERB [options] [-- COMMAND ...]", "")
-      VERBS.each { |verb, (_, line)| out.puts(format("  %-10s %s", verb, line)) }
-      out.puts("", "`culet VERB --help` shows a verb's options and examples.")
+      VERBS.each { |verb, (_, line)| out.puts(format("  %-11s %s", verb, line)) }
+      out.puts("", "`culet help VERB` shows a verb's options and examples.")
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "errors"
+
 module Culet
   # A command of the user's, run to its end in the foreground: it has our input and output, and the signals that we get.
   class Foreground
@@ -16,6 +18,15 @@ module Culet
       @program = program
       @command = command
     end
+
+    # @param status [Process::Status]
+    # @return [Integer] the exit status that a shell would have for it
+    def self.exit_status(status) = status.signaled? ? 128 + status.termsig : status.exitstatus
+
+    # @param message [String] a sentence on what the command left undone
+    # @param status [Process::Status] how it ended
+    # @return [Error] whose exit status is the command's own, unless that says that all went well
+    def self.error(message, status) = Error.new(message, exit_status: [exit_status(status), 1].max)
 
     # @return [Integer] the command's process number, once it has been started
     attr_reader :pid

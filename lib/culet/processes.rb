@@ -8,6 +8,8 @@ require_relative "processes/tree"
 require_relative "processes/trimming"
 require_relative "processes/mapping"
 require_relative "processes/live"
+require_relative "processes/identity"
+require_relative "processes/search"
 
 module Culet
   # Reading live processes from /proc. Nothing here stops, signals or changes

@@ -8,17 +8,18 @@ module Culet
     UNITS = [["PB", 10**15], ["TB", 10**12], ["GB", 10**9], ["MB", MEGABYTE], ["kB", 10**3]].freeze
     FACTORS = { "" => 1, "k" => 10**3, "m" => 10**6, "g" => 10**9, "t" => 10**12,
                 "ki" => 1 << 10, "mi" => 1 << 20, "gi" => 1 << 30, "ti" => 1 << 40 }.freeze
-    TEXT = /\A(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\z/i
-    private_constant :UNITS, :FACTORS, :TEXT
+    TEXT = /\A(\d{1,19}(?:\.\d{1,15})?)\s*([kmgt]i?)?b?\z/i
+    MOST = 1 << 63
+    private_constant :UNITS, :FACTORS, :TEXT, :MOST
 
     module_function
 
     # @param text [String, Integer] bytes, or a number with a unit: "80MB", "64 MiB", "1.5g"
-    # @return [Integer, nil] bytes, at least one; nil when it is no size
+    # @return [Integer, nil] bytes, at least one; nil when it is no size, or more than an address can reach
     def parse(text)
       number, unit = TEXT.match(text.to_s.strip)&.captures
-      bytes = number && (Float(number) * FACTORS.fetch(unit.to_s.downcase)).to_i
-      bytes if bytes&.positive?
+      bytes = number && (Float(number) * FACTORS.fetch(unit.to_s.downcase))
+      bytes.to_i if bytes && bytes >= 1 && bytes < MOST
     end
 
     # @param bytes [Integer, nil] may be negative

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "scope.h"
 #include "stream.h"
+#include "title.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -186,7 +187,7 @@ static void tell_process(void)
     static const char *const modes[] = {[CULET_SLICED] = "sliced", [CULET_STOPPED] = "stopped", [CULET_LIVE] = "live"};
     struct culet_json json;
     struct timespec now;
-    char name[64], text[64] = "";
+    char name[64], text[64] = "", title[256];
 
     snprintf(name, sizeof name, "/proc/%d/comm", (int)scope.target.pid);
     FILE *file = fopen(name, "re");
@@ -199,6 +200,9 @@ static void tell_process(void)
     culet_json_begin(&json, "process");
     culet_json_number(&json, "pid", (uint64_t)scope.target.process);
     culet_json_text(&json, "name", text);
+    culet_title_read(scope.target.pid, title, sizeof title);
+    if (*title)
+        culet_json_text(&json, "title", title);
     culet_json_text(&json, "program", scope.program);
     culet_json_number(&json, "page_bytes", scope.page_bytes);
     culet_json_number(&json, "bits", scope.bits);

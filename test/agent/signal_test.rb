@@ -213,7 +213,7 @@ class AgentSignalTest < Minitest::Test
 
   def test_wrong_usage
     assert_sentence(/which process\?/, "signal", status: 2)
-    assert_sentence(/"x" is no process number/, "signal", "x", status: 2)
+    assert_sentence(/"0" is no process number/, "signal", "0", status: 2)
     assert_sentence(/--wait takes a length of time/, "signal", "1", "--wait", "long", status: 2)
     assert_sentence(/--limit takes ten minutes/, "signal", "1", "--limit", "1h", status: 2)
   end

@@ -83,7 +83,7 @@ class CompareCliTest < Minitest::Test
 
   def test_a_command_that_does_not_exist
     _, err, status = run_culet("compare", "--", "culet-has-no-such-program")
-    assert_equal 1, status.exitstatus
+    assert_equal 127, status.exitstatus
     assert_equal "culet: cannot run culet-has-no-such-program: no such program\n", err
   end
 
@@ -104,7 +104,7 @@ class CompareCliTest < Minitest::Test
     %w[INT TERM].each do |signal|
       Dir.mktmpdir do |directory|
         out, err, status, pids = interrupted(directory, signal)
-        assert_equal 1, status.exitstatus, err
+        assert_equal 128 + Signal.list.fetch(signal), status.exitstatus, err
         assert_match(/interrupted by SIG#{signal}/, err.lines.last)
         document = JSON.parse(out)
         refute document["complete"]

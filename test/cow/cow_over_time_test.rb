@@ -54,15 +54,16 @@ class CowOverTimeTest < Minitest::Test
 
   def test_a_command_that_fails
     out, err, status = run_culet("cow", "--", *RUBY, "-e", "child = fork { sleep }; sleep 8; Process.kill(:KILL, child); exit 5", env: NEUTRAL)
-    assert_equal 1, status.exitstatus
+    assert_equal 5, status.exitstatus
     assert_match(/ ended with status 5\n\z/, err)
     assert_match(/forked by/, out)
   end
 
   def test_commands_that_cannot_be_read
-    { [*RUBY, "-e", "exit"] => /\Aculet: .*ruby.* ended before it could be read\n\z/, %w[/no/such/program] => %r{\Aculet: cannot run /no/such/program: no such program\n\z} }.each do |command, sentence|
+    { [*RUBY, "-e", "exit"] => [1, /\Aculet: .*ruby.* ended before it could be read\n\z/],
+      %w[/no/such/program] => [127, %r{\Aculet: cannot run /no/such/program: no such program\n\z}] }.each do |command, (expected, sentence)|
       out, err, status = run_culet("cow", "--", *command, env: NEUTRAL)
-      assert_equal [1, ""], [status.exitstatus, out]
+      assert_equal [expected, ""], [status.exitstatus, out]
       assert_match sentence, err
     end
   end
@@ -85,7 +86,7 @@ class CowOverTimeTest < Minitest::Test
       Process.kill(:INT, -pid)
       status = Timeout.timeout(PATIENCE_SECONDS) { Process.wait2(pid).last }
       pid = nil
-      assert_equal 0, status.exitstatus, File.read("#{directory}/err")
+      assert_equal 130, status.exitstatus, File.read("#{directory}/err")
       assert_operator JSON.parse(File.read("#{directory}/cow.json"))["processes"].size, :>=, 1
     ensure
       if pid

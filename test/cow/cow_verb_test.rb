@@ -89,10 +89,10 @@ class CowVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    { ["cow"] => /which process\?/, ["cow", "me"] => /"me" is no process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
+    { ["cow"] => /which process\?/, ["cow", "0"] => /"0" is no process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
       ["cow", "--"] => /which command\?/, ["cow", "--watch", "--", "ls"] => /--watch looks at running processes/, ["cow", "1", "--for", "5s"] => /say with --every how often/,
       ["cow", "1", "--every", "1s", "--watch", "2"] => /exclude each other/, ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for is for running processes/,
-      ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /takes seconds/,
+      ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
       ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /exclude each other/ }.each do |words, sentence|
       out, err, status = run_culet(*words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")

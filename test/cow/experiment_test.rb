@@ -95,7 +95,7 @@ class CowExperimentTest < Minitest::Test
     reader.gets # the first run is done
     Process.kill(:INT, pid)
     rest = reader.read
-    assert_equal 1, Process.wait2(pid).last.exitstatus
+    assert_equal 130, Process.wait2(pid).last.exitstatus
     pid = nil
     assert_includes rest, "\"complete\":false"
     assert_includes rest, "culet: interrupted by SIGINT: the report has what was complete by then"
@@ -109,7 +109,7 @@ class CowExperimentTest < Minitest::Test
 
   def test_wrong_usage
     { %w[--with nosuchprogram] => /there is no program nosuchprogram/, %w[--with sh] => /there is no script for sh: name one with --script/, %w[--variants all,x] => /there is no variant/,
-      %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 on/,
+      %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 to/,
       %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /a quote without its other half/, %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
       out, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")

@@ -79,13 +79,14 @@ class RequiresVerbTest < Minitest::Test
 
   def test_bad_input_is_one_sentence
     File.write(path("no.json"), "{}")
-    { %w[-- no-such-program] => /cannot run no-such-program: no such program/, ["--html", "/no/such/page.html", "--", "true"] => /there is no directory/,
+    { ["--html", "/no/such/page.html", "--", "true"] => /there is no directory/,
       ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not what `culet require --json` writes/,
       [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
       out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
       assert_match message, err
     end
+    assert_equal ["", "culet: cannot run no-such-program: no such program\n", 127], run_culet("require", "--", "no-such-program").then { |out, err, status| [out, err, status.exitstatus] }
   end
 
   def test_a_signal_is_the_commands

@@ -105,7 +105,7 @@ class StringsVerbTest < Minitest::Test
   def test_processes_of_a_command_and_how_it_ends
     script = "pid = fork { #{MANY}; exit }; Process.wait(pid); warn :over; exit 7"
     out, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL)
-    assert_predicate status, :success?
+    assert_equal 7, status.exitstatus
     assert_match(/over\nculet: the command ended with status 7/, err)
     told = JSON.parse(out)
     assert_equal ["1 more Ruby processes of the command ended; this one is told"], told["problems"]
@@ -125,12 +125,12 @@ class StringsVerbTest < Minitest::Test
     assert_equal 1, status.exitstatus
     assert_match(/\Aculet: no Ruby process told its strings: true ran none/, err)
     _, err, status = run_culet("strings", "--", RbConfig.ruby, "-e", "Process.kill(:KILL, Process.pid); sleep", env: TestHelper::NEUTRAL)
-    assert_equal 1, status.exitstatus
+    assert_equal 137, status.exitstatus
     assert_match(/was ended by SIGKILL, which leaves no time to tell its strings; send SIGUSR1 to culet before/, err)
-    assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name")
+    assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name", status: 127)
     in_directory do |folder|
       File.write(File.join(folder, "job"), "#!/nonexistent/interpreter\n", perm: 0o755)
-      assert_sentence(/cannot run .*job: no such file/, "strings", "--", File.join(folder, "job"))
+      assert_sentence(/cannot run .*job: no such file/, "strings", "--", File.join(folder, "job"), status: 127)
     end
   end
 

@@ -58,7 +58,7 @@ class TraceVerbTest < Minitest::Test
 
   def test_json_is_one_document_on_stdout
     out, err, status = run_culet("trace", "--json", "-o", path, "--", "sh", "-c", "echo spoken; exit 5", env: NEUTRAL)
-    assert_predicate status, :success?, err
+    assert_equal 5, status.exitstatus, err
     assert_includes err, "spoken\n"
     document = JSON.parse(out)
     assert_equal [5, nil], document.values_at("exit_status", "signal")

@@ -22,10 +22,11 @@ module Culet
       module_function
 
       # @param parser [OptionParser]
-      def add(parser)
+      # @param anywhere [Boolean] whether to leave out what is installed here
+      def add(parser, anywhere: false)
         parser.separator("")
         parser.separator("Allocators, and their settings as NAME:KEY=VALUE[,KEY=VALUE...]:")
-        Allocators.definitions.each { |definition| describe(parser, definition) }
+        Allocators.definitions.each { |definition| describe(parser, definition, anywhere) }
         parser.separator("")
         add_trim(parser)
         parser.separator("")
@@ -43,9 +44,8 @@ module Culet
         Allocators::Trim::MODES.each { |mode, about| parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}") }
       end
 
-      def describe(parser, definition)
-        choice = Allocators.parse(definition.name)
-        parser.separator("  #{definition.name.ljust(10)}#{presence(choice)}")
+      def describe(parser, definition, anywhere)
+        parser.separator("  #{definition.name.ljust(10)}#{presence(Allocators.parse(definition.name)) unless anywhere}".rstrip)
         parser.separator("    #{definition.open_about}") if definition.open_about
         (definition.settings || {}).each_value do |setting|
           parser.separator("    #{setting.key.ljust(28)} #{setting.about}")

@@ -1,7 +1,13 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "../atomic_file"
 require_relative "../errors"
+require_relative "../foreground"
+require_relative "../report/page"
+require_relative "numbers"
+require_relative "program"
+require_relative "suggestion"
 
 module Culet
   module CLI
@@ -12,6 +18,8 @@ module Culet
     # `define(parser)` and does its work in `execute(words, command)`, which
     # returns an exit status.
     class Command
+      include Numbers
+
       attr_reader :out, :err, :options
 
       # @param out [IO] the report's destination
@@ -29,13 +37,35 @@ module Culet
         @help_asked = own.intersect?(%w[-h --help])
         words = parser.permute(own)
         return help if options[:help]
+        raise UsageError, EMPTY if words.include?("")
 
         execute(words, command)
       rescue OptionParser::ParseError => e
-        raise UsageError, "#{e.message}; see `culet #{verb} --help`"
+        raise UsageError, [mistake(e), dashes(argv) || meant(e) || "see `culet #{verb} --help`"].join("; ")
+      rescue UsageError => e
+        hint = dashes(argv) or raise
+        raise UsageError, "#{e.message}; #{hint}"
       end
 
+      EMPTY = "an empty word names no process and no file; if it comes from a command in $(...), that found nothing"
+      private_constant :EMPTY
+
       def verb = self.class.name.split("::").last.downcase
+
+      # @return [String] one line on what it does
+      def summary = VERBS.fetch(verb).last
+
+      # @return [Array<String>] words that it takes beside options and what only the user knows
+      def known_words = []
+
+      # The options by themselves, for the manual and for completion.
+      #
+      # @return [OptionParser] with all that --help tells, but for what is so on this machine alone
+      def described
+        @help_asked = true
+        @anywhere = true
+        parser
+      end
 
       private
 
@@ -58,6 +88,30 @@ module Culet
         end
       end
 
+      # OptionParser adds what it would have meant in lines of their own.
+      def mistake(error) = error.message.lines.first.chomp
+
+      # @return [String, nil] the option that was probably meant
+      def meant(error)
+        flag = error.args.first.to_s[/\A--[^=]+/]
+        Suggestion.for(flag, long_options) if flag && error.is_a?(OptionParser::InvalidOption)
+      end
+
+      def long_options = parser.top.list.grep(OptionParser::Switch).flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+
+      # Whether the verb takes a command of the user's.
+      def takes_command? = banner.include?("-- COMMAND")
+
+      # A command that was written without the `--` before it.
+      #
+      # @return [String, nil] what to write
+      def dashes(argv)
+        return if !takes_command? || argv.include?("--")
+
+        at = argv.index { |word| !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word) }
+        "a command goes behind `--`: `culet #{verb} #{[*argv[0...at], "--", *argv[at..]].join(" ")}`" if at
+      end
+
       def help
         out.puts(parser.help, "", "Examples:", *examples.map { |line| "  #{line}" })
         EXIT_OK
@@ -67,8 +121,31 @@ module Culet
       def help_asked? = @help_asked
 
       def color?
-        options.fetch(:color) { out.tty? && !ENV.key?("NO_COLOR") }
+        options.fetch(:color) { out.tty? && !options[:out] && ENV["TERM"] != "dumb" && ENV["NO_COLOR"].to_s.empty? }
       end
+
+      # What is made in the block is made to fit where it will be read.
+      #
+      # @return [String] the block's value
+      def fitted = Culet::Report::Page.within(page_columns) { Culet::Report::Page.fold(yield) }
+
+      # @return [Integer, nil] columns of the terminal that the report goes to, or what COLUMNS says; nil: no bound
+      def page_columns
+        return if options[:out]
+
+        text = ENV["COLUMNS"].to_s
+        columns = out.tty? ? terminal_columns : (text.to_i if text.match?(/\A\d{1,4}\z/))
+        columns if columns&.positive?
+      end
+
+      def terminal_columns
+        require "io/console"
+        columns = out.winsize.last
+        columns.positive? ? columns : 80
+      end
+
+      # Whether it is described for any machine, and not for this one.
+      def anywhere? = @anywhere
 
       # Writes the report to --out (beside it first, then renamed) or to stdout.
       #
@@ -81,9 +158,25 @@ module Culet
         err.puts("culet: wrote #{options[:out]}")
       end
 
+      # What the verb exits with after a command of the user's.
+      #
+      # @param status [Process::Status]
+      # @return [Integer] the command's own, as a shell has it
+      def status_of(status) = Foreground.exit_status(status)
+
+      # @param status [Process::Status]
+      # @return [String] how the user's command ended, as the rest of a sentence
+      def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+
+      # @param interruption [Compare::Interruption]
+      # @raise [Error] when a signal came: what was complete by then has been reported
+      def check_interruption(interruption)
+        return unless interruption.requested?
+
+        raise Error.new("interrupted by SIG#{interruption.signal}: the report has what was complete by then", exit_status: interruption.exit_status)
+      end
+
       def define(parser); end
     end
   end
 end
-
-require_relative "../atomic_file"

@@ -16,10 +16,16 @@ module Culet
     class Compare < Command
       include Contenders
 
-      WHOLE = /\A[1-9]\d*\z/
-      private_constant :WHOLE
+      # What wrk can open from one address, and what a machine can hold of a workload.
+      MOST_CONNECTIONS = 10_000
+      MOST_SCALE = 1000
+      # Of a report that does not go to a terminal.
+      FULL_COLUMNS = 100
+      private_constant :MOST_CONNECTIONS, :MOST_SCALE, :FULL_COLUMNS
 
       def banner = "culet compare [WORKLOAD...] [options] [-- COMMAND ...]"
+
+      def known_words = [*engine::Workload.names, "all"]
 
       def examples
         ["culet compare                                    #{engine::Workload::DEFAULT.join(", ")}",
@@ -70,32 +76,22 @@ module Culet
       end
 
       def define_how(parser)
-        number(parser, "--runs N", :runs, "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than " \
+        number(parser, "--runs N", :runs, Numbers::MOST_RUNS, "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than " \
                                           "#{engine::Statistics::LEAST_RUNS} never show a difference)")
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0) }
-        seconds(parser, "--timeout SECONDS", :timeout, "longest time for one run (default #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
-        number(parser, "--duration SECONDS", :duration, "how long a server is loaded (default #{engine::Plan::DEFAULT_DURATION_SECONDS})")
-        number(parser, "--connections N", :connections, "connections of the load (default #{engine::Plan::DEFAULT_CONNECTIONS})")
-        seconds(parser, "--scale FACTOR", :scale, "amount of work of the built-in workloads (default 1)")
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS, "longest time for one run (default #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
+        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS, "how long a server is loaded (default #{engine::Plan::DEFAULT_DURATION_SECONDS})")
+        number(parser, "--connections N", :connections, MOST_CONNECTIONS, "connections of the load (default #{engine::Plan::DEFAULT_CONNECTIONS})")
+        seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default 1)")
         parser.on("--ruby PATH", "the Ruby that runs the built-in workloads (default: this one)") { |v| options[:ruby] = v }
       end
 
-      def number(parser, flag, key, text)
-        parser.on(flag, text) { |v| options[key] = whole(flag[/\S+/], v, least: 1) }
+      def number(parser, flag, key, most, text)
+        parser.on(flag, text) { |v| options[key] = whole(flag[/\S+/], v, most: most) }
       end
 
-      def seconds(parser, flag, key, text)
-        parser.on(flag, text) do |v|
-          options[key] = Float(v, exception: false)
-          raise UsageError, "#{flag[/\S+/]} takes a number above 0, not #{v.inspect}" unless options[key]&.positive? && options[key].finite?
-        end
-      end
-
-      def whole(flag, text, least:)
-        value = Integer(text, 10, exception: false)
-        return value if value && value >= least
-
-        raise UsageError, "#{flag} takes a whole number from #{least} on, not #{text.inspect}"
+      def seconds(parser, flag, key, most, text)
+        parser.on(flag, text) { |v| options[key] = positive(flag[/\S+/], v, most: most) }
       end
 
       def list
@@ -136,7 +132,7 @@ module Culet
 
       # The command line as given, with the seed that was drawn.
       def command_line(seed)
-        words = given_words.dup
+        words = given_words.map(&:scrub)
         words.insert(words.index("--") || -1, "--seed", seed.to_s) unless options.key?(:seed)
         "culet compare #{Shellwords.join(words)}"
       end
@@ -163,27 +159,19 @@ module Culet
         deliver(options[:json] ? JSON.generate(document) : text(document))
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
-        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        check_interruption(interruption)
         raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
 
         EXIT_OK
       end
 
       def text(document)
-        width = terminal_width
+        width = page_columns || FULL_COLUMNS
         table = presentation("table", :Table).new(document, color: color?, width: width).to_s
         plot = presentation("terminal_plot", :TerminalPlot)
         return table unless !options[:out] && plot.supported?(io: out, env: ENV)
 
         [table, plot.new(document, width: width, color: color?).to_s].join("\n")
-      end
-
-      def terminal_width
-        return 100 unless out.tty? && !options[:out]
-
-        require "io/console"
-        columns = out.winsize.last
-        columns.positive? ? columns : 80
       end
 
       def write(option, file, constant, document)

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "io/console"
 require "json"
 require_relative "command"
 require_relative "duration"
@@ -17,13 +16,16 @@ module Culet
 
       SAMPLE_SECONDS = 1.0
       STEP_SECONDS = 0.1
-      CLEAR = "\e[H\e[2J"
       EXPERIMENT = "experiment"
       # Workers are alike.
       WRITES = 1
-      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :CLEAR, :EXPERIMENT, :WRITES
+      # Workers of one family.
+      MOST_WORKERS = 100_000
+      private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
 
-      def banner = "culet cow PID ... | -- COMMAND ... | experiment ..."
+      def banner = "culet cow PID|NAME ... | -- COMMAND ... | experiment ..."
+
+      def known_words = [EXPERIMENT]
 
       # `culet cow experiment` has options of its own.
       def call(argv)
@@ -34,7 +36,7 @@ module Culet
       end
 
       def examples
-        ["culet cow $(pgrep -o puma)                     the master's number: its workers are found",
+        ["culet cow puma                                 the server of that name, or its number: its workers are found",
          "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
          "culet cow 4242 --classes                       of which classes the objects are, on the pages that workers do not share",
          "culet cow 4242 --watch 5                       again every five seconds",
@@ -50,7 +52,7 @@ module Culet
         options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
         return run(command) if command
 
-        words = named(watched(words))
+        words = first_named(named(watched(words)), files: false)
         return watch(words) if options[:watch]
 
         options[:every] ? follow(words) : conclude(look(words))
@@ -62,7 +64,7 @@ module Culet
         parser.separator("What a page costs is paid by all who share it; a worker that writes to it, or whose allocator does, pays alone.")
         parser.separator("")
         parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
-        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; with --watch 0)") { |v| options[:writes] = count("--writes", v) }
+        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; with --watch 0)") { |v| options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS) }
         parser.on("--classes", "name the classes of the objects there: asks the agent in the process (-rculet/agent)") { options[:classes] = true }
         parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
         parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
@@ -81,26 +83,19 @@ module Culet
       end
 
       def named(words)
-        raise UsageError, "which process? Write `culet cow PID`, e.g. `culet cow $(pgrep -o puma)`" if words.empty?
+        raise UsageError, "which process? Write `culet cow PID`, or a name, e.g. `culet cow puma`" if words.empty?
 
         words
       end
 
-      def count(flag, text)
-        value = Integer(text, 10, exception: false)
-        return value if value && !value.negative?
-
-        raise UsageError, "#{flag} takes a whole number, not #{text.inspect}"
-      end
-
       def size(text)
-        Culet::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{text.inspect}")
+        Culet::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def watch(words)
         loop do
           family = look(words)
-          out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
+          clear_screen
           status = conclude(family)
           out.flush
           return status unless status == EXIT_OK
@@ -121,7 +116,8 @@ module Culet
         end
         raise Error, "process #{pids.first} ended; what was seen of it: #{history.samples.size} samples" unless family
 
-        conclude(family, history)
+        status = conclude(family, history)
+        interruption.requested? ? interruption.exit_status : status
       end
 
       def sample(history, interruption)
@@ -138,21 +134,17 @@ module Culet
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def run(words)
+        Program.find(words.first)
         interruption = Culet::Compare::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **looking)
         interruption.watch { command.call }
-        raise Error, "#{words.first} ended before it could be read#{failure(command.status)}" unless command.family
+        raise Foreground.error("#{words.first} ended before it could be read#{": it #{ending(command.status)}" unless command.status.success?}", command.status) unless command.family
 
         status = conclude(command.family, command.history)
-        raise Error, "#{words.first}#{failure(command.status).delete_prefix(":")}" unless command.status.success? || interruption.requested?
+        return status if command.status.success?
 
-        status
-      end
-
-      def failure(status)
-        return "" if status.success?
-
-        status.signaled? ? ": was ended by SIG#{Signal.signame(status.termsig)}" : ": ended with status #{status.exitstatus}"
+        err.puts("culet: the command #{ending(command.status)}")
+        status_of(command.status)
       end
 
       def look(words) = Culet::Cow::Family.new(words, progress: progress, **looking)
@@ -162,7 +154,7 @@ module Culet
 
       # @return [Proc, nil] says on a terminal how far it is
       def progress
-        return unless err.tty?
+        return if !err.tty? || ENV["TERM"] == "dumb"
 
         ->(number, all) { err.write("\rculet: reading process #{number} of #{all}#{"\r\e[K" if number == all}") if all > 1 }
       end
@@ -179,13 +171,13 @@ module Culet
       def render(family, history)
         return JSON.generate(Culet::Cow::Document.new(family, history: history).to_h) if options[:json]
 
-        [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n")
+        fitted { [(curve(history) if history), Culet::Cow::Table.new(family, color: color?).to_s].compact.join("\n") }
       end
 
       def curve(history)
         require_relative "../cow/curve"
         plotted = !options[:out] && Culet::Compare::Report::TerminalPlot.supported?(io: out) && history.samples.size > 2
-        Culet::Cow::Curve.new(history, width: (out.winsize.last if plotted), color: color?).to_s
+        Culet::Cow::Curve.new(history, width: (terminal_columns if plotted), color: color?).to_s
       end
 
       def draw(family, history)

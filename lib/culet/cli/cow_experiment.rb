@@ -14,9 +14,13 @@ module Culet
     class CowExperiment < Command
       LAB = Culet::Cow::Laboratory
       WARMTHS = { "no" => [false], "yes" => [true], "both" => [false, true] }.freeze
-      private_constant :LAB, :WARMTHS
+      # Strings, of forty bytes and more each.
+      MOST_MILLIONS = 100_000
+      private_constant :LAB, :WARMTHS, :MOST_MILLIONS
 
       def verb = "cow experiment"
+
+      def summary = "what a fork shares and two garbage collections leave of it, on any interpreter and allocator"
 
       def banner = "culet cow experiment [--with INTERPRETER ...] [--allocators A,B] [options]"
 
@@ -44,10 +48,10 @@ module Culet
         parser.on("--allocators A,B", "NAME[:KEY=VALUE] each (default glibc,culet)") { |v| (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v)) }
         parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default parent):", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
         parser.on("--warm no|yes|both", "whether the parent warms up before the fork (default no)") { |v| options[:warm] = v }
-        parser.on("--millions N", "how many million strings (default #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v) }
-        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS}; fewer than #{Culet::Compare::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, 1) }
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, 0) }
-        parser.on("--timeout SECONDS", "longest time for one phase (default #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v) }
+        parser.on("--millions N", "how many million strings (default #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v, most: MOST_MILLIONS) }
+        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS}; fewer than #{Culet::Compare::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        parser.on("--timeout SECONDS", "longest time for one phase (default #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS) }
         parser.on("--html FILE", "write a page with the tables and bars") { |v| options[:html] = v }
       end
 
@@ -82,27 +86,13 @@ module Culet
         keys.product(warmths).map { |pair| LAB::Variant.new(*pair) }
       end
 
-      def positive(flag, text)
-        value = Float(text, exception: false)
-        return value if value&.positive? && value.finite?
-
-        raise UsageError, "#{flag} takes a number above 0, not #{text.inspect}"
-      end
-
-      def whole(flag, text, least)
-        value = Integer(text, 10, exception: false)
-        return value if value && value >= least
-
-        raise UsageError, "#{flag} takes a whole number from #{least} on, not #{text.inspect}"
-      end
-
       # Before the runs, which take minutes.
       def check_destinations = options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
 
       def finish(document, interruption)
         write_html(document) if options[:html] && document["results"].any?
-        deliver(options[:json] ? JSON.generate(document) : LAB::Table.new(document, color: color?).to_s)
-        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        deliver(options[:json] ? JSON.generate(document) : fitted { LAB::Table.new(document, color: color?).to_s })
+        check_interruption(interruption)
         raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
 
         EXIT_OK

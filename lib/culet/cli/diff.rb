@@ -32,14 +32,14 @@ module Culet
         both = sides(words)
         drawing(words) { write_html(both, options[:html], changes: true) } if options[:html]
         difference = Culet::Report::Difference.new(*both)
-        deliver(options[:json] ? JSON.generate(difference.to_h) : Culet::Report::DifferenceTable.new(difference, color: color?).to_s)
+        deliver(options[:json] ? JSON.generate(difference.to_h) : fitted { Culet::Report::DifferenceTable.new(difference, color: color?).to_s })
         EXIT_OK
       end
 
       private
 
       def define(parser)
-        parser.separator("BEFORE and AFTER are snapshots or process numbers; of a series, the last one counts.")
+        parser.separator("BEFORE and AFTER are snapshots, or processes by number or name; of a series, the last one counts.")
         parser.separator("")
         parser.on("--html FILE", "write the map of both as well: a page that shows what changed, page by page") { |v| options[:html] = v }
         define_treatment(parser)
@@ -47,7 +47,7 @@ module Culet
 
       def sides(words)
         chunks = options[:html] ? nil : 0
-        return words.map { |word| moments(word, chunks: chunks).last.snapshot } if words.size == 2
+        return words.map { |word| moments(one_named(word), chunks: chunks).last.snapshot } if words.size == 2
 
         all = moments(words.first, chunks: chunks)
         return [all.first, all.last].map(&:snapshot) if all.size > 1

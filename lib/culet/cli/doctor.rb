@@ -5,37 +5,52 @@ require "open3"
 require "rbconfig"
 require_relative "command"
 require_relative "program"
+require_relative "subjects"
 require_relative "../doctor"
+require_relative "../report/words"
 
 module Culet
   module CLI
     # `culet doctor`: looks at a process, or at what a Ruby started here would get.
     class Doctor < Command
-      COLORS = { "ok" => 32, "note" => 33, "bad" => 31 }.freeze
-      private_constant :COLORS
+      include Subjects
 
-      def banner = "culet doctor [PID]"
+      COLORS = { "ok" => 32, "note" => 33, "bad" => 31 }.freeze
+      # The verdict, and the space around the topic.
+      LABEL_COLUMNS = 8
+      # Where there is less room than this, texts go on below their verdict.
+      ROOMY = 72
+      NARROW_INDENT = 6
+      private_constant :COLORS, :LABEL_COLUMNS, :ROOMY, :NARROW_INDENT
+
+      def banner = "culet doctor [PID|NAME]"
 
       def examples
         ["culet doctor                        # what a Ruby started from this shell gets",
          "culet doctor 4242                   # a running process",
-         "culet doctor $(pgrep -o puma) --json"]
+         "culet doctor puma --json            # the server of that name"]
       end
 
+      # @return [Integer] 1 where a finding is bad
       def execute(words, command)
         if command || words.size > 1
-          raise UsageError, "`culet doctor` takes one process number, or none; see `culet doctor --help`"
+          raise UsageError, "`culet doctor` takes one process number or name, or none; see `culet doctor --help`"
         end
 
-        words.empty? ? with_fresh_ruby { |pid| examine(pid, fresh: true) } : examine(words.first, fresh: false)
-        EXIT_OK
+        words.empty? ? with_fresh_ruby { |pid| examine(pid, fresh: true) } : examine(one_named(words.first, files: false), fresh: false)
       end
 
       private
 
+      def define(parser)
+        parser.separator("Exits with 1 where a finding is bad. Without a process, it starts a Ruby and looks at that one.")
+        parser.separator("")
+      end
+
       def examine(pid, fresh:)
         doctor = Culet::Doctor.new(pid)
-        deliver(options[:json] ? document(doctor, fresh) : report(doctor, fresh))
+        deliver(options[:json] ? document(doctor, fresh) : fitted { report(doctor, fresh) })
+        doctor.findings.any? { |finding| finding.verdict == "bad" } ? EXIT_FAILED : EXIT_OK
       end
 
       # A Ruby as this environment starts it. It waits at its standard input, so it ends with us, however we end.
@@ -62,23 +77,23 @@ module Culet
 
       def report(doctor, fresh)
         target = doctor.target
-        subject = fresh ? "A Ruby started from here (#{target.executable})" : "Process #{target.pid} (#{title(target)})"
+        subject = fresh ? "No process was named: this is a Ruby started from here (#{target.executable})" : "Process #{target.pid} (#{Processes::Identity.new(target.pid).title})"
         width = doctor.findings.map { |finding| finding.topic.size }.max
         lines = doctor.findings.flat_map { |finding| lines_of(finding, width) }
         [subject, "", *lines].join("\n")
       end
 
-      def title(target)
-        words = target.live.command_line
-        words.empty? ? target.executable : words.join(" ").slice(0, 80)
-      end
-
       def lines_of(finding, width)
         label = finding.verdict.ljust(4)
         label = "\e[#{COLORS.fetch(finding.verdict)}m#{label}\e[0m" if color?
-        first = "#{label}  #{finding.topic.ljust(width)}  #{finding.text}"
-        finding.remedy ? [first, "#{" " * (width + 8)}#{finding.remedy}"] : [first]
+        indent = (Culet::Report::Page.columns || ROOMY) < ROOMY ? NARROW_INDENT : width + LABEL_COLUMNS
+        lines = ["#{label}  #{finding.topic.ljust(width)}  #{plain_text(finding.text)}"]
+        lines << "#{" " * indent}#{plain_text(finding.remedy)}" if finding.remedy
+        lines.map { |line| Culet::Report::Page.fold(line, indent: indent) }
       end
+
+      # Some of it comes from the process: its environment, its paths.
+      def plain_text(text) = Culet::Report::Words.plain(text)
     end
   end
 end

@@ -28,7 +28,7 @@ module Culet
       def define(parser)
         parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
         parser.on("--dockerfile", "as ENV lines of a Dockerfile") { options[:dockerfile] = true }
-        AllocatorHelp.add(parser) if help_asked?
+        AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 
       def text(choice)

@@ -12,12 +12,12 @@ module Culet
       include Subjects
       include Pictures
 
-      def banner = "culet map PID | SNAPSHOT ... [--html FILE] [--png FILE]"
+      def banner = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
 
       def examples
         ["culet map 4242                                   writes culet-map-4242.html, to be opened in any browser",
          "culet map 4242 --png heap.png                    a picture of the whole, with legend and totals",
-         "culet map $(pgrep -o puma) --html a.html --png a.png",
+         "culet map puma --html a.html --png a.png          the server of that name",
          "culet map series.snapshot --html series.html     a series of snapshots: the page plays it",
          "culet map before.snapshot 4242 --html both.html  then and now: the page shows what changed",
          "culet map 4242 --json                            only the figures"]
@@ -26,10 +26,10 @@ module Culet
       def execute(words, command)
         raise UsageError, "`culet map` takes no command; give it a process number, e.g. `culet map 4242`" if command
         if words.empty?
-          raise UsageError, "which process? Write `culet map PID`, e.g. `culet map $(pgrep -o puma)`, or name a snapshot"
+          raise UsageError, "which process? Write `culet map PID`, or a name, e.g. `culet map puma`, or name a snapshot"
         end
 
-        show(words)
+        show(words.map { |word| one_named(word) }.uniq)
         EXIT_OK
       end
 

@@ -8,21 +8,38 @@ module Culet
   module CLI
     # A command's first word as the file that would run, and what about that file keeps a preload from working.
     class Program
+      # Exit statuses of what could not be run, as a shell has them (POSIX, "Exit Status for Commands").
+      ABSENT = 127
+      REFUSED = 126
+
       attr_reader :path
 
       # @param word [String] a path, or a name to look for on PATH
       # @return [Program]
-      # @raise [Culet::Error] when there is no such program, or it may not be run
+      # @raise [Culet::Error] when there is no such program (exit status 127), or it may not be run (126)
       def self.find(word, search: ENV["PATH"].to_s)
-        candidates = if word.include?("/") then [word]
-                     else search.split(":", -1).map { |directory| File.join(directory.empty? ? "." : directory, word) }
-                     end
-        present = candidates.select { |path| File.exist?(path) }
-        path = present.find { |file| File.file?(file) && File.executable?(file) }
+        present = candidates(word, search).select { |path| File.exist?(path) }
+        path = present.find { |file| executable?(file) }
         return new(path) if path
 
-        raise Error, "cannot run #{word}: #{refusal(present.first)}"
+        raise Error.new("cannot run #{word}: #{refusal(present.first)}", exit_status: present.empty? ? ABSENT : REFUSED)
       end
+
+      # @param word [String]
+      # @return [Boolean] whether it is the name of a program
+      def self.on_path?(word, search: ENV["PATH"].to_s) = !word.empty? && candidates(word, search).any? { |path| executable?(path) }
+
+      # Where a shell looks for it, too. What holds a NUL is no path.
+      def self.candidates(word, search)
+        return [] if word.include?("\0")
+        return [word] if word.include?("/")
+
+        search.split(":", -1).map { |directory| File.join(directory.empty? ? "." : directory, word) }
+      end
+      private_class_method :candidates
+
+      def self.executable?(path) = File.file?(path) && File.executable?(path)
+      private_class_method :executable?
 
       def self.refusal(path)
         return "no such program" unless path
@@ -47,7 +64,11 @@ module Culet
       end
 
       # @param error [SystemCallError] from exec
-      # @return [String] what is wrong, as a part of a sentence
+      # @return [Culet::Error] that says what is wrong
+      def error(error) = Error.new("cannot run #{path}: #{failure(error)}", exit_status: error.is_a?(Errno::ENOENT) ? ABSENT : REFUSED)
+
+      private
+
       def failure(error)
         case error
         when Errno::ENOENT then "#{interpreter || "the loader it asks for"} is not there"
@@ -55,8 +76,6 @@ module Culet
         else error.message.sub(/ - .*/, "").downcase
         end
       end
-
-      private
 
       def file_readable?(file) = File.readable?(file) || !File.exist?(file)
 

@@ -53,9 +53,9 @@ module Culet
                   "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
         parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
         parser.on("--runs N", "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than",
-                  "#{engine::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, least: 1) }
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0) }
-        parser.on("--timeout SECONDS", "longest time for one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, least: 1) }
+                  "#{engine::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
+        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        parser.on("--timeout SECONDS", "longest time for one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS) }
         define_play(parser)
       end
 
@@ -65,7 +65,7 @@ module Culet
         parser.on("--touch HOW", TOUCHES, "what is written into a block: #{TOUCHES.join(", ")} (default line:",
                   "one byte of each 64; check: all, and looked at again)") { |v| options[:touch] = v }
         parser.on("--samples N", "how often resident memory is looked at (default 400)") do |v|
-          options[:samples] = whole("--samples", v, least: 1, most: MAX_SAMPLES)
+          options[:samples] = whole("--samples", v, most: MAX_SAMPLES)
         end
       end
 
@@ -73,13 +73,6 @@ module Culet
         return true if text == "1"
 
         raise UsageError, "--threads takes 1; without it, there are as many threads as were recorded"
-      end
-
-      def whole(flag, text, least:, most: nil)
-        value = Integer(text, 10, exception: false)
-        return value if value && value >= least && (most.nil? || value <= most)
-
-        raise UsageError, "#{flag} takes a whole number from #{least} #{most ? "to #{most}" : "on"}, not #{text.inspect}"
       end
 
       def settings
@@ -144,7 +137,7 @@ module Culet
 
       def report(document, interruption)
         deliver(options[:json] ? JSON.generate(document) : text(document))
-        raise Error, "interrupted by SIG#{interruption.signal}: the report has what was complete by then" unless document["complete"]
+        check_interruption(interruption)
         raise Error, "no allocator played the trace; the reasons are given above" if document["results"].empty?
 
         EXIT_OK
@@ -153,16 +146,10 @@ module Culet
       def text(document)
         require_relative "../replay/table"
         require_relative "../replay/curves"
-        table = Culet::Replay::Table.new(document, color: color?).to_s
+        table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
         return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
 
-        [table, Culet::Replay::Curves.new(document, width: terminal_width, color: color?).to_s].join("\n")
-      end
-
-      def terminal_width
-        require "io/console"
-        columns = out.winsize.last
-        columns.positive? ? columns : 80
+        [table, Culet::Replay::Curves.new(document, width: terminal_columns, color: color?).to_s].join("\n")
       end
     end
   end

@@ -11,14 +11,11 @@ module Culet
     class Report < Command
       include Subjects
 
-      CLEAR = "\e[H\e[2J"
-      private_constant :CLEAR
-
-      def banner = "culet report PID ... | SNAPSHOT"
+      def banner = "culet report PID|NAME ... | SNAPSHOT"
 
       def examples
         ["culet report 4242                     a running process, as it is: nothing is restarted or preloaded",
-         "culet report $(pgrep puma)            several, and their sum by PSS",
+         "culet report puma                     the server of that name and its workers, and their sum by PSS",
          "culet report 4242 --watch 5           again every five seconds",
          "culet report before.snapshot --json"]
       end
@@ -29,6 +26,7 @@ module Culet
         words = checked(watched(words))
         return watch(words) if options[:watch]
 
+        words = all_named(words)
         deliver(render(words, all(words)))
         @failed ? EXIT_FAILED : EXIT_OK
       end
@@ -36,17 +34,19 @@ module Culet
       private
 
       def define(parser)
+        parser.separator("NAME: processes whose title, command, file name or systemd unit has it.")
+        parser.separator("")
         define_treatment(parser)
         define_watch(parser)
       end
 
       def checked(words)
         if words.empty?
-          raise UsageError, "which process? Write `culet report PID`, e.g. `culet report $(pgrep -o puma)`, or name a snapshot"
+          raise UsageError, "which process? Write `culet report PID`, or a name, e.g. `culet report puma`, or name a snapshot"
         end
         return words unless options[:watch]
 
-        words.each { |word| raise UsageError, "--watch looks at running processes; #{word} is no process number" unless Culet::Scope.process?(word) }
+        words.each { |word| raise UsageError, "--watch looks at running processes; #{word} is no process number" unless Culet::Scope.process?(word) || name?(word, true) }
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
@@ -77,8 +77,9 @@ module Culet
 
       def watch(words)
         loop do
-          text = render(words, all(words))
-          out.write(CLEAR) if out.tty? && !options[:out] && !options[:json]
+          found = all_named(words)
+          text = render(found, all(found))
+          clear_screen
           deliver(text)
           out.flush
           sleep(options[:watch])
@@ -89,10 +90,10 @@ module Culet
         return JSON.generate(document(words, found)) if options[:json]
         return [table(found.last), "the last of #{found.size} snapshots; --json has all\n"].join("\n") if words.size == 1 && found.size > 1
 
-        [*found.map { |one| table(one) }, (Culet::Report::Total.new(found.map(&:snapshot)).to_s if words.size > 1)].compact.join("\n")
+        [*found.map { |one| table(one) }, (fitted { Culet::Report::Total.new(found.map(&:snapshot)).to_s } if words.size > 1)].compact.join("\n")
       end
 
-      def table(moment) = Culet::Report::Table.new(moment.snapshot, color: color?).to_s
+      def table(moment) = fitted { Culet::Report::Table.new(moment.snapshot, color: color?).to_s }
 
       def document(words, found)
         documents = found.map { |moment| Culet::Report::Document.new(moment.snapshot).to_h }

@@ -12,7 +12,9 @@ module Culet
     # `culet require`: runs a command and tells what each of its requires cost.
     class Require < Command
       UNUSED = "--unused"
-      private_constant :UNUSED
+      # Of each list, unless more is asked for.
+      LINES = 15
+      private_constant :UNUSED, :LINES
 
       def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff BEFORE.json AFTER.json"
 
@@ -40,6 +42,7 @@ module Culet
         return difference(words) if options[:diff]
 
         conclude(command ? run(command) : read(words.first))
+        @status ? status_of(@status) : EXIT_OK
       end
 
       private
@@ -49,7 +52,7 @@ module Culet
         parser.separator("")
         parser.on("--tree", "the tree of requires in place of the list of files") { options[:tree] = true }
         parser.on("--sort FIGURE", Culet::Requires::Table::ORDERS.keys, "sort by #{Culet::Requires::Table::ORDERS.keys.join(", ")} (default: self)") { |v| options[:sort] = v }
-        parser.on("--top N", Integer, "so many lines of each list (default: 15)") { |v| options[:top] = v }
+        parser.on("--top N", "so many lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
         parser.on("--html FILE", "write a flame graph as a page, too") { |v| options[:html] = v }
         parser.on("--[no-]retained", "whether objects are followed, so that it is known which stay (default: they are)") { |v| options[:retained] = v }
         parser.on(UNUSED, "which compiled code never ran; `culet require --unused --help`") { nil }
@@ -57,7 +60,6 @@ module Culet
       end
 
       def check(words, command)
-        raise UsageError, "--top takes a number from 1 on" if options[:top] && options[:top] < 1
         raise UsageError, "give a command or files, not both" if command && words.any?
         raise UsageError, "which command? Write `culet require -- COMMAND ...`" if command ? command.empty? : words.empty?
         raise UsageError, "--diff takes two files of --json" if options[:diff] && words.size != 2
@@ -70,9 +72,11 @@ module Culet
         run = Culet::Requires::Run.new(command: command, program: program.path, follow: options.fetch(:retained, true))
         [out, err].each(&:flush)
         logs = own_stdout? ? run.call : run.call(out: :err)
+        @status = run.status
+        err.puts("culet: the command #{ending(@status)}") unless @status.success?
         Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status, unrecorded: run.unrecorded).to_h
       rescue SystemCallError => e
-        raise Error, "cannot run #{command.first}: #{program.failure(e)}"
+        raise program.error(e)
       end
 
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
@@ -83,11 +87,10 @@ module Culet
       def conclude(document)
         draw(document) if options[:html]
         deliver(options[:json] ? JSON.generate(document) : table(document))
-        EXIT_OK
       end
 
       def table(document)
-        Culet::Requires::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, 15), tree: options[:tree], color: color?).to_s
+        fitted { Culet::Requires::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES), tree: options[:tree], color: color?).to_s }
       end
 
       def draw(document)
@@ -99,7 +102,7 @@ module Culet
       def difference(words)
         require_relative "../requires/difference_table"
         both = Culet::Requires::Difference.new(*words.map { |path| read(path) })
-        deliver(options[:json] ? JSON.generate(both.to_h) : Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, 15), color: color?).to_s)
+        deliver(options[:json] ? JSON.generate(both.to_h) : fitted { Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s })
         EXIT_OK
       end
     end

@@ -4,6 +4,7 @@ require "json"
 require "tmpdir"
 require_relative "command"
 require_relative "program"
+require_relative "subjects"
 require_relative "../foreground"
 require_relative "../requires/tool"
 require_relative "../requires/unused_inquiry"
@@ -14,13 +15,21 @@ module Culet
   module CLI
     # `culet require --unused`: which compiled code never ran.
     class RequireUnused < Command
-      def banner = "culet require --unused PID ... | -- COMMAND ... | FILE.json"
+      include Subjects
+
+      # Of each list, unless more is asked for.
+      LINES = 15
+      private_constant :LINES
+
+      def banner = "culet require --unused PID|NAME ... | -- COMMAND ... | FILE.json"
 
       def verb = "require --unused"
 
+      def summary = "which compiled code of a program never ran"
+
       def examples
         ["culet require --unused -- bundle exec puma               told when it ends, of all its processes",
-         "culet require --unused $(pgrep -f puma:)                 of those workers, now",
+         "culet require --unused puma                              of the server of that name and its workers, now",
          "#{RubyOptions.advice("unused")} bundle exec puma         in production, to be asked at any time",
          "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma     what ran before the first question does not count",
          "culet require --unused --json --out unused.json 4242; culet require --unused unused.json"]
@@ -31,8 +40,8 @@ module Culet
         options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }
         document = document(words, command)
         draw(document) if options[:svg]
-        deliver(options[:json] ? JSON.generate(document) : Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, 15), color: color?).to_s)
-        EXIT_OK
+        deliver(options[:json] ? JSON.generate(document) : fitted { Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s })
+        @status ? status_of(@status) : EXIT_OK
       end
 
       private
@@ -43,11 +52,10 @@ module Culet
         parser.separator("")
         parser.on("--unused", "this") { nil }
         parser.on("--svg FILE", "draw the code by gem as a picture, too") { |v| options[:svg] = v }
-        parser.on("--top N", Integer, "so many lines of each list (default: 15)") { |v| options[:top] = v }
+        parser.on("--top N", "so many lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
       end
 
       def check(words, command)
-        raise UsageError, "--top takes a number from 1 on" if options[:top] && options[:top] < 1
         raise UsageError, "give process numbers or a command, not both" if command && words.any?
         return unless command ? command.empty? : words.empty?
 
@@ -56,14 +64,14 @@ module Culet
 
       def document(words, command)
         return Culet::Requires::Unused.new(run(command)).to_h if command
-        return Culet::Requires::Unused.load(words.first) if words.size == 1 && !words.first.match?(/\A\d+\z/)
+        return Culet::Requires::Unused.load(words.first) if words.size == 1 && !words.first.match?(/\A\d+\z/) && !name?(words.first, true)
 
-        Culet::Requires::Unused.new(words.map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
+        Culet::Requires::Unused.new(all_named(words).map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
       end
 
       def draw(document)
         require_relative "../requires/code_picture"
-        AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, 15)).to_s)
+        AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, LINES)).to_s)
         err.puts("culet: wrote #{options[:svg]}")
       end
 
@@ -71,9 +79,9 @@ module Culet
       def run(command)
         program = Program.find(command.first)
         Dir.mktmpdir("culet-unused") do |folder|
-          status = start(program, command, folder)
+          status = @status = start(program, command, folder)
           answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Requires::Unused.read(path) }
-          raise Error, "nothing was told: #{command.first} #{ending(status)}, and no Ruby program into which culet could be loaded ended by itself" if answers.empty?
+          raise Foreground.error("nothing was told: #{command.first} #{ending(status)}, and no Ruby program into which culet could be loaded ended by itself", status) if answers.empty?
 
           err.puts("culet: the command #{ending(status)}") unless status.success?
           answers
@@ -87,10 +95,7 @@ module Culet
         foreground = Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, program.path, command)
         options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
       rescue SystemCallError => e
-        raise Error, "cannot run #{command.first}: #{program.failure(e)}"
-      end
-
-      def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
-    end
+        raise program.error(e)
+      end    end
   end
 end

@@ -30,7 +30,7 @@ module Culet
 
       def define(parser)
         parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
-        AllocatorHelp.add(parser) if help_asked?
+        AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 
       def check_usage(words, command)
@@ -49,7 +49,7 @@ module Culet
         [out, err].each(&:flush)
         exec(environment, [program.path, command.first], *command.drop(1), close_others: false)
       rescue SystemCallError => e
-        raise Error, "cannot run #{command.first}: #{program.failure(e)}"
+        raise program.error(e)
       end
     end
   end

@@ -14,7 +14,7 @@ module Culet
     class Signal < Command
       include Subjects
 
-      def banner = "culet signal PID [--out FILE]"
+      def banner = "culet signal PID|NAME [--out FILE]"
 
       def examples
         ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked, its workers too",
@@ -24,10 +24,11 @@ module Culet
 
       def execute(words, command)
         raise UsageError, "`culet signal` takes no command; give it a process number, e.g. `culet signal 4242`" if command
-        raise UsageError, "which process? Write `culet signal PID`, e.g. `culet signal $(pgrep -o puma)`" unless words.size == 1
+        raise UsageError, "which process? Write `culet signal PID`, or a name, e.g. `culet signal puma`" unless words.size == 1
 
-        reader = Culet::Scope::Reader.new(words.first, **treatment)
-        supplement = inquiry(words.first).call
+        pid = one_named(words.first, files: false)
+        reader = Culet::Scope::Reader.new(pid, **treatment)
+        supplement = inquiry(pid).call
         path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
         Culet::Scope::Series.new(path).write { |series| series.add(supplement.stream(reader.stream)) }
         conclude(path, supplement.fact("objects"))

@@ -13,7 +13,7 @@ module Culet
     class Snapshot < Command
       include Subjects
 
-      def banner = "culet snapshot PID [--out FILE] [--every TIME [--for TIME]]"
+      def banner = "culet snapshot PID|NAME [--out FILE] [--every TIME [--for TIME]]"
 
       def examples
         ["culet snapshot 4242                                   writes culet-4242.snapshot",
@@ -24,11 +24,10 @@ module Culet
 
       def execute(words, command)
         raise UsageError, "`culet snapshot` takes no command; give it a process number, e.g. `culet snapshot 4242`" if command
-        raise UsageError, "which process? Write `culet snapshot PID`, e.g. `culet snapshot $(pgrep -o puma)`" unless words.size == 1
+        raise UsageError, "which process? Write `culet snapshot PID`, or a name, e.g. `culet snapshot puma`" unless words.size == 1
         raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
-        take(Culet::Scope::Reader.new(words.first, **treatment, chunks: options[:every] && 0))
-        EXIT_OK
+        take(Culet::Scope::Reader.new(one_named(words.first, files: false), **treatment, chunks: options[:every] && 0))
       end
 
       private
@@ -47,15 +46,18 @@ module Culet
         interruption = Culet::Compare::Interruption.new
         recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for], stop: interruption.method(:requested?))
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }
-        conclude(path, count, recorder)
+        conclude(path, count, recorder, interruption)
       end
 
-      def conclude(path, count, recorder)
-        raise Error, "#{recorder.early}: no snapshot was written" if count.zero?
+      def conclude(path, count, recorder, interruption)
+        status = interruption.exit_status || EXIT_FAILED
+        raise Error.new("#{recorder.early}: no snapshot was written", exit_status: status) if count.zero?
 
         err.puts("culet: wrote #{path} (#{"#{count} snapshots, " if count > 1}#{size(path)})")
         out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => recorder.early.nil?)) if options[:json]
-        raise Error, "#{recorder.early}; #{path} has what was taken by then" if recorder.early && options[:for]
+        raise Error.new("#{recorder.early}; #{path} has what was taken by then", exit_status: status) if recorder.early && options[:for]
+
+        interruption.exit_status || EXIT_OK
       end
 
       def size(path) = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"

@@ -5,16 +5,19 @@ require_relative "command"
 require_relative "duration"
 require_relative "program"
 require_relative "../ruby_options"
+require_relative "subjects"
 require_relative "../strings"
 
 module Culet
   module CLI
     # `culet strings`: which strings share what, and what more sharing would free.
     class Strings < Command
+      include Subjects
+
       TOP = 10
       private_constant :TOP
 
-      def banner = "culet strings PID | DUMP | -- COMMAND ..."
+      def banner = "culet strings PID|NAME | DUMP | -- COMMAND ..."
 
       def examples
         ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked",
@@ -33,7 +36,7 @@ module Culet
         findings = Culet::Strings.findings(source, top: [top, GRAPHED].max, content: content?)
         draw(findings)
         deliver(render(findings), secret: content?)
-        command ? ending(source.status) : EXIT_OK
+        command ? conclude(source.status) : EXIT_OK
       end
 
       private
@@ -48,7 +51,7 @@ module Culet
         parser.separator("")
         parser.on("--html FILE", "write a page with the picture and all tables") { |v| options[:html] = v }
         parser.on("--svg FILE", "write the picture: the buffers, the strings on them, what would go away") { |v| options[:svg] = v }
-        parser.on("--top N", "how many groups, gems and files are told (default: #{TOP})") { |v| options[:top] = count("--top", v) }
+        parser.on("--top N", "how many groups, gems and files are told (default: #{TOP})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
         parser.on("--no-content", "show no text; a process sends digests in its stead") { options[:content] = false }
         parser.on("--no-collect", "do not collect garbage first: what is dead is told too, until it is swept") { options[:collect] = false }
         parser.on("--trace", "of a command: note who allocates what (ObjectSpace.trace_object_allocations)") { options[:trace] = true }
@@ -67,19 +70,13 @@ module Culet
       LONGEST_SECONDS = 600
       private_constant :LONGEST_SECONDS
 
-      def count(flag, text)
-        value = Integer(text, 10, exception: false)
-        return value if value&.between?(1, 100_000)
-
-        raise UsageError, "#{flag} takes a whole number from 1 to 100000, not #{text.inspect}"
-      end
-
       def top = options.fetch(:top, TOP)
 
       def content? = options.fetch(:content, true)
 
       # A file whose name is a number goes by ./4242.
       def source(word)
+        word = one_named(word)
         return Culet::Strings::Dump.new(word) unless word.match?(/\A\d+\z/)
 
         Culet::Strings::Live.new(word, content: content?, collect: options.fetch(:collect, true), wait_seconds: options.fetch(:wait, 10.0))
@@ -111,14 +108,12 @@ module Culet
       def render(findings)
         return JSON.generate(Culet::Strings::Document.new(findings, top: top).to_h) if options[:json]
 
-        Culet::Strings::Table.new(findings, top: options[:top], color: color?).to_s
+        fitted { Culet::Strings::Table.new(findings, top: options[:top], color: color?).to_s }
       end
 
-      def ending(status)
-        return EXIT_OK if status.success?
-
-        err.puts("culet: the command #{status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"}")
-        EXIT_OK
+      def conclude(status)
+        err.puts("culet: the command #{ending(status)}") unless status.success?
+        status_of(status)
       end
     end
   end

@@ -1,21 +1,28 @@
 # frozen_string_literal: true
 
+require_relative "../processes/search"
 require_relative "../scope"
 
 module Culet
   module CLI
     # What the verbs that look into processes share: how a process is treated meanwhile, and that a word is a process
-    # number or a snapshot's name.
+    # number, a process's name or a file's.
     module Subjects
       WATCH_SECONDS = 2.0
-      private_constant :WATCH_SECONDS
+      # Screens are cleared by this between two looks.
+      CLEAR = "\e[H\e[2J"
+      # So many processes are named in a sentence.
+      MOST_NAMED = 12
+      # Words that can only be a file's name.
+      FILE = %r{/|\.(?:snapshot|json|gz|trace)\z}
+      private_constant :WATCH_SECONDS, :CLEAR, :MOST_NAMED, :FILE
 
       private
 
       def define_treatment(parser)
         parser.on("--live", "do not pause the process: figures may be off by what moves meanwhile") { treat(:live) }
         parser.on("--stop", "pause it once, until all is read: one moment (default: for slices of 20 ms at most)") { treat(:stopped) }
-        parser.on("--pause-ms N", "longest pause of a slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v) }
+        parser.on("--pause-ms N", "longest pause of a slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS) }
       end
 
       def define_watch(parser)
@@ -29,15 +36,13 @@ module Culet
         word = options[:watch_word]
         return [word] if words.empty? && word
 
-        options[:watch] = watch_seconds(word) if word
+        options[:watch] = positive("--watch", word, most: Numbers::MOST_SECONDS) if word
         words
       end
 
-      def watch_seconds(text)
-        value = Float(text, exception: false)
-        return value if value&.positive? && value.finite?
-
-        raise UsageError, "--watch takes seconds, e.g. 5 or 0.5, not #{text.inspect}"
+      # A dumb terminal cannot be cleared.
+      def clear_screen
+        out.write(CLEAR) if out.tty? && ENV["TERM"] != "dumb" && !options[:out] && !options[:json]
       end
 
       def treat(mode)
@@ -46,12 +51,55 @@ module Culet
         options[:mode] = mode
       end
 
-      def whole(flag, text)
-        value = Integer(text, 10, exception: false)
-        return value if value&.positive?
-
-        raise UsageError, "#{flag} takes a whole number from 1 on, not #{text.inspect}"
+      # @param words [Array<String>] process numbers, names, and names of files where `files` says so
+      # @param files [Boolean] whether a word can be a file's name
+      # @return [Array<String>] each once; in place of a process's name the numbers of all that have it
+      # @raise [Culet::Error] when there is none of a name
+      def all_named(words, files: true)
+        words.flat_map { |word| name?(word, files) ? families(word, files).flat_map { |family| family.members.map { |one| one.pid.to_s } } : [plain(word)] }.uniq
       end
+
+      # @param words [Array<String>] as for `all_named`
+      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from no
+      #   other that has it
+      # @raise [Culet::Error] as `all_named`
+      def first_named(words, files: true)
+        words.flat_map { |word| name?(word, files) ? families(word, files).map { |family| family.root.pid.to_s } : [plain(word)] }.uniq
+      end
+
+      # @param word [String] as for `all_named`
+      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all others
+      #   come that have it
+      # @raise [Culet::Error] when there is none, or there are several
+      def one_named(word, files: true)
+        return plain(word) unless name?(word, files)
+
+        family, *others = families(word, files)
+        raise Error, "#{word.inspect} names several processes: #{list([family, *others].map(&:root))}; give the number of one" if others.any?
+
+        rest = family.members - [family.root]
+        err.puts("culet: #{word} is process #{family.root}#{"; from it come #{list(rest)}, which go by their numbers" if rest.any?}")
+        family.root.pid.to_s
+      end
+
+      def families(word, files)
+        Processes::Search.new(word).families
+      rescue Error => e
+        raise e unless files && Processes::Search.new(word).matches.empty?
+
+        raise Error, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
+      end
+
+      def list(matches)
+        shown = matches.first(MOST_NAMED).join(", ")
+        matches.size > MOST_NAMED ? "#{shown} and #{matches.size - MOST_NAMED} more" : shown
+      end
+
+      # A file whose name is a process's, or a number, goes by ./NAME.
+      def name?(word, files) = !word.match?(/\A\d+\z/) && !(files && (word.match?(FILE) || File.file?(word)))
+
+      # 007 is the same process as 7.
+      def plain(word) = word.match?(/\A\d+\z/) ? word.sub(/\A0+(?=\d)/, "") : word
 
       # @param word [String] a process number or a snapshot's name
       # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: as many as is usual

@@ -14,7 +14,9 @@ module Culet
       DEFAULT_FILE = "culet.trace"
       UNITS = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }.freeze
       SIZE = /\A(\d+)([KMG]?)\z/i
-      private_constant :UNITS, :SIZE
+      # A file is no larger anywhere.
+      MOST_BYTES = 1 << 60
+      private_constant :UNITS, :SIZE, :MOST_BYTES
 
       def banner = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
 
@@ -25,7 +27,7 @@ module Culet
          "culet replay job.trace"]
       end
 
-      # @return [Integer] 0 whatever the command's own status, which is told
+      # @return [Integer] the command's own exit status
       def execute(words, command)
         check_usage(words, command)
         program = Program.find(command.first)
@@ -33,7 +35,7 @@ module Culet
         recording = Culet::Trace::Recording.new(command: command, program: program.path, destination: destination,
                                                 choice: Allocators.parse(options.fetch(:allocator, "glibc")), limit_bytes: options[:limit])
         report(recording, record(recording, program))
-        EXIT_OK
+        status_of(recording.status)
       end
 
       private
@@ -51,9 +53,9 @@ module Culet
       def size(text)
         match = SIZE.match(text)
         bytes = match && match[1].to_i * UNITS.fetch(match[2].upcase)
-        return bytes if bytes && bytes >= 65_536
+        return bytes if bytes&.between?(65_536, MOST_BYTES)
 
-        raise UsageError, "--limit takes a size from 64K on, e.g. 500M or 2G, not #{text.inspect}"
+        raise UsageError, "--limit takes a size from 64K on, e.g. 500M or 2G, not #{text[0, 40].inspect}"
       end
 
       def check_usage(words, command)
@@ -70,7 +72,7 @@ module Culet
         [out, err].each(&:flush)
         options[:json] ? recording.call(out: :err) : recording.call
       rescue SystemCallError => e
-        raise Error, "cannot run #{program.path}: #{program.failure(e)}"
+        raise program.error(e)
       end
 
       def report(recording, headers)
@@ -90,8 +92,6 @@ module Culet
       end
 
       def size_of(header) = Size.human(File.size(header.path))
-
-      def ending(status) = status.signaled? ? "was ended by SIG#{Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
 
       def document(recording, headers)
         { "exit_status" => recording.status.exitstatus, "signal" => recording.status.termsig, "traces" => headers.map(&:to_h) }

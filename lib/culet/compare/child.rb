@@ -92,7 +92,7 @@ module Culet
         @waiter.report_on_exception = false
       rescue SystemCallError => e
         @errors.close
-        raise Error, "cannot run #{command.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "")}"
+        raise Error.new("cannot run #{command.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "")}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
       end
 
       def collect

@@ -34,6 +34,9 @@ module Culet
       # @return [String, nil] the first signal's name, e.g. "INT"
       attr_reader :signal
 
+      # @return [Integer, nil] the exit status that a shell would have for a program that the signal ended
+      def exit_status = signal && (128 + Signal.list.fetch(signal))
+
       # @raise [Interrupted] when the user asked to stop
       def check
         raise Interrupted, "interrupted by SIG#{signal}" if requested?

@@ -58,7 +58,7 @@ module Culet
         # @param url [LoadTarget, nil] where the command serves HTTP
         # @return [Workload]
         def command(command, url: nil)
-          name = command.map { |word| quoted(word) }.join(" ")
+          name = command.map { |word| quoted(word.scrub) }.join(" ")
           new(name: name, about: "your command", command: command, url: url)
         end
 

@@ -80,11 +80,7 @@ module Culet
         Member.new(**about, **look(pid))
       end
 
-      def name(pid)
-        File.read("/proc/#{pid}/comm", encoding: "UTF-8").scrub.chomp
-      rescue *Processes::GONE_OR_FORBIDDEN
-        nil
-      end
+      def name(pid) = Processes::Identity.new(pid).title
 
       def look(pid)
         snapshot = Scope::Reader.new(pid, **@options).snapshot

@@ -51,7 +51,7 @@ module Culet
       def subject
         process = @snapshot.process
         allocator = @snapshot.allocator
-        "#{process.name} (process #{process.pid}), #{allocator.name == "none" ? "no malloc" : "malloc of #{allocator.name}"}"
+        "#{process.called} (process #{process.pid}), #{allocator.name == "none" ? "no malloc" : "malloc of #{allocator.name}"}"
       end
 
       private

@@ -4,6 +4,7 @@ require_relative "../errors"
 require_relative "../compare/report/figures"
 require_relative "../compare/statistics"
 require_relative "../compare/report/grid"
+require_relative "../report/page"
 
 module Culet
   module Replay
@@ -15,8 +16,7 @@ module Culet
       NOTE = "Resident: the allocator's anonymous memory, sampled between operations; blocks count as written in full. " \
              "Requested: bytes that were asked for and not freed. MB = 1,000,000 bytes. Medians, with 95 % bootstrap " \
              "intervals where there are several runs."
-      WIDTH = 100
-      private_constant :NOTE, :WIDTH
+      private_constant :NOTE
 
       # @param document [Hash] of Engine
       # @param color [Boolean] whether to use ANSI colours
@@ -129,7 +129,7 @@ module Culet
 
       def best(text) = @color ? "\e[1;32m#{text}\e[0m" : text
 
-      def wrap(text) = text.gsub(/(.{1,#{WIDTH}})(?:\s+|\z)/, "\\1\n").chomp
+      def wrap(text) = text.gsub(/(.{1,#{Culet::Report::Page.text_columns}})(?:\s+|\z)/, "\\1\n").chomp
     end
   end
 end

@@ -84,7 +84,7 @@ module Culet
 
       private
 
-      def side(snapshot) = snapshot.process.to_h.slice("pid", "name", "time", "rss_bytes", "pss_bytes")
+      def side(snapshot) = snapshot.process.to_h.slice("pid", "name", "title", "time", "rss_bytes", "pss_bytes")
 
       def arena(system, used)
         { "name" => system.name, "system" => system.to_h.except("name"), "used" => used.to_h.except("name") }

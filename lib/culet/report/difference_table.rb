@@ -40,7 +40,7 @@ module Culet
         [bold(title), interval, (foreign unless difference.same_process?)].compact.join("\n")
       end
 
-      def side(snapshot) = "#{Words.plain(snapshot.process.name)} (process #{snapshot.pid})"
+      def side(snapshot) = "#{Words.plain(snapshot.process.called)} (process #{snapshot.pid})"
 
       def interval
         seconds = difference.seconds

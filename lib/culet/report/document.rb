@@ -37,7 +37,7 @@ module Culet
       def allocator = @snapshot.allocator
 
       def process
-        @snapshot.process.to_h.slice("pid", "name", "program", "time", "mode", "threads", "rss_bytes", "pss_bytes", "shared_bytes",
+        @snapshot.process.to_h.slice("pid", "name", "title", "program", "time", "mode", "threads", "rss_bytes", "pss_bytes", "shared_bytes",
                                      "private_dirty_bytes", "swap_bytes")
       end
     end

@@ -46,7 +46,7 @@ module Culet
       def mega(bytes) = Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
 
       def heading
-        title = "#{Words.plain(process.name)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
+        title = "#{Words.plain(process.called)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
         figures = { "shared out (PSS)" => process.pss_bytes, "its own and written" => process.private_dirty_bytes, "swapped" => process.swap_bytes }
         rest = figures.reject { |name, bytes| name == "swapped" && bytes.zero? }.map { |name, bytes| "#{mega(bytes)} MB #{name}" }
         [bold(title), rest.join(", "), allocator].join("\n")
@@ -84,16 +84,7 @@ module Culet
         shares = shown.map { |_, bytes| percent(bytes) }
         Grid.render([["level", [*names, "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
                      ["share", [*shares, ledger.rss_bytes.zero? ? "-" : "100.0 %"], false],
-                     ["", [*shown.map { |_, bytes| bar(bytes) }, ""], true]], unicode: @unicode)
-      end
-
-      BAR_COLUMNS = 30
-      private_constant :BAR_COLUMNS
-
-      def bar(bytes)
-        return "" unless ledger.rss_bytes.positive? && bytes.positive?
-
-        (@unicode ? "█" : "#") * (BAR_COLUMNS * bytes.fdiv(ledger.rss_bytes)).round.clamp(0, BAR_COLUMNS)
+                     ["", [*shown.map { |_, bytes| ledger.rss_bytes.positive? ? bytes.fdiv(ledger.rss_bytes) : 0 }, nil], :bar]], unicode: @unicode)
       end
 
       def others

@@ -1,18 +1,22 @@
 # frozen_string_literal: true
 
+require_relative "page"
+
 module Culet
   module Report
     # Text for a terminal.
     module Words
-      WIDTH = 100
-
       module_function
 
-      # What a process calls itself is not to move the cursor or change the colours.
+      # Control characters, and those that turn the direction of writing.
+      UNPRINTED = /[[:cntrl:]\u202a-\u202e\u2066-\u2069]/
+      private_constant :UNPRINTED
+
+      # What a process calls itself is not to move the cursor, change the colours or turn the direction.
       #
       # @param text [Object]
-      # @return [String] without control characters
-      def plain(text) = text.to_s.gsub(/[[:cntrl:]]/, "?")
+      # @return [String] without characters that do
+      def plain(text) = text.to_s.scrub("?").gsub(UNPRINTED, "?")
 
       # @param list [Array<Verdict>]
       # @yieldparam topic [String]
@@ -32,9 +36,9 @@ module Culet
 
       # @param text [String]
       # @param indent [Integer] columns before the second line and those behind it
-      # @return [String] lines of at most WIDTH columns, where its words allow that
+      # @return [String] lines that fit the page, where its words allow that
       def wrap(text, indent: 0)
-        text.gsub(/(.{1,#{WIDTH - indent}})(?:\s+|\z)/, "\\1\n#{" " * indent}").rstrip
+        text.gsub(/(.{1,#{Page.text_columns - indent}})(?:\s+|\z)/, "\\1\n#{" " * indent}").rstrip
       end
     end
   end

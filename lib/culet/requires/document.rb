@@ -23,7 +23,7 @@ module Culet
       # @param unrecorded [Hash{Integer => String}] processes that could not be recorded, and why
       def initialize(logs, command:, pid:, status: nil, unrecorded: {})
         @logs = logs
-        @command = command
+        @command = command.map(&:scrub)
         @pid = pid
         @status = status
         @unrecorded = unrecorded

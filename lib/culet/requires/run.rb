@@ -40,7 +40,7 @@ module Culet
           @pid = foreground.pid
           @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h { |path| [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub] }
           logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }.map { |path| Log.read(path) }
-          raise Error, nothing if logs.empty?
+          raise Foreground.error(nothing, @status) if logs.empty?
 
           logs
         end

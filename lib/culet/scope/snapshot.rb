@@ -11,13 +11,16 @@ module Culet
     # The process as a whole, from its first pause.
     class ProcessPart < Part
       numbers :pid, :page_bytes, :rss_bytes, :pss_bytes, :shared_bytes, :private_dirty_bytes, :swap_bytes
-      texts :name, :program, :mode
+      texts :name, :title, :program, :mode
       seconds :time
 
       def initialize(fields)
         super
         raise Malformed, "process has page_bytes that are none" unless page_bytes.positive?
       end
+
+      # @return [String, nil] the title that it gave itself, or what the kernel calls it
+      def called = title || name
     end
 
     # Which malloc serves it, and how far its blocks are known.

@@ -84,7 +84,7 @@ module Culet
         @status = foreground.call(**@redirections)
         @pid = foreground.pid
       rescue SystemCallError => e
-        raise Error, "cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}"
+        raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
       ensure
         wishes&.close
         asker&.join
@@ -114,7 +114,7 @@ module Culet
       # The command's own, or of those that it started the one with most.
       def choose(folder)
         found = Dir[File.join(folder, "*.strings")].to_h { |path| [File.basename(path, ".strings").to_i, path] }
-        raise Error, nothing if found.empty?
+        raise Foreground.error(nothing, @status) if found.empty?
 
         @told_pid = found.key?(@pid) ? @pid : found.max_by { |_, path| File.size(path) }.first
         @problems << "#{found.size - 1} more Ruby processes of the command ended; this one is told" if found.size > 1

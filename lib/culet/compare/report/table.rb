@@ -127,7 +127,7 @@ module Culet
         end
 
         def render(columns)
-          Grid.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode)
+          Grid.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
         end
 
         def painted(column)

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "outline"
+
+module Culet
+  module CLI
+    # `culet completion`: the verbs and their options for a shell's TAB key, made of what --help says.
+    class Completion < Command
+      SHELLS = { "bash" => :Bash, "zsh" => :Zsh, "fish" => :Fish }.freeze
+      private_constant :SHELLS
+
+      def banner = "culet completion bash|zsh|fish"
+
+      def known_words = SHELLS.keys
+
+      def examples
+        ["eval \"$(culet completion bash)\"                                   in ~/.bashrc",
+         "culet completion zsh > \"${fpath[1]}/_culet\"                       once; or eval \"$(culet completion zsh)\" in ~/.zshrc, behind compinit",
+         "culet completion fish > ~/.config/fish/completions/culet.fish     once"]
+      end
+
+      def execute(words, command)
+        raise UsageError, "`culet completion` takes a shell's name: #{SHELLS.keys.join(", ")}" if command || words.size != 1
+
+        constant = SHELLS.fetch(words.first) do
+          raise UsageError, "there is no completion for #{words.first.inspect}; #{Suggestion.for(words.first, SHELLS.keys) || "the shells are #{SHELLS.keys.join(", ")}"}"
+        end
+        require_relative "completion/#{words.first}"
+        script = self.class.const_get(constant).new(Outline.all).to_s
+        deliver(options[:json] ? JSON.generate(shell: words.first, script: script) : script)
+        EXIT_OK
+      end
+    end
+  end
+end

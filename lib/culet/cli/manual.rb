@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "outline"
+
+module Culet
+  module CLI
+    # The manual's pages in the man macros (man(7)), made of what --help says.
+    class Manual
+      STATUS = { "0" => "done; of a command that was run, its own status", "1" => "failed, as one sentence on standard error says; of doctor, a finding is bad",
+                 "2" => "wrong usage", "3" => "a limit was exceeded (cow --max-private)", "126" => "the command cannot be run",
+                 "127" => "there is no such command", "128+N" => "signal N ended it or the command it ran; 130 after Ctrl-C" }.freeze
+      private_constant :STATUS
+
+      # @return [Hash{String => String}] file name => page
+      def pages
+        outlines = Outline.all
+        { "culet.1" => overview(outlines) }.merge(outlines.to_h { |one| ["#{file_name(one.name)}.1", page(one)] })
+      end
+
+      private
+
+      def file_name(name) = "culet-#{name.delete_prefix("-").gsub(/[ -]+/, "-")}"
+
+      def overview(outlines)
+        [heading("culet"), section("NAME"), "culet \\- see why a Ruby process is big, fix it, prove the gain", section("SYNOPSIS"),
+         ".B #{escape("culet VERB [options] [-- COMMAND ...]")}", section("DESCRIPTION"),
+         *outlines.flat_map { |one| [".TP", "\\fB#{escape(one.name)}\\fR", escape("#{one.summary}; see #{file_name(one.name)}(1)")] }, *statuses].join("\n") << "\n"
+      end
+
+      def page(outline)
+        name = file_name(outline.name)
+        [heading(name), section("NAME"), "#{escape(name)} \\- #{escape(outline.summary)}", section("SYNOPSIS"), ".B #{escape(outline.synopsis)}",
+         section("OPTIONS"), *parts(outline), section("EXAMPLES"), ".nf", *outline.examples.map { |line| escape(line) }, ".fi", *statuses,
+         section("SEE ALSO"), ".BR culet (1)"].join("\n") << "\n"
+      end
+
+      def heading(name) = %(.TH #{escape(name.upcase)} 1 "" "culet #{VERSION}" "culet")
+
+      def section(name) = ".SH #{name}"
+
+      def statuses = [section("EXIT STATUS"), *STATUS.flat_map { |status, meaning| [".TP", status, escape(meaning)] }]
+
+      def parts(outline)
+        outline.parts.slice_when { |one, other| one.class != other.class || one.is_a?(Outline::Option) }.flat_map do |list|
+          list.first.is_a?(String) ? text(list) : option(list.first)
+        end
+      end
+
+      # Lines that are indented keep their form.
+      def text(lines)
+        lines.reject(&:empty?).slice_when { |one, other| one.start_with?(" ") != other.start_with?(" ") }.flat_map do |list|
+          list.first.start_with?(" ") ? [".nf", *list.map { |line| escape(line) }, ".fi"] : [".PP", *list.map { |line| escape(line) }]
+        end
+      end
+
+      def option(option)
+        flags = option.flags.map { |flag| "\\fB#{escape(flag)}\\fR" }.join(", ")
+        argument = " #{escape(option.argument)}" if option.argument
+        [".TP", "#{flags}#{argument}", *option.text.map { |line| escape(line.strip) }]
+      end
+
+      # A dot or an apostrophe at a line's start would make it a macro.
+      def escape(text) = text.gsub("\\", "\\e").gsub("-", "\\-").sub(/\A(?=[.'])/, "\\\\&")
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Culet
+  module CLI
+    # Numbers as options take them, each with the largest that makes sense: more would only take the memory or the time of
+    # the machine.
+    module Numbers
+      # Runs of one contender.
+      MOST_RUNS = 10_000
+      # A seed that JSON keeps exactly.
+      MOST_SEED = (1 << 53) - 1
+      # Lines of a list.
+      MOST_LINES = 100_000
+      # A year: what waits, or goes on, for longer was mistyped.
+      MOST_SECONDS = 366 * 86_400
+      # More milliseconds than this are no pause of a slice any more.
+      MOST_PAUSE_MILLISECONDS = 60_000
+
+      # No more digits than a Float keeps.
+      DECIMAL = /\A\d{1,15}(?:\.\d{1,15})?(?:e-?\d{1,2})?\z/i
+      private_constant :DECIMAL
+
+      private
+
+      # @param flag [String] the option, for the sentence
+      # @param text [String] what was given
+      # @param least [Integer]
+      # @param most [Integer]
+      # @return [Integer]
+      # @raise [UsageError]
+      def whole(flag, text, most:, least: 1)
+        value = Integer(text, 10, exception: false) if text.size <= most.to_s.size + 1
+        return value if value&.between?(least, most)
+
+        raise UsageError, "#{flag} takes a whole number from #{least} to #{most}, not #{shortened(text)}"
+      end
+
+      # @param flag [String] as for `whole`
+      # @param text [String]
+      # @param most [Numeric]
+      # @return [Float] above 0
+      # @raise [UsageError]
+      def positive(flag, text, most:)
+        value = Float(text) if text.match?(DECIMAL)
+        return value if value&.positive? && value <= most
+
+        raise UsageError, "#{flag} takes a number above 0, at most #{most}, not #{shortened(text)}"
+      end
+
+      def shortened(text) = text.size > 40 ? "#{text[0, 40].inspect} and so on" : text.inspect
+    end
+  end
+end

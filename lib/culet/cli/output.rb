@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "delegate"
+require_relative "../errors"
+
+module Culet
+  module CLI
+    # Standard output: what cannot be written there is an Error, not a report that is lost without a word.
+    class Output < SimpleDelegator
+      # The reader went away before it had read all, as `head` does.
+      class Unread < StandardError; end
+
+      # @param io [IO]
+      def initialize(io)
+        super
+        @reader_gone = reader_gone?(io)
+      end
+
+      %i[write print puts << putc flush].each do |name|
+        define_method(name) { |*words| guarded { __getobj__.public_send(name, *words) } }
+      end
+
+      private
+
+      def guarded
+        yield
+      rescue Errno::EPIPE
+        raise Unread unless @reader_gone
+
+        raise Error, "cannot write to standard output: it is closed"
+      rescue SystemCallError, IOError => e
+        raise Error, "cannot write to standard output: #{e.message.sub(/ @ .*/, "").downcase}"
+      end
+
+      # For a descriptor that was closed when Ruby started, Ruby opens a pipe that has no reader. select(2) reports the
+      # writing end of such a pipe as readable, because of the error.
+      def reader_gone?(io) = io.is_a?(IO) && io.stat.pipe? && !IO.select([io], nil, nil, 0).nil?
+    end
+
+    # Standard error: where it cannot be written to, there is no place to say so. The report and the exit status remain.
+    class Chatter < SimpleDelegator
+      %i[write print puts << putc flush].each do |name|
+        define_method(name) do |*words|
+          __getobj__.public_send(name, *words)
+        rescue SystemCallError, IOError
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "stringio"
+require "culet/cli"
+require "culet/processes"
+
+# Processes by name: what is found, and what each verb makes of it.
+class CliNamesTest < Minitest::Test
+  # A master and two workers with titles as Puma sets them. Its own name says nothing of them: it is `ruby`.
+  CLUSTER = <<~'RUBY'
+    name, app = ARGV
+    $0 = "#{name} 6.6.0 (tcp://0.0.0.0:9292) [#{app}]"
+    workers = Array.new(2) { |index| fork { $0 = "#{name}: cluster worker #{index}: #{Process.ppid} [#{app}]"; $stdin.read } }
+    puts workers.join(" ")
+    $stdout.flush
+    $stdin.read
+  RUBY
+
+  def setup
+    # No process of this machine has it.
+    @name = "zuma#{Process.pid}x#{rand(10**6)}"
+  end
+
+  def test_a_cluster_is_found_by_its_title
+    cluster do |pids|
+      reports = JSON.parse(culet("report", @name, "--json").first)["processes"]
+      assert_equal pids, reports.map { |one| one["pid"] }
+      assert_equal ["#{@name} 6.6.0 (tcp://0.0.0.0:9292) [shop]", "#{@name}: cluster worker 0: #{pids.first} [shop]"], reports.first(2).map { |one| one["title"] }
+      # By the command that its workers have, too, and each process once.
+      assert_equal pids, JSON.parse(culet("report", @name, pids.last.to_s, "#{@name}: clus", "--json").first)["processes"].map { |one| one["pid"] }
+    end
+  end
+
+  def test_the_title_stands_in_the_tables
+    cluster do |pids|
+      out, = culet("report", pids.last.to_s)
+      assert_match(/\A#{@name}: cluster worker 1: #{pids.first} \[shop\] \(process #{pids.last}\): /, out)
+      out, = culet("cow", @name, "--writes", "0")
+      assert_match(/^#{pids[0]} #{@name} 6\.6\.0 \(tcp:.*\) \[shop\] +parent /, out)
+      assert_match(/^#{pids[1]} #{@name}: cluster worker 0: #{pids[0]} \[shop\] +forked by #{pids[0]} /, out)
+      assert_equal 3, out.scan(/^\d+ #{@name}/).size
+    end
+  end
+
+  # A verb that looks at one process takes the master, and says so.
+  def test_verbs_that_take_one_process
+    cluster do |pids|
+      Dir.mktmpdir do |directory|
+        { "map" => ["--json"], "doctor" => ["--json"], "snapshot" => ["--json", "--out", "#{directory}/a.snapshot"], "diff" => [@name, "--json"] }.each do |verb, more|
+          out, err, = culet(verb, @name, *more)
+          assert_match(/^culet: #{@name} is process #{pids[0]} \(#{@name} 6\.6\.0 .*\); from it come #{pids[1]} \(.*\), #{pids[2]} \(#{@name}: cluster worker 1: #{pids[0]} \[shop\]\)/, err)
+          document = JSON.parse(out)
+          found = document["pid"] || document.dig("before", "pid")
+          assert_equal pids[0], found, verb if verb != "snapshot"
+        end
+        assert_equal pids[0], Culet::Scope::SnapshotFile.load("#{directory}/a.snapshot").first.pid
+      end
+      %w[strings signal].each do |verb|
+        _, err, status = culet(verb, @name)
+        assert_equal 1, status
+        assert_match(/process #{pids[0]} has no agent|agent/, err.lines.last)
+      end
+      _, err, = culet("require", "--unused", @name)
+      assert_match(/process #{pids[0]} does not follow which of its code runs/, err)
+    end
+  end
+
+  def test_several_clusters
+    cluster do |first|
+      cluster(app: "blog") do |second|
+        _, err, status = culet("map", @name, "--json")
+        assert_equal 1, status
+        assert_match(/\Aculet: "#{@name}" names several processes: #{first[0]} \(.*\[shop\]\), #{second[0]} \(.*\[blog\]\); give the number of one\n\z/, err)
+        assert_equal (first + second).sort, JSON.parse(culet("cow", @name, "--json", "--writes", "0").first)["processes"].map { |one| one["pid"] }.sort
+        found = Culet::Processes::Search.new("#{@name}: cluster worker 1: #{second[0]} [blog]").families
+        assert_equal [[second[2]]], found.map { |family| family.members.map(&:pid) }
+      end
+    end
+  end
+
+  # The shell that has the name in its command line, and culet with its words, are not what was meant.
+  def test_culet_finds_neither_itself_nor_who_started_it
+    out, err, status = run_program("sh", "-c", "true; \"$@\"; exit $?", @name, *culet_command, "report", @name)
+    assert_equal ["", 1], [out, status.exitstatus]
+    assert_match(/\Aculet: there is no file #{@name}, and there is no process whose title, command or file name has "#{@name}"\n\z/, err)
+    with_program("sh", "-c", "echo up; exec 3<&0; read x; true", @name) { assert_empty Culet::Processes::Search.new(@name).matches }
+  end
+
+  def test_another_culet_is_not_found
+    cluster do |pids|
+      Dir.mktmpdir do |directory|
+        File.write("#{directory}/culet", "puts :up; $stdout.flush; sleep")
+        with_program(RbConfig.ruby, "#{directory}/culet", "report", @name) { assert_equal pids, Culet::Processes::Search.new(@name).matches.map(&:pid) }
+      end
+    end
+  end
+
+  def test_programs_scripts_and_command_lines
+    Dir.mktmpdir do |directory|
+      script = "#{directory}/#{@name}-job.rb"
+      File.write(script, WAITING)
+      with_program(RbConfig.ruby, "-W0", "-r", "json", script, "--secret=1234") do |pid|
+        ["#{@name}-job.rb", "#{@name}-job", @name].each { |name| assert_equal [pid], Culet::Processes::Search.new(name).matches.map(&:pid), name }
+        match = Culet::Processes::Search.new(@name).matches.first
+        assert_match(/\Aruby\S* #{@name}-job\.rb\z/, match.title)
+      end
+      # An argument counts where nothing else has the name, and as a whole word.
+      with_program(RbConfig.ruby, "-e", WAITING, "--", "x-#{@name}.yml") do |pid|
+        assert_equal [pid], Culet::Processes::Search.new(@name).matches.map(&:pid)
+        assert_empty Culet::Processes::Search.new(@name[1..]).matches
+        assert_empty Culet::Processes::Search.new(@name[0, 2]).matches.select { |match| match.pid == pid }
+      end
+    end
+  end
+
+  # Its title is the process's own to choose, and is printed.
+  def test_a_hostile_title
+    title = "#{@name} \e[31mred\e]0;x\a\rculet: all is well\u202e\u009b1m\nnext \xFF".b
+    with_program(RbConfig.ruby, "-e", "$0 = ARGV.first; #{WAITING}", title) do |pid|
+      outs = [culet("report", @name), culet("cow", @name, "--color"), culet("doctor", @name), culet("diff", @name, @name)].map { |out, err,| out + err }
+      outs.each do |text|
+        assert_includes text, @name
+        refute_match(/\e\[31|\e\]|\a|\r|\u202e|\u009b|^next/, text)
+        assert_predicate text, :valid_encoding?
+      end
+      assert_match(/\A#{pid} \(#{@name} \?\[31mred\?\]0;x\?\?culet: all/, Culet::Processes::Search.new(@name).matches.first.to_s)
+    end
+  end
+
+  # Only what may be read is of use; where nothing may, the reason is told.
+  def test_a_process_of_another_user
+    skip "only root can start a process of another user" unless Process.uid.zero?
+    with_program(RbConfig.ruby, "-e", "$0 = '#{@name} of root'; #{WAITING}") do |pid|
+      script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); require 'culet/cli'; exit Culet::CLI.run(['report', '#{@name}'])"
+      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-r#{ROOT}/bin/gems.rb", "-e", script)
+      assert_equal ["", 1], [out, status.exitstatus]
+      assert_match(/\Aculet: process #{pid} belongs to root; look at it as that user or as root\n\z/, err.lines.last)
+    end
+  end
+
+  def test_a_file_of_that_name_comes_first
+    Dir.mktmpdir do |directory|
+      cluster do
+        File.write("#{directory}/#{@name}", "no snapshot")
+        _, err, status = run_culet("report", @name, chdir: directory)
+        assert_equal 1, status.exitstatus
+        assert_match(/\Aculet: #{@name} is no snapshot/, err)
+      end
+    end
+  end
+
+  # A process in a systemd unit: its control group is in a folder of that name, which only root can make.
+  def test_units
+    text = "0::/system.slice/redmine@1.service/x.scope\n"
+    identity = Culet::Processes::Identity.new(Process.pid)
+    identity.define_singleton_method(:read) { |name| name == "cgroup" ? text : super(name) }
+    assert_equal %w[redmine@1 redmine@1.service x x.service], identity.units
+    assert_includes identity.names, "redmine@1"
+  end
+
+  private
+
+  # Yields the numbers of the master and its workers.
+  def cluster(app: "shop")
+    Open3.popen2(NEUTRAL, RbConfig.ruby, "--disable-gems", "-e", CLUSTER, @name, app, pgroup: true) do |input, output, process|
+      assert output.wait_readable(PATIENCE_SECONDS)
+      workers = output.gets.split.map(&:to_i)
+      yield [process.pid, *workers]
+    ensure
+      end_group(process.pid)
+      input.close
+    end
+  end
+
+  # In this process, which is none of those that are looked for.
+  def culet(*words)
+    out, err = StringIO.new, StringIO.new
+    status = Culet::CLI.run(words, out: out, err: err)
+    [out.string, err.string, status]
+  end
+end

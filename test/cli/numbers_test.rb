@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "stringio"
+require "culet/cli"
+require "culet/size"
+
+# Numbers and words that no machine can do anything with.
+class CliNumbersTest < Minitest::Test
+  HUGE = ["99999999999999999999", "9" * 400, "1e400", "0", "-1", "", "x"].freeze
+  OPTIONS = { "compare" => %w[--runs --connections --duration --timeout --scale], "replay" => %w[--runs --timeout --samples], "cow experiment" => %w[--runs --millions --timeout],
+              "report" => %w[--pause-ms], "require" => %w[--top], "require --unused" => %w[--top], "strings" => %w[--top --wait], "cow" => %w[--every --for --max-private],
+              "snapshot" => %w[--every --for], "signal" => %w[--wait --limit], "trace" => %w[--limit] }.freeze
+
+  OPTIONS.each do |verb, flags|
+    flags.each do |flag|
+      define_method(:"test_#{verb.tr(" -", "_")}#{flag.tr("-", "_")}_is_bounded") do
+        HUGE.each { |text| assert_usage(/#{flag} takes /, *verb.split, "#{flag}=#{text}", "1") }
+      end
+    end
+  end
+
+  def test_seeds_and_counts_may_be_nought_but_are_bounded
+    { %w[compare --seed] => "", %w[replay --seed] => "", %w[cow experiment --seed] => "", %w[cow --writes] => "" }.each_key do |words|
+      [HUGE[0], HUGE[1], "-1", "x"].each { |text| assert_usage(/#{words.last} takes a whole number from 0 to \d+, not /, *words[0...-1], "#{words.last}=#{text}", "1") }
+    end
+  end
+
+  def test_watching_is_bounded
+    [HUGE[0], "1e400", "0", "often"].each { |text| %w[report cow].each { |verb| assert_usage(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text) } }
+  end
+
+  # The sentence stays one that can be read.
+  def test_a_long_number_is_not_repeated
+    _, err, = culet("compare", "--runs", "9" * 100_000)
+    assert_operator err.size, :<, 200
+  end
+
+  def test_a_size_that_no_address_reaches
+    ["9" * 400, "99999999999999999999", "10000000000G", "0.5"].each { |text| assert_nil Culet::Size.parse(text), text }
+    assert_equal 80_000_000, Culet::Size.parse("80MB")
+  end
+
+  WORDS = [["report", "\xFF"], ["report", "--out", "\xFF", "1"], ["map", "\xFF.snapshot"], ["\xFF"], ["help", "\xFF"], ["strings", "caf\xE9.json"], ["run", "--\xFF"],
+           ["compare", "--allocators", "\xFF"], ["trace", "-o", "\xFF", "--", "ls"]].freeze
+
+  def test_a_word_that_is_not_utf8_is_one_sentence
+    [{}, { "LC_ALL" => "C" }].each do |env|
+      out, err, status = run_culet("report", "caf\xE9", env: env)
+      assert_equal ["", 2, 1], [out, status.exitstatus, err.lines.size], err
+      assert_match(/\Aculet: the word "caf\\xE9" is not valid UTF-8/, err)
+    end
+    WORDS.each { |words| assert_usage(/is not valid UTF-8/, *words) }
+    WORDS.each { |words| assert_usage(/is not valid UTF-8/, *words.map { |word| word.dup.force_encoding(Encoding::US_ASCII) }) }
+  end
+
+  # The user's command gets its bytes, and what is told of it can be read.
+  def test_a_command_whose_words_are_not_utf8
+    script = "print ARGV.first.bytes.inspect; $stdout.flush"
+    [{}, { "LC_ALL" => "C" }].each do |env|
+      out, err, status = run_culet("run", "--", RbConfig.ruby, "-e", script, "caf\xE9", env: NEUTRAL.merge(env))
+      assert_equal ["[99, 97, 102, 233]", 0], [out, status.exitstatus], err
+      { "require" => "[99, 97, 102, 233]", "trace" => "[99, 97, 102, 233]", "compare --runs 1 --allocators glibc" => "" }.each do |words, expected|
+        Dir.mktmpdir do |directory|
+          out, err, status = run_culet(*words.split, "--out", "#{directory}/out", *("--json" unless words == "trace"), "--", RbConfig.ruby, "-e", script, "caf\xE9", env: NEUTRAL.merge(env))
+          assert_equal [expected, 0], [out, status.exitstatus], err
+          assert_empty err.lines.grep_v(/\Aculet: (wrote|\[1\/1\]) /)
+        end
+      end
+    end
+  end
+
+  def test_names_of_files_are_utf8_in_any_locale
+    Dir.mktmpdir do |directory|
+      _, err, status = run_culet("lib", "--out", "#{directory}/caf\u00e9", env: { "LC_ALL" => "C" })
+      assert_predicate status, :success?, err
+      assert_equal ["caf\u00e9".b], Dir.children(directory).map(&:b)
+    end
+  end
+
+  def test_an_empty_word_is_wrong_usage
+    %w[doctor report map cow snapshot strings diff].each { |verb| assert_usage(/an empty word names no process/, verb, "") }
+  end
+
+  # `culet report $(pgrep x)` may name one twice.
+  def test_a_process_that_is_named_twice_counts_once
+    pid = Process.pid.to_s
+    out, err, = culet("report", pid, pid, "0#{pid}", "--json")
+    assert_equal Process.pid, JSON.parse(out)["pid"], err
+    out, = culet("cow", pid, pid, "--json", "--writes", "0")
+    assert_equal(1, JSON.parse(out)["processes"].count { |one| one["pid"] == Process.pid })
+  end
+
+  private
+
+  # In this process, since nothing of it needs another.
+  def culet(*words)
+    out, err = StringIO.new, StringIO.new
+    status = Culet::CLI.run(words, out: out, err: err)
+    [out.string, err.string, status]
+  end
+
+  def assert_usage(sentence, *words)
+    out, err, status = culet(*words)
+    assert_equal ["", 2], [out, status], "#{words.inspect}: #{err}"
+    assert_match sentence, err, words.inspect
+    assert_equal 1, err.lines.size, err
+  end
+end
