@@ -3,6 +3,7 @@
 
 #include "cache.h"
 #include "lock.h"
+#include "orphan.h"
 #include "os.h"
 
 /* In units of CULET_BIAS_VISITS: visits in a row before a thread is made the owner, at the least and at the
@@ -89,6 +90,9 @@ static void end(void)
 
 void culet_bias_enter_slow(struct culet_cache *cache)
 {
+    /* There nobody is left to wait for. */
+    if (culet_orphan())
+        return;
     for (;;) {
         if (cache->guest)
             atomic_fetch_add(&guests, 1);
@@ -110,6 +114,8 @@ void culet_bias_leave_slow(void)
 
 void culet_bias_count_visit(struct culet_cache *cache)
 {
+    if (culet_orphan())
+        return;
     if (atomic_load_explicit(&last_visitor, memory_order_relaxed) != cache) {
         atomic_store_explicit(&last_visitor, cache, memory_order_relaxed);
         atomic_store_explicit(&streak, 0, memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
+#include "orphan.h"
 #include "pages.h"
 #include "size_class.h"
 #include "slab.h"
@@ -430,6 +431,8 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
 {
     struct culet_bin *bin = &bins[klass];
 
+    if (culet_orphan())
+        return;
     if (!owner)
         culet_lock(&bin->lock);
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
