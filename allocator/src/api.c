@@ -142,7 +142,7 @@ static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_s
     uint64_t bit = UINT64_C(1) << index;
 
     culet_bias_enter_other(cache);
-    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, memory_order_acq_rel);
+    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, CULET_ORDER_FREE);
     bool noted = (live == culet_class_full(&culet_classes[klass], number) || live == bit) && live & bit;
     if (noted)
         culet_bin_note(klass, slab, number, false);
