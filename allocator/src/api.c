@@ -28,11 +28,6 @@ static void *out_of_memory(void)
     return NULL;
 }
 
-static bool dormant(void)
-{
-    return culet_heap_state() == CULET_DORMANT;
-}
-
 /* ---- getting ---- */
 
 /* The set of classes for calloc: what is added to the class of the size. */
@@ -66,7 +61,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes)
 {
-    return dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
+    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
 }
 
 /* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
@@ -95,7 +90,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 {
     bool zeroed = false;
 
-    if (CULET_UNLIKELY(dormant()))
+    if (CULET_UNLIKELY(culet_heap_dormant()))
         return culet_libc_calloc(1, bytes);
     void *block = get(bytes, CULET_ALIGNMENT, &zeroed);
     if (block && !zeroed)
@@ -121,8 +116,10 @@ static __attribute__((noinline)) void free_other(const char *function, void *blo
 {
     struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
 
-    if (!owner && dormant())
+    if (!owner && culet_heap_dormant())
         culet_libc_free(block);
+    else if (owner && culet_orphan())
+        return;
     else if (!owner || !culet_large_put(owner, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
 }
@@ -145,7 +142,7 @@ static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_s
     uint64_t bit = UINT64_C(1) << index;
 
     culet_bias_enter_other(cache);
-    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, memory_order_acq_rel);
+    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, CULET_ORDER_FREE);
     bool noted = (live == culet_class_full(&culet_classes[klass], number) || live == bit) && live & bit;
     if (noted)
         culet_bin_note(klass, slab, number, false);
@@ -232,7 +229,7 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 
 static __attribute__((noinline)) size_t usable_size_other(void *block, uintptr_t entry)
 {
-    if (!culet_entry_owner(entry) && dormant())
+    if (!culet_entry_owner(entry) && culet_heap_dormant())
         return culet_libc_malloc_usable_size(block);
     return usable_other("malloc_usable_size", block, entry);
 }
@@ -255,7 +252,7 @@ static bool stays(size_t bytes, size_t held)
 
 static void *move(void *block, size_t held, size_t bytes)
 {
-    void *moved = get(bytes, CULET_ALIGNMENT, NULL);
+    void *moved = malloc_slow(bytes);
 
     if (!moved) {
         /* A smaller home was a wish, not a need. */
@@ -270,7 +267,7 @@ static void *move(void *block, size_t held, size_t bytes)
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
     struct culet_owner *owner = culet_entry_owner(entry);
-    if (CULET_UNLIKELY(!owner) && dormant())
+    if (CULET_UNLIKELY(!owner) && culet_heap_dormant())
         return culet_libc_realloc(block, bytes);
 
     size_t held = usable("realloc", block, entry);
@@ -280,7 +277,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     }
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
-    if (!culet_entry_class(entry)) {
+    if (!culet_entry_class(entry) && !culet_orphan()) {
         void *resized = culet_large_resize(owner, bytes);
         if (resized)
             return resized;
@@ -318,7 +315,7 @@ static bool power_of_two(size_t n)
 /* Aligned memory for an alignment that is a power of two. */
 static void *aligned(size_t alignment, size_t bytes)
 {
-    return dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL);
+    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL);
 }
 
 /* As in glibc an alignment that is not a power of two is rounded up to one. */
@@ -378,7 +375,7 @@ void *API(pvalloc)(size_t bytes)
 static void check_size(const char *function, void *block, size_t bytes)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (!culet_entry_owner(entry) && dormant())
+    if (!culet_entry_owner(entry) && culet_heap_dormant())
         return;
 
     size_t held = usable(function, block, entry);
@@ -412,7 +409,7 @@ const char *culet_version(void)
 
 int culet_active(void)
 {
-    return !dormant();
+    return !culet_heap_dormant();
 }
 
 #ifndef CULET_PREFIXED
@@ -421,6 +418,6 @@ int culet_active(void)
 __attribute__((constructor)) static void loaded(void)
 {
     culet_stack_setup();
-    dormant();
+    culet_heap_dormant();
 }
 #endif

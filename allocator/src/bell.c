@@ -22,8 +22,10 @@ void culet_bell_want(void)
 void culet_bell_sleep(bool (*anything)(void))
 {
     atomic_store(&culet_bell, CULET_BELL_ASLEEP);
-    /* Who rings looks at the bell after changing its figures, without a fence: that is here. */
-    culet_os_barrier();
+    /* Who rings looks at the bell after changing its figures, without a fence: that is here. Where the kernel has none,
+     * wait far longer than any processor holds a store back. */
+    if (!culet_os_barrier())
+        culet_os_pause(10000);
     if (anything())
         culet_bell_wake();
     while (atomic_load(&culet_bell) == CULET_BELL_ASLEEP)

@@ -22,6 +22,8 @@ void culet_bell_wake(void);
 /* There is memory that may be returned later. */
 static inline void culet_bell_ring(void)
 {
+    /* The figures were stored before the look, and the compiler keeps to that order; see culet_bell_sleep. */
+    atomic_signal_fence(memory_order_seq_cst);
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_bell, memory_order_relaxed) == CULET_BELL_ASLEEP))
         culet_bell_wake();
 }

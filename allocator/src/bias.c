@@ -3,6 +3,7 @@
 
 #include "cache.h"
 #include "lock.h"
+#include "orphan.h"
 #include "os.h"
 
 /* In units of CULET_BIAS_VISITS: visits in a row before a thread is made the owner, at the least and at the
@@ -32,7 +33,7 @@ void culet_bias_setup(void)
 static void wait_for(_Atomic uint32_t *busy)
 {
     /* Yielding is no use to a real-time thread that shares its processor with the one it waits for. */
-    for (unsigned rounds = 0; atomic_load_explicit(busy, memory_order_acquire); rounds++)
+    for (unsigned rounds = 0; atomic_load_explicit(busy, CULET_ORDER_WAIT); rounds++)
         if (rounds > 64)
             culet_os_pause(rounds > 1024 ? 100 : 0);
 }
@@ -40,7 +41,7 @@ static void wait_for(_Atomic uint32_t *busy)
 /* [lock] Keeps everybody out until admit: returns once all who are inside by the old rule have left. */
 static struct culet_cache *shut(void)
 {
-    struct culet_cache *before = atomic_exchange(&culet_bias_owner, &changing);
+    struct culet_cache *before = atomic_exchange_explicit(&culet_bias_owner, &changing, CULET_ORDER_SHUT);
 
     if (CULET_UNLIKELY(!culet_os_barrier())) {
         /* A sandbox begun since has taken it away. No bias from now on; to end this one, wait far longer than
@@ -60,7 +61,7 @@ static struct culet_cache *shut(void)
 /* [lock] `owner`, or with NULL everybody. */
 static void admit(struct culet_cache *owner)
 {
-    atomic_store(&culet_bias_owner, atomic_load(&possible) ? owner : NULL);
+    atomic_store_explicit(&culet_bias_owner, atomic_load(&possible) ? owner : NULL, CULET_ORDER_ADMIT);
 }
 
 /* [lock] Makes `owner` the owner (or NULL: nobody). */
@@ -89,12 +90,15 @@ static void end(void)
 
 void culet_bias_enter_slow(struct culet_cache *cache)
 {
+    /* There nobody is left to wait for. */
+    if (culet_orphan())
+        return;
     for (;;) {
         if (cache->guest)
-            atomic_fetch_add(&guests, 1);
+            atomic_fetch_add_explicit(&guests, 1, CULET_ORDER_SLOW_GUESTS);
         else
-            atomic_store(&cache->busy, 1);
-        if (!atomic_load(&culet_bias_owner))
+            atomic_store_explicit(&cache->busy, 1, CULET_ORDER_SLOW_BUSY);
+        if (!atomic_load_explicit(&culet_bias_owner, CULET_ORDER_SLOW_OWNER))
             return;
         culet_bias_leave(cache);
         culet_lock(&lock);
@@ -105,11 +109,13 @@ void culet_bias_enter_slow(struct culet_cache *cache)
 
 void culet_bias_leave_slow(void)
 {
-    atomic_fetch_sub(&guests, 1);
+    atomic_fetch_sub_explicit(&guests, 1, CULET_ORDER_LEAVE_GUESTS);
 }
 
 void culet_bias_count_visit(struct culet_cache *cache)
 {
+    if (culet_orphan())
+        return;
     if (atomic_load_explicit(&last_visitor, memory_order_relaxed) != cache) {
         atomic_store_explicit(&last_visitor, cache, memory_order_relaxed);
         atomic_store_explicit(&streak, 0, memory_order_relaxed);

@@ -18,6 +18,7 @@
 #ifndef CULET_BIAS_H
 #define CULET_BIAS_H
 
+#include "bias_orders.h"
 #include "types.h"
 
 extern _Atomic(struct culet_cache *) culet_bias_owner;
@@ -33,14 +34,14 @@ void culet_bias_leave_slow(void);
  * is to follow. */
 static inline bool culet_bias_enter_owner(struct culet_cache *cache)
 {
-    atomic_store_explicit(&cache->busy, 1, memory_order_relaxed);
+    atomic_store_explicit(&cache->busy, 1, CULET_ORDER_ENTER_BUSY);
     atomic_signal_fence(memory_order_seq_cst);
-    return CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, memory_order_acquire) == cache);
+    return CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, CULET_ORDER_ENTER_OWNER) == cache);
 }
 
 static inline void culet_bias_enter_other(struct culet_cache *cache)
 {
-    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, memory_order_acquire)))
+    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, CULET_ORDER_ENTER_OWNER)))
         culet_bias_enter_slow(cache);
 }
 
@@ -55,7 +56,7 @@ static inline bool culet_bias_enter(struct culet_cache *cache)
 
 static inline void culet_bias_leave_owner(struct culet_cache *cache)
 {
-    atomic_store_explicit(&cache->busy, 0, memory_order_release);
+    atomic_store_explicit(&cache->busy, 0, CULET_ORDER_LEAVE_BUSY);
 }
 
 static inline void culet_bias_leave(struct culet_cache *cache)

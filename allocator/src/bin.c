@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
+#include "orphan.h"
 #include "pages.h"
 #include "size_class.h"
 #include "slab.h"
@@ -167,7 +168,7 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
  * slab, and shares most of their descriptors with its parent. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
-    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire);
+    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
     uint16_t bit = (uint16_t)(1u << unit);
 
     if ((live != culet_class_full(culet_slab_class(slab), unit)) != ((slab->available & bit) != 0))
@@ -214,7 +215,7 @@ static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsign
         before = atomic_load_explicit(live, memory_order_relaxed);
         atomic_store_explicit(live, before | wanted, memory_order_relaxed);
     } else {
-        before = atomic_fetch_or_explicit(live, wanted, memory_order_acq_rel);
+        before = atomic_fetch_or_explicit(live, wanted, CULET_ORDER_CLAIM);
     }
     if (slab->available >> unit & 1)
         update(bin, slab, unit);
@@ -309,7 +310,7 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
     slab->claims &= (uint16_t) ~(1u << unit);
     if (rest) {
         atomic_store_explicit(&slab->unit[unit].claimed, 0, memory_order_relaxed);
-        atomic_fetch_and_explicit(&slab->unit[unit].live, ~rest, memory_order_acq_rel);
+        atomic_fetch_and_explicit(&slab->unit[unit].live, ~rest, CULET_ORDER_FREE);
         update(bin, slab, unit);
     }
     if (slab->listed)
@@ -430,11 +431,13 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
 {
     struct culet_bin *bin = &bins[klass];
 
+    if (culet_orphan())
+        return;
     if (!owner)
         culet_lock(&bin->lock);
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
     if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
-        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire);
+        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
         if (live && bin->recents < CULET_RECENT && !((slab->available | slab->claims) >> unit & 1)) {
             remember(bin, slab, unit);
             DEBUG_CHECK(slab);

@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
+#include "orphan.h"
 #include "pages.h"
 #include "shown.h"
 
@@ -58,6 +59,10 @@ static void thread_ends(void *data)
 {
     struct culet_cache *cache = data;
 
+    if (culet_orphan()) {
+        culet_cache = &ended;
+        return;
+    }
     give_up(cache);
     culet_bias_forget(cache);
     culet_cache = &ended;
@@ -95,8 +100,10 @@ static struct culet_cache *create(void)
     if (registry)
         registry->prev = cache;
     registry = cache;
-    threads++;
+    bool others = threads++ != 0;
     culet_unlock(&culet_registry_lock);
+    if (others)
+        culet_orphan_watch();
     return cache;
 }
 

@@ -25,14 +25,9 @@ enum {
     M_TRIM_THRESHOLD = -1,
 };
 
-static bool dormant(void)
-{
-    return culet_heap_state() == CULET_DORMANT;
-}
-
 int API(malloc_trim)(size_t pad)
 {
-    if (dormant()) {
+    if (culet_heap_dormant()) {
         int (*next)(size_t) = (int (*)(size_t))culet_libc_find("malloc_trim");
         return next ? next(pad) : 0;
     }
@@ -44,7 +39,7 @@ int API(malloc_trim)(size_t pad)
  * promise something culet does not do, so they are refused. */
 int API(mallopt)(int parameter, int value)
 {
-    if (dormant()) {
+    if (culet_heap_dormant()) {
         int (*next)(int, int) = (int (*)(int, int))culet_libc_find("mallopt");
         return next ? next(parameter, value) : 0;
     }
@@ -68,7 +63,7 @@ struct mallinfo2 API(mallinfo2)(void)
     struct mallinfo2 info = {0};
     struct culet_stats s;
 
-    if (dormant()) {
+    if (culet_heap_dormant()) {
         struct mallinfo2 (*next)(void) = (struct mallinfo2(*)(void))culet_libc_find("mallinfo2");
         return next ? next() : info;
     }
@@ -108,7 +103,7 @@ void API(malloc_stats)(void)
 {
     struct culet_stats s;
 
-    if (dormant()) {
+    if (culet_heap_dormant()) {
         void (*next)(void) = (void (*)(void))culet_libc_find("malloc_stats");
         if (next)
             next();
@@ -176,7 +171,7 @@ int API(malloc_info)(int options, FILE *stream)
 {
     struct culet_stats s;
 
-    if (dormant()) {
+    if (culet_heap_dormant()) {
         int (*next)(int, FILE *) = (int (*)(int, FILE *))culet_libc_find("malloc_info");
         return next ? next(options, stream) : ENOSYS;
     }

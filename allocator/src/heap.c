@@ -4,6 +4,7 @@
 #include "cache.h"
 #include "lock.h"
 #include "meta.h"
+#include "orphan.h"
 #include "program.h"
 #include "scavenger.h"
 #include "size_class.h"
@@ -22,11 +23,25 @@ static size_t forks; /* [pages lock] For culet_heap_counters. */
 extern char __libc_single_threaded __attribute__((weak));
 static bool forked_alone;
 
+/* glibc's lock on the list of open streams. Whoever flushes all streams holds it while their functions run, which may
+ * allocate; glibc's fork takes it after our handler, so ours takes it before the heap's locks. It is recursive. */
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+extern void _IO_list_resetlock(void) __attribute__((weak));
+static bool streams_held;
+
 static void before_fork(void)
 {
+    if (culet_orphan())
+        return;
+    bool alone = &__libc_single_threaded && __libc_single_threaded;
+    bool streams = !alone && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
+    if (streams)
+        _IO_list_lock();
     culet_bias_freeze();
+    forked_alone = alone;
+    streams_held = streams;
     culet_lock(&culet_registry_lock);
-    forked_alone = &__libc_single_threaded && __libc_single_threaded;
     culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
     culet_lock(&culet_meta_lock);
@@ -36,16 +51,24 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    if (culet_orphan())
+        return;
+    bool streams = streams_held;
     culet_lock_fork_end();
     culet_unlock(&culet_meta_lock);
     culet_unlock(&culet_pages_lock);
     culet_bin_unlock_all();
     culet_unlock(&culet_registry_lock);
     culet_bias_unfreeze();
+    if (streams)
+        _IO_list_unlock();
 }
 
 static void after_fork_in_child(void)
 {
+    if (culet_orphan())
+        return;
+    culet_orphan_reset();
     culet_lock_fork_end();
     culet_lock_reset(&culet_meta_lock);
     culet_lock_reset(&culet_pages_lock);
@@ -57,6 +80,9 @@ static void after_fork_in_child(void)
     culet_bell_reset();
     if (!forked_alone)
         culet_bin_reconcile();
+    /* glibc has done so already, unless it took the process for one with a single thread. */
+    if (streams_held)
+        _IO_list_resetlock();
 }
 
 /* Registering may allocate; the heap can serve that by then. As early as this, so that other libraries'

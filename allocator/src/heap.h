@@ -4,6 +4,7 @@
 
 #include "bin.h"
 #include "large.h"
+#include "orphan.h"
 #include "pages.h"
 #include "types.h"
 
@@ -19,6 +20,12 @@ static inline enum culet_state culet_heap_state(void)
 {
     uint8_t state = atomic_load_explicit(&culet_heap_state_now, memory_order_acquire);
     return CULET_LIKELY(state >= CULET_AWAKE) ? state : culet_heap_setup();
+}
+
+/* Whether libc's allocator serves: the program was to be left alone, or this is a forked child without handlers. */
+static inline bool culet_heap_dormant(void)
+{
+    return culet_heap_state() == CULET_DORMANT || culet_orphan();
 }
 
 /* Returns every wholly free page but `keep_bytes` of them. Returns bytes given back. */

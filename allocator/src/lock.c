@@ -32,11 +32,11 @@ void culet_lock_wait(struct culet_lock *lock)
     for (int i = 0; i < SPINS; i++) {
         uint32_t free = 0;
         if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_weak_explicit(&lock->state, &free, 1, memory_order_acquire, memory_order_relaxed))
+            atomic_compare_exchange_weak_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed))
             return;
         relax();
     }
-    while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+    while (atomic_exchange_explicit(&lock->state, 2, CULET_ORDER_LOCK) != 0)
         culet_os_wait(&lock->state, 2);
 }
 

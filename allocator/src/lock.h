@@ -7,6 +7,7 @@
 #ifndef CULET_LOCK_H
 #define CULET_LOCK_H
 
+#include "bias_orders.h"
 #include "types.h"
 
 void culet_lock_wait(struct culet_lock *lock);
@@ -16,7 +17,7 @@ static inline void culet_lock(struct culet_lock *lock)
 {
     uint32_t free = 0;
 
-    if (CULET_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
+    if (CULET_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK,
                                                                 memory_order_relaxed)))
         culet_lock_wait(lock);
 }
@@ -24,7 +25,7 @@ static inline void culet_lock(struct culet_lock *lock)
 static inline bool culet_lock_try(struct culet_lock *lock)
 {
     uint32_t free = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, memory_order_acquire,
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK,
                                                    memory_order_relaxed);
 }
 
@@ -35,7 +36,7 @@ static inline void culet_unlock(struct culet_lock *lock)
 {
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire)) && culet_lock_forking())
         return;
-    if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2))
+    if (CULET_UNLIKELY(atomic_exchange_explicit(&lock->state, 0, CULET_ORDER_UNLOCK) == 2))
         culet_lock_wake(lock);
 }
 

@@ -2,6 +2,7 @@
 #include "misuse.h"
 
 #include "large.h"
+#include "orphan.h"
 #include "os.h"
 #include "pagemap.h"
 #include "size_class.h"
@@ -195,7 +196,7 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
         say_slab(&line, function, p, (struct culet_slab *)owner);
     } else if (owner) {
         say_block(&line, function, p, owner->start, culet_large_bytes(owner), 0, true);
-    } else if ((huge = culet_large_holding(p))) {
+    } else if (!culet_orphan() && (huge = culet_large_holding(p))) {
         say_block(&line, function, p, huge->owner.start, huge->bytes, 0, true);
     } else if (grave.present) {
         say_grave(&line, function, p, grave);

@@ -116,6 +116,20 @@ bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes
     return done;
 }
 
+bool culet_os_wipe_on_fork(void *start, size_t bytes)
+{
+#ifdef MADV_WIPEONFORK
+    int saved = errno;
+    bool done = madvise(start, bytes, MADV_WIPEONFORK) == 0;
+
+    errno = saved;
+    return done;
+#else
+    (void)start, (void)bytes;
+    return false;
+#endif
+}
+
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value)
 {
     int saved = errno;

@@ -32,6 +32,9 @@ bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);
  * refuses: then what was to be moved has not changed, but the target may be a hole. */
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes);
 
+/* Has the kernel give every forked child zeros in place of the mapping; false where it cannot (before Linux 4.14). */
+bool culet_os_wipe_on_fork(void *start, size_t bytes);
+
 /* Sleeps while *word == value; wakes one sleeper. */
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
 void culet_os_wake(_Atomic uint32_t *word);

@@ -3,6 +3,7 @@
 
 #include "bin.h"
 #include "lock.h"
+#include "orphan.h"
 #include "os.h"
 #include "pages.h"
 
@@ -111,6 +112,7 @@ void culet_scavenger_start(void)
     if (atomic_load(&culet_lock_held_for_fork) ||
         !atomic_compare_exchange_strong(&culet_bell, &wanted, CULET_BELL_BEGINNING))
         return;
+    culet_orphan_watch();
     bool done = create();
     uint32_t beginning = CULET_BELL_BEGINNING;
     atomic_compare_exchange_strong(&culet_bell, &beginning, done ? CULET_BELL_AWAKE : CULET_BELL_NEVER);

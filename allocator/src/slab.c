@@ -64,7 +64,7 @@ static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
         unsigned end = (unit + 1) << shift;
         unsigned count = (to + 1 < end ? to + 1 : end) - i;
         uint64_t mask = (count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << bit;
-        if (atomic_load_explicit(&slab->unit[unit].live, memory_order_acquire) & mask)
+        if (atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK) & mask)
             return false;
         i += count;
     }

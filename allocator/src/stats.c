@@ -142,7 +142,7 @@ int culet_stats(struct culet_stats *out, size_t bytes)
         errno = EINVAL;
         return -1;
     }
-    if (culet_heap_state() == CULET_DORMANT) {
+    if (culet_heap_dormant()) {
         errno = ENOTSUP;
         return -1;
     }

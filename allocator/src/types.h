@@ -36,6 +36,7 @@
  *
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
+ * Before all of them, around a fork, glibc's lock on the list of open streams (heap.c).
  *
  * Readers in another process find all of this by a record in the library (selfmap.h): who moves or adds a structure that
  * holds blocks, free pages or descriptors tells it there.

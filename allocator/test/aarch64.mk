@@ -32,7 +32,7 @@ endef
 ARM_UNIT = $(eval $(call ARM_TEST,$(1)-$(2)$(5),$(2)/$(1),$(3),$(4),test/unit/$(1).c))
 ARM_PROGRAM = $(eval $(call ARM_TEST,$(1),programs/$(1),$(2),EXPECT_CULET=1 "ARM_PRELOAD=$(or $(4),$(ARM_BUILD)/libculet.so)" $(3),test/programs/programs.h test/programs/$(1).c))
 
-ARM_UNITS := $(filter-out bias scavenger stock large failure model stress,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+ARM_UNITS := $(filter-out bias scavenger stock large failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 $(foreach unit,$(ARM_UNITS),$(call ARM_UNIT,$(unit),debug))
 $(call ARM_UNIT,bias,debug,an_owner_forks)
 $(call ARM_UNIT,scavenger,debug,a_forked_child_gets_a_scavenger_of_its_own)

@@ -85,6 +85,10 @@ $(eval $(call PROGRAM,TESTS,conditions))
 DEPS_conditions += $(TLS_LIBRARIES)
 RUN_conditions := env $(TLS_PATHS) $(RUN_conditions)
 
+$(eval $(call PROGRAM,TESTS,fork_locks))
+DEPS_fork_locks += $(TLS_LIBRARIES)
+RUN_fork_locks := env $(TLS_PATHS) $(RUN_fork_locks)
+
 # With as little room for static thread-local storage as libc lets one have.
 TESTS += conditions-tls-poor
 DEPS_conditions-tls-poor := $(DEPS_conditions)
@@ -162,4 +166,4 @@ LONG_TESTS += $(1)-checked
 DEPS_$(1)-checked := $(DEPS_$(1)) $(DEBUG_PRELOAD)
 RUN_$(1)-checked := $(subst $(PRELOAD),$(DEBUG_PRELOAD),$(RUN_$(1)))
 endef
-$(foreach name,api cxx fuzz fork fork_handlers conditions real,$(eval $(call DEBUG_RUN,$(name))))
+$(foreach name,api cxx fuzz fork fork_handlers fork_locks conditions real,$(eval $(call DEBUG_RUN,$(name))))

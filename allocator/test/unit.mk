@@ -38,10 +38,16 @@ RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
 endef
 
 # ThreadSanitizer is for programs with threads.
-UNITS := $(filter-out stress model failure,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+UNITS := $(filter-out stress model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 THREADED := bias bin figures lock scavenger
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
+
+# The model of the memory orders runs no code of the library's but its header of orders.
+$(eval $(call UNIT_TEST,TESTS,weak,release))
+LONG_TESTS += weak-long
+DEPS_weak-long := $(DEPS_weak-release)
+RUN_weak-long := env WEAK_ALL=1 $(RUN_weak-release)
 
 # Longer ones, with bounds on the work that fit the variant.
 # $(call UNIT_LOAD,list,program,variant,suffix,settings)
