@@ -62,7 +62,7 @@ class CompareSamplerTest < Minitest::Test
   end
 
   def test_counts_the_whole_tree_and_shares_pages_out_in_pss
-    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 2 } }; Process.waitall")
+    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 4 } }; Process.waitall")
     assert_equal 3, series.to_a.map { |one| one["processes"] }.max
     assert_operator series.peak_rss_bytes, :>, 290 * MIB, "RSS counts the string in each of three processes"
     assert_operator series.peak_pss_bytes, :<, 180 * MIB, "PSS counts it once"
