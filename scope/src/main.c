@@ -177,7 +177,11 @@ static void read_process(bool found[WALKERS])
     tell_spent();
     read_pages();
     culet_target_release(&scope.target);
+    pid_t by = scope.target.pid;
     culet_target_check(&scope.target);
+    if (by != scope.target.pid && scope.target.mode == CULET_LIVE)
+        culet_scope_problem(&scope, "The thread by which process %d was read ended meanwhile, so figures may be missing: ask "
+                            "again, or without --live.", (int)scope.target.process);
     if (*scope.target.why_live)
         culet_scope_problem(&scope, "%s", scope.target.why_live);
 }

@@ -253,23 +253,30 @@ static bool foresee(struct culet_target *target)
 {
     size_t count = target->count;
 
-    if (target->foreseen || target->mode != CULET_SLICED || count < MANY_THREADS)
+    if (target->foreseen_ns || target->mode != CULET_SLICED || count < MANY_THREADS)
         return true;
-    target->foreseen = true;
     begin(target);
     culet_tracing_try(target, count / SAMPLE);
     target->stopping_ns = culet_now() - target->began_ns;
     end(target);
-    uint64_t all = target->stopping_ns * SAMPLE;
-    if (all + LEAST_WORK_NS > target->slice_ns)
+    target->foreseen_ns = target->stopping_ns * SAMPLE;
+    if (target->foreseen_ns + LEAST_WORK_NS > target->slice_ns)
         culet_note("process %d has %zu threads; stopping them and letting them go takes about %" PRIu64 " ms in each "
                    "pause, so pauses are longer than %" PRIu64 " ms; --live reads the process without pauses",
-                   (int)target->process, count, (all + 999999) / 1000000, target->slice_ns / 1000000);
+                   (int)target->process, count, (target->foreseen_ns + 999999) / 1000000, target->slice_ns / 1000000);
     return culet_tracing_seize(target);
 }
 
+/* How long one try to stop all threads may take. */
+static uint64_t stop_limit(const struct culet_target *target, unsigned tries)
+{
+    if (target->mode != CULET_SLICED || tries >= STOP_TRIES)
+        return UINT64_MAX;
+    return target->slice_ns > 2 * target->foreseen_ns ? target->slice_ns : 2 * target->foreseen_ns;
+}
+
 /* One try to stop all threads. */
-static enum culet_stop stop(struct culet_target *target, uint64_t limit_ns)
+static enum culet_stop stop(struct culet_target *target, unsigned tries)
 {
     rest(target);
     hurry(target, true);
@@ -277,7 +284,7 @@ static enum culet_stop stop(struct culet_target *target, uint64_t limit_ns)
     /* What can be done before the pause is. */
     bool allowed = culet_tracing_seize(target) && foresee(target);
     begin(target);
-    enum culet_stop result = allowed ? culet_tracing_stop(target, limit_ns) : CULET_NONE_MAY_STOP;
+    enum culet_stop result = allowed ? culet_tracing_stop(target, stop_limit(target, tries)) : CULET_NONE_MAY_STOP;
     target->stopping_ns = culet_now() - target->began_ns;
     if (result == CULET_NONE_MAY_STOP)
         go_live(target);
@@ -310,7 +317,7 @@ void culet_target_pause(struct culet_target *target)
     /* On a busy machine one thread may wait long for a processor to stop on, and all others would wait for that one: they go
      * on, and another try may have more luck. */
     for (unsigned tries = 0; result == CULET_SOME_STOP; tries++)
-        result = stop(target, target->mode == CULET_SLICED && tries < STOP_TRIES ? target->slice_ns : UINT64_MAX);
+        result = stop(target, tries);
     if (result == CULET_NONE_MAY_STOP)
         return;
     if (target->count > target->most_threads)

@@ -431,6 +431,14 @@ TEST(without_any_lasting_thread)
         free(reading.stream);
         await_count(count, 1);
     }
+    bool told = false;
+    for (unsigned i = 0; i < 20 && !told; i++) {
+        struct reading reading = read_process("--live", target.pid);
+        check_done(&reading);
+        told = tells(&reading, "The thread by which process ");
+        free(reading.stream);
+    }
+    CHECK(told, "it is not said that the thread ended");
     end(&target);
 }
 

@@ -62,17 +62,32 @@ class CompareSamplerTest < Minitest::Test
   end
 
   def test_counts_the_whole_tree_and_shares_pages_out_in_pss
-    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 2 } }; Process.waitall")
+    series = sample("x = 'a' * (100 << 20); 2.times { fork { sleep 4 } }; Process.waitall")
     assert_equal 3, series.to_a.map { |one| one["processes"] }.max
     assert_operator series.peak_rss_bytes, :>, 290 * MIB, "RSS counts the string in each of three processes"
     assert_operator series.peak_pss_bytes, :<, 180 * MIB, "PSS counts it once"
     assert_operator series.peak_pss_bytes, :>, 100 * MIB
   end
 
+  # Processes that are there from the first look on, and how often was looked.
+  Listed = Struct.new(:root, :pids, :looks) do
+    def alive
+      self.looks += 1
+      pids
+    end
+    alias_method :refresh, :alive
+  end
+
   # Between vfork and exec a child shares its parent's memory.
-  def test_a_started_program_does_not_count_its_parents_memory
-    series = sample("x = 'a' * (200 << 20); 30.times { system('true') }")
-    assert_operator series.peak_rss_bytes, :<, 300 * MIB
+  def test_a_process_counts_from_the_second_look_on
+    with_program(RbConfig.ruby, "-e", WAITING) do |root|
+      with_program(RbConfig.ruby, "-e", WAITING) do |child|
+        listed = Listed.new(root, [root, child], 0)
+        sampler = Compare::Sampler.new(descendants: listed, witness: Compare::Witness.new(Culet::Allocators.parse("glibc"))).start
+        sleep 0.01 until listed.looks > 2
+        assert_equal [1, 2], sampler.stop.to_a.map { |one| one["processes"] }.first(2)
+      end
+    end
   end
 
   def test_samples_are_closer_than_the_interval_asks_and_pss_is_rare

@@ -117,8 +117,9 @@ module Culet
       def living(at)
         return @descendants.alive if at < @tree_due
 
+        before = own_cpu
         pids = @descendants.refresh
-        @tree_due = at + ((now - at) / TREE_SHARE_OF_TIME)
+        @tree_due = at + ((own_cpu - before) / TREE_SHARE_OF_TIME)
         pids
       end
 
