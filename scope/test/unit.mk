@@ -24,13 +24,13 @@ LIBCULET := $(abspath ../allocator)/build/libculet.so
 $(LIBCULET):
 	$(MAKE) --no-print-directory -C ../allocator
 
-$(TEST_BUILD)/fuzz/main.o: src/main.c $(HEADERS) test/unit.mk
+$(TEST_BUILD)/hostile/main.o: src/main.c $(HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -Wno-missing-prototypes -Dmain=culet_scope_main -c -o $@ $<
 
-$(TEST_BUILD)/fuzz/%: test/fuzz/%.c $(wildcard test/fuzz/*.h) test/reading.h $(TEST_BUILD)/fuzz/main.o $(TEST_BUILD)/unit/libscope.a $(CHECK)/check.h $(LIBCULET) $(TARGETS)
+$(TEST_BUILD)/hostile/%: test/hostile/%.c $(wildcard test/hostile/*.h) test/reading.h $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a $(CHECK)/check.h $(LIBCULET) $(TARGETS)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -Itest -I. -DSCOPE='"$(BUILD)/culet-scope"' -DTARGETS='"$(TEST_BUILD)/targets"' -DLIBCULET='"$(LIBCULET)"' \
-	    -o $@ $< $(TEST_BUILD)/fuzz/main.o $(TEST_BUILD)/unit/libscope.a
+	    -o $@ $< $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a
 
-TESTS += $(patsubst test/fuzz/%.c,$(TEST_BUILD)/fuzz/%,$(wildcard test/fuzz/*.c))
+TESTS += $(patsubst test/hostile/%.c,$(TEST_BUILD)/hostile/%,$(wildcard test/hostile/*.c))

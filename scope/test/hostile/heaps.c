@@ -4,109 +4,11 @@
  *
  * SCOPE_FUZZ_SEED=N mutates otherwise; SCOPE_TEST_ALL does so thirty times as often. */
 #define _GNU_SOURCE
-#include "image.h"
-
-#include "../../allocator/src/selfmap.h"
-
-#include <sys/resource.h>
-
-int culet_scope_main(int argc, char **argv);
-
-/* The sanitizers' memory is in it. */
-#define MOST_KILOBYTES (600 << 10)
-
-/* Processor time: the reader gives up far earlier, but for what the sanitizers add. */
-#define MOST_SECONDS 120
+#include "prey.h"
 
 #define MOST_AT_ONCE 4
 
 static const char *const modes[] = {NULL, NULL, NULL, NULL, "--stop", "--live"};
-
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "detect_leaks=0:quarantine_size_mb=4:allocator_may_return_null=1";
-}
-
-/* ---- the process ---- */
-
-struct prey {
-    pid_t pid;
-    int memory;
-    struct image image;
-    uint64_t state; /* of the random numbers */
-};
-
-static uint64_t word_of(const struct prey *prey, uint64_t address)
-{
-    uint64_t word = 0;
-
-    return pread(prey->memory, &word, sizeof word, (off_t)address) == sizeof word ? word : 0;
-}
-
-static void set_word(const struct prey *prey, uint64_t address, uint64_t word)
-{
-    CHECK(pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word, "0x%lx cannot be written to",
-          (unsigned long)address);
-}
-
-static void open_memory(struct prey *prey, pid_t pid)
-{
-    char name[64];
-    const char *seed = getenv("SCOPE_FUZZ_SEED");
-
-    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *prey = (struct prey){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
-    CHECK(prey->memory >= 0, "the memory of the process cannot be written to");
-}
-
-/* ---- the reader ---- */
-
-static int output = -1, errors = -1;
-
-static void empty(int file)
-{
-    CHECK(ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0, "no file");
-}
-
-static void be_reader(pid_t pid, const char *mode)
-{
-    char number[16], *argv[] = {(char *)(uintptr_t) "culet-scope", number, (char *)(uintptr_t)mode, NULL};
-
-    snprintf(number, sizeof number, "%d", (int)pid);
-    dup2(output, STDOUT_FILENO);
-    dup2(errors, STDERR_FILENO);
-    setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
-    signal(SIGALRM, SIG_DFL);
-    alarm(4 * MOST_SECONDS);
-    exit(culet_scope_main(mode ? 3 : 2, argv));
-}
-
-static struct reading read_here(pid_t pid, const char *mode, long *kilobytes)
-{
-    struct reading reading = {0};
-    struct rusage used;
-    int status = 0;
-    size_t length;
-
-    if (output < 0) {
-        output = memfd_create("output", 0);
-        errors = memfd_create("errors", 0);
-    }
-    empty(output);
-    empty(errors);
-    pid_t reader = fork();
-    if (reader == 0)
-        be_reader(pid, mode);
-    CHECK(reader > 0 && wait4(reader, &status, 0, &used) == reader, "the reader cannot be waited for");
-    reading.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    reading.stream = slurp(output, &reading.bytes);
-    char *text = slurp(errors, &length);
-    snprintf(reading.errors, sizeof reading.errors, "%s", text);
-    free(text);
-    *kilobytes = used.ru_maxrss;
-    return reading;
-}
 
 /* ---- what is overwritten ---- */
 
@@ -222,93 +124,9 @@ static void fuzz(struct prey *prey, unsigned count)
     /* All is as it was, and can be read as before. */
     struct reading reading = read_here(prey->pid, NULL, &kilobytes);
     check_stream(&reading);
-    CHECK(state_of(prey->pid) == 'T', "the process is in state %c", state_of(prey->pid));
+    await_state(prey->pid, 'T');
     CHECK(!tells(&reading, "\"broken\":true"), "it is broken");
     close(prey->memory);
-}
-
-/* ---- where the figures are ---- */
-
-/* Of every so many chunks the headers count. */
-#define CHUNKS_APART 37
-
-/* The headers of a region's chunks, the last one's always: it is the top, or a fencepost. */
-static void find_chunks(struct image *image, struct record record, const struct span *region)
-{
-    uint64_t at = region->start, last = at;
-
-    take_varint(&record);
-    at += take_varint(&record);
-    for (unsigned i = 0; record.at < record.end; i++) {
-        uint64_t bytes = (take_varint(&record) >> 2) * CULET_SCOPE_UNIT;
-        if (i % CHUNKS_APART < 2)
-            add_words(image, "chunks", at, 32);
-        if (bytes >= 0x290 && bytes <= 0x310)
-            add_words(image, "tcaches", at, bytes);
-        last = at;
-        at += bytes;
-    }
-    add_words(image, "tops", last, 16);
-}
-
-/* What of any process tells where threads' stacks are: the last page of such a mapping has the control block. */
-static void find_in_mapping(struct image *image, const struct record *record)
-{
-    uint64_t start = key_of(record, "start"), end = key_of(record, "end");
-
-    if (record_has(record, "\"use\":\"stack\"") && record_has(record, "\"label\":\"thread"))
-        add_words(image, "control blocks", end - 4096, 4096);
-    if (end - start >= UINT64_C(1) << 40)
-        add_words(image, "reserved", end - 4096, 64);
-    if (record_has(record, "/libc.so.6\"") && record_has(record, "\"perms\":\"rw-p\""))
-        add_words(image, "libc's data", start, end - start);
-}
-
-static void find_in_region(struct image *image, const struct record *record)
-{
-    uint64_t start = key_of(record, "start");
-
-    if (record_has(record, "\"holds\":\"heap\""))
-        add_words(image, "heads of heaps", start, 48);
-    if (record_has(record, "\"holds\":\"mmapped\""))
-        add_words(image, "large chunks", start, 32);
-}
-
-static void find_figures(struct prey *prey, const struct reading *reading)
-{
-    struct span region = {0};
-    struct record record;
-
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
-        if (is_kind(&record, "mapping"))
-            find_in_mapping(&prey->image, &record);
-        if (is_kind(&record, "region")) {
-            region = (struct span){key_of(&record, "start"), key_of(&record, "end")};
-            find_in_region(&prey->image, &record);
-        }
-        if (is_kind(&record, "arena"))
-            add_words(&prey->image, "arenas", key_of(&record, "address"), 2208);
-        if (record.type == 'C')
-            find_chunks(&prey->image, record, &region);
-        if (record.type == 'R') {
-            uint64_t page = take_varint(&record);
-            add_words(&prey->image, "Ruby's pages", page, 128);
-            add_words(&prey->image, "descriptions", word_of(prey, page), 128);
-        }
-    }
-}
-
-static void start_prey(struct prey *prey, const char *command, struct target *target)
-{
-    long kilobytes;
-
-    *target = start_with(command, -1);
-    await_state(target->pid, 'T');
-    open_memory(prey, target->pid);
-    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
-    check_stream(&reading);
-    find_figures(prey, &reading);
-    free(reading.stream);
 }
 
 static void fuzz_heap(const char *command, unsigned count)
@@ -328,24 +146,6 @@ TEST(glibc_without_brk) { fuzz_heap("heap nobrk 2 1", 300); }
 TEST(glibc_with_large_blocks) { fuzz_heap("heap large 2 12", 200); }
 
 /* ---- culet's ---- */
-
-/* Where the library has its record of itself; 0 if it was not found. */
-static uint64_t find_self(const struct prey *prey, const struct reading *reading)
-{
-    struct record record;
-    char magic[16];
-
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
-        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
-            continue;
-        for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
-            if (pread(prey->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
-                memcmp(magic, CULET_SELFMAP_MAGIC, sizeof magic) == 0 &&
-                word_of(prey, from + offsetof(struct culet_selfmap, self)) == from)
-                return from;
-    }
-    return 0;
-}
 
 /* The words of a table that are not nought. */
 static void add_entries(struct prey *prey, const char *group, uint64_t table, uint64_t count)
@@ -376,12 +176,10 @@ static void add_segments(struct prey *prey, const struct culet_selfmap *self)
     }
 }
 
-static void find_culet(struct prey *prey, const struct reading *reading)
+static void find_culet(struct prey *prey, const struct culet_selfmap *record, uint64_t at)
 {
-    struct culet_selfmap self;
-    uint64_t at = find_self(prey, reading);
+    struct culet_selfmap self = *record;
 
-    CHECK(at && pread(prey->memory, &self, sizeof self, (off_t)at) == sizeof self, "libculet.so has no record");
     prey->image.count = 0;
     add_words(&prey->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
               offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
@@ -405,18 +203,14 @@ static void find_culet(struct prey *prey, const struct reading *reading)
 
 static void fuzz_culet(const char *command, unsigned count)
 {
+    struct culet_selfmap self;
     struct target target;
     struct prey prey;
-    long kilobytes;
+    uint64_t at;
 
     setenv("HEAP_RESERVES", "1", 1);
-    setenv("LD_PRELOAD", LIBCULET, 1);
-    start_prey(&prey, command, &target);
-    unsetenv("LD_PRELOAD");
-    struct reading reading = read_here(prey.pid, NULL, &kilobytes);
-    CHECK(tells(&reading, "\"name\":\"culet\""), "the process does not run on culet");
-    find_culet(&prey, &reading);
-    free(reading.stream);
+    start_on_culet(&prey, command, &target, &self, &at);
+    find_culet(&prey, &self, at);
     fuzz(&prey, count);
     end(&target);
 }

@@ -1,0 +1,389 @@
+/* Single figures that led the reader astray: out of its own memory, round in rings, or through terabytes of nothing. */
+#define _GNU_SOURCE
+#include "prey.h"
+
+static const char *const modes[] = {NULL, "--stop", "--live"};
+#define MODES (sizeof modes / sizeof *modes)
+
+/* The plain reader's, of processes of a few megabytes. */
+#define MOST_BYTES (UINT64_C(96) << 20)
+
+/* All pauses together, in whole seconds: two, and room for a busy machine. */
+#define MOST_PAUSED 8
+
+/* Whatever was written: the reader under the sanitizers ends well in all modes, and the plain one in little memory. */
+static void check_attack(const struct prey *prey)
+{
+    long kilobytes;
+
+    for (size_t i = 0; i < MODES; i++) {
+        struct reading reading = read_here(prey->pid, modes[i], &kilobytes);
+        CHECK(reading.status == 0 && !reading.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
+              reading.status, reading.errors);
+        CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
+        check_stream(&reading);
+        free(reading.stream);
+    }
+    struct reading reading = read_process("", prey->pid);
+    check_done(&reading);
+    CHECK(number_of(&reading, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
+          (unsigned long)number_of(&reading, "reading", 0, "peak_rss_bytes"));
+    CHECK(number_of(&reading, "reading", 0, "paused_seconds") < MOST_PAUSED, "the process was paused for %lu seconds",
+          (unsigned long)number_of(&reading, "reading", 0, "paused_seconds"));
+    free(reading.stream);
+}
+
+static void finish(struct prey *prey, struct target *target)
+{
+    await_state(prey->pid, 'T');
+    close(prey->memory);
+    end(target);
+}
+
+static struct words words_of(const struct prey *prey, const char *group)
+{
+    for (size_t i = 0; i < prey->image.count; i++)
+        if (strcmp(prey->image.groups[i].name, group) == 0)
+            return prey->image.groups[i].words;
+    CHECK(false, "the process has no %s", group);
+    return (struct words){0};
+}
+
+static void start(struct prey *prey, struct target *target, const char *command)
+{
+    setenv("HEAP_RESERVES", "1", 1);
+    start_prey(prey, command, target);
+}
+
+/* ---- glibc's ---- */
+
+/* A block at the end of the heap was written to 16 bytes further than it is long. */
+TEST(an_overflow_into_top)
+{
+    static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1, (UINT64_C(8) << 40) | 1,
+                                     UINT64_C(0) - 0x20fe0};
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 3 1");
+    struct words tops = words_of(&prey, "tops");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t before[64];
+        for (size_t top = 1; top < tops.count && top < 64; top += 2) {
+            before[top] = word_of(&prey, tops.all[top]);
+            set_word(&prey, tops.all[top], sizes[i]);
+        }
+        check_attack(&prey);
+        for (size_t top = 1; top < tops.count && top < 64; top += 2)
+            set_word(&prey, tops.all[top], before[top]);
+    }
+    finish(&prey, &target);
+}
+
+/* What an ordinary report says of it: one arena is broken, the others are told. */
+TEST(an_overflow_is_told)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 1 1");
+    struct words tops = words_of(&prey, "tops");
+    set_word(&prey, tops.all[1], UINT64_C(0x4141414141414141));
+    struct reading reading = read_process("", prey.pid);
+    check_done(&reading);
+    CHECK(tells(&reading, "\"broken\":true") && tells(&reading, "The walk of the main arena"), "it is not said");
+    CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "what is before it is not told");
+    finish(&prey, &target);
+}
+
+TEST(heaps_in_a_ring)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 3 1");
+    struct words heaps = words_of(&prey, "heads of heaps");
+    for (size_t i = 0; i < heaps.count; i += 6)
+        set_word(&prey, heaps.all[i] + 8, heaps.all[i]);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+static const uint64_t next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
+
+/* Where an arena has such a word: by its value, as its place differs between releases. */
+static uint64_t find_value(const struct prey *prey, uint64_t arena, uint64_t value, uint64_t likely)
+{
+    if (word_of(prey, arena + likely) == value)
+        return arena + likely;
+    for (uint64_t at = arena; at < arena + 2208; at += 8)
+        if (word_of(prey, at) == value)
+            return at;
+    CHECK(false, "the arena has no word of 0x%lx", (unsigned long)value);
+    return 0;
+}
+
+TEST(arenas_in_a_ring_without_the_first)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 4 1");
+    struct reading reading = read_process("", prey.pid);
+    uint64_t second = number_of(&reading, "arena", 1, "address"), third = number_of(&reading, "arena", 2, "address");
+    set_word(&prey, find_value(&prey, second, third, next_at), second);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+/* Nobody will ever let go. */
+TEST(locked_arenas)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 4 1");
+    struct reading reading = read_process("", prey.pid);
+    for (unsigned i = 0; object(&reading, "arena", i); i++)
+        set_word(&prey, number_of(&reading, "arena", i, "address"), 1);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+/* The end of the chunk, with a header's bytes added, is address 0. */
+TEST(a_large_chunk_up_to_the_last_address)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap large 2 12");
+    struct words large = words_of(&prey, "large chunks");
+    for (size_t i = 0; i < large.count; i += 4)
+        set_word(&prey, large.all[i] + 8, (0 - large.all[i] - 16) | 2);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+/* The main arena says that it has more elsewhere, and every page looks like its beginning. */
+TEST(chains_in_every_page)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "chains");
+    struct reading reading = read_process("", prey.pid);
+    uint64_t arena = number_of(&reading, "arena", 0, "address"), system = number_of(&reading, "arena", 0, "system_bytes");
+    set_word(&prey, find_value(&prey, arena, system, system_at), UINT64_C(1) << 40);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+/* ---- terabytes of nothing ---- */
+
+static uint64_t present_pages(const struct reading *reading, uint64_t least_bytes)
+{
+    struct record record;
+    uint64_t pages = 0, count;
+    bool chosen = false;
+
+    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+        if (is_kind(&record, "mapping"))
+            chosen = key_of(&record, "end") - key_of(&record, "start") >= least_bytes;
+        if (record.type != 'P' || !chosen)
+            continue;
+        take_varint(&record);
+        while (record.at < record.end) {
+            count = take_varint(&record);
+            pages += *record.at++ & 1 ? count : 0;
+        }
+    }
+    return pages;
+}
+
+/* One page in eight terabytes is found at once; by kernels that cannot search, not at all, and that is said. */
+TEST(one_page_in_terabytes)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 1 1");
+    if (!prey.reserved) {
+        CHECK(true, "this system promises no more memory than it has");
+        return;
+    }
+    struct reading reading = read_process("", prey.pid);
+    check_done(&reading);
+    CHECK(present_pages(&reading, UINT64_C(1) << 40) == 1 || tells(&reading, "was not found out for all of them"),
+          "%lu pages are told", (unsigned long)present_pages(&reading, UINT64_C(1) << 40));
+    reading_denied = SYS_ioctl;
+    reading = read_process("", prey.pid);
+    check_stream(&reading);
+    CHECK(tells(&reading, "was not found out for all of them"), "it is not said that a page may be missing");
+    CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "the heap is not told");
+    finish(&prey, &target);
+}
+
+/* ---- culet's ---- */
+
+struct culet_prey {
+    struct prey prey;
+    struct target target;
+    struct culet_selfmap self;
+    uint64_t at;                  /* of the record */
+    uint64_t base, leaf, granule; /* of the first segment; its entries in the pagemap; its first granule's number there */
+};
+
+static struct culet_prey start_culet(const char *command)
+{
+    struct culet_prey c;
+
+    setenv("HEAP_RESERVES", "1", 1);
+    start_on_culet(&c.prey, command, &c.target, &c.self, &c.at);
+    c.base = word_of(&c.prey, word_of(&c.prey, c.self.segments) + c.self.segment.base);
+    c.granule = c.base / c.self.granule_bytes;
+    c.leaf = word_of(&c.prey, c.self.root + 8 * (c.granule / c.self.leaf_entries)) + 8 * (c.granule % c.self.leaf_entries);
+    return c;
+}
+
+/* The record is a constant: its numbers can be written to from outside all the same. */
+static void set_number(const struct culet_prey *c, size_t offset, uint32_t number)
+{
+    uint64_t at = c->at + offset;
+
+    CHECK(pwrite(c->prey.memory, &number, sizeof number, (off_t)at) == sizeof number, "the record cannot be written to");
+}
+
+/* A slab of many granules that begins with the segment's last one. */
+TEST(a_slab_in_the_last_granule)
+{
+    struct culet_prey c = start_culet("heap small 2 2");
+    uint32_t last = c.self.segment_granules - 1;
+
+    for (uint32_t g = 0; g < last; g++) {
+        uint64_t entry = word_of(&c.prey, c.leaf + 8 * g), owner = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
+        uint64_t klass = entry >> c.self.class_shift, shape = c.self.classes + klass * c.self.klass.bytes;
+        if (!entry || entry & 1 || !klass || (word_of(&c.prey, shape + c.self.klass.granules) & 255) < 2)
+            continue;
+        /* All blocks used, and a thread's. */
+        for (uint64_t unit = owner + c.self.slab.units; unit < owner + c.self.slab.bytes; unit += c.self.slab.unit_bytes) {
+            set_word(&c.prey, unit + c.self.slab.live, UINT64_MAX);
+            set_word(&c.prey, unit + c.self.slab.claimed, UINT64_MAX);
+        }
+        set_word(&c.prey, owner + c.self.owner.start, c.base + (uint64_t)last * c.self.granule_bytes);
+        set_word(&c.prey, c.leaf + 8 * (uint64_t)last, entry);
+        set_word(&c.prey, c.self.threads, 5);
+        check_attack(&c.prey);
+        finish(&c.prey, &c.target);
+        return;
+    }
+    CHECK(false, "there is no slab of several granules");
+}
+
+TEST(granules_of_any_size)
+{
+    static const struct {
+        uint32_t bytes, granules;
+    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX}, {4096, 4032}};
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct culet_prey c = start_culet("heap small 2 2");
+        set_number(&c, offsetof(struct culet_selfmap, granule_bytes), shapes[i].bytes);
+        set_number(&c, offsetof(struct culet_selfmap, segment_granules), shapes[i].granules);
+        check_attack(&c.prey);
+        finish(&c.prey, &c.target);
+    }
+}
+
+/* Classes of slabs of any number of granules, up to 255. */
+TEST(slabs_of_any_length)
+{
+    struct culet_prey c = start_culet("heap small 2 2");
+
+    for (uint32_t k = 1; k < c.self.class_entries; k++) {
+        uint8_t granules = 255;
+        uint64_t at = c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.granules;
+        CHECK(pwrite(c.prey.memory, &granules, 1, (off_t)at) == 1, "the classes cannot be written to");
+    }
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+/* The first huge block, with another start and length. */
+static void check_huge(uint64_t start_at, uint64_t bytes)
+{
+    struct culet_prey c = start_culet("heap large 2 24");
+    uint64_t huge = word_of(&c.prey, c.self.huge);
+
+    CHECK(huge, "the process has no huge block");
+    set_word(&c.prey, huge + c.self.owner.start, start_at ? start_at : c.prey.reserved);
+    set_word(&c.prey, huge + c.self.large.length, bytes);
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+TEST(a_huge_block_where_nothing_is) { check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40); }
+TEST(a_huge_block_of_all_that_is_reserved) { check_huge(0, UINT64_C(8) << 40); }
+TEST(a_huge_block_of_as_many_pages_as_are_none) { check_huge((UINT64_C(1) << 45) + 8, UINT64_C(1) << 44); }
+TEST(a_huge_block_over_the_last_address) { check_huge(UINT64_C(0) - 4096, UINT64_C(8) << 40); }
+
+TEST(huge_blocks_in_a_ring)
+{
+    struct culet_prey c = start_culet("heap large 2 24");
+    uint64_t huge = word_of(&c.prey, c.self.huge);
+
+    CHECK(huge, "the process has no huge block");
+    set_word(&c.prey, huge + c.self.large.next, huge);
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+TEST(descriptors_in_a_ring)
+{
+    struct culet_prey c = start_culet("heap small 2 2");
+    uint64_t chunk = word_of(&c.prey, c.self.chunks);
+
+    set_word(&c.prey, chunk + c.self.chunk.next, chunk);
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+/* Every address of the record is one of the last. */
+TEST(addresses_near_the_end)
+{
+    static const size_t members[] = {
+        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock), offsetof(struct culet_selfmap, segments),
+        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),       offsetof(struct culet_selfmap, extents),
+        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),       offsetof(struct culet_selfmap, classes)};
+    struct culet_prey c = start_culet("heap large 2 24");
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        for (uint64_t back = 1; back <= 4096; back *= 8) {
+            uint64_t at = c.at + members[i], before = word_of(&c.prey, at);
+            long kilobytes;
+            set_word(&c.prey, at, 0 - back);
+            struct reading reading = read_here(c.prey.pid, "--stop", &kilobytes);
+            CHECK(reading.status == 0 && !reading.errors[0], "the reader ended with %d: %.1500s", reading.status, reading.errors);
+            check_stream(&reading);
+            free(reading.stream);
+            set_word(&c.prey, at, before);
+        }
+    uint64_t huge = word_of(&c.prey, c.self.huge);
+    set_word(&c.prey, huge + c.self.large.next, UINT64_MAX - 7);
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+/* A lock that nobody holds, and a table of segments that has no end. */
+TEST(a_table_without_an_end)
+{
+    struct culet_prey c = start_culet("heap small 2 2");
+
+    set_number(&c, offsetof(struct culet_selfmap, segment_entries), 1u << 24);
+    set_number(&c, offsetof(struct culet_selfmap, root_entries), 1u << 26);
+    set_word(&c.prey, c.self.ceiling, UINT64_MAX);
+    set_word(&c.prey, c.self.pages_lock, UINT64_MAX);
+    check_attack(&c.prey);
+    finish(&c.prey, &c.target);
+}
+
+CHECK_MAIN

@@ -1,0 +1,185 @@
+/* Symbols of files that anybody may have written: damaged, cut off while they are read, or no files at all. */
+#define _GNU_SOURCE
+#include "elf_file.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* The C library of this program. */
+static struct culet_mapping library(void)
+{
+    struct culet_maps maps;
+
+    CHECK(culet_maps_read(&maps, getpid(), false), "no mappings");
+    for (size_t i = 0; i < maps.count; i++)
+        if (strstr(maps.all[i].path, "/libc.so.6") && maps.all[i].offset == 0)
+            return maps.all[i];
+    CHECK(false, "no C library");
+    return (struct culet_mapping){0};
+}
+
+/* A mapping of a file that is in no process: it is found by its name. */
+static struct culet_mapping mapping_of(char *path)
+{
+    struct stat status;
+
+    CHECK(stat(path, &status) == 0, "%s is not there", path);
+    return (struct culet_mapping){.start = 4096, .end = 8192, .inode = status.st_ino, .path = path};
+}
+
+struct copy {
+    char path[64];
+    int file;
+    size_t length;
+    unsigned char *bytes; /* as they were */
+};
+
+static struct copy copy_of(const char *path)
+{
+    struct copy copy = {.path = "/tmp/culet-elf-XXXXXX"};
+    struct stat status;
+    int from = open(path, O_RDONLY);
+
+    CHECK(from >= 0 && fstat(from, &status) == 0, "%s cannot be read", path);
+    copy.length = (size_t)status.st_size;
+    copy.bytes = malloc(copy.length);
+    copy.file = mkstemp(copy.path);
+    CHECK(copy.file >= 0 && read(from, copy.bytes, copy.length) == (ssize_t)copy.length &&
+              write(copy.file, copy.bytes, copy.length) == (ssize_t)copy.length,
+          "no copy");
+    close(from);
+    return copy;
+}
+
+static void end_copy(struct copy *copy)
+{
+    unlink(copy->path);
+    close(copy->file);
+    free(copy->bytes);
+}
+
+static void ask_all(struct culet_elf *elf)
+{
+    char text[32];
+    uint64_t offset;
+
+    culet_elf_slot(elf, "malloc", &offset);
+    culet_elf_defines(elf, "no_such_function");
+    culet_elf_defines(elf, "malloc");
+    if (culet_elf_text(elf, "gnu_get_libc_version", text, sizeof text))
+        CHECK(memchr(text, 0, sizeof text), "a text without an end");
+}
+
+TEST(a_sound_file)
+{
+    struct culet_mapping mapping = library();
+    struct culet_elf elf;
+    uint64_t offset;
+
+    CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
+    CHECK(culet_elf_defines(&elf, "malloc") && !culet_elf_defines(&elf, "mallocs"), "it has other functions");
+    CHECK(culet_elf_slot(&elf, "malloc", &offset) && offset, "it does not call malloc");
+    culet_elf_close(&elf);
+}
+
+/* Of the head, the tables of sections and segments, and what they lead to. */
+static size_t any_place(const struct copy *copy, uint64_t *random)
+{
+    const Elf64_Ehdr *head = (const void *)copy->bytes;
+    size_t sections = (size_t)head->e_shoff + check_random(random) % (head->e_shnum * sizeof(Elf64_Shdr));
+
+    switch (check_random(random) % 4) {
+    case 0: return check_random(random) % sizeof *head;
+    case 1: return (size_t)head->e_phoff + check_random(random) % (head->e_phnum * sizeof(Elf64_Phdr));
+    case 2: return check_random(random) % 65536;
+    default: return sections;
+    }
+}
+
+TEST(damaged_files)
+{
+    struct copy copy = copy_of(library().path);
+    struct culet_mapping mapping = mapping_of(copy.path);
+    unsigned count = getenv("SCOPE_TEST_ALL") ? 60000 : 2000;
+    uint64_t random = 9;
+
+    for (unsigned i = 0; i < count; i++) {
+        size_t at[4], changed = 1 + check_random(&random) % 4;
+        for (size_t n = 0; n < changed; n++) {
+            uint64_t word = check_random(&random) % 2 ? check_random(&random) : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
+            at[n] = any_place(&copy, &random) % (copy.length - 8);
+            CHECK(pwrite(copy.file, &word, 1u << check_random(&random) % 4, (off_t)at[n]) > 0, "the copy cannot be changed");
+        }
+        struct culet_elf elf;
+        if (culet_elf_open(&elf, getpid(), &mapping)) {
+            ask_all(&elf);
+            culet_elf_close(&elf);
+        }
+        for (size_t n = 0; n < changed; n++)
+            CHECK(pwrite(copy.file, copy.bytes + at[n], 8, (off_t)at[n]) == 8, "the copy cannot be mended");
+    }
+    CHECK(count, "nothing was tried");
+    end_copy(&copy);
+}
+
+/* What is cut off is not there; the reader goes on. */
+TEST(files_that_become_shorter)
+{
+    struct copy copy = copy_of(library().path);
+    struct culet_mapping mapping = mapping_of(copy.path);
+
+    for (size_t length = copy.length; length > 100; length = length / 3 * 2) {
+        struct culet_elf elf;
+        CHECK(ftruncate(copy.file, 0) == 0 && pwrite(copy.file, copy.bytes, copy.length, 0) == (ssize_t)copy.length, "no copy");
+        CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
+        CHECK(ftruncate(copy.file, (off_t)length) == 0, "it cannot be cut off");
+        ask_all(&elf);
+        culet_elf_close(&elf);
+    }
+    end_copy(&copy);
+}
+
+/* A file of terabytes takes no more memory or time than one of this program's. */
+TEST(tables_of_terabytes)
+{
+    struct copy copy = copy_of(library().path);
+    struct culet_mapping mapping = mapping_of(copy.path);
+    Elf64_Ehdr head;
+    struct culet_elf elf;
+
+    memcpy(&head, copy.bytes, sizeof head);
+    CHECK(ftruncate(copy.file, INT64_C(1) << 42) == 0, "no long file");
+    for (unsigned i = 1; i < head.e_shnum; i++) {
+        uint64_t length = UINT64_C(1) << 41;
+        off_t at = (off_t)(head.e_shoff + i * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size));
+        CHECK(pwrite(copy.file, &length, sizeof length, at) == sizeof length, "the copy cannot be changed");
+    }
+    CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
+    ask_all(&elf);
+    CHECK(!culet_elf_defines(&elf, "malloc"), "terabytes were read");
+    culet_elf_close(&elf);
+    end_copy(&copy);
+}
+
+/* Opening a device can do harm, and a pipe waits for a writer. */
+TEST(what_is_no_file)
+{
+    char pipe_path[64] = "/tmp/culet-pipe-XXXXXX", device[] = "/dev/zero", folder[] = "/tmp";
+    struct culet_elf elf;
+    struct culet_mapping mapping;
+    int file = mkstemp(pipe_path);
+
+    CHECK(file >= 0 && unlink(pipe_path) == 0 && mkfifo(pipe_path, 0600) == 0, "no pipe");
+    close(file);
+    char *paths[] = {pipe_path, device, folder};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        mapping = mapping_of(paths[i]);
+        CHECK(!culet_elf_open(&elf, getpid(), &mapping), "%s was opened", paths[i]);
+    }
+    unlink(pipe_path);
+}
+
+CHECK_MAIN

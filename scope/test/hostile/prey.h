@@ -1,0 +1,227 @@
+/* prey.h - a process whose memory a test writes to, and the reader under the sanitizers, as a function of the test. */
+#ifndef CULET_PREY_H
+#define CULET_PREY_H
+
+#include "image.h"
+
+#include "../../allocator/src/selfmap.h"
+
+#include <sys/resource.h>
+
+int culet_scope_main(int argc, char **argv);
+
+/* The sanitizers' memory is in it. */
+#define MOST_KILOBYTES (600 << 10)
+
+/* Processor time: the reader gives up far earlier, but for what the sanitizers add. */
+#define MOST_SECONDS 120
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0:quarantine_size_mb=4:allocator_may_return_null=1";
+}
+
+/* ---- the process ---- */
+
+struct prey {
+    pid_t pid;
+    int memory;
+    struct image image;
+    uint64_t reserved; /* address of the longest mapping, if it has terabytes; or 0 */
+    uint64_t state; /* of the random numbers */
+};
+
+static inline uint64_t word_of(const struct prey *prey, uint64_t address)
+{
+    uint64_t word = 0;
+
+    return pread(prey->memory, &word, sizeof word, (off_t)address) == sizeof word ? word : 0;
+}
+
+static inline void set_word(const struct prey *prey, uint64_t address, uint64_t word)
+{
+    CHECK(pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word, "0x%lx cannot be written to",
+          (unsigned long)address);
+}
+
+static inline void open_memory(struct prey *prey, pid_t pid)
+{
+    char name[64];
+    const char *seed = getenv("SCOPE_FUZZ_SEED");
+
+    snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
+    *prey = (struct prey){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
+    CHECK(prey->memory >= 0, "the memory of the process cannot be written to");
+}
+
+/* ---- the reader ---- */
+
+static int output = -1, errors = -1;
+
+static inline void empty(int file)
+{
+    CHECK(ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0, "no file");
+}
+
+static inline void be_reader(pid_t pid, const char *mode)
+{
+    char number[16], *argv[] = {(char *)(uintptr_t) "culet-scope", number, (char *)(uintptr_t)mode, NULL};
+
+    snprintf(number, sizeof number, "%d", (int)pid);
+    dup2(output, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
+    signal(SIGALRM, SIG_DFL);
+    alarm(4 * MOST_SECONDS);
+    exit(culet_scope_main(mode ? 3 : 2, argv));
+}
+
+static inline struct reading read_here(pid_t pid, const char *mode, long *kilobytes)
+{
+    struct reading reading = {0};
+    struct rusage used;
+    int status = 0;
+    size_t length;
+
+    if (output < 0) {
+        output = memfd_create("output", 0);
+        errors = memfd_create("errors", 0);
+    }
+    empty(output);
+    empty(errors);
+    pid_t reader = fork();
+    if (reader == 0)
+        be_reader(pid, mode);
+    CHECK(reader > 0 && wait4(reader, &status, 0, &used) == reader, "the reader cannot be waited for");
+    reading.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    reading.stream = slurp(output, &reading.bytes);
+    char *text = slurp(errors, &length);
+    snprintf(reading.errors, sizeof reading.errors, "%s", text);
+    free(text);
+    *kilobytes = used.ru_maxrss;
+    return reading;
+}
+
+/* ---- where the figures are ---- */
+
+/* Of every so many chunks the headers count. */
+#define CHUNKS_APART 37
+
+/* The headers of a region's chunks, the last one's always: it is the top, or a fencepost. */
+static inline void find_chunks(struct image *image, struct record record, const struct span *region)
+{
+    uint64_t at = region->start, last = at;
+
+    take_varint(&record);
+    at += take_varint(&record);
+    for (unsigned i = 0; record.at < record.end; i++) {
+        uint64_t bytes = (take_varint(&record) >> 2) * CULET_SCOPE_UNIT;
+        if (i % CHUNKS_APART < 2)
+            add_words(image, "chunks", at, 32);
+        if (bytes >= 0x290 && bytes <= 0x310)
+            add_words(image, "tcaches", at, bytes);
+        last = at;
+        at += bytes;
+    }
+    add_words(image, "tops", last, 16);
+}
+
+/* What of any process tells where threads' stacks are: the last page of such a mapping has the control block. */
+static inline void find_in_mapping(struct image *image, const struct record *record)
+{
+    uint64_t start = key_of(record, "start"), end = key_of(record, "end");
+
+    if (record_has(record, "\"use\":\"stack\"") && record_has(record, "\"label\":\"thread"))
+        add_words(image, "control blocks", end - 4096, 4096);
+    if (end - start >= UINT64_C(1) << 40)
+        add_words(image, "reserved", end - 4096, 64);
+    if (record_has(record, "/libc.so.6\"") && record_has(record, "\"perms\":\"rw-p\""))
+        add_words(image, "libc's data", start, end - start);
+}
+
+static inline void find_in_region(struct image *image, const struct record *record)
+{
+    uint64_t start = key_of(record, "start");
+
+    if (record_has(record, "\"holds\":\"heap\""))
+        add_words(image, "heads of heaps", start, 48);
+    if (record_has(record, "\"holds\":\"mmapped\""))
+        add_words(image, "large chunks", start, 32);
+}
+
+static inline void find_figures(struct prey *prey, const struct reading *reading)
+{
+    struct span region = {0};
+    struct record record;
+
+    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+        if (is_kind(&record, "mapping")) {
+            find_in_mapping(&prey->image, &record);
+            if (key_of(&record, "end") - key_of(&record, "start") >= UINT64_C(1) << 40)
+                prey->reserved = key_of(&record, "start");
+        }
+        if (is_kind(&record, "region")) {
+            region = (struct span){key_of(&record, "start"), key_of(&record, "end")};
+            find_in_region(&prey->image, &record);
+        }
+        if (is_kind(&record, "arena"))
+            add_words(&prey->image, "arenas", key_of(&record, "address"), 2208);
+        if (record.type == 'C')
+            find_chunks(&prey->image, record, &region);
+        if (record.type == 'R') {
+            uint64_t page = take_varint(&record);
+            add_words(&prey->image, "Ruby's pages", page, 128);
+            add_words(&prey->image, "descriptions", word_of(prey, page), 128);
+        }
+    }
+}
+
+static inline void start_prey(struct prey *prey, const char *command, struct target *target)
+{
+    long kilobytes;
+
+    *target = start_with(command, -1);
+    await_state(target->pid, 'T');
+    open_memory(prey, target->pid);
+    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    check_stream(&reading);
+    find_figures(prey, &reading);
+    free(reading.stream);
+}
+
+/* Where the library has its record of itself; 0 if it was not found. */
+static inline uint64_t find_self(const struct prey *prey, const struct reading *reading)
+{
+    struct record record;
+    char magic[16];
+
+    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
+            continue;
+        for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
+            if (pread(prey->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
+                memcmp(magic, CULET_SELFMAP_MAGIC, sizeof magic) == 0 &&
+                word_of(prey, from + offsetof(struct culet_selfmap, self)) == from)
+                return from;
+    }
+    return 0;
+}
+
+/* The same on culet's heap; *self is its record, at *address. */
+static inline void start_on_culet(struct prey *prey, const char *command, struct target *target, struct culet_selfmap *self,
+                                  uint64_t *address)
+{
+    long kilobytes;
+
+    setenv("LD_PRELOAD", LIBCULET, 1);
+    start_prey(prey, command, target);
+    unsetenv("LD_PRELOAD");
+    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    CHECK(tells(&reading, "\"name\":\"culet\""), "the process does not run on culet");
+    *address = find_self(prey, &reading);
+    CHECK(*address && pread(prey->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
+    free(reading.stream);
+}
+
+#endif
