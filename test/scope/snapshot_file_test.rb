@@ -24,6 +24,23 @@ class SnapshotFileTest < Minitest::Test
     end
   end
 
+  # Each member is looked at alone: the rest of the file was copied for each, which took minutes of this size.
+  def test_a_series_of_many_is_read_in_proportion
+    in_file do |path|
+      File.binwrite(path, Culet::Scope::SnapshotFile::HEADER + (Culet::Scope::SnapshotFile.pack("x" * 300) * 150_000))
+      before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      assert_equal 150_000, Culet::Scope::SnapshotFile.moments(path).size
+      assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before, :<, 30
+    end
+  end
+
+  def test_what_is_no_file_is_said
+    ["/dev/zero", "/dev/null"].each do |path|
+      error = assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.moments(path) }
+      assert_equal "#{path} is no file; name a snapshot or a process number", error.message
+    end
+  end
+
   # What was there is replaced only by a whole file, and its permissions are the new one's.
   def test_another_file_of_that_name_is_replaced_at_the_end
     in_file do |path|

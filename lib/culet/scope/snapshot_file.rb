@@ -16,7 +16,11 @@ module Culet
       GZIP = Zlib::MAX_WBITS + 16
       # No stream is longer: that of a process with 100 GB of small blocks has less.
       MOST_BYTES = 1 << 31
-      private_constant :GZIP, :MOST_BYTES
+      # A packed stream is unpacked by pieces, the first so long and each twice as long as the one before: of a series of
+      # small ones not much more is looked at than there is.
+      FIRST_PIECE_BYTES = 512
+      LARGEST_PIECE_BYTES = 1 << 20
+      private_constant :GZIP, :MOST_BYTES, :FIRST_PIECE_BYTES, :LARGEST_PIECE_BYTES
 
       module_function
 
@@ -47,6 +51,7 @@ module Culet
 
       def read(path)
         raise Error, "#{path} is a directory; name a snapshot or a process number" if File.directory?(path)
+        raise Error, "#{path} is no file; name a snapshot or a process number" if File.exist?(path) && !File.file?(path)
 
         File.binread(path)
       rescue Errno::ENOENT
@@ -73,8 +78,9 @@ module Culet
       def places(path, bytes)
         found = []
         at = HEADER.bytesize
+        zlib = Zlib::Inflate.new(GZIP)
         while at < bytes.bytesize
-          found << [at, packed_bytes(bytes.byteslice(at..))]
+          found << [at, packed_bytes(zlib, bytes, at)]
           at += found.last.last
         end
         found
@@ -82,19 +88,25 @@ module Culet
         raise Error, "#{path} is cut off#{" behind its first #{found.size} snapshots" if found.any?}; take it again"
       rescue Zlib::Error, RangeError
         raise Error, "#{path} is damaged: it cannot be unpacked; take it again"
-      end
-      private_class_method :places
-
-      def packed_bytes(bytes)
-        zlib = Zlib::Inflate.new(GZIP)
-        unpacked = 0
-        zlib.inflate(bytes) { |part| raise RangeError if (unpacked += part.bytesize) > MOST_BYTES }
-        raise Zlib::BufError unless zlib.finished?
-
-        zlib.total_in
       ensure
         zlib&.reset # closing an unfinished one warns
         zlib&.close
+      end
+      private_class_method :places
+
+      def packed_bytes(zlib, bytes, at)
+        zlib.reset
+        unpacked = 0
+        length = FIRST_PIECE_BYTES
+        until zlib.finished?
+          piece = bytes.byteslice(at, length)
+          raise Zlib::BufError if piece.nil? || piece.empty?
+
+          zlib.inflate(piece) { |part| raise RangeError if (unpacked += part.bytesize) > MOST_BYTES }
+          at += piece.bytesize
+          length = [length * 2, LARGEST_PIECE_BYTES].min
+        end
+        zlib.total_in
       end
       private_class_method :packed_bytes
     end
