@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "strings_digest.h"
+
 /* So much of it may be resident, and a little more: a fault maps the pages around too. */
 #define WINDOW ((size_t)4 << 20)
 
@@ -29,14 +31,35 @@ culet_strings_file_open(struct culet_strings_file *file, const char *path)
   return error;
 }
 
+/* Whether there is as much content as the rest of the record says. */
+static int
+content_fits(const struct culet_string_record *record)
+{
+  uint64_t bytes = record->content_bytes;
+
+  if ((record->flags & STRING_TOLD) == 0) return bytes == 0;
+  if ((record->flags & STRING_DIGEST) && (record->flags & STRING_VEILED)) return bytes == STRINGS_DIGEST_BYTES;
+  if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES && bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
+  return bytes == record->length * (record->flags & STRING_VEILED ? STRINGS_LINK_BYTES : 1);
+}
+
+static int
+is_consistent(const struct culet_string_record *record)
+{
+  if (record->flags & ~(uint32_t)STRING_FLAGS_READ) return 0;
+  if (record->flags & STRING_SITE) return 1;
+  return record->length <= STRING_MOST_BYTES && record->held <= STRING_MOST_BYTES && record->slot <= record->held && content_fits(record);
+}
+
 const struct culet_string_record *
 culet_strings_file_record(struct culet_strings_file *file, uint64_t offset)
 {
-  const struct culet_string_record *record = (const struct culet_string_record *)(file->bytes + offset);
+  const struct culet_string_record *record;
 
-  if (offset + sizeof(*record) > file->size || offset % 8 != 0) return NULL;
+  if (offset % 8 != 0 || offset > file->size || file->size - offset < sizeof(*record)) return NULL;
+  record = (const struct culet_string_record *)(file->bytes + offset);
   if (record->bytes > file->size - offset || record->bytes < culet_string_record_bytes(record->content_bytes)) return NULL;
-  return record;
+  return is_consistent(record) ? record : NULL;
 }
 
 void

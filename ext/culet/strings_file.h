@@ -17,7 +17,10 @@ struct culet_strings_file {
 /* Maps the file. Returns 0, or an error's number. An empty file has size 0. */
 int culet_strings_file_open(struct culet_strings_file *file, const char *path);
 
-/* The record at an offset; NULL at the end, or where what is there is no record. Valid until the file is closed. */
+/*
+ * The record at an offset; NULL at the end, or where what is there is no record, or one that contradicts itself: the file
+ * has what another process told. Valid until the file is closed.
+ */
 const struct culet_string_record *culet_strings_file_record(struct culet_strings_file *file, uint64_t offset);
 
 /* Its content. */

@@ -20,11 +20,16 @@ int culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t 
  */
 int culet_strings_unite_equal(struct culet_strings_analysis *analysis);
 
+/* Strings are sorted by so many of their last bytes first. */
+#define STRINGS_KEY_BYTES 8
+
 /* Whether a string may lie in another's buffer, or another in its: it does not fit into the smallest slot. */
 static inline int
 culet_string_may_share_end(const struct culet_strings_analysis *analysis, const struct culet_string_entry *entry)
 {
-  return entry->length > analysis->smallest_slot - analysis->header - 1 && (entry->flags & STRING_DIGEST) == 0;
+  uint64_t fits = analysis->smallest_slot > analysis->header + 1 ? analysis->smallest_slot - analysis->header - 1 : 0;
+
+  return entry->length > fits && entry->length >= STRINGS_KEY_BYTES && (entry->flags & STRING_DIGEST) == 0;
 }
 
 /* Among the lasting entries finds the ones that others end with; they are used up. Returns whether there was memory. */

@@ -39,6 +39,11 @@ struct culet_string_record {
   uint32_t content_bytes;
 };
 
+#define STRING_FLAGS_READ (STRING_ROOT - 1) /* all that a record may bear */
+
+/* More bytes than any process can map: no string is longer, or holds more. */
+#define STRING_MOST_BYTES ((uint64_t)1 << 48)
+
 /* What of a long string may be shown when only a digest of it is told. */
 #define STRING_SAMPLE_BYTES 64
 

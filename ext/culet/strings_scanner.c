@@ -143,12 +143,23 @@ flags_of(const struct culet_string_line *line, uint64_t slot)
   return flags;
 }
 
+static uint64_t
+at_most(uint64_t number, uint64_t most)
+{
+  return number < most ? number : most;
+}
+
 static void
 add_record(struct scanner *scanner, const struct culet_string_line *line)
 {
-  uint64_t slot = slot_of(line), digest[2];
+  uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MOST_BYTES), digest[2];
   struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root, .kind = kind_of(scanner, line),
-                                       .length = line->bytesize, .held = line->memsize > slot ? line->memsize : slot, .slot = (uint32_t)slot};
+                                       .length = at_most(line->bytesize, STRING_MOST_BYTES), .held = memsize > slot ? memsize : slot, .slot = (uint32_t)slot};
+
+  if (line->value.bytes != NULL) { /* a file may say anything of its length */
+    record.length = line->value.length;
+    record.flags &= ~(uint32_t)STRING_LENGTH_UNKNOWN;
+  }
 
   record.site = site_of(scanner, line);
   scanner->strings++;

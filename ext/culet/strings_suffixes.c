@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define KEY_BYTES 8
-
 typedef struct culet_string_entry entry;
 
 /* The contents of entries whose last words are the same; an entry's key is where its content ends there. */
@@ -30,7 +28,7 @@ last_word(const unsigned char *end)
   uint64_t word = 0;
 
   /* The last byte is the first to compare. */
-  for (int i = 1; i <= KEY_BYTES; i++) word = word << 8 | end[-i];
+  for (int i = 1; i <= STRINGS_KEY_BYTES; i++) word = word << 8 | end[-i];
   return word;
 }
 
@@ -47,7 +45,7 @@ common(const unsigned char *one, const unsigned char *other, size_t length)
 {
   size_t same = 0;
 
-  while (length - same >= KEY_BYTES && memcmp(one - same - KEY_BYTES, other - same - KEY_BYTES, KEY_BYTES) == 0) same += KEY_BYTES;
+  while (length - same >= STRINGS_KEY_BYTES && memcmp(one - same - STRINGS_KEY_BYTES, other - same - STRINGS_KEY_BYTES, STRINGS_KEY_BYTES) == 0) same += STRINGS_KEY_BYTES;
   while (same < length && one[-(ptrdiff_t)same - 1] == other[-(ptrdiff_t)same - 1]) same++;
   return same;
 }
@@ -174,15 +172,17 @@ find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, 
   return 1;
 }
 
-/* Gives each its last word as its key. */
-static void
+/* Gives each its last word as its key. Returns whether the file is as it was. */
+static int
 read_last_words(struct culet_strings_analysis *analysis)
 {
   for (entry *one = analysis->entries; one < analysis->entries + analysis->lasting; one++) {
     const struct culet_string_record *record = culet_strings_file_record(&analysis->file, one->offset);
+    if (record == NULL) return 0;
     one->key = last_word(culet_strings_content(record) + record->content_bytes);
     culet_strings_file_passed(&analysis->file, record);
   }
+  return 1;
 }
 
 int
@@ -194,7 +194,7 @@ culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
 
   /* In the file's order, so that it is read through once. */
   culet_strings_sort(analysis->entries, count, by_offset, NULL);
-  read_last_words(analysis);
+  if (!read_last_words(analysis)) return 0;
   culet_strings_sort(analysis->entries, count, by_last_word, NULL);
   for (size_t first = 0, past; done && first < count; first = past) {
     uint64_t key = analysis->entries[first].key;

@@ -2,12 +2,15 @@
 
 #include <stdlib.h>
 
+#include "strings_digest.h"
+
 #define FIRST_ROOM 1024
 
 static struct culet_string_site *
-place_of(struct culet_string_site *places, size_t room, uint64_t site)
+place_of(struct culet_string_site *places, size_t room, uint64_t mix, uint64_t site)
 {
-  size_t at = (size_t)(site % room);
+  unsigned __int128 product = (unsigned __int128)(site ^ mix) * mix;
+  size_t at = (size_t)(((uint64_t)product ^ (uint64_t)(product >> 64)) % room);
 
   while (places[at].site != 0 && places[at].site != site) at = (at + 1) % room;
   return &places[at];
@@ -20,8 +23,13 @@ widen(struct culet_string_sites *sites)
   struct culet_string_site *places = calloc(room, sizeof(*places));
 
   if (places == NULL) return 0;
+  if (sites->room == 0) {
+    struct culet_strings_secret secret;
+    if (culet_strings_secret_make(&secret) != 0) secret.words[0] = (uint64_t)(uintptr_t)places | 1;
+    sites->mix = secret.words[0];
+  }
   for (size_t i = 0; i < sites->room; i++)
-    if (sites->places[i].site != 0) *place_of(places, room, sites->places[i].site) = sites->places[i];
+    if (sites->places[i].site != 0) *place_of(places, room, sites->mix, sites->places[i].site) = sites->places[i];
   free(sites->places);
   sites->places = places;
   sites->room = room;
@@ -34,7 +42,7 @@ culet_string_sites_at(struct culet_string_sites *sites, uint64_t site)
   struct culet_string_site *place;
 
   if (sites->count >= sites->room / 4 * 3 && !widen(sites)) return NULL;
-  place = place_of(sites->places, sites->room, site);
+  place = place_of(sites->places, sites->room, sites->mix, site);
   if (place->site == 0) {
     place->site = site;
     sites->count++;
@@ -46,7 +54,7 @@ void
 culet_string_sites_free(struct culet_string_sites *sites)
 {
   free(sites->places);
-  *sites = (struct culet_string_sites){NULL, 0, 0};
+  *sites = (struct culet_string_sites){NULL, 0, 0, 0};
 }
 
 int

@@ -14,6 +14,7 @@ struct culet_string_site {
 struct culet_string_sites {
   struct culet_string_site *places;
   size_t count, room;
+  uint64_t mix; /* random: numbers come from another process, and none of them is to find its place taken on purpose */
 };
 
 /* The place of a site, made if there is none; NULL: there is no memory. */

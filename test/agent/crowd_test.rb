@@ -215,7 +215,7 @@ class AgentCrowdTest < Minitest::Test
     script = <<~RUBY
       require "socket"
       listener = Socket.new(:UNIX, :STREAM)
-      listener.bind(Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/1"))
+      listener.bind(Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/\#{File.stat("/proc/self/ns/pid").ino}"))
       listener.listen(0)
       $held = Array.new(#{answer ? 0 : 4}) { Socket.new(:UNIX, :STREAM).tap { |one| one.connect_nonblock(listener.local_address) rescue nil } }
       #{SAY_UP}

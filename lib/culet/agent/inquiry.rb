@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../shape"
 require_relative "conversation"
 require_relative "supplement"
 
@@ -10,7 +11,10 @@ module Culet
       # What else is wanted than counts, as in ext/culet/agent_objects.h.
       DATA = 1
       CLASSES = 2
-      private_constant :DATA, :CLASSES
+      # Of what a process tells, what is used at once; the rest is checked with the snapshot that it comes to be in.
+      OBJECTS = { "seconds" => Shape::SECONDS, "complete" => Shape::BOOLEAN, "count" => Shape::COUNT, "why" => Shape::TEXT }.freeze
+      NAMES = { "old_bits" => Shape::COUNT, "names" => [Shape.tuple(Shape::COUNT, Shape::TEXT)] }.freeze
+      private_constant :DATA, :CLASSES, :OBJECTS, :NAMES
 
       # @param pid [Integer, String] a process number
       # @param data [Boolean] whether extensions' objects are asked for their sizes
@@ -28,7 +32,13 @@ module Culet
       # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
       def call
         supplement = Supplement.new(@conversation.ask("data=#{@asked}", **@times))
-        supplement.fact("objects") ? supplement : raise(Error, @conversation.strange)
+        raise Error, @conversation.strange unless supplement.fact("objects")
+
+        { "objects" => OBJECTS, "classes" => NAMES }.each do |kind, spec|
+          fact = supplement.fact(kind)
+          Shape.check(fact, spec, name: "what process #{@conversation.pid} told") if fact
+        end
+        supplement
       end
     end
   end

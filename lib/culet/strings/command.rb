@@ -3,7 +3,9 @@
 require "json"
 require "tmpdir"
 require_relative "../foreground"
+require_relative "../foreign_file"
 require_relative "../ruby_options"
+require_relative "../shape"
 require_relative "live"
 
 module Culet
@@ -28,7 +30,10 @@ module Culet
       FEATURE = "culet/strings/at_exit"
       # Has us ask at once.
       SIGNAL = "USR1"
-      private_constant :Attended
+      # What Slices#reading says.
+      READING = { "slices" => Shape::COUNT, "pause_seconds" => Shape::SECONDS, "longest_pause_seconds" => Shape::SECONDS,
+                  "collection_seconds" => Shape::SECONDS }.freeze
+      private_constant :Attended, :READING
 
       # @return [Process::Status] how the command ended
       attr_reader :status
@@ -57,7 +62,7 @@ module Culet
         Dir.mktmpdir("culet-strings") do |folder|
           run(folder)
           path = @asked || choose(folder)
-          @reading = JSON.parse(File.read("#{path}.json"))
+          @reading = Shape.check(JSON.parse(ForeignFile.read("#{path}.json")), READING, name: "#{path}.json")
           File.open(path, "rb") { |file| spool.write(file.read(BLOCK_BYTES)) until file.eof? }
         end
         self
