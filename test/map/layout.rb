@@ -18,7 +18,7 @@ module Layout
       if (root.scrollWidth > root.clientWidth) faults.push("the page is " + (root.scrollWidth - root.clientWidth) + " pixels too wide");
       // Words of letters and digits in a cell stand on one line each.
       function broken(node) {
-        return Array.from(node.data.matchAll(/[\\p{L}\\p{N}_.=]+/gu)).find(function (word) {
+        return Array.from(node.data.matchAll(/[\\p{L}\\p{N}][\\p{L}\\p{N}_.=]*/gu)).find(function (word) {
           var range = document.createRange();
           range.setStart(node, word.index);
           range.setEnd(node, word.index + word[0].length);

@@ -2,51 +2,64 @@
 
 module Culet
   module Map
-    # Letters of dots for the PNG, which has no fonts of its own to draw with. The table is small, lies in a file beside
-    # the page's parts, and spares a library with outlines, hinting and a font's licence for a few lines of text.
-    # ASCII is enough: what the picture says is written so, and any other character of a name is shown as "?".
+    # Letters for the PNG, which has no fonts of its own to draw with: pictures of them, drawn once from a free font
+    # (assets/font.txt), which spares a library with outlines and hinting for a few lines of text. ASCII is enough: what the
+    # picture says is written so, and any other character of a name is shown as "?".
     class Font
       SOURCE = File.expand_path("assets/font.txt", __dir__)
-      HEIGHT = 9
-      SPACE_DOTS = 3
       # Other lines of the file explain it.
-      GLYPH = %r{\A\S [.#/]+\z}
-      private_constant :SOURCE, :SPACE_DOTS, :GLYPH
+      STYLE = /\Astyle (\w+)\z/
+      GLYPH = %r{\A(.) (\d+\.\d+) (-?\d+) (-?\d+) (-|[0-9a-f/]+)\z}
+      # What a digit of a picture says: from 0 to this.
+      FULL = 15
+      private_constant :SOURCE, :STYLE, :GLYPH
 
-      # dots: [column, row] of each; width: in dots
-      Glyph = Struct.new(:dots, :width)
+      # advance: pixels to the next one; pixels: [column, row, cover] of each that it touches, from the pen and the line that
+      # letters stand on, right and down; cover: 1 to FULL.
+      Glyph = Struct.new(:advance, :pixels)
 
-      def initialize
-        lines = File.readlines(SOURCE, chomp: true).grep(GLYPH)
-        @glyphs = lines.to_h { |line| [line[0], glyph(line[2..].split("/"))] }
-        @glyphs[" "] = Glyph.new([], SPACE_DOTS)
+      # @return [Hash{Symbol => Font}] by style: text and title
+      def self.all
+        @all ||= File.readlines(SOURCE, chomp: true).slice_before(STYLE).drop(1)
+                     .to_h { |head, *lines| [head[STYLE, 1].to_sym, new(lines)] }
       end
 
-      # Yields every dot of a text.
+      # @param lines [Array<String>] of the file
+      def initialize(lines)
+        @glyphs = lines.filter_map { |line| GLYPH.match(line)&.captures }
+                       .to_h { |character, advance, left, top, rows| [character, Glyph.new(Float(advance), pixels(rows, Integer(left), Integer(top)))] }
+      end
+
+      # Yields every pixel that a text touches.
       #
       # @param text [String]
-      # @yieldparam column [Integer] in dots from the left
-      # @yieldparam row [Integer] in dots from the top, up to HEIGHT
-      def each_dot(text)
-        left = 0
+      # @yieldparam column [Integer] from where it begins
+      # @yieldparam row [Integer] from the line that letters stand on, down
+      # @yieldparam cover [Integer] 1 to FULL
+      def each_pixel(text)
+        left = 0.0
         text.each_char do |character|
           glyph = self[character]
-          glyph.dots.each { |column, row| yield left + column, row }
-          left += glyph.width + 1
+          pen = left.round
+          glyph.pixels.each { |column, row, cover| yield pen + column, row, cover }
+          left += glyph.advance
         end
       end
 
       # @param text [String]
-      # @return [Integer] its width in dots
-      def width(text) = text.each_char.sum { |character| self[character].width + 1 }
+      # @return [Integer] its width in pixels
+      def width(text) = text.each_char.sum { |character| self[character].advance }.ceil
 
       private
 
       def [](character) = @glyphs.fetch(character) { @glyphs.fetch("?") }
 
-      def glyph(rows)
-        dots = rows.each_with_index.flat_map { |row, number| row.each_char.with_index.filter_map { |dot, column| [column, number] if dot == "#" } }
-        Glyph.new(dots, rows.map(&:size).max)
+      def pixels(rows, left, top)
+        return [] if rows == "-"
+
+        rows.split("/").each_with_index.flat_map do |row, number|
+          row.each_char.with_index.filter_map { |digit, column| [left + column, top + number, digit.hex] unless digit == "0" }
+        end
       end
     end
   end

@@ -13,7 +13,6 @@ module Culet
     class Png
       MARGIN = 24
       LINE = 26
-      TITLE_SCALE = 3
       # What the cells are wide, about, whatever number of them stands in a row.
       CELLS_WIDTH = 1536
       LARGEST_CELL = 24
@@ -21,7 +20,7 @@ module Culet
       COLUMN = 512
       MUTED = 0x62666eff
       GROUND = Raster.colour(*Palette.rgb(Palette::KINDS.first.full))
-      private_constant :MARGIN, :LINE, :TITLE_SCALE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
+      private_constant :MARGIN, :LINE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
 
       # @param snapshot [Scope::Snapshot]
       # @param widest [Integer] up to how many cells in a row have a pixel each; of more, several share one
@@ -61,7 +60,7 @@ module Culet
       def problems = @problems ||= [*@snapshot.allocator.why, *@snapshot.problems].reject(&:empty?).uniq
 
       def draw_head
-        @raster.text(MARGIN, MARGIN, fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", TITLE_SCALE), scale: TITLE_SCALE)
+        @raster.text(MARGIN, MARGIN, fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", :title), style: :title)
         top = MARGIN + (LINE * 2)
         problems.each_with_index { |text, index| @raster.text(MARGIN, top + (index * LINE), fitted(text), colour: 0xa84600ff) }
         top += problems.size * LINE
@@ -70,9 +69,9 @@ module Culet
       end
 
       # A text that would not fit, without its end.
-      def fitted(text, scale = Raster::DOT)
+      def fitted(text, style = :text)
         kept = text.dup
-        kept.chop! while @raster.text_width("#{kept}...", scale: scale) > width - (2 * MARGIN)
+        kept.chop! while @raster.text_width("#{kept}...", style: style) > width - (2 * MARGIN)
         kept == text ? text : "#{kept}..."
       end
 

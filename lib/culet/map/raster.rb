@@ -9,8 +9,9 @@ module Culet
     # Pixels to draw on: rectangles, rows of colours, text. A colour is 0xrrggbbaa, as chunky_png has them.
     class Raster
       BACKGROUND = 0xfdfdfcff
-      # A dot of the font, in pixels.
-      DOT = 2
+      # How far below a text's top its letters stand, in pixels.
+      BASELINES = { text: 14, title: 21 }.freeze
+      private_constant :BASELINES
 
       attr_reader :width, :height
 
@@ -26,7 +27,6 @@ module Culet
         @width = width
         @height = height
         @pixels = Array.new(width * height, BACKGROUND)
-        @font = Font.new
       end
 
       # @param red [Integer] 0 to 255, like the others
@@ -50,15 +50,27 @@ module Culet
         height.times { |line| @pixels[((top + line) * @width) + left, colours.size] = colours }
       end
 
-      # @param scale [Integer] pixels to a dot
+      # @param style [Symbol] of Font
       # @return [Integer] pixels that the text takes
-      def text(left, top, text, colour: 0x1d1f23ff, scale: DOT)
-        @font.each_dot(text) { |column, row| fill(left + (column * scale), top + (row * scale), scale, scale, colour) }
-        @font.width(text) * scale
+      def text(left, top, text, colour: 0x1d1f23ff, style: :text)
+        base = top + BASELINES.fetch(style)
+        Font.all.fetch(style).each_pixel(text) { |column, row, cover| blend(left + column, base + row, colour, cover) }
+        text_width(text, style: style)
       end
 
       # @return [Integer] pixels that a text would take
-      def text_width(text, scale: DOT) = @font.width(text) * scale
+      def text_width(text, style: :text) = Font.all.fetch(style).width(text)
+
+      private def blend(column, row, colour, cover)
+        return unless column.between?(0, @width - 1) && row.between?(0, @height - 1)
+
+        at = (row * @width) + column
+        below = @pixels[at]
+        @pixels[at] = [24, 16, 8].sum(0xff) do |shift|
+          from = (below >> shift) & 0xff
+          (from + ((((colour >> shift) & 0xff) - from) * cover / Font::FULL)) << shift
+        end
+      end
 
       # Cells are of one colour or look like noise: packing them harder takes ten times as long and gains nothing.
       #

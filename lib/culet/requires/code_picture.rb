@@ -34,9 +34,10 @@ module Culet
           <style>
           text { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1d1f23; }
           .title { font-size: 16px; font-weight: 600; } .small { fill: #62666e; font-size: 12px; }
-          .ran { fill: #0072b2; } .unknown { fill: #c9ccd1; } .unused { fill: #e69f00; }
+          .ran { fill: #0072b2; } .unknown { fill: #c9ccd1; } .unused { fill: #e69f00; } .paper { fill: #fdfdfc; }
+          @media (prefers-color-scheme: dark) { text { fill: #e9e9e7; } .small { fill: #a3a7af; } .ran { fill: #2f93d1; } .unknown { fill: #565b64; } .paper { fill: #15171b; } }
           </style>
-          <rect width="#{WIDTH}" height="#{height}" fill="#fdfdfc"/>
+          <rect class="paper" width="#{WIDTH}" height="#{height}"/>
           <text class="title" x="16" y="28">#{h(title)}</text>
           #{key}
           #{gems.each_with_index.map { |one, index| row(one, TOP + (index * ROW)) }.join("\n")}

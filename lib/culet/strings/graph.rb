@@ -34,6 +34,10 @@ module Culet
         .object { fill: #dcecf6; stroke: #{OBJECT}; stroke-width: 1.2; } .edge { fill: none; stroke: #{OBJECT}; stroke-width: 1.2; }
         .gone { fill: none; stroke: #{GOES}; stroke-width: 1; stroke-dasharray: 4 3; } .instead { fill: none; stroke: #{STAYS}; stroke-width: 1.4; }
         .rule { stroke: #e2e3e0; stroke-width: 1; } .rest { fill: #e2e3e0; stroke: #a3a7af; stroke-width: 1; }
+        @media (prefers-color-scheme: dark) {
+          text { fill: #e9e9e7; } .small { fill: #a3a7af; } .gain { fill: #f0985a; } .paper { fill: #15171b; } .stays { fill: #12382e; } .goes { fill: #43240f; }
+          .object { fill: #123247; } .rule { stroke: #30343b; } .rest { fill: #30343b; }
+        }
       CSS
       private_constant :Figures, :HEAD, :MOST, :ENDS, :LEAST_PART, :BAR, :STAYS, :GOES, :OBJECT, :STYLE
 
