@@ -25,6 +25,10 @@ class SizeTest < Minitest::Test
     assert_equal "-0.5", Culet::Size.cell(-500, unit: 1_000)
   end
 
+  def test_figures_without_a_unit
+    assert_equal %w[0 0.00 -0.01 1.23 12.3 123 12,345], [0, -0.001, -0.009, 1.234, 12.34, 123.4, 12_345].map { |one| Culet::Size.significant(one) }
+  end
+
   # A text that counts bytes by 1,024 would differ from those beside it. A page, and a huge page, are sized so by hardware;
   # settings name what they take.
   def test_no_other_unit_is_printed

@@ -7,8 +7,9 @@ require_relative "ruby_options"
 module Culet
   # What may be tried, in the same words wherever it is advised, and what it would gain.
   module Advice
+    AUTO = "#{RubyOptions.advice("auto")} in its environment"
     # What gives memory back while the program runs.
-    TRIM = "#{RubyOptions.advice("auto")} in its environment trims after each major collection (Puma: `plugin :culet`)"
+    TRIM = "#{AUTO} trims after each major collection (Puma: `plugin :culet`)"
     FEWER_ARENAS = "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment"
     # "It" is the program.
     WARM_UP = "Culet.warmup when it has booted: it collects and compacts"

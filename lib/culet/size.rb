@@ -40,7 +40,12 @@ module Culet
     def cell(bytes, digits: 1, unit: MEGABYTE)
       return "-" if bytes.nil?
 
-      text = format("%.#{digits}f", bytes.fdiv(unit))
+      decimal(bytes.fdiv(unit), digits)
+    end
+
+    # @return [String] with so many digits; what rounds to nought has no sign
+    def decimal(value, digits)
+      text = format("%.#{digits}f", value)
       text.match?(/\A-[0.]+\z/) ? text.delete_prefix("-") : text
     end
 
@@ -53,7 +58,7 @@ module Culet
       return "0" if size.zero?
       return grouped(value.round) if size >= 99.95
 
-      format("%.#{size >= 9.995 ? 1 : 2}f", value)
+      decimal(value, size >= 9.995 ? 1 : 2)
     end
 
     # @param value [Numeric] a whole number

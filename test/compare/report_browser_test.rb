@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "culet/compare/report/html"
-require "map/browser"
+require "map/layout"
 require_relative "report_documents"
 
 # The HTML report opened in a real browser, with no network to be had.
 class ReportBrowserTest < Minitest::Test
+  include Layout
+
   # Runs before the page's own scripts: notes whatever goes wrong from the start.
   WATCH = <<~JAVASCRIPT
     window.noted = [];
@@ -102,6 +104,30 @@ class ReportBrowserTest < Minitest::Test
     found = self.class.fixture_opened_by(self)
     assert_equal "false", found["pressed"]
     found["curves"].zip(found["toggled"]) { |before, after| assert_equal before["lines"] - 5, after["lines"] }
+  end
+
+  # Tables fit from a laptop's width on, no name is broken, and dark is dark.
+  def test_tables_fit_and_break_no_names
+    Dir.mktmpdir do |folder|
+      path = "#{folder}/report.html"
+      File.write(path, Culet::Compare::Report::Html.new(ReportDocuments.fixture).to_s)
+      assert_layout(path, ready: "document.documentElement.dataset.charts") do |browser|
+        browser.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
+        assert_empty browser.evaluate(FAULTS)
+      end
+    end
+  end
+
+  # A command as a name is cut in headings and sentences.
+  def test_a_long_command_is_no_title
+    document = ReportDocuments.small({ "glibc" => 100, "culet" => 50 })
+    name = "ruby -e '#{"Array.new(20_000) { |i| i.to_s }; " * 5}'"
+    renamed = JSON.parse(JSON.generate(document).gsub(JSON.generate(document["results"].first["workload"]), JSON.generate(name)))
+    found = open(renamed)
+    assert_sound(found)
+    heading = found["headings"].find { |one| one.start_with?("ruby -e") }
+    assert_operator heading.size, :<=, 60
+    assert heading.end_with?("…")
   end
 
   def test_it_fits_a_phone

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "cow_helper"
-require_relative "../map/browser"
+require_relative "../map/layout"
 
 # `culet cow --html`, opened in a real browser.
 class CowPictureTest < Minitest::Test
   include CowHelper
+  include Layout
 
   def setup
     skip "no browser to open the page with; install one with `apt-get install chromium`" unless Browser::PROGRAM
@@ -49,6 +50,22 @@ class CowPictureTest < Minitest::Test
       strings = table(browser, "What lies on these pages").fetch("T_STRING")
       assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
       assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")
+    end
+  end
+
+  # The tables stand across the page, none of them cut, and begin on the first screen.
+  def test_tables_have_room
+    with_page do |browser, document|
+      worker = document["processes"].find { |one| one["writes"] }
+      number = number_of(browser, worker["pid"])
+      assert_layout(browser.requests.first.delete_prefix("file://"), ready: "document.documentElement.dataset.map") do |page|
+        page.evaluate("culetMap.player.go(#{number})")
+        assert_empty page.evaluate(FAULTS)
+        inside, top, width, window = page.evaluate("(function () { var one = document.getElementById('tables'), box = one.getBoundingClientRect(); return [!!one.closest('aside'), box.top, box.width, [innerWidth, innerHeight]]; }())")
+        refute inside
+        assert_operator width, :>=, window[0] - 1
+        assert_operator top, :<, window[1] if window[0] >= ROOMY
+      end
     end
   end
 

@@ -2,10 +2,12 @@
 
 require "test_helper"
 require "json"
-require_relative "../map/browser"
+require_relative "../map/layout"
 
 # `culet cow experiment`, on real interpreters, with few strings.
 class CowExperimentTest < Minitest::Test
+  include Layout
+
   SMALL = ["--millions", "0.05", "--seed", "1"].freeze
   PROCESS_KEYS = %w[rss_bytes pss_bytes shared_bytes private_bytes].freeze
 
@@ -49,6 +51,7 @@ class CowExperimentTest < Minitest::Test
         assert_equal 50_000, browser.evaluate("JSON.parse(document.getElementById('document').textContent).strings")
         assert_equal ["file://#{path}"], browser.requests
       end
+      assert_layout(path, ready: "'complete'")
     end
   end
 

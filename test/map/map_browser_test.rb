@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require_relative "browser"
+require_relative "layout"
 require "culet/map/html"
 
 # The page opened in a real browser with no network to be had, and hands put on it.
 class MapBrowserTest < Minitest::Test
   include MapHelper
+  include Layout
 
   PAGE = Synthetic::PAGE
   # Where the canvas is wide and high, in a window of 1400 x 900.
@@ -239,6 +240,58 @@ class MapBrowserTest < Minitest::Test
       browser.evaluate("new Promise(function (done) { (function look() { #{fits} ? done() : setTimeout(look, 20); }()); })")
       assert_equal hex(:stack, 1), colour_of(browser, MapHelper::STACK + (2040 * PAGE))
     end
+  end
+
+  # Dark where the reader's system is, canvas and all, also when that changes while the page is open.
+  def test_dark
+    snapshot = MapHelper.snapshot
+    with_page(snapshot) do |browser, folder|
+      free = find_page(snapshot) { |used, bits| used.zero? && bits == 5 }
+      returned = find_page(snapshot) { |_, bits| bits.zero? }
+      addresses = [free, returned, MapHelper::STACK + (2040 * PAGE), MapHelper::LIBRARY]
+      light = addresses.map { |address| colour_of(browser, address) }
+      browser.colors("dark")
+      browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 50); }); })")
+      kinds = %i[heap returned stack file].map { |kind| Culet::Map::Palette::KINDS[Culet::Map::Palette::INDEX.fetch(kind)] }
+      assert_equal kinds.map { |kind| kind.shaded? ? kind.dark_empty : kind.dark_full }, addresses.map { |address| colour_of(browser, address) }
+      assert_operator canvas_light(browser), :<, 0.35
+      browser.colors("light")
+      browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 50); }); })")
+      assert_equal light, addresses.map { |address| colour_of(browser, address) }
+      assert_operator canvas_light(browser), :>, 0.6
+      assert_layout("#{folder}/map.html", ready: "document.documentElement.dataset.map")
+      browser.requests.clear << "file://#{folder}/map.html"
+    end
+  end
+
+  # Each kind is told from those beside it, in dark as in light.
+  def test_dark_colours_differ
+    dark = Culet::Map::Palette::KINDS.flat_map { |kind| [kind.dark_full, kind.dark_empty] }.uniq
+    dark.combination(2) do |one, other|
+      distance = Math.sqrt(Culet::Map::Palette.rgb(one).zip(Culet::Map::Palette.rgb(other)).sum { |a, b| (a - b)**2 })
+      assert_operator distance, :>, 30, [one, other]
+    end
+  end
+
+  # A page of what changed opens with that; a series opens with its first.
+  def test_which_picture_it_opens_with
+    series = [200, 260].map { |pages| MapHelper.snapshot(pages: pages) }
+    { true => [1, true, true], false => [0, false, false] }.each do |changes, expected|
+      Dir.mktmpdir do |folder|
+        File.write("#{folder}/map.html", Culet::Map::Html.new(series, changes: changes).to_s)
+        Browser.use do |browser|
+          assert_equal "drawn", browser.open("#{folder}/map.html")
+          assert_equal expected, browser.evaluate("[culetMap.player.number, document.getElementById('compare').checked, !document.querySelector('[aria-label=Changes]').hidden]")
+          assert_equal changes, browser.evaluate("(culetMap.view.draw(), !!culetMap.view.picture.changes)")
+          assert_empty browser.complaints
+        end
+      end
+    end
+  end
+
+  # Mean of what is on the canvas, from 0 (black) to 1.
+  def canvas_light(browser)
+    browser.evaluate("(function () { var view = culetMap.view, data, sum = 0; view.draw(); data = view.image.data; for (var at = 0; at < data.length; at += 4) { sum += data[at] + data[at + 1] + data[at + 2]; } return sum / data.length / 255 * 4 / 3; }())")
   end
 
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "strings_helper"
-require "map/browser"
+require "map/layout"
 
 # The page opened in a real browser with no network to be had.
 class StringsPageBrowserTest < Minitest::Test
   include StringsHelper
+  include Layout
 
   HOSTILE = %(<script>window.pwned=1</script><img src=x onerror="window.pwned=1">]]></svg><svg onload="window.pwned=1">&amp;\u0000)
 
@@ -61,6 +62,21 @@ class StringsPageBrowserTest < Minitest::Test
   def test_without_content_neither_page_nor_picture_has_any
     with_page(dump(*["the secret of the house"] * 9), content: false) do |browser, _|
       refute_includes browser.evaluate("document.documentElement.outerHTML"), "secret"
+    end
+  end
+
+  def test_tables_and_colours
+    texts = Array.new(12) { |number| "a text that is there five times, word for word: #{number}" }
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "strings.html")
+      File.write(path, Culet::Strings::Html.new(findings(dump(*texts * 5)), top: 50).to_s)
+      assert_layout(path, ready: "'drawn'")
+      # The picture has a ground of its own.
+      Browser.use do |browser|
+        browser.colors("dark")
+        browser.open(path, ready: "'drawn'")
+        assert_equal "rgb(21, 23, 27)", browser.evaluate("getComputedStyle(document.querySelector('svg .paper')).fill")
+      end
     end
   end
 

@@ -131,7 +131,7 @@ module Culet
         if snapshot.allocator.name == "culet"
           verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"#{RubyOptions.advice("auto")} in its environment, or " unless trims?}culet run -- COMMAND")
+          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
         else
           verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
         end
