@@ -39,11 +39,11 @@ class AgentHostileTest < Minitest::Test
     { { "next" => 0, "strings" => 0 } => /contradicts itself/, { "next" => 5, "strings" => 0 } => /contradicts itself/, { "strings" => 9 } => /contradicts itself/,
       { "strings" => "9" } => /strings is not a whole number/, { "next" => "x" } => /next is not/, { "seconds" => nil } => /seconds is not a time/,
       { "why" => 3 } => /why is not text/, { "why" => "no" } => /cannot be told: no/ }.each do |wrong, message|
-      slices = Culet::Strings::Slices.new(collect: false) { |_, _| "#{JSON.generate(HEAD.merge(wrong))}\n" }
-      assert_match message, assert_raises(Culet::Error, wrong.inspect) { slices.read(StringIO.new) }.message
+      told = slices { "#{JSON.generate(HEAD.merge(wrong))}\n" }
+      assert_match message, assert_raises(Culet::Error, wrong.inspect) { told.read(StringIO.new) }.message
     end
     ["", "\n", "[]\n", "\xff\n".b, "{}\n"].each do |text|
-      assert_raises(Culet::Error, text) { Culet::Strings::Slices.new(collect: false) { text }.read(StringIO.new) }
+      assert_raises(Culet::Error, text) { slices { text }.read(StringIO.new) }
     end
   end
 
@@ -182,6 +182,8 @@ class AgentHostileTest < Minitest::Test
     RUBY
     with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL, &block)
   end
+
+  def slices(&answer) = Culet::Strings::Slices.new(collect: false, bounds: Culet::Strings::Bounds.new(Culet::Processes::Live.new(Process.pid)), &answer)
 
   def with_answer(text)
     inquiry = Culet::Agent::Inquiry.new(Process.pid)

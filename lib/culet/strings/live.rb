@@ -3,6 +3,7 @@
 require_relative "../agent/conversation"
 require_relative "../compare/report/figures"
 require_relative "../processes"
+require_relative "bounds"
 require_relative "slices"
 
 module Culet
@@ -11,12 +12,7 @@ module Culet
     class Live
       # Between two slices the process has as long for itself.
       REST_SECONDS = Slices::SECONDS
-      # A record of a string has up to so many bytes for each that the string holds: without content, a link of four for each
-      # byte of its text, and a head of 72 beside a slot of 40.
-      RECORD_PARTS = 6
-      # For those of small processes.
-      LEAST_BYTES = 64 << 20
-      private_constant :REST_SECONDS, :RECORD_PARTS, :LEAST_BYTES
+      private_constant :REST_SECONDS
 
       # @return [Slices, nil] how the reading went
       attr_reader :slices
@@ -41,7 +37,7 @@ module Culet
       # @return [Live] itself
       # @raise [Culet::Error] when it has no agent, or does not answer; the message says why
       def read(spool)
-        @slices = Slices.new(collect: @collect, most_bytes: method(:most_bytes)) { |from, collect| ask(from, collect) }
+        @slices = Slices.new(collect: @collect, bounds: Bounds.new(@process)) { |from, collect| ask(from, collect) }
         @slices.read(spool) { sleep(REST_SECONDS) }
         self
       end
@@ -69,12 +65,6 @@ module Culet
       def problems = []
 
       private
-
-      # What the process has, as the kernel says, and not it.
-      def most_bytes
-        fields = @process.status_fields
-        LEAST_BYTES + (RECORD_PARTS * 1024 * %w[VmRSS VmSwap].sum { |name| fields[name].to_i })
-      end
 
       def ask(from, collect)
         question = "strings from=#{from} collect=#{collect ? 1 : 0} content=#{@content ? 1 : 0}"

@@ -2,7 +2,6 @@
 
 require "json"
 require_relative "../errors"
-require_relative "../shape"
 
 module Culet
   module Strings
@@ -11,14 +10,6 @@ module Culet
     class Slices
       # How long one may take, in seconds; a string is finished.
       SECONDS = 0.02
-      # What the first line of each says. strings: as many as there are records.
-      HEAD = { "kind" => "strings", "next" => Shape.nullable(Shape::COUNT), "seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS,
-               "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN, "why" => Shape::TEXT }.freeze
-      # Of a record without content (ext/culet/strings_record.h).
-      RECORD_BYTES = 72
-      # At a slice of 20 ms and a rest of 20 ms, eleven hours.
-      MOST = 1_000_000
-      private_constant :HEAD, :RECORD_BYTES, :MOST
 
       # @return [Integer] Strings told
       attr_reader :strings
@@ -36,15 +27,14 @@ module Culet
       attr_reader :count
 
       # @param collect [Boolean] whether garbage is collected first; what is dead is told too, otherwise, until it is swept
-      # @param most_bytes [#call] how many bytes of records there can be
+      # @param bounds [Bounds, nil] nil: it is this process that tells
       # @yieldparam from [Integer] a slot's address
       # @yieldparam collect [Boolean]
       # @yieldreturn [String] a slice
-      def initialize(collect:, most_bytes: -> { Float::INFINITY }, &ask)
+      def initialize(collect:, bounds: nil, &ask)
         @collect = collect
-        @most_bytes = most_bytes
+        @bounds = bounds
         @ask = ask
-        @bytes = 0
         @strings = @count = 0
         @seconds = @longest_seconds = @collection_seconds = 0.0
       end
@@ -52,13 +42,15 @@ module Culet
       # @param out [#write] gets the records
       # @yield after each slice but the last
       # @return [Slices] itself
-      # @raise [Culet::Error] when the process does not tell its strings, or more than it can have
+      # @raise [Culet::Error] when the process does not tell its strings
       def read(out)
         from = 0
         loop do
           head, records = @ask.call(from, @collect && @count.zero?).split("\n", 2)
           fields = parse(head.to_s)
-          check(fields, records.to_s, from)
+          @bounds&.check(fields, records.to_s, from)
+          raise Error, "its strings cannot be told: #{fields["why"]}" unless fields["why"].empty?
+
           out.write(records)
           note(fields)
           from = fields["next"] or return self
@@ -74,23 +66,9 @@ module Culet
       private
 
       def parse(head)
-        fields = Shape.check(JSON.parse(head.dup.force_encoding(Encoding::UTF_8).scrub), HEAD, name: "what the agent told")
-        raise Error, "its strings cannot be told: #{fields["why"]}" unless fields["why"].to_s.empty?
-
-        fields
+        JSON.parse(head.dup.force_encoding(Encoding::UTF_8).scrub)
       rescue JSON::ParserError
         raise Error, "the agent told something that is not its to tell"
-      end
-
-      # Each slice goes on from where the last one ended, and tells a string at least; so there is an end.
-      def check(fields, records, from)
-        last = fields["next"].nil?
-        goes_on = last || (fields["next"] > from && fields["strings"].positive?)
-        raise Error, "what the agent told is damaged: it contradicts itself" unless goes_on && fields["strings"] * RECORD_BYTES <= records.bytesize
-        raise Error, "its strings came to no end after #{MOST} slices" if @count == MOST
-
-        @bytes += records.bytesize
-        raise Error, "it told more of its strings than there is room for in its memory; it is not to be trusted, or many of them share large buffers" if @bytes > @most_bytes.call
       end
 
       def note(fields)
