@@ -4,7 +4,8 @@
  * It takes the place of Ruby's own C function at the very bottom, below RubyGems, Bundler and whoever else has put
  * himself in the chain, and hands on to that function: the file's absolute path where the index knows it, else the name
  * as it came. So all that happens on the way down still happens, and what Ruby does with a file is Ruby's: locks against
- * two threads, $LOADED_FEATURES, errors.
+ * two threads, $LOADED_FEATURES, errors. `load` of a Ruby file by its name in the load path, and
+ * $LOAD_PATH.resolve_feature_path, are served likewise.
  *
  * What has to be the same is which file it is. Ruby looks first whether a feature of that name is loaded already, from
  * wherever: rb_provided tells, and then the name goes down as it came, except where Ruby would now search the load path
@@ -31,6 +32,7 @@
 #include "owner.h"
 #include "release.h"
 #include "requires.h"
+#include "requires_original.h"
 
 #if defined(HAVE_RB_F_REQUIRE) && defined(HAVE_RB_PROVIDED) && defined(HAVE_RB_LOADERROR_WITH_PATH)
 #define CAN_REQUIRE 1
@@ -51,6 +53,8 @@ static struct {
   unsigned long settled; /* and when memory was given back last */
   unsigned long found, nowhere, unsure, loaded;
   ID functions[3]; /* those that load features */
+  VALUE (*load)(int, const VALUE *, VALUE); /* Ruby's own, and */
+  VALUE (*resolve)(VALUE, VALUE);           /* $LOAD_PATH.resolve_feature_path; NULL where they are not known */
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
   rb_ractor_local_key_t main_ractor;
 #endif
@@ -227,6 +231,13 @@ resolve(VALUE name)
   return name;
 }
 
+/* Whether the index may be asked for a name at all. */
+static int
+is_plain(VALUE name)
+{
+  return RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) && culet_finder_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+}
+
 static int
 in_main_ractor(void)
 {
@@ -279,8 +290,7 @@ culet_require(VALUE self, VALUE name)
   struct call call = {.self = self, .feature = name};
 
   if (state.finder == NULL || !in_main_ractor()) return rb_f_require(self, name);
-  if (RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) &&
-      culet_finder_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name))) {
+  if (is_plain(name)) {
     name = rb_str_new_frozen(name);
     call.feature = resolve(name);
     tell_problem();
@@ -293,6 +303,73 @@ culet_require(VALUE self, VALUE name)
   return rb_ensure(load_feature, (VALUE)&call, settle, Qnil);
 }
 
+static int
+ends_in(VALUE name, const char *extension)
+{
+  size_t length = (size_t)RSTRING_LEN(name), bytes = strlen(extension);
+
+  return length > bytes && memcmp(RSTRING_PTR(name) + length - bytes, extension, bytes) == 0;
+}
+
+/* The path of a Ruby file that a load path has by this name, extension and all; the name itself where Ruby has to search. */
+static VALUE
+ruby_file(VALUE name)
+{
+  char path[PATH_MAX];
+
+  if (!is_plain(name) || !ends_in(name, ".rb")) return name;
+  if (find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name) - strlen(".rb"), CULET_RUBY, 0, path) != CULET_FOUND) return name;
+  state.found++;
+  return rb_filesystem_str_new_cstr(path);
+}
+
+static VALUE
+culet_load(int argc, VALUE *argv, VALUE self)
+{
+  VALUE served[2];
+
+  if (state.finder == NULL || !in_main_ractor() || argc < 1 || argc > 2) return state.load(argc, argv, self);
+  served[0] = ruby_file(argv[0]);
+  if (argc == 2) served[1] = argv[1];
+  tell_problem();
+  return state.load(argc, served, self);
+}
+
+/*
+ * Ruby's own looks at nothing but the load path, whatever is loaded. A name with a dot in its last part, or with an
+ * extension, is left to it.
+ */
+static VALUE
+culet_resolve(VALUE self, VALUE name)
+{
+  char path[PATH_MAX];
+  const char *last;
+
+  if (state.finder == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name)) return state.resolve(self, name);
+  last = memrchr(RSTRING_PTR(name), '/', (size_t)RSTRING_LEN(name));
+  last = last == NULL ? RSTRING_PTR(name) : last;
+  if (memchr(last, '.', (size_t)(RSTRING_PTR(name) + RSTRING_LEN(name) - last)) != NULL) return state.resolve(self, name);
+  if (find_any(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), 0, path) != CULET_FOUND) return state.resolve(self, name);
+  state.found++;
+  return state.resolve(self, rb_filesystem_str_new_cstr(path));
+}
+
+/*
+ * Whether Ruby is loading a file. From Ruby 3.3 on a file is read and compiled in a frame of its own, which belongs to no
+ * method and bears the file's name: that of the file whose real path is asked for.
+ */
+static int
+is_loading(const char *path)
+{
+  ID function = rb_frame_this_func();
+  const char *source;
+
+  if (function == state.functions[0] || function == state.functions[1] || function == state.functions[2]) return 1;
+  if (function != 0) return 0;
+  source = rb_sourcefile();
+  return source != NULL && strcmp(source, path) == 0;
+}
+
 /*
  * What Ruby's loading calls instead of realpath(3). Whoever else asks Ruby for a real path gets the C library's answer,
  * which is that of this very moment.
@@ -301,16 +378,12 @@ static char *
 real_path(const char *path, char *resolved)
 {
   struct stat status;
-  ID function;
 
-  if (resolved == NULL && path != NULL && path[0] == '/' && in_main_ractor()) {
-    function = rb_frame_this_func();
-    if (function == state.functions[0] || function == state.functions[1] || function == state.functions[2]) {
-      if (culet_real_file(path, &status)) return strdup(path);
-      if (culet_real_absent(path)) {
-        errno = ENOENT;
-        return NULL;
-      }
+  if (resolved == NULL && path != NULL && path[0] == '/' && in_main_ractor() && is_loading(path)) {
+    if (culet_real_file(path, &status)) return strdup(path);
+    if (culet_real_absent(path)) {
+      errno = ENOENT;
+      return NULL;
     }
   }
   return realpath(path, resolved);
@@ -326,6 +399,28 @@ replace_real_path(void)
 
   memcpy(&inside, &require, sizeof(inside));
   state.real_paths = culet_slot_replace(inside, "realpath", (culet_any_function *)original, (culet_any_function *)ours);
+}
+
+/* Ruby's own functions behind these methods; where somebody else's stand there, or they are not to be found, they stay. */
+static void
+replace_resolve(void)
+{
+  VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
+  void *found = rb_respond_to(state.load_path, rb_intern("resolve_feature_path")) ? culet_original_function(state.load_path, "resolve_feature_path") : NULL;
+
+  if (found == NULL) return;
+  memcpy(&state.resolve, &found, sizeof(found));
+  *verbose = Qnil; /* or a redefinition is warned of */
+  rb_define_singleton_method(state.load_path, "resolve_feature_path", culet_resolve, 1);
+  *verbose = before;
+}
+
+static void
+find_load(void)
+{
+  void *found = culet_original_function(rb_mKernel, "load");
+
+  if (found != NULL) memcpy(&state.load, &found, sizeof(found));
 }
 
 /*
@@ -355,6 +450,8 @@ prepare(VALUE self, VALUE file, VALUE denies, VALUE all)
 #endif
   state.finder = culet_finder_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
   if (state.finder == NULL) rb_memerror();
+  find_load();
+  replace_resolve();
   if (!RTEST(all)) return Qnil;
   replace_real_path();
   state.gives_back = culet_release_found()->why_not == NULL && !culet_release_found()->in_ruby_threads;
@@ -392,18 +489,19 @@ figures(VALUE self)
 }
 
 /*
- * Culet::Require.take_over(module, name) -> nil
+ * Culet::Require.take_over(module, name, original) -> nil
  *
- * Puts our `require` in the place of a method of that module itself, whatever has been prepended to it. The method bears
- * the name `require` in backtraces, as Ruby's does.
+ * Puts our `require` or `load`, whichever `original` names, in the place of a method of that module itself, whatever has
+ * been prepended to it. The method bears that name in backtraces, as Ruby's does.
  */
 static VALUE
-take_over(VALUE self, VALUE module, VALUE name)
+take_over(VALUE self, VALUE module, VALUE name, VALUE original)
 {
   VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
-  VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, culet_symbol("require"));
+  VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, original);
 
   if (culet_requires_serve_by(culet_require)) return Qnil; /* the methods are the recorder's, and stay so */
+  if (original == culet_symbol("load") && state.load == NULL) return Qnil;
   *verbose = Qnil; /* or a redefinition is warned of */
   rb_funcall(module, rb_intern("define_method"), 2, name, ours);
   *verbose = before;
@@ -419,8 +517,9 @@ culet_init_require(VALUE culet)
   VALUE original = rb_define_module_under(module, "Original");
 
   rb_define_method(original, "require", culet_require, 1);
+  rb_define_method(original, "load", culet_load, -1);
   rb_define_singleton_method(module, "prepare", prepare, 3);
-  rb_define_singleton_method(module, "take_over", take_over, 2);
+  rb_define_singleton_method(module, "take_over", take_over, 3);
   rb_define_singleton_method(module, "figures", figures, 0);
 #endif
 }

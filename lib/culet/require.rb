@@ -3,8 +3,9 @@
 require_relative "../culet"
 
 module Culet
-  # From now on `require` asks an index of the load path first, see Culet::FeatureIndex: a file is found without a try in
-  # each folder of the load path. What the index is not sure of, Ruby searches as ever.
+  # From now on `require`, `load` and $LOAD_PATH.resolve_feature_path ask an index of the load path first, see
+  # Culet::FeatureIndex: a file is found without a try in each folder of the load path. What the index is not sure of, Ruby
+  # searches as ever.
   #
   # CULET_REQUIRE says otherwise: "off": nothing is changed; "index": real paths are left to the C library. CULET_REQUIRE_CACHE
   # is the folder that the index is kept in, by default ${XDG_CACHE_HOME:-~/.cache}/culet/require.
@@ -13,7 +14,8 @@ module Culet
   # the index holds and what came of the calls so far, see ext/culet/feature_index_require.c.
   module Require
     WORDS = ["on", "index", "off"].freeze
-    private_constant :WORDS
+    REPLACED = %i[require load].freeze
+    private_constant :WORDS, :REPLACED
 
     # @param environment [#[]] where the settings are
     # @return [String, nil] what is to be told to whoever runs the program
@@ -55,15 +57,15 @@ module Culet
     def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
     private_class_method :denies?
 
-    # Wherever Ruby's own function stands: RubyGems calls it gem_original_require; Bundler copies it back to `require`; what
-    # wraps it calls it by yet other names.
+    # Wherever Ruby's own functions stand: RubyGems calls its `require` gem_original_require; Bundler copies it back to
+    # `require`; what wraps it calls it by yet other names.
     def self.replace
       [::Kernel, ::Kernel.singleton_class].each do |place|
         { private: place.private_instance_methods(false), public: place.public_instance_methods(false) }.each do |visibility, names|
           names.each do |name|
-            next unless rubys_own?(place, name)
+            original = rubys_own(place, name) or next
 
-            take_over(place, name)
+            take_over(place, name, original)
             place.send(visibility, name)
           end
         end
@@ -71,13 +73,14 @@ module Culet
     end
     private_class_method :replace
 
-    def self.rubys_own?(place, name)
+    # @return [Symbol, nil] which of Ruby's functions that method is
+    def self.rubys_own(place, name)
       method = place.instance_method(name)
       # What is prepended stands before it, and goes on calling it.
       method = method.super_method while method && method.owner != place
-      method && method.original_name == :require && method.source_location.nil?
+      method.original_name if method && REPLACED.include?(method.original_name) && method.source_location.nil?
     end
-    private_class_method :rubys_own?
+    private_class_method :rubys_own
 
     unless respond_to?(:figures)
       # @return [Hash] empty, as always where require stays as it was

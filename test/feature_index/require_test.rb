@@ -183,6 +183,71 @@ class FeatureIndexRequireTest < Minitest::Test
     RUBY
   end
 
+  # By its name in the load path, by a path, from the working directory, in a module; and what it raises.
+  def test_load
+    run = assert_as_plain(<<~'RUBY', load_path: folders("a", "b", "link/lib"), words: [directory])
+      File.write("own.rb", "puts __FILE__.delete_prefix(Dir.pwd), __dir__.delete_prefix(Dir.pwd), self.inspect\n")
+      File.write("one.rb", "puts :ours\n")
+      names = ["one.rb", "deep/three.rb", "late.rb", "linked.rb", "alias.rb", "folder.rb/x.rb", "own.rb", "./own.rb", "#{ARGV[0]}/a/one.rb", "#{ARGV[0]}/a/../b/one.rb", "#{ARGV[0]}/link/lib/linked.rb"]
+      names.each { |name| p load(name), load(name, true), load(name, Module.new) }
+      ["one", "nothing.rb", "", ".", "a", "#{ARGV[0]}/a", "raises.rb", "wrong.rb", "missing.rb", "one.rb\0", nil, 5, "\xff.rb"].each do |name|
+        load(name)
+      rescue Exception => e
+        p e.class, e.message, (e.path if e.respond_to?(:path)), e.backtrace.map { |line| line.sub(/\d+/, "") }
+      end
+      load rescue p $!.class, $!.message
+      load("one.rb", true, 1) rescue p $!.class, $!.message
+      require "pathname"
+      p load(Pathname("late.rb")), Kernel.load("late.rb"), send(:load, "late.rb"), method(:load).owner, method(:load).arity, Kernel.method(:load).arity
+      p Kernel.private_method_defined?(:load), Kernel.respond_to?(:load), Kernel.method_defined?(:load)
+      $LOAD_PATH.unshift(Dir.pwd)
+      p load("one.rb")
+      File.delete("one.rb")
+      p load("one.rb")
+    RUBY
+    assert_operator run.figures["found"], :>=, 8
+  end
+
+  # A file that is loaded by way of a link: what it requires stands beside its real path.
+  def test_load_by_way_of_links
+    File.write("#{directory}/real/lib/beside.rb", "p __FILE__, __dir__, require_relative('sub/inner'), require_relative('otherwise/else')\n")
+    assert_as_plain('2.times { |i| load("#{ARGV[0]}/#{i.zero? ? "link" : "real"}/lib/beside.rb", i.zero?) }', words: [directory])
+  end
+
+  def test_resolve_feature_path
+    run = assert_as_plain(<<~'RUBY', load_path: [*folders("native", "a", "b", "link/lib"), "#{directory}//b/../b/deep/"], words: [directory])
+      names = %w[one one.rb late both both.rb etc etc.so etc.rb deep/three three nothing nothing.rb sub/inner otherwise/else alias json json/ext stringio set rbconfig prism
+                 name.with.dot stem folder folder.rb ./one ../a/one .hidden] + ["", "#{ARGV[0]}/a/one", "#{ARGV[0]}/a/one.rb", "spaced name"]
+      tell = -> { names.each { |name| p [name, (found = $LOAD_PATH.resolve_feature_path(name)), found&.last&.encoding, found&.last&.frozen?] } }
+      tell.call
+      require "one"
+      require "etc"
+      $LOAD_PATH.unshift("#{ARGV[0]}/b")
+      tell.call
+      require "pathname"
+      p $LOAD_PATH.resolve_feature_path(Pathname("late")), $LOAD_PATH.method(:resolve_feature_path).arity, $LOAD_PATH.clone.resolve_feature_path("late"), $LOAD_PATH.dup.respond_to?(:resolve_feature_path)
+      [nil, 5, "one\0", "one".encode("UTF-16LE")].each { |name| $LOAD_PATH.resolve_feature_path(name) rescue p $!.class, $!.message, $!.backtrace.size }
+      p Thread.new { $LOAD_PATH.resolve_feature_path("both") }.value
+    RUBY
+    assert_operator run.figures["found"], :>=, 12
+  end
+
+  # As the kernel is asked: real paths cost no link, and a name no try in a folder that does not have it.
+  def test_what_is_asked_of_the_kernel
+    skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
+    skip "strace may not trace here" unless system("strace", "true", out: File::NULL, err: File::NULL)
+
+    script = "load('#{directory}/a/one.rb'); load('late.rb'); load('deep/three.rb', true); p $LOAD_PATH.resolve_feature_path('only/me'), $LOAD_PATH.resolve_feature_path('late')"
+    command = [RbConfig.ruby, "--disable-gems", "-rrbconfig", *folders("only", "a", "b").map { |folder| "-I#{folder}" }, "-I#{ROOT}/lib"]
+    plain, ours = [[], ["-rculet/require"]].map do |more|
+      _, err, = run_program("strace", "-f", "-e", "trace=readlink,readlinkat,open,openat", *command, *more, "-e", script, env: NEUTRAL.merge("CULET_REQUIRE_CACHE" => cache, "CULET_REQUIRE" => nil))
+      # The file itself is Ruby's to open.
+      err.lines.grep(%r{"#{directory}[/"]}).grep(/readlink|= -1 ENOENT/).grep(/one\.rb|late|three/)
+    end
+    refute_empty plain
+    assert_empty ours
+  end
+
   def test_threads_that_want_the_same_file
     assert_as_plain("p 8.times.map { Thread.new { require 'slow' } }.map(&:value).sort_by(&:to_s)", load_path: folders("a"))
   end
