@@ -109,7 +109,7 @@ module Culet
         return if !takes_command? || argv.include?("--")
 
         at = argv.index { |word| !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word) }
-        "a command goes behind `--`: `culet #{verb} #{[*argv[0...at], "--", *argv[at..]].join(" ")}`" if at
+        "a command goes behind `--`: `culet #{verb.split.first} #{[*argv[0...at], "--", *argv[at..]].join(" ")}`" if at
       end
 
       def help
