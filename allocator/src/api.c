@@ -36,8 +36,13 @@ static inline unsigned calloc_set(void)
     return culet_bell_large() ? CULET_SIZES : 0;
 }
 
-/* A block for an awake heap. For calloc: `zeroed` (otherwise NULL) is told whether it already reads as zeros. */
-static void *get(size_t bytes, size_t alignment, bool *zeroed)
+/* The address to which a function returns; in one that an allocation function calls at its end, so that the call is a jump,
+ * that function's. To hand it on would cost the fast paths an instruction. */
+#define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
+
+/* A block for an awake heap. For calloc: `zeroed` (otherwise NULL) is told whether it already reads as zeros. `caller`: of the
+ * allocation function. */
+static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
 {
     bool unused;
     unsigned klass = 0;
@@ -54,14 +59,19 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
     } else {
         block = NULL;
     }
-    culet_scavenger_offer();
+    culet_scavenger_offer(caller);
     culet_stack_offer();
     return block ? block : out_of_memory();
 }
 
+static void *get_from(size_t bytes, const void *caller)
+{
+    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
+}
+
 static __attribute__((noinline)) void *malloc_slow(size_t bytes)
 {
-    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL);
+    return get_from(bytes, CALLER());
 }
 
 /* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
@@ -92,7 +102,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 
     if (CULET_UNLIKELY(culet_heap_dormant()))
         return culet_libc_calloc(1, bytes);
-    void *block = get(bytes, CULET_ALIGNMENT, &zeroed);
+    void *block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
     if (block && !zeroed)
         memset(block, 0, bytes);
     return block;
@@ -250,9 +260,9 @@ static bool stays(size_t bytes, size_t held)
     return bytes <= held && held - bytes <= held / 4 + CULET_ALIGNMENT;
 }
 
-static void *move(void *block, size_t held, size_t bytes)
+static void *move(void *block, size_t held, size_t bytes, const void *caller)
 {
-    void *moved = malloc_slow(bytes);
+    void *moved = get_from(bytes, caller);
 
     if (!moved) {
         /* A smaller home was a wish, not a need. */
@@ -282,7 +292,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
         if (resized)
             return resized;
     }
-    return move(block, held, bytes);
+    return move(block, held, bytes, CALLER());
 }
 
 void *API(realloc)(void *block, size_t bytes)
@@ -313,9 +323,9 @@ static bool power_of_two(size_t n)
 }
 
 /* Aligned memory for an alignment that is a power of two. */
-static void *aligned(size_t alignment, size_t bytes)
+static void *aligned(size_t alignment, size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL);
+    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
 }
 
 /* As in glibc an alignment that is not a power of two is rounded up to one. */
@@ -329,7 +339,7 @@ void *API(memalign)(size_t alignment, size_t bytes)
     }
     while (power < alignment)
         power *= 2;
-    return aligned(power, bytes);
+    return aligned(power, bytes, CALLER());
 }
 
 int API(posix_memalign)(void **block, size_t alignment, size_t bytes)
@@ -338,7 +348,7 @@ int API(posix_memalign)(void **block, size_t alignment, size_t bytes)
 
     if (!power_of_two(alignment) || alignment % sizeof(void *))
         return EINVAL;
-    void *got = aligned(alignment, bytes);
+    void *got = aligned(alignment, bytes, CALLER());
     errno = saved;
     if (!got)
         return ENOMEM;
@@ -352,12 +362,12 @@ void *API(aligned_alloc)(size_t alignment, size_t bytes)
         errno = EINVAL;
         return NULL;
     }
-    return aligned(alignment, bytes);
+    return aligned(alignment, bytes, CALLER());
 }
 
 void *API(valloc)(size_t bytes)
 {
-    return aligned(culet_os_page(), bytes);
+    return aligned(culet_os_page(), bytes, CALLER());
 }
 
 void *API(pvalloc)(size_t bytes)
@@ -366,7 +376,7 @@ void *API(pvalloc)(size_t bytes)
 
     if (bytes > BYTES_MAX - page)
         return out_of_memory();
-    return aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page);
+    return aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page, CALLER());
 }
 
 /* ---- C23 ---- */

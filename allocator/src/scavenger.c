@@ -2,6 +2,7 @@
 #include "scavenger.h"
 
 #include "bin.h"
+#include "loader.h"
 #include "lock.h"
 #include "orphan.h"
 #include "os.h"
@@ -103,13 +104,13 @@ static bool create(void)
     return done;
 }
 
-void culet_scavenger_start(void)
+void culet_scavenger_start(const void *caller)
 {
     uint32_t wanted = CULET_BELL_WANTED;
     int saved = errno;
 
     /* Not in the middle of a fork: it would wait for the locks, and the child would not have it. */
-    if (atomic_load(&culet_lock_held_for_fork) ||
+    if (atomic_load(&culet_lock_held_for_fork) || culet_loader_busy(caller) ||
         !atomic_compare_exchange_strong(&culet_bell, &wanted, CULET_BELL_BEGINNING))
         return;
     culet_orphan_watch();

@@ -7,20 +7,21 @@
  * Small programs never get the thread: it is started by the request that finds a heap of more than 12 MiB, or a
  * smaller one that keeps returning what it takes again (pages.c); in a forked child by the child's next such
  * request. From a request, not from a free, since libc frees while it holds its lock on the stacks of threads,
- * which pthread_create needs. It sleeps while there is nothing to return, blocks all signals, and never
+ * which pthread_create needs; and not from a request of the dynamic loader's (loader.h). It sleeps while there is nothing to return, blocks all signals, and never
  * allocates. */
 #ifndef CULET_SCAVENGER_H
 #define CULET_SCAVENGER_H
 
 #include "bell.h"
 
-void culet_scavenger_start(void);
+/* `caller`: of the request (loader.h). */
+void culet_scavenger_start(const void *caller);
 
 /* After a request for memory, outside of all locks. */
-static inline void culet_scavenger_offer(void)
+static inline void culet_scavenger_offer(const void *caller)
 {
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_bell, memory_order_relaxed) == CULET_BELL_WANTED))
-        culet_scavenger_start();
+        culet_scavenger_start(caller);
 }
 
 /* Returns the dirty granules of the page heap but `keep`, a slice at a time. Returns bytes given back.

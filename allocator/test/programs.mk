@@ -89,6 +89,18 @@ $(eval $(call PROGRAM,TESTS,fork_locks))
 DEPS_fork_locks += $(TLS_LIBRARIES)
 RUN_fork_locks := env $(TLS_PATHS) $(RUN_fork_locks)
 
+# A hundred libraries, copies of one, and one that needs them all.
+MANY_NUMBERS := $(shell seq 1 100)
+MANY := $(abspath $(TEST_BUILD))/programs/many
+$(MANY)/all.so: $(TEST_BUILD)/programs/tls/tls100.so test/programs.mk
+	@mkdir -p $(@D)
+	@for number in $(MANY_NUMBERS); do cp $< $(@D)/$$number.so; done
+	$(CC) -shared -fPIC -o $@ -x c /dev/null -x none -Wl,--no-as-needed $(MANY_NUMBERS:%=$(@D)/%.so)
+
+$(eval $(call PROGRAM,TESTS,loading))
+DEPS_loading += $(MANY)/all.so
+RUN_loading := env MANY_AT_ONCE=$(MANY)/all.so MANY_LIBRARIES=$(subst $(space),:,$(MANY_NUMBERS:%=$(MANY)/%.so)) $(RUN_loading)
+
 # With as little room for static thread-local storage as libc lets one have.
 TESTS += conditions-tls-poor
 DEPS_conditions-tls-poor := $(DEPS_conditions)
@@ -166,4 +178,4 @@ LONG_TESTS += $(1)-checked
 DEPS_$(1)-checked := $(DEPS_$(1)) $(DEBUG_PRELOAD)
 RUN_$(1)-checked := $(subst $(PRELOAD),$(DEBUG_PRELOAD),$(RUN_$(1)))
 endef
-$(foreach name,api cxx fuzz fork fork_handlers fork_locks conditions real,$(eval $(call DEBUG_RUN,$(name))))
+$(foreach name,api cxx fuzz fork fork_handlers fork_locks conditions loading real,$(eval $(call DEBUG_RUN,$(name))))
