@@ -256,23 +256,27 @@ static bool foresee(struct culet_target *target)
     if (target->foreseen_ns || target->mode != CULET_SLICED || count < MANY_THREADS)
         return true;
     begin(target);
-    culet_tracing_try(target, count / SAMPLE);
+    culet_tracing_try(target, count / SAMPLE, target->slice_ns);
     target->stopping_ns = culet_now() - target->began_ns;
+    target->foreseen_ns = (culet_pauses_cpu() - target->cpu_ns) * SAMPLE;
     end(target);
-    target->foreseen_ns = target->stopping_ns * SAMPLE;
-    if (target->foreseen_ns + LEAST_WORK_NS > target->slice_ns)
+    uint64_t all = target->stopping_ns * SAMPLE;
+    if (all + LEAST_WORK_NS > target->slice_ns)
         culet_note("process %d has %zu threads; stopping them and letting them go takes about %" PRIu64 " ms in each "
                    "pause, so pauses are longer than %" PRIu64 " ms; --live reads the process without pauses",
-                   (int)target->process, count, (target->foreseen_ns + 999999) / 1000000, target->slice_ns / 1000000);
+                   (int)target->process, count, (all + 999999) / 1000000, target->slice_ns / 1000000);
     return culet_tracing_seize(target);
 }
 
-/* How long one try to stop all threads may take. */
+/* How long one try to stop all threads may take: where they are many, the processor time for it, and as much again for the
+ * threads' own part. */
 static uint64_t stop_limit(const struct culet_target *target, unsigned tries)
 {
+    uint64_t needed = 2 * target->foreseen_ns;
+
     if (target->mode != CULET_SLICED || tries >= STOP_TRIES)
         return UINT64_MAX;
-    return target->slice_ns > 2 * target->foreseen_ns ? target->slice_ns : 2 * target->foreseen_ns;
+    return target->slice_ns > needed ? target->slice_ns : needed;
 }
 
 /* One try to stop all threads. */

@@ -42,7 +42,7 @@ struct culet_target {
     bool first;              /* the reader goes before all others */
     bool ordinary;           /* the kernel does not let it */
     uint32_t most_threads; /* stopped at once */
-    uint64_t foreseen_ns;  /* what it takes to stop all threads and let them go, where there are many; 0: not tried yet */
+    uint64_t foreseen_ns;  /* processor time to stop all threads and let them go, where there are many; 0: not tried yet */
     uint64_t identity[4]; /* start time, stack, code and program: an exec changes them */
     char why_live[256];   /* sentence: why the process is read live though it should be paused; "" */
 };

@@ -320,11 +320,11 @@ enum culet_stop culet_tracing_stop(struct culet_target *target, uint64_t limit_n
     return CULET_ALL_STOP;
 }
 
-void culet_tracing_try(struct culet_target *target, size_t count)
+void culet_tracing_try(struct culet_target *target, size_t count, uint64_t limit_ns)
 {
     if (count > target->count)
         return;
-    stop_first(target, count, UINT64_MAX);
+    stop_first(target, count, limit_ns);
     for (size_t i = 0; i < count; i++)
         if (target->threads[i].paused)
             detach(&target->threads[i]);

@@ -20,8 +20,9 @@ enum culet_stop { CULET_ALL_STOP, CULET_SOME_STOP, CULET_NONE_MAY_STOP };
  * the program with a sentence where one does not stop at all. */
 enum culet_stop culet_tracing_stop(struct culet_target *target, uint64_t limit_ns);
 
-/* Stops `count` of the seized threads, if there are as many, and lets them go. */
-void culet_tracing_try(struct culet_target *target, size_t count);
+/* Stops `count` of the seized threads, if there are as many, and lets them go; those that have not stopped after
+ * `limit_ns` nanoseconds are left for culet_tracing_stop. */
+void culet_tracing_try(struct culet_target *target, size_t count, uint64_t limit_ns);
 
 /* Lets all threads go. */
 void culet_tracing_release(struct culet_target *target);

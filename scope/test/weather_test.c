@@ -339,6 +339,26 @@ TEST(asleep_in_the_kernel)
     end(&target);
 }
 
+/* A thread that is at work in the kernel does not stop soon: the others are let go and stopped anew meanwhile. */
+TEST(at_work_in_the_kernel)
+{
+    struct target target = start_with("populates 200", -1);
+
+    listen(&target);
+    for (size_t i = 0; i < 2; i++) {
+        struct reading reading = read_process(i ? "--stop" : "--pause-ms 2", target.pid);
+        check_done(&reading);
+        CHECK_EQUAL(number_of(&reading, "malloc", 0, "used_bytes") + number_of(&reading, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        if (i)
+            CHECK_EQUAL(number_of(&reading, "reading", 0, "pauses"), 1);
+        else
+            CHECK(number_of(&reading, "reading", 0, "pauses") > 5, "no try to stop it was given up");
+        free(reading.stream);
+    }
+    end(&target);
+}
+
 /* A process of one thread takes no locks. */
 TEST(churning_alone)
 {
