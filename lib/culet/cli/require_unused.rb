@@ -57,7 +57,7 @@ module Culet
 
       def document(words, command)
         return Culet::Requires::Unused.new(run(command)).to_h if command
-        return Culet::Requires::Saved.read(words.first, Culet::Requires::Unused::KIND) if words.size == 1 && !words.first.match?(/\A\d+\z/)
+        return Culet::Requires::Saved.read(words.first, Culet::Requires::Unused::KIND, Culet::Requires::Shapes::UNUSED) if words.size == 1 && !words.first.match?(/\A\d+\z/)
 
         Culet::Requires::Unused.new(words.map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
       end
