@@ -82,7 +82,7 @@ module Culet
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
       def own_stdout? = options[:out] || !options[:json]
 
-      def read(path) = Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND)
+      def read(path) = Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND, Culet::Requires::Shapes::DOCUMENT)
 
       def conclude(document)
         draw(document) if options[:html]

@@ -16,7 +16,16 @@ module Culet
         list = Array(list)
         raise ArgumentError, "#{list.size} figures" unless list.size == members.size
 
-        new(*list.first(2).map { |value| Float(value) }, *list.drop(2).map { |value| Integer(value) })
+        new(*list.first(2).map { |value| sound(Float(value)) }, *list.drop(2).map { |value| sound(Integer(value)) })
+      end
+
+      # @param value [Numeric]
+      # @return [Numeric] itself
+      # @raise [ArgumentError] when nothing can have taken so much, or it is below zero
+      def self.sound(value)
+        return value if value >= 0 && value <= 1 << 56
+
+        raise ArgumentError, "a figure in it cannot be"
       end
 
       # @param other [Figures]

@@ -75,16 +75,18 @@ module Culet
       private
 
       def take(line)
+        raise ArgumentError, "a line of it is no object" unless line.is_a?(Hash)
+
         case line["kind"]
         when "process" then head(line)
         when "begin" then open(line)
-        when "name" then feature(line)&.name = line["name"]
-        when "compiled" then feature(line)&.compiled(line["path"], Figures.read(line["figures"]))
+        when "name" then feature(line)&.name = text(line["name"])
+        when "compiled" then feature(line)&.compiled(text(line["path"]), Figures.read(line["figures"]))
         when "inner" then inner(line)
         when "end" then close(line)
-        when "last" then @seconds = Float(line["at"])
+        when "last" then @seconds = time(line["at"])
         when "held" then held(line)
-        when "code" then @codes << Code.new(line.fetch("path"), line["eval"] == true, Integer(line["bytes"]), Integer(line["count"]))
+        when "code" then @codes << Code.new(text(line.fetch("path")), line["eval"] == true, count(line["bytes"]), count(line["count"]))
         when "exit" then @complete = true
         end
       end
@@ -92,14 +94,21 @@ module Culet
       def head(line)
         raise Error, "#{@name} is of another version of culet" unless line["version"] == VERSION
 
-        @process = line
+        @process = line.merge("pid" => count(line["pid"]), "parent" => count(line["parent"]), "program" => text(line["program"]), "ruby" => text(line["ruby"]))
       end
 
       def feature(line) = @features[line["id"]]
 
+      # A program may require anything, also what no file can be called.
+      def text(name) = name&.to_s&.delete("\0")
+
+      def count(value) = Figures.sound(Integer(value))
+
+      def time(value) = Figures.sound(Float(value))
+
       def open(line)
         how = line["inherited"] ? "inherited" : line["how"].to_s
-        add(Feature.new(id: Integer(line["id"]), up: @features[line["up"]], how: how, name: line["name"], at: Float(line["at"])))
+        add(Feature.new(id: count(line["id"]), up: @features[line["up"]], how: how, name: text(line["name"]), at: time(line["at"])))
       end
 
       def add(one)
@@ -110,8 +119,9 @@ module Culet
       # Required by C code: the file is known, its cost is its requirer's. Or it is the program itself.
       def inner(line)
         up = @features[line["up"]]
-        one = Feature.new(id: nil, up: up, how: up.nil? && line["path"] == program ? "program" : "C code", name: nil, at: 0.0)
-        one.path = line["path"]
+        path = text(line["path"])
+        one = Feature.new(id: nil, up: up, how: up.nil? && path == program ? "program" : "C code", name: nil, at: 0.0)
+        one.path = path
         one.result = true
         add(one)
       end
@@ -122,9 +132,10 @@ module Culet
         one.total = Figures.read(line["figures"])
         return repeated(one) if line["result"] == false && one.children.empty?
 
-        extension(one, line["path"]) if one.path && line["path"] && one.how != "load"
-        one.path ||= line["path"]
-        one.result = line["result"]
+        path = text(line["path"])
+        extension(one, path) if one.path && path && one.how != "load"
+        one.path ||= path
+        one.result = [true, false, nil].include?(line["result"]) ? line["result"] : text(line["result"])
       end
 
       # What was taken for its file is one that its C code required.
@@ -144,8 +155,8 @@ module Culet
 
       def held(line)
         one = feature(line) or return
-        one.retained_objects = Integer(line["objects"])
-        one.retained_bytes = Integer(line["bytes"])
+        one.retained_objects = count(line["objects"])
+        one.retained_bytes = count(line["bytes"])
       end
 
       # A file that was loaded more than once: the last one's code is what is left.

@@ -18,7 +18,7 @@ module Culet
       OWN = "#{File.expand_path("..", __dir__)}/".freeze
       COUNT = Shape::COUNT
       SINCE = Shape.one_of("start", "asked", "now")
-      PIECE = Shape.tuple(COUNT, Shape::TEXT, COUNT)
+      PIECE = Shape.tuple(Shape::INTEGER, Shape::TEXT, COUNT)
       FILE = { "path" => Shape::TEXT, "bytes" => COUNT, "count" => COUNT }.freeze
       # What a process answers.
       ANSWER_SHAPE = {
@@ -34,7 +34,7 @@ module Culet
         "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT, "iseq_bytes" => COUNT,
         "gems" => [{ "gem" => Shape::TEXT, "files" => COUNT, **FIGURES }],
         "files" => [{ "path" => Shape::TEXT, "gem" => Shape::TEXT, "pieces" => COUNT, **FIGURES,
-                      "unused" => [{ "line" => COUNT, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
+                      "unused" => [{ "line" => Shape::INTEGER, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
         "problems" => [Shape::TEXT]
       }.freeze
       private_constant :ANSWER, :OWN, :COUNT, :SINCE, :PIECE, :FILE, :ANSWER_SHAPE, :FIGURES, :SHAPE
@@ -75,7 +75,7 @@ module Culet
       # @param path [String] what `culet require --unused --json` wrote
       # @return [Hash] of Unused
       # @raise [Culet::Error] when it is something else
-      def self.load(path) = Shape.check(Saved.read(path, KIND), SHAPE, name: path)
+      def self.load(path) = Saved.read(path, KIND, SHAPE)
 
       # @param answers [Array<Hash>] of the processes, at least one
       def initialize(answers)
