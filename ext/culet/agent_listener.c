@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ drop(struct culet_client *client)
   if (asking == client && agent.state == ASKED) agent.state = IDLE;
   unlock();
   if (asking == client) asking = NULL;
-  if (copy > 0) (void)waitpid(copy, NULL, WNOHANG); /* ours where this process is its container's first */
+  if (copy > 0) (void)waitpid(copy, NULL, WNOHANG); /* as in leave_copy */
 }
 
 static void
@@ -185,6 +186,20 @@ admit(pid_t asker)
 
 /* ---- the main thread's question ---- */
 
+/* The question whose turn it is. There is one copy of the process at a time, for the memory that it takes. */
+static struct culet_client *
+next_question(void)
+{
+  int copying = oldest(CLIENT_COPYING) != NULL;
+  struct culet_client *found = NULL;
+
+  for (struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++) {
+    if (one->stage != CLIENT_QUEUED || (copying && one->question.subject == CULET_UNUSED)) continue;
+    if (found == NULL || one->turn < found->turn) found = one;
+  }
+  return found;
+}
+
 static void
 refuse_all(const char *sentence)
 {
@@ -200,7 +215,7 @@ refuse_all(const char *sentence)
 static void
 ask_main_thread(void)
 {
-  struct culet_client *client = oldest(CLIENT_QUEUED);
+  struct culet_client *client = next_question();
 
   if (client == NULL) return;
   lock();
@@ -283,6 +298,17 @@ look_at_main_thread(int64_t now)
 /* ---- a copy's answer ---- */
 
 static void
+leave_copy(struct culet_client *client)
+{
+  lock();
+  close(client->copy.ended);
+  close(client->copy.text);
+  client->stage = CLIENT_ASKING;
+  unlock();
+  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG); /* ours where this process is its container's first */
+}
+
+static void
 map_answer(struct culet_client *client)
 {
   struct culet_text text = {NULL, 0, 0, 0};
@@ -291,12 +317,7 @@ map_answer(struct culet_client *client)
 
   if (client->copy_whole && fstat(client->copy.text, &stat) == 0 && stat.st_size > 0 && stat.st_size <= LARGEST_COPIED)
     bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.text, 0);
-  lock();
-  close(client->copy.ended);
-  close(client->copy.text);
-  client->stage = CLIENT_ASKING;
-  unlock();
-  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG);
+  leave_copy(client);
   if (bytes == MAP_FAILED) {
     answer(client, NULL, "the copy of it that was to answer ended before it had; there may be no memory for it");
     return;
@@ -322,10 +343,30 @@ read_copy(struct culet_client *client)
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) map_answer(client);
 }
 
+/*
+ * As long as the copy holds the pipe's other end its number is its own, and so is the descriptor that was got by it before.
+ * Before Linux 5.3 it is left to its limit of time.
+ */
+static void
+kill_copy(const struct culet_client *client)
+{
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)
+  struct pollfd ended = {client->copy.ended, POLLIN, 0};
+  int copy = client->copy_pid > 0 ? (int)syscall(SYS_pidfd_open, client->copy_pid, 0) : -1;
+
+  if (copy < 0) return;
+  if (poll(&ended, 1, 0) >= 0 && (ended.revents & POLLHUP) == 0) (void)syscall(SYS_pidfd_send_signal, copy, SIGKILL, NULL, 0);
+  close(copy);
+#else
+  (void)client;
+#endif
+}
+
 static void
 end_copy(struct culet_client *client)
 {
-  if (client->copy_pid > 0) kill(client->copy_pid, SIGKILL); /* it holds the pipe's other end, so the number is its own */
+  kill_copy(client);
+  leave_copy(client);
   answer(client, NULL, "the copy of it that was to answer did not come to an end");
 }
 
@@ -345,7 +386,7 @@ serve(struct culet_client *client, short events, short copy_events, int64_t now)
     culet_client_send(client);
     unlock();
   } else if ((events & (POLLHUP | POLLERR)) != 0) {
-    if (client->stage == CLIENT_COPYING && client->copy_pid > 0) kill(client->copy_pid, SIGKILL);
+    if (client->stage == CLIENT_COPYING) kill_copy(client);
     drop(client);
   } else if (now >= client->until && client->stage == CLIENT_COPYING) {
     end_copy(client);

@@ -15,6 +15,7 @@ have_func("rb_ext_ractor_safe", "ruby.h")
 have_func("RTYPEDDATA_GET_DATA", "ruby.h") # from Ruby 3.3 on
 have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_const("RSTRING_FSTR", "ruby.h")
+have_func("rb_thread_atfork", "ruby.h") # what a copy of the process calls
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # from Ruby 3.3 on
 %w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # what culet/require calls
 have_header("malloc.h")

@@ -104,7 +104,9 @@ tell(const long *pids, int text, int ending)
   int failure = 0;
   VALUE document;
 
+#ifdef HAVE_RB_THREAD_ATFORK
   rb_thread_atfork();
+#endif
   close_sockets();
   stand_back();
   if (!write_all(ending, (const char *)&own, sizeof(own))) return;
@@ -152,6 +154,9 @@ culet_unused_copy(struct culet_copy *copy)
   int ends[2];
   pid_t half;
 
+#ifndef HAVE_RB_THREAD_ATFORK
+  return "its Ruby does not let itself be copied";
+#endif
   if (!is_followed()) return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its environment";
   copy->text = memfd_create("culet-unused", MFD_CLOEXEC);
   if (copy->text < 0) return "there is no descriptor or memory for the answer";

@@ -5,7 +5,8 @@ require_relative "../culet"
 module Culet
   # From now on `culet signal PID` can ask this process, and those it forks, for a snapshot that tells what its Ruby
   # objects hold. Costs a process one native thread, asleep until it is asked, and a handler for a real-time signal that
-  # nobody else uses; the signals that servers use stay theirs. Only the process's own user and root are answered.
+  # nobody else uses; the signals that servers use stay theirs. Root is answered, and the process's own user if that one may
+  # read its memory too.
   #
   # From the extension come:
   # - Culet::Agent.start: what this file does; true when this process listens

@@ -13,8 +13,11 @@ class AgentCrowdTest < Minitest::Test
   # More connections than the queue takes, of whom nobody ever asks.
   def test_a_full_queue
     with_agent(WAITS) do |pid|
+      assert told?(pid)
+      before = possessions(pid)
       flood(pid, 2, 150) { assert told?(pid) }
       assert told?(pid)
+      assert_equal before, possessions(pid)
     end
   end
 
@@ -109,6 +112,22 @@ class AgentCrowdTest < Minitest::Test
     with_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, env: TestHelper::NEUTRAL) { |pid| assert told?(pid) }
   end
 
+  # In the kernel's list, a name with a line's end in it looks like two sockets, and the second like the agent's own.
+  def test_a_name_that_seems_to_be_the_agents
+    skip "only root can become another user" unless Process.euid.zero?
+
+    script = "require 'culet'; Process::Sys.setresgid(*[#{USER}] * 3); Process::Sys.setresuid(*[#{USER}] * 3); Culet::Agent.start or abort; #{WAITS}"
+    with_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, env: TestHelper::NEUTRAL) do |pid|
+      inode = File.read("/proc/net/unix")[%r{ (\d+) @culet-agent/#{pid}/}, 1]
+      names = ["culet-agent/#{pid}/0", "0\n0: 00000002 00000000 00010000 0001 01 #{inode} @culet-agent/#{pid}/0"]
+      sockets = names.map { |name| Socket.new(:UNIX, :STREAM).tap { |one| one.bind(Socket.sockaddr_un("\0#{name}")) && one.listen(0) } }
+      sockets += Array.new(4) { full(sockets.first.local_address) }
+      assert told?(pid)
+    ensure
+      sockets&.compact&.each(&:close)
+    end
+  end
+
   # ---- the folder ----
 
   def test_in_a_folder_of_the_users_own
@@ -182,6 +201,12 @@ class AgentCrowdTest < Minitest::Test
   def names_in(folder) = Dir.children("#{folder}/culet")
 
   def with_folder(&block) = Dir.mktmpdir("culet-test", &block)
+
+  def full(address)
+    Socket.new(:UNIX, :STREAM).tap { |socket| socket.connect_nonblock(address) }
+  rescue Errno::EAGAIN
+    nil
+  end
 
   def inside_folder(folder, script) = run_program(*CARRYING, "-e", script, env: TestHelper::NEUTRAL.merge(at(folder)))
 

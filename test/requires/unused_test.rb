@@ -125,6 +125,25 @@ class RequiresUnusedTest < Minitest::Test
     end
   end
 
+  # Neither descriptors nor copies stay.
+  def test_who_hangs_up_leaves_nothing
+    many = Array.new(2000) { |number| "def m#{number}(list) list.map { |one| one.to_s }; end" }.join("\n")
+    write("many.rb" => many)
+    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", "require 'many'; #{WAITING}"), env: TestHelper::NEUTRAL) do |pid|
+      Culet::Requires::UnusedInquiry.new(pid).call
+      before = Dir.children("/proc/#{pid}/fd").size
+      6.times do |index|
+        socket = Culet::Agent::Door.new(Culet::Processes::Live.find(pid)).connect
+        socket.write("culet-agent 1 unused limit_ms=60000 wait_ms=5000\n")
+        sleep(0.02 * index)
+        socket.close
+      end
+      assert_equal pid, Culet::Requires::UnusedInquiry.new(pid).call["pid"]
+      left = Array.new(50) { (sleep 0.1) && [Dir.children("/proc/#{pid}/fd").size, copies_of(pid)] }.find { |one| one == [before, 0] }
+      assert_equal [before, 0], left
+    end
+  end
+
   # A program that waits for its children while it is asked gets none that it did not start.
   def test_who_waits_for_its_children_meets_its_own_alone
     program = "child = fork { sleep }; $stdout.puts :up; $stdout.flush; p Process.wait == child"
@@ -213,6 +232,16 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   private
+
+  # Copies are in its process group.
+  def copies_of(pid)
+    Dir.glob("/proc/[0-9]*/stat").count do |path|
+      fields = File.read(path).rpartition(") ").last.split
+      fields[2].to_i == pid && path != "/proc/#{pid}/stat" && fields[0] != "Z"
+    rescue SystemCallError
+      false # it has ended
+    end
+  end
 
   def private_bytes(pid) = File.read("/proc/#{pid}/smaps_rollup").scan(/^Private_(?:Clean|Dirty):\s+(\d+)/).flatten.sum(&:to_i) * 1024
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "set"
 require "socket"
 
 module Culet
@@ -9,8 +10,8 @@ module Culet
     class Door
       # /proc/PID/net/unix: Num RefCount Protocol Flags Type St Inode Path
       LISTENS = 0x10000
-      # So many sockets of an agent's name are tried where it cannot be seen which one is the process's own.
-      MOST_NAMES = 64
+      # So many sockets of an agent's name are tried; where the process's descriptors may be seen, of its own.
+      MOST_NAMES = 1000
       # open(2)'s O_PATH: the file is not opened, only found.
       O_PATH = 0o10000000
       private_constant :LISTENS, :MOST_NAMES, :O_PATH
@@ -25,15 +26,16 @@ module Culet
       # @raise [Errno::EAGAIN] when too many are waiting there
       # @raise [SystemCallError] when it may not be connected to
       def connect
-        names.each do |name|
-          addresses(name).each do |address|
-            socket = open(address) or next
-            return socket if itself?(socket)
+        refusals = []
+        names.flat_map { |name| addresses(name) }.each do |address|
+          socket = open(address) or next
+          return socket if itself?(socket)
 
-            socket.close
-          end
+          socket.close
+        rescue SystemCallError => e
+          refusals << e # this need not be its own
         end
-        nil
+        raise refusals.first if refusals.any?
       end
 
       # @return [Boolean] whether there is an agent, which need not be in reach
@@ -43,9 +45,8 @@ module Culet
 
       # @return [Array<String>] what its agent's sockets are called, "@" at the start of abstract ones
       def names
-        found = sockets.select { |_, name| pattern.match?(name) }
         own = inodes
-        own ? found.values_at(*own).compact : found.values.first(MOST_NAMES)
+        sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }.map(&:last).first(MOST_NAMES)
       end
 
       def pattern = %r{\A(?:@culet-agent/#{inner_pid}/|/.*/culet/agent-#{inner_pid}-\d+\z)}
@@ -53,17 +54,18 @@ module Culet
       # Its number where it lives: that of the innermost of its PID namespaces.
       def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
 
-      # @return [Hash{Integer => String}] inode => name of what listens in its network namespace
+      # @return [Array<Array(Integer, String)>] inode and name of what listens in its network namespace. A name that has a
+      #   line's end in it can seem to be another socket's.
       def sockets
         File.foreach("/proc/#{@pid}/net/unix", encoding: Encoding::BINARY).drop(1).filter_map do |line|
           _, _, _, flags, _, _, inode, name = line.chomp.split(/ +/, 8)
           [inode.to_i, name] if name && flags.hex.anybits?(LISTENS)
-        end.to_h
+        end
       end
 
-      # @return [Array<Integer>, nil] of its sockets; nil: its descriptors may not be seen
+      # @return [Set<Integer>, nil] of its sockets; nil: its descriptors may not be seen
       def inodes
-        Dir.children("/proc/#{@pid}/fd").filter_map { |fd| link("/proc/#{@pid}/fd/#{fd}")[/\Asocket:\[(\d+)\]\z/, 1]&.to_i }
+        Dir.children("/proc/#{@pid}/fd").filter_map { |fd| link("/proc/#{@pid}/fd/#{fd}")[/\Asocket:\[(\d+)\]\z/, 1]&.to_i }.to_set
       rescue Errno::EACCES, Errno::EPERM
         nil
       end

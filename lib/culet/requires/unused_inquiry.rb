@@ -9,7 +9,7 @@ module Culet
     # Asks a process that follows which of its code runs (culet/unused), by way of its agent.
     class UnusedInquiry
       # For the answer, once the process has begun with it, and until it begins.
-      LIMIT_SECONDS = 60.0
+      LIMIT_SECONDS = 120.0
       PATIENCE_SECONDS = 60.0
       private_constant :LIMIT_SECONDS, :PATIENCE_SECONDS
 
