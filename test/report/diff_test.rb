@@ -53,7 +53,7 @@ class DiffTest < Minitest::Test
       assert_match(/^resident +\d+\.\d +\d+\.\d +\+\d+\.\d$/, out)
       run_culet("map", *both, "--html", "#{directory}/map.html", env: NEUTRAL)
       page = File.read("#{directory}/diff.html")
-      assert_includes page, ' data-open="changes"'
+      assert page.include?(' data-open="changes"'), "it does not open with what changed"
       assert_equal page.sub(' data-open="changes"', ""), File.read("#{directory}/map.html")
       %w[facts-0 facts-1 blocks-0 blocks-1].each { |part| assert_includes page, %(id="#{part}") }
       assert_equal 2, json("diff", *both, "--html", "#{directory}/again.html")["rss"].values_at("before_bytes", "after_bytes").uniq.size

@@ -72,7 +72,7 @@ module Culet
         member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }
         return [] unless member
 
-        more = found.size > 1 ? ", of #{Figures.counted(found.size, "such process").sub("processs", "processes")}" : ""
+        more = found.size > 1 ? ", one of #{found.size} such processes" : ""
         list.map { |one| verdict(one.topic, "process #{member.pid}#{more}: #{one.text}", one.remedy) }
       end
 

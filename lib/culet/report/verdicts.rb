@@ -18,8 +18,8 @@ module Culet
       # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
       FEW_ARENAS = 2
       MAIN_ARENA = "main"
-      # Topics of advice that a change of settings follows from.
-      CHANGES = ["trim", "arenas", "free memory", "Ruby's slots", "allocator"].freeze
+      # Topics of advice to change a setting, with a gain that is known.
+      CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
       private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
 
       Figures = Compare::Report::Figures
