@@ -85,6 +85,30 @@ class SetupTest < Minitest::Test
     end
   end
 
+  def test_a_checkout_in_a_path_with_a_space_says_so
+    Dir.mktmpdir do |directory|
+      ["a checkout", "a:checkout"].each do |name|
+        root = File.join(directory, name)
+        FileUtils.mkdir_p("#{root}/bin")
+        FileUtils.cp(%w[setup culet test demo].map { |script| "#{ROOT}/bin/#{script}" }, "#{root}/bin")
+        [%w[setup build], %w[culet lib], %w[test]].each do |script, *words|
+          out, err, status = run_program("sh", "#{root}/bin/#{script}", *words)
+          assert_equal ["", 1, 1], [out, status.exitstatus, err.lines.size], err
+          assert_match(/\Aculet setup: this checkout is in "#{root}"; make and LD_PRELOAD cannot handle a space or a colon there: move it/, err)
+        end
+      end
+      %w[allocator trace scope calls].each do |part|
+        FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
+        FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")
+        [["-C", "#{directory}/a checkout/#{part}"], ["-C", "#{ROOT}/#{part}", "BUILD=#{directory}/a folder"]].each do |words|
+          _, err, status = run_program("make", "-s", *words)
+          assert_equal [2, 1], [status.exitstatus, err.lines.size], err
+          assert_match(/has a space in it, which make cannot handle: move/, err)
+        end
+      end
+    end
+  end
+
   def test_the_test_script_refuses_what_it_does_not_know
     _, err, status = run_program("#{ROOT}/bin/test", "--everything")
     assert_equal 2, status.exitstatus

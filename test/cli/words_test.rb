@@ -33,7 +33,8 @@ class CliWordsTest < Minitest::Test
   def test_a_command_without_the_dashes
     { %w[run ruby -e 1] => "run -- ruby -e 1", %w[run --allocator glibc ruby -e 1] => "run --allocator glibc -- ruby -e 1", %w[trace -o t ruby job.rb] => "trace -o t -- ruby job.rb",
       %w[compare ruby -e 1] => "compare -- ruby -e 1", %w[require ruby -e 1] => "require -- ruby -e 1", %w[require --unused ruby -e 1] => "require --unused -- ruby -e 1",
-      %w[strings ruby -e 1] => "strings -- ruby -e 1", %w[cow ruby -e 1] => "cow -- ruby -e 1" }.each do |words, advised|
+      %w[strings ruby -e 1] => "strings -- ruby -e 1", %w[cow ruby -e 1] => "cow -- ruby -e 1",
+      %w[strings ruby culet-no-such.rb] => "strings -- ruby culet-no-such.rb" }.each do |words, advised|
       out, err, status = culet(*words)
       assert_equal ["", 2], [out, status], words.inspect
       assert_includes err, "a command goes behind `--`: `culet #{advised}`"

@@ -4,6 +4,7 @@ require "optparse"
 require_relative "../atomic_file"
 require_relative "../errors"
 require_relative "../foreground"
+require_relative "../processes"
 require_relative "../report/page"
 require_relative "numbers"
 require_relative "program"
@@ -35,6 +36,7 @@ module Culet
       def call(argv)
         own, command = split(argv)
         @help_asked = own.intersect?(%w[-h --help])
+        refuse_letters(own)
         words = parser.permute(own)
         return help if options[:help]
         raise UsageError, EMPTY if words.include?("")
@@ -42,7 +44,7 @@ module Culet
         execute(words, command)
       rescue OptionParser::ParseError => e
         raise UsageError, [mistake(e), dashes(argv) || meant(e) || "see `culet #{verb} --help`"].join("; ")
-      rescue UsageError => e
+      rescue UsageError, Processes::Search::Absent => e
         hint = dashes(argv) or raise
         raise UsageError, "#{e.message}; #{hint}"
       end
@@ -88,6 +90,14 @@ module Culet
         end
       end
 
+      # OptionParser takes a letter for the beginning of a long option. `culet cow ruby -e 1` lacks its `--`; it does not
+      # ask for --every.
+      def refuse_letters(own)
+        letters = switches.flat_map(&:short)
+        unknown = own.find { |word| word.match?(/\A-[[:alpha:]]/) && !letters.include?(word[0, 2]) }
+        raise OptionParser::InvalidOption, unknown if unknown
+      end
+
       # OptionParser adds what it would have meant in lines of their own.
       def mistake(error) = error.message.lines.first.chomp
 
@@ -97,7 +107,9 @@ module Culet
         Suggestion.for(flag, long_options) if flag && error.is_a?(OptionParser::InvalidOption)
       end
 
-      def long_options = parser.top.list.grep(OptionParser::Switch).flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+      def switches = parser.top.list.grep(OptionParser::Switch)
+
+      def long_options = switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
 
       # Whether the verb takes a command of the user's.
       def takes_command? = banner.include?("-- COMMAND")

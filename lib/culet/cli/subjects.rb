@@ -84,10 +84,10 @@ module Culet
 
       def families(word, files)
         Processes::Search.new(word).families
-      rescue Error => e
-        raise e unless files && Processes::Search.new(word).matches.empty?
+      rescue Processes::Search::Absent => e
+        raise unless files
 
-        raise Error, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
+        raise Processes::Search::Absent, "there is no file #{word}, and #{e.message.sub(/; `ps.*/, "")}"
       end
 
       def list(matches)

@@ -7,6 +7,15 @@ module Culet
     # What is under way and how long it will take: a bar on a terminal, one plain
     # line per run elsewhere.
     class Progress
+      # Of a terminal that does not say how wide it is; and from how many on there is room for a bar.
+      USUAL_COLUMNS = 80
+      ROOMY = 60
+      # What a bar takes at the least, what the time and the spaces take, and how much of a title is always shown.
+      BAR_COLUMNS = 12
+      FIGURES_COLUMNS = 20
+      LEAST_TITLE = 8
+      private_constant :USUAL_COLUMNS, :ROOMY, :BAR_COLUMNS, :FIGURES_COLUMNS, :LEAST_TITLE
+
       # @param out [IO] where chatter goes
       # @param total [Integer] runs in all
       def initialize(out:, total:)
@@ -18,8 +27,10 @@ module Culet
 
       # @param turn [Plan::Turn] that starts now
       def start(turn)
-        @bar&.title = "#{turn.workload.name} #{turn.choice.spec}"
-        @bar&.refresh
+        return unless @bar
+
+        @bar.title = title("#{turn.workload.name} #{turn.choice.spec}")
+        @bar.refresh
       end
 
       # @param turn [Plan::Turn] that is complete
@@ -63,9 +74,21 @@ module Culet
                peak: figures["peak_rss_bytes"] / 1e6, wall: figures["wall_seconds"])
       end
 
+      # A command may be of several lines, and longer than the terminal.
+      def title(text)
+        room = [columns - (columns < ROOMY ? 0 : BAR_COLUMNS) - FIGURES_COLUMNS - (2 * @total.to_s.size), LEAST_TITLE].max
+        text = text.gsub(/[[:cntrl:] ]+/, " ")
+        text.size > room ? "#{text[0, room - 2]}.." : text
+      end
+
+      def columns
+        require "io/console"
+        (@out.winsize.last if @out.tty?).to_i.then { |columns| columns.positive? ? columns : USUAL_COLUMNS }
+      end
+
       def bar
         require "ruby-progressbar"
-        ::ProgressBar.create(total: @total, output: @out, format: "%t  |%B| %c/%C %e", projector: { type: "smoothed", strength: 0.2 })
+        ::ProgressBar.create(total: @total, output: @out, format: columns < ROOMY ? "%t  %c/%C %e" : "%t  |%B| %c/%C %e", projector: { type: "smoothed", strength: 0.2 })
       rescue LoadError
         raise Error, "the progress bar needs the ruby-progressbar gem; install it with `gem install ruby-progressbar`"
       end

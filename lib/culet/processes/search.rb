@@ -12,6 +12,9 @@ module Culet
     # `puma` is the server, not the editor that has puma.rb open. culet itself and the processes it was started from are
     # not looked for.
     class Search
+      # There is no process of that name.
+      class Absent < Error; end
+
       # A process that has the name, or a part of it.
       Match = Struct.new(:pid, :parent, :title, keyword_init: true) do
         # @return [String] for a sentence
@@ -36,10 +39,11 @@ module Culet
       end
 
       # @return [Array<Family>] the oldest process first
-      # @raise [Culet::Error] when there is none, or none of them may be read
+      # @raise [Absent] when there is none
+      # @raise [Culet::Error] when none of them may be read
       def families
         found = matches
-        raise Error, absence if found.empty?
+        raise Absent, absence if found.empty?
 
         readable = found.select { |match| readable?(match.pid) }
         Live.new(found.first.pid).read("maps") if readable.empty? # which says why not

@@ -13,6 +13,9 @@ module Culet
         # Braille Patterns block, U+2800 to U+28FF.
         DOTS = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]].freeze
         BLANK = 0x2800
+        # Of a name, so much is always shown.
+        LEAST_NAME = 8
+        private_constant :LEAST_NAME
 
         # @param io [IO] where the plot would go
         # @param env [Hash] the environment
@@ -132,7 +135,13 @@ module Culet
           cells
         end
 
-        def title(workload) = color ? "\e[1m#{workload.name}\e[0m #{@about}" : "#{workload.name}: #{@about}"
+        def title(workload)
+          room = [width - @about.length - 2, LEAST_NAME].max
+          name = workload.name.length > room ? "#{workload.name[0, room - 1]}…" : workload.name
+          name = name.tr("\n", " ")
+          text = width < LEAST_NAME + @about.length + 2 ? "" : @about
+          color ? "\e[1m#{name}\e[0m #{text}".rstrip : [name, text].reject(&:empty?).join(": ")
+        end
 
         def with_axis(rows, labels, margin)
           at = { 0 => labels[0], height / 2 => labels[1], height - 1 => labels[2] }
