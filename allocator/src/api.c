@@ -144,23 +144,67 @@ static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet
     culet_bias_leave(culet_cache);
 }
 
+/* The same for whoever is not the owner. */
+static __attribute__((noinline)) void note_as_other(unsigned klass, struct culet_slab *slab, unsigned number)
+{
+    struct culet_cache *cache = culet_cache;
+
+    culet_bin_note(klass, slab, number, false);
+    culet_bias_leave(cache);
+    culet_bias_visit(cache);
+}
+
+/* Between enter and leave. */
+static _Noreturn __attribute__((noinline)) void leave_for_misuse(const char *function, void *block)
+{
+    culet_bias_leave(culet_cache);
+    culet_misuse(function, (uintptr_t)block);
+}
+
+/* A free changes the unit's words first and looks whether the block was live afterwards: of two threads that free one block
+ * at the same moment, of which one hands out from the unit and so changes another word, at least one sees what the other did. */
+static inline bool was_live(uint64_t live, uint64_t claimed, unsigned index)
+{
+    return (live & ~claimed) >> index & 1;
+}
+
+/* After entering, as a guest or with a cache of one's own. */
+static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool guest, unsigned klass,
+                                                               struct culet_slab *slab, unsigned number, unsigned index,
+                                                               void *block, const char *function)
+{
+    struct culet_unit *unit = &slab->unit[number];
+    uint64_t bit = UINT64_C(1) << index;
+    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, CULET_ORDER_FREE);
+    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(!was_live(live, claimed, index)))
+        leave_for_misuse(function, block);
+    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit))
+        note_as_other(klass, slab, number);
+    else if (guest)
+        culet_bias_leave(cache);
+    else
+        culet_bias_leave_owner(cache);
+}
+
+static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct culet_slab *slab, unsigned number,
+                                                         unsigned index, void *block, const char *function)
+{
+    culet_bias_enter_slow(culet_cache);
+    free_entered(culet_cache, true, klass, slab, number, index, block, function);
+}
+
 /* For whoever is not the heap's owner, after culet_bias_enter_owner. */
 static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number,
                                                   unsigned index, void *block, const char *function)
 {
     struct culet_cache *cache = culet_cache;
-    uint64_t bit = UINT64_C(1) << index;
 
-    culet_bias_enter_other(cache);
-    uint64_t live = atomic_fetch_and_explicit(&slab->unit[number].live, ~bit, CULET_ORDER_FREE);
-    bool noted = (live == culet_class_full(&culet_classes[klass], number) || live == bit) && live & bit;
-    if (noted)
-        culet_bin_note(klass, slab, number, false);
-    culet_bias_leave(cache);
-    if (CULET_UNLIKELY(!(live & bit)))
-        culet_misuse(function, (uintptr_t)block);
-    if (noted)
-        culet_bias_visit(cache);
+    if (CULET_UNLIKELY(culet_bias_entry_is_slow(cache)))
+        free_by_slow_entry(klass, slab, number, index, block, function);
+    else
+        free_entered(cache, false, klass, slab, number, index, block, function);
 }
 
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
@@ -175,7 +219,7 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     const struct culet_class *c = &culet_classes[klass];
     struct culet_slab *slab = culet_entry_slab(entry);
     struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(slab, spot))) {
+    if (CULET_UNLIKELY(!spot.exact)) {
         culet_misuse(function, (uintptr_t)block);
         return;
     }
@@ -185,6 +229,10 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     if (cache->claim[klass].word == &unit->claimed) {
         uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
         atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << spot.number, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+        uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
+        if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
+            culet_misuse(function, (uintptr_t)block);
         return;
     }
     if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
@@ -194,7 +242,11 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     /* The owner alone changes it. */
     uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed), rest = live & ~(UINT64_C(1) << spot.number);
     atomic_store_explicit(&unit->live, rest, memory_order_relaxed);
-    if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || !rest))
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
+    if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
+        leave_for_misuse(function, block);
+    else if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || !rest))
         note_as_owner(klass, slab, spot.unit);
     else
         culet_bias_leave_owner(cache);
@@ -381,15 +433,24 @@ void *API(pvalloc)(size_t bytes)
 
 /* ---- C23 ---- */
 
-/* Checks what the caller says of the block: it was asked for with that many bytes. */
-static void check_size(const char *function, void *block, size_t bytes)
+/* Whether a block of a slab is of the class that a request for aligned memory gets. */
+static bool fits_aligned(size_t bytes, size_t alignment, uintptr_t entry)
+{
+    unsigned klass = culet_entry_class(entry), expected = culet_size_class_aligned(bytes, alignment);
+
+    return !klass || !expected || culet_classes[klass].size == culet_classes[expected].size;
+}
+
+/* Checks what the caller says of the block: it was asked for with that many bytes. What realloc would not have left in a block
+ * of its length was never asked for; a size that is a little too small is not noticed. */
+static void check_size(const char *function, void *block, size_t alignment, size_t bytes)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (!culet_entry_owner(entry) && culet_heap_dormant())
         return;
 
     size_t held = usable(function, block, entry);
-    if (bytes > held)
+    if (bytes > held || (alignment <= CULET_ALIGNMENT ? !stays(bytes, held) : !fits_aligned(bytes, alignment, entry)))
         culet_misuse_size(function, (uintptr_t)block, bytes, held);
 }
 
@@ -397,16 +458,15 @@ void API(free_sized)(void *block, size_t bytes)
 {
     if (!block)
         return;
-    check_size("free_sized", block, bytes);
+    check_size("free_sized", block, CULET_ALIGNMENT, bytes);
     free_as("free_sized", block);
 }
 
 void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
 {
-    (void)alignment;
     if (!block)
         return;
-    check_size("free_aligned_sized", block, bytes);
+    check_size("free_aligned_sized", block, alignment, bytes);
     free_as("free_aligned_sized", block);
 }
 

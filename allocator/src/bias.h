@@ -30,8 +30,8 @@ void culet_bias_setup(void);
 void culet_bias_enter_slow(struct culet_cache *cache);
 void culet_bias_leave_slow(void);
 
-/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_enter_other
- * is to follow. */
+/* Lets the thread in if it is the owner: plain updates and no locks then. If it is not, culet_bias_entry_is_slow
+ * tells how it gets in. */
 static inline bool culet_bias_enter_owner(struct culet_cache *cache)
 {
     atomic_store_explicit(&cache->busy, 1, CULET_ORDER_ENTER_BUSY);
@@ -39,10 +39,10 @@ static inline bool culet_bias_enter_owner(struct culet_cache *cache)
     return CULET_LIKELY(atomic_load_explicit(&culet_bias_owner, CULET_ORDER_ENTER_OWNER) == cache);
 }
 
-static inline void culet_bias_enter_other(struct culet_cache *cache)
+/* Whether somebody else has the bias, or the thread has no cache: then culet_bias_enter_slow lets it in. */
+static inline bool culet_bias_entry_is_slow(struct culet_cache *cache)
 {
-    if (CULET_UNLIKELY(cache->guest || atomic_load_explicit(&culet_bias_owner, CULET_ORDER_ENTER_OWNER)))
-        culet_bias_enter_slow(cache);
+    return cache->guest || atomic_load_explicit(&culet_bias_owner, CULET_ORDER_ENTER_OWNER);
 }
 
 /* Lets the thread in. True when it is the owner. */
@@ -50,7 +50,8 @@ static inline bool culet_bias_enter(struct culet_cache *cache)
 {
     if (culet_bias_enter_owner(cache))
         return true;
-    culet_bias_enter_other(cache);
+    if (CULET_UNLIKELY(culet_bias_entry_is_slow(cache)))
+        culet_bias_enter_slow(cache);
     return false;
 }
 

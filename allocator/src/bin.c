@@ -4,6 +4,7 @@
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
+#include "misuse.h"
 #include "orphan.h"
 #include "pages.h"
 #include "size_class.h"
@@ -37,9 +38,14 @@ static bool enter(struct culet_bin *bin)
 
 static void leave(struct culet_bin *bin, bool owner)
 {
+    uintptr_t twice = bin->twice;
+
+    bin->twice = 0;
     if (!owner)
         culet_unlock(&bin->lock);
     culet_bias_leave(culet_cache);
+    if (CULET_UNLIKELY(twice))
+        culet_misuse("free", twice);
 }
 
 /* ---- the list of slabs that have a free block [bin lock] ---- */
@@ -204,6 +210,22 @@ static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool 
     return slab;
 }
 
+static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
+{
+    const struct culet_class *c = culet_slab_class(slab);
+    return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
+}
+
+/* `free`: blocks of a unit that are free. One that is in a claim as well was freed by two threads at the same moment, of
+ * which one hands out from the unit. Said in leave, without the lock. [bin lock] */
+static void check_free(struct culet_bin *bin, const struct culet_slab *slab, unsigned unit, uint64_t free)
+{
+    uint64_t both = free & atomic_load_explicit(&slab->unit[unit].claimed, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(both))
+        bin->twice = (uintptr_t)block_of(slab, unit, (unsigned)__builtin_ctzll(both));
+}
+
 /* Makes the free ones of `wanted` live; returns those it got. */
 static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool owner)
 {
@@ -219,13 +241,8 @@ static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsign
     }
     if (slab->available >> unit & 1)
         update(bin, slab, unit);
+    check_free(bin, slab, unit, wanted & ~before);
     return wanted & ~before;
-}
-
-static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
-{
-    const struct culet_class *c = culet_slab_class(slab);
-    return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
 /* What holds of a slab whatever other threads free meanwhile. [bin lock] */
@@ -305,6 +322,7 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
         return;
     unsigned unit = unit_of(claim, slab);
     uint64_t rest = atomic_load_explicit(claim->word, memory_order_relaxed);
+    check_free(bin, slab, unit, ~atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed));
     claim->word = &culet_nothing;
     cache->slab[klass] = NULL;
     slab->claims &= (uint16_t) ~(1u << unit);
@@ -438,6 +456,7 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
     if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
         uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
+        check_free(bin, slab, unit, ~live);
         if (live && bin->recents < CULET_RECENT && !((slab->available | slab->claims) >> unit & 1)) {
             remember(bin, slab, unit);
             DEBUG_CHECK(slab);
@@ -448,8 +467,14 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
                 destroy_if_idle(bin, slab);
         }
     }
+    uintptr_t twice = bin->twice;
+    bin->twice = 0;
     if (!owner)
         culet_unlock(&bin->lock);
+    if (CULET_UNLIKELY(twice)) {
+        culet_bias_leave(culet_cache);
+        culet_misuse("free", twice);
+    }
 }
 
 /* ---- the whole bin ---- */

@@ -168,6 +168,7 @@ struct culet_bin {
     _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
     uint32_t recents;
     uint32_t emptied; /* times that the last slab was given up */
+    uintptr_t twice;  /* a block that was found to be free and in a claim at once */
     uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 

@@ -89,6 +89,8 @@ $(eval $(call PROGRAM,TESTS,fork_locks))
 DEPS_fork_locks += $(TLS_LIBRARIES)
 RUN_fork_locks := env $(TLS_PATHS) $(RUN_fork_locks)
 
+$(eval $(call PROGRAM,TESTS,double_free_race))
+
 # A hundred libraries, copies of one, and one that needs them all.
 MANY_NUMBERS := $(shell seq 1 100)
 MANY := $(abspath $(TEST_BUILD))/programs/many

@@ -419,4 +419,52 @@ TEST(free_blocks_in_a_unit_that_another_thread_holds_are_used_when_memory_is_out
     culet_heap_check();
 }
 
+/* What a race of two frees leaves behind where neither saw the other: a block that is free, and in a claim. */
+static void check_ends_in_abort(void (*use)(void *block))
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        void *block = get(48);
+        struct culet_slab *slab = slab_of(block);
+        get(48);
+        CHECK(freopen("/dev/null", "w", stderr), "/dev/null");
+        uint64_t claimed = atomic_load(&slab->unit[0].claimed);
+        CHECK(claimed, "nothing is claimed");
+        atomic_fetch_and(&slab->unit[0].live, ~(claimed & -claimed));
+        use(block);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child, "waitpid");
+    CHECK(WIFSIGNALED(status), "it ended with wait status 0x%x", (unsigned)status);
+}
+
+static void give_back_claims(void *block)
+{
+    (void)block;
+    culet_cache_flush();
+}
+
+static void *free_it(void *block)
+{
+    culet_free(block);
+    return NULL;
+}
+
+static void free_elsewhere(void *block)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, free_it, block) == 0, "pthread_create");
+    pthread_join(thread, NULL);
+    culet_cache_flush();
+}
+
+TEST(a_block_both_free_and_claimed_is_noticed)
+{
+    check_ends_in_abort(give_back_claims);
+    check_ends_in_abort(free_elsewhere);
+}
+
 CHECK_MAIN
