@@ -193,7 +193,7 @@ static void tell_process(void)
     struct timespec now;
     char name[64], text[64] = "", title[256];
 
-    snprintf(name, sizeof name, "/proc/%d/comm", (int)scope.target.pid);
+    snprintf(name, sizeof name, "/proc/%d/comm", (int)scope.target.process);
     FILE *file = fopen(name, "re");
     if (file && !fgets(text, sizeof text, file))
         *text = 0;

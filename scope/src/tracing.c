@@ -277,7 +277,8 @@ static bool await_stop(const struct culet_target *target, struct culet_thread *t
         bool late = now - began_ns > STUCK_NS;
         if (late && is_out_of_reach(target, thread))
             return true;
-        if (now - began_ns > limit_ns)
+        /* Not before it is known whether the thread will stop at all. */
+        if (late && now - began_ns > limit_ns)
             return false;
         if (now - from > PATIENCE_NS)
             culet_complain("process %d could not be stopped: its thread %d went on for %d seconds; read it without "
