@@ -37,8 +37,8 @@
 /* PF_KTHREAD, of field 9 of /proc/PID/stat: include/linux/sched.h. */
 #define KERNEL_THREAD UINT64_C(0x200000)
 
-/* All pauses together are no longer than that: what is not read by then is read while the process runs. (A gigabyte of heap
- * takes 0.1 to 0.4 s.) A pause that is about to begin counts as long as it may be. */
+/* All pauses together are no longer than that, as far as the processors allow: what is not read by then is read while the
+ * process runs. (A gigabyte of heap takes 0.1 to 0.4 s.) A pause that is about to begin counts as long as it may be. */
 #define MOST_PAUSED_NS UINT64_C(2000000000)
 #define MOST_EXPECTED_NS (MOST_PAUSED_NS / 4)
 
@@ -241,11 +241,21 @@ static void begin(struct culet_target *target)
     target->began_ns = culet_now();
 }
 
+/* What a pause counts: its length, but no more than a slice, or than the reader worked in it. What goes beyond is the
+ * processors': others had them. */
+static uint64_t counted(const struct culet_target *target, uint64_t length_ns, uint64_t cpu_ns)
+{
+    if (length_ns <= target->slice_ns)
+        return length_ns;
+    return cpu_ns > target->slice_ns ? cpu_ns : target->slice_ns;
+}
+
 static void end(struct culet_target *target)
 {
     target->ended_ns = culet_now();
-    culet_pauses_add(&target->pauses, target->ended_ns - target->began_ns, target->stopping_ns,
-                     culet_pauses_cpu() - target->cpu_ns);
+    uint64_t length_ns = target->ended_ns - target->began_ns, cpu_ns = culet_pauses_cpu() - target->cpu_ns;
+    culet_pauses_add(&target->pauses, length_ns, target->stopping_ns, cpu_ns);
+    target->counted_ns += counted(target, length_ns, cpu_ns);
 }
 
 /* Stops some of many threads, and says so when it takes too long to stop all. Returns false where that is not allowed. */
@@ -302,12 +312,12 @@ static bool is_enough(struct culet_target *target)
 {
     uint64_t expected = target->slice_ns < MOST_EXPECTED_NS ? target->slice_ns : MOST_EXPECTED_NS;
 
-    if (target->mode != CULET_SLICED || !target->pauses.count || target->pauses.sum_ns + expected <= MOST_PAUSED_NS)
+    if (target->mode != CULET_SLICED || !target->counted_ns || target->counted_ns + expected <= MOST_PAUSED_NS)
         return false;
     snprintf(target->why_live, sizeof target->why_live,
-             "process %d was stopped for %d seconds in all, so what was left was read while it ran: figures may be off by "
+             "process %d was stopped for %.1f seconds in all, so what was left was read while it ran: figures may be off by "
              "what changed meanwhile; --stop reads all of it at one moment", (int)target->process,
-             (int)(MOST_PAUSED_NS / 1000000000));
+             (double)target->pauses.sum_ns / 1e9);
     target->mode = CULET_LIVE;
     target->enough = true;
     return true;

@@ -29,6 +29,7 @@ struct culet_target {
     pid_t pid;     /* of the thread by which /proc and the memory are read: the main thread, unless that has ended */
     enum culet_mode mode;
     bool enough; /* it was sliced, until it had been paused for long enough */
+    uint64_t counted_ns; /* of all pauses: what they are to be kept short by */
     uint64_t slice_ns;
     struct culet_thread *threads;
     size_t count, room;

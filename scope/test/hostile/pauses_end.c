@@ -26,7 +26,7 @@ TEST(no_more_pauses)
     culet_target_pause(&target);
     CHECK(culet_target_still(&target), "it is not paused");
     culet_target_resume(&target);
-    target.pauses.sum_ns = 1990000000;
+    target.counted_ns = 1990000000;
     culet_target_pause(&target);
     CHECK(!culet_target_still(&target) && target.mode == CULET_LIVE && target.enough, "it is paused again");
     CHECK(strstr(target.why_live, "read while it ran"), "it is not said why: %s", target.why_live);
@@ -43,8 +43,7 @@ TEST(one_pause_as_long_as_it_takes)
     pid_t child = start();
 
     culet_target_open(&target, child, CULET_STOPPED, 20000000);
-    target.pauses.count = 1;
-    target.pauses.sum_ns = UINT64_C(5000000000);
+    target.counted_ns = UINT64_C(5000000000);
     culet_target_pause(&target);
     CHECK(culet_target_still(&target), "it is not paused");
     culet_target_release(&target);
