@@ -127,9 +127,10 @@ class ReportVerbTest < Minitest::Test
       Open3.popen3(NEUTRAL, *culet_command, "report", "--watch", "0.5", pid.to_s, pgroup: true) do |_, out, err, watcher|
         assert_match(/\(process #{pid}\)/, out.gets)
         Process.kill(:KILL, pid)
-        Thread.new { out.read } # so that it does not wait for its reader
+        rest = Thread.new { out.read } # so that it does not wait for its reader
         assert_match(/\Aculet: .*process #{pid}\b.*\n\z/, err.read)
         assert_equal 1, watcher.value.exitstatus
+        rest.join
       ensure
         end_group(watcher.pid) if watcher.alive?
       end
