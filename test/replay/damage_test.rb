@@ -27,6 +27,26 @@ class DamageTest < Minitest::Test
     end
   end
 
+  # The player is stopped at some moment, and the file cut off then.
+  def test_a_file_that_is_cut_off_while_it_is_read
+    record(compile("for (int i = 0; i < 1500000; i++) free(malloc(i % 2000));"))
+    whole = path("whole.trace")
+    FileUtils.mv(path, whole)
+    endings = (1..8).map do |step|
+      FileUtils.cp(whole, path)
+      player = Process.spawn(Culet::Trace::Tools.player, "--info", path, out: File::NULL, err: path("err"))
+      sleep(0.006 * step)
+      Process.kill("STOP", player)
+      File.truncate(path, 10_000)
+      Process.kill("CONT", player)
+      status = Process.wait2(player).last
+      refute_predicate status, :signaled?, status.to_s
+      assert_equal [status.exitstatus, status.exitstatus], [status.success? ? 0 : 1, File.readlines(path("err")).size]
+      status.exitstatus
+    end
+    assert_includes endings, 1
+  end
+
   def test_a_cut_file_is_one_sentence_of_the_verb_too
     whole = File.binread(FIXTURES.first)
     [100, 5000].each do |length|

@@ -76,7 +76,9 @@ module Culet
         return false if used <= CHUNK_HEADER
 
         file.seek(offset)
-        IO.copy_stream(file, packed, used)
+        copied = IO.copy_stream(file, packed, used)
+        raise Error, "#{@path} is truncated at byte #{offset + copied}; record again" if copied < used
+
         packed.write("\0" * (-used % STRIDE))
         true
       end
