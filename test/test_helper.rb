@@ -12,6 +12,10 @@ require "tmpdir"
 # A signal that the tests were started to ignore (as by a shell's `&`) would be ignored by the programs they start.
 %w[HUP INT TERM].each { |signal| trap(signal, "DEFAULT") }
 
+# Agents of programs that a test kills leave their sockets behind: here, and not in the machine's folder.
+ENV["XDG_RUNTIME_DIR"] = Dir.mktmpdir("culet-run")
+Minitest.after_run { FileUtils.remove_entry(ENV.fetch("XDG_RUNTIME_DIR")) }
+
 # What the tests share. Everything a test starts is waited for or ended by it.
 module TestHelper
   ROOT = File.expand_path("..", __dir__)

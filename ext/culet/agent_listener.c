@@ -1,7 +1,6 @@
 #include "agent_listener.h" /* ruby.h defines _GNU_SOURCE, hence first */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -114,10 +113,10 @@ oldest(enum culet_stage stage)
 static struct culet_client *
 free_place(void)
 {
-  struct culet_client *slow = oldest(CLIENT_READING), *free = oldest(CLIENT_NONE);
+  struct culet_client *slow = oldest(CLIENT_READING), *vacant = oldest(CLIENT_NONE);
 
-  if (free == NULL && slow != NULL && culet_now_ms() - slow->since >= PATIENCE_MS) drop(free = slow);
-  return free;
+  if (vacant == NULL && slow != NULL && culet_now_ms() - slow->since >= PATIENCE_MS) drop(vacant = slow);
+  return vacant;
 }
 
 /* Whether there are as many of its kind as may be. */

@@ -88,6 +88,12 @@ class AgentCrowdTest < Minitest::Test
     end
   end
 
+  def test_one_that_always_hangs_up_is_a_sentence
+    with_impostor("") do |pid|
+      assert_equal "process #{pid} hangs up; ask again", assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message
+    end
+  end
+
   # All names that an agent ever had.
   def test_names_that_somebody_else_sits_on
     script = <<~RUBY

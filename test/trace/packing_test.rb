@@ -21,6 +21,15 @@ class PackingTest < Minitest::Test
     assert_equal [path], Dir[File.join(@directory, "*")]
   end
 
+  # A link of the name that the packed file once had until it was whole.
+  def test_a_link_planted_beside_is_not_followed
+    raw(compile("free(malloc(1001));"))
+    File.write(path("victim"), "kept")
+    File.symlink("victim", "#{path}.part")
+    assert Culet::Trace::Packing.new(path).call
+    assert_equal ["kept", true, false], [File.read(path("victim")), File.symlink?("#{path}.part"), File.symlink?(path)]
+  end
+
   def test_a_file_that_is_recorded_into_is_left_alone
     program = compile("puts(\"up\"); fflush(stdout); pause();")
     with_program(program, env: NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)) do

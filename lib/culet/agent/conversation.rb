@@ -43,6 +43,7 @@ module Culet
       # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
       def ask(question, limit_seconds:, wait_seconds:)
         check_running
+        @hung_up = false
         @deadline = now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
         line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
         loop do
@@ -53,8 +54,6 @@ module Culet
         raise Error, "process #{@pid} belongs to another user; ask as that user or as root"
       rescue Errno::ENOENT, Errno::ESRCH
         raise Error, "process #{@pid} has ended"
-      rescue Errno::EPIPE, Errno::ECONNRESET, EOFError
-        raise Error, "process #{@pid} ended before it answered"
       end
 
       # @return [String] a sentence for an answer that makes no sense
@@ -77,8 +76,7 @@ module Culet
 
       # @return [String, nil] the answer; nil: too many ask, and it is to be tried again
       def attempt(question)
-        door = Door.new(@process)
-        socket = door.connect or raise Error, absence(door)
+        socket = connect
         begin
           write(socket, question)
           answer(socket)
@@ -87,11 +85,23 @@ module Culet
         end
       rescue Errno::EAGAIN
         nil # its queue is full
+      rescue EOFError, Errno::ECONNRESET
+        @hung_up = true
+        nil # it lost patience where many ask, or it has ended
+      end
+
+      def connect
+        door = Door.new(@process)
+        door.connect or raise Error, absence(door)
+      rescue Error, Errno::ENOENT, Errno::ESRCH
+        raise unless @hung_up
+
+        raise Error, "process #{@pid} ended before it answered"
       end
 
       # Of many who try again, each at a moment of its own.
       def rest_a_little
-        raise Error, "process #{@pid} is asked by too many at once; ask again" unless rest.positive?
+        raise Error, "process #{@pid} #{@hung_up ? "hangs up" : "is asked by too many at once"}; ask again" unless rest.positive?
 
         sleep(rand * STEP_SECONDS)
       end
