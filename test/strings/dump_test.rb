@@ -80,7 +80,7 @@ class StringsDumpTest < Minitest::Test
     whole = dump("a text that is there twice, cut off or not", "a text that is there twice, cut off or not", "and another one")
     found = findings(whole[0..-30])
     assert_equal 3, found.strings
-    assert_match(/\A\S+ breaks off in line 6, after \d+ B; what stands before was read\z/, found.source.problems.join)
+    assert_match(/\A\S+ breaks off in line 6, after \d+ bytes; what stands before was read\z/, found.source.problems.join)
     assert_empty findings(whole.chomp).source.problems, "the last line's end alone is no loss"
   end
 

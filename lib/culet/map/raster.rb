@@ -61,7 +61,18 @@ module Culet
       # @return [Integer] pixels that a text would take
       def text_width(text, style: :text) = Font.all.fetch(style).width(text)
 
-      private def blend(column, row, colour, cover)
+      # Cells are of one colour or look like noise: packing them harder takes ten times as long and gains nothing.
+      #
+      # @return [String] the PNG
+      def to_png
+        canvas = ChunkyPNG::Canvas.new(@width, @height, @pixels)
+        Packing.interruptible { canvas.to_blob(color_mode: ChunkyPNG::COLOR_TRUECOLOR, compression: Zlib::BEST_SPEED) }
+      end
+
+      private
+
+      # Puts a colour over the pixel's, as far as it is covered.
+      def blend(column, row, colour, cover)
         return unless column.between?(0, @width - 1) && row.between?(0, @height - 1)
 
         at = (row * @width) + column
@@ -70,14 +81,6 @@ module Culet
           from = (below >> shift) & 0xff
           (from + ((((colour >> shift) & 0xff) - from) * cover / Font::FULL)) << shift
         end
-      end
-
-      # Cells are of one colour or look like noise: packing them harder takes ten times as long and gains nothing.
-      #
-      # @return [String] the PNG
-      def to_png
-        canvas = ChunkyPNG::Canvas.new(@width, @height, @pixels)
-        Packing.interruptible { canvas.to_blob(color_mode: ChunkyPNG::COLOR_TRUECOLOR, compression: Zlib::BEST_SPEED) }
       end
     end
   end
