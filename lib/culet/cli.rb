@@ -92,7 +92,7 @@ module Culet
     # What a shell hands over is bytes. Ours are UTF-8 whatever the locale; those of the user's command, which come
     # behind `--`, stay as they are.
     def words(argv)
-      words = argv.map { |word| word.dup.force_encoding(Encoding::UTF_8) }
+      words = argv.map { |word| word.to_s.dup.force_encoding(Encoding::UTF_8) }
       broken = words.take_while { |word| word != "--" }.find { |word| !word.valid_encoding? }
       raise UsageError, "the word #{broken.inspect} is not valid UTF-8; culet takes names and file names in UTF-8 only" if broken
 

@@ -51,7 +51,7 @@ class CliExitStatusTest < Minitest::Test
           interrupted(*words) { |ended, err| assert_equal [130, ""], [ended.exitstatus, err] }
         end
         path = "#{directory}/series.snapshot"
-        interrupted("snapshot", pid, "--every", "0.1", "--out", path, ready: -> { Dir.glob("#{path}*").any? { |file| File.size(file) > 3000 } }) do |ended, err|
+        interrupted("snapshot", pid, "--every", "0.1", "--out", path, ready: -> { Dir.children(directory).sum { |name| File.size?("#{directory}/#{name}").to_i } > 3000 }) do |ended, err|
           assert_equal 130, ended.exitstatus, err
           assert_match(/\Aculet: wrote #{path}/, err)
         end

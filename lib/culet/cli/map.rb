@@ -29,7 +29,7 @@ module Culet
           raise UsageError, "which process? Write `culet map PID`, or a name, e.g. `culet map puma`, or name a snapshot"
         end
 
-        show(words.map { |word| one_named(word) }.uniq)
+        show(words.map { |word| one_named(word) })
         EXIT_OK
       end
 
