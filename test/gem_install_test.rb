@@ -122,7 +122,7 @@ class GemInstallTest < Minitest::Test
     verbs = []
     with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment) do |pid|
       pid = pid.to_s
-      [["lib"], ["env"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid], ["snapshot", pid, "--out", snapshots[0]],
+      [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid], ["snapshot", pid, "--out", snapshots[0]],
        ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid], ["strings", pid], ["require", "--unused", pid],
        ["require", "--", RbConfig.ruby, "-e", "require 'set'"], ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
        ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"], ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
