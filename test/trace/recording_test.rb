@@ -181,6 +181,18 @@ class RecordingTest < Minitest::Test
     end
   end
 
+  # Servers come to the limit of their descriptors: the recording ends there, and has all until then.
+  def test_a_program_without_free_descriptors_runs_on
+    program = compile("#include <fcntl.h>\nint main(void) { for (int i = 0; i < 20000; i++) free(malloc(1001)); while (dup(1) >= 0); " \
+                      "for (int i = 0; i < 20000; i++) free(malloc(1003)); puts(\"done\"); return 0; }")
+    out, err, status = run_program("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
+    assert_equal ["done\n", true], [out, status.success?], err
+    assert_match(/is not recorded any further: .*Too many open files/, err)
+    assert_equal 20_000, asked(1001).size
+    assert_includes 1..19_999, asked(1003).size
+    assert_whole info
+  end
+
   # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
   def test_without_culet_trace_the_recorder_writes_by_itself
     environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)

@@ -381,7 +381,7 @@ static struct culet_trace_chunk *lend_at(int fd, uint64_t offset, uint64_t chunk
     if (!error)
         error = write_at(fd, &more, sizeof more, offsetof(struct culet_trace_header, chunks));
     if (error) {
-        culet_stage_give(chunk);
+        culet_stage_give(chunk, false);
         errno = error;
         return NULL;
     }
@@ -455,7 +455,7 @@ static void put_down(struct culet_trace_chunk *chunk, bool last)
 
     if (last) {
         strike(loan);
-        culet_stage_give(chunk);
+        culet_stage_give(chunk, error);
     }
     if (fd >= 0)
         close(fd);

@@ -136,12 +136,12 @@ struct culet_trace_chunk *culet_stage_take(const struct stat *file, uint32_t fil
     return chunk;
 }
 
-void culet_stage_give(struct culet_trace_chunk *chunk)
+void culet_stage_give(struct culet_trace_chunk *chunk, bool left)
 {
     struct culet_stage_slot *slot = culet_stage_loan(chunk)->slot;
 
     munmap(chunk, loan_bytes());
-    if (slot)
+    if (slot && !left)
         atomic_store_explicit(&slot->state, CULET_SLOT_FREE, memory_order_release);
 }
 

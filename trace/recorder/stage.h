@@ -19,8 +19,8 @@ struct culet_loan {
 /* @return a chunk whose events are to go to that place of that file; NULL when there is no memory */
 struct culet_trace_chunk *culet_stage_take(const struct stat *file, uint32_t file_pid, uint32_t file_try, uint64_t offset);
 
-/* Gives the chunk's memory up. */
-void culet_stage_give(struct culet_trace_chunk *chunk);
+/* Gives the chunk's memory up. `left`: the file could not be written; a slot stays filled, for `culet trace` to copy. */
+void culet_stage_give(struct culet_trace_chunk *chunk, bool left);
 
 static inline struct culet_loan *culet_stage_loan(struct culet_trace_chunk *chunk)
 {
