@@ -433,24 +433,16 @@ void *API(pvalloc)(size_t bytes)
 
 /* ---- C23 ---- */
 
-/* Whether a block of a slab is of the class that a request for aligned memory gets. */
-static bool fits_aligned(size_t bytes, size_t alignment, uintptr_t entry)
-{
-    unsigned klass = culet_entry_class(entry), expected = culet_size_class_aligned(bytes, alignment);
-
-    return !klass || !expected || culet_classes[klass].size == culet_classes[expected].size;
-}
-
-/* Checks what the caller says of the block: it was asked for with that many bytes. What realloc would not have left in a block
- * of its length was never asked for; a size that is a little too small is not noticed. */
-static void check_size(const char *function, void *block, size_t alignment, size_t bytes)
+/* Checks what the caller says of the block: it was asked for with that many bytes. A size that is too small cannot be
+ * told: realloc keeps a block that it should make shorter where there is no memory for another. */
+static void check_size(const char *function, void *block, size_t bytes)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (!culet_entry_owner(entry) && culet_heap_dormant())
         return;
 
     size_t held = usable(function, block, entry);
-    if (bytes > held || (alignment <= CULET_ALIGNMENT ? !stays(bytes, held) : !fits_aligned(bytes, alignment, entry)))
+    if (bytes > held)
         culet_misuse_size(function, (uintptr_t)block, bytes, held);
 }
 
@@ -458,15 +450,16 @@ void API(free_sized)(void *block, size_t bytes)
 {
     if (!block)
         return;
-    check_size("free_sized", block, CULET_ALIGNMENT, bytes);
+    check_size("free_sized", block, bytes);
     free_as("free_sized", block);
 }
 
 void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
 {
+    (void)alignment;
     if (!block)
         return;
-    check_size("free_aligned_sized", block, alignment, bytes);
+    check_size("free_aligned_sized", block, bytes);
     free_as("free_aligned_sized", block);
 }
 

@@ -3,8 +3,11 @@
 #include "lock.h"
 #include "os.h"
 
-static _Atomic uint32_t none = 1;              /* of a process that has had one thread only */
-static _Atomic(_Atomic uint32_t *) page;       /* once mapped it is kept, by children too */
+/* The longest page of a kernel's. */
+#define PAGE_MOST ((size_t)64 << 10)
+
+static _Atomic uint32_t none = 1;         /* of a process that has had one thread only */
+static unsigned char room[2 * PAGE_MOST]; /* one whole page of it is wiped; the rest is never touched */
 
 _Atomic(_Atomic uint32_t *) culet_orphan_mark = &none;
 
@@ -19,25 +22,18 @@ bool culet_orphan_wiped(void)
     return true;
 }
 
-static _Atomic uint32_t *map_page(void)
-{
-    size_t bytes = culet_os_page();
-    _Atomic uint32_t *mapped = culet_os_map(bytes), *first = NULL;
-
-    if (!mapped)
-        return NULL;
-    if (culet_os_wipe_on_fork(mapped, bytes) && atomic_compare_exchange_strong(&page, &first, mapped))
-        return mapped;
-    culet_os_unmap(mapped, bytes);
-    return first;
-}
-
 void culet_orphan_watch(void)
 {
-    _Atomic uint32_t *mark = atomic_load(&page);
+    static _Atomic bool refused;
+    size_t page = culet_os_page();
+    _Atomic uint32_t *mark = (_Atomic uint32_t *)(((uintptr_t)room + page - 1) & ~(page - 1));
 
-    if (atomic_load(&culet_orphan_mark) != &none || (!mark && !(mark = map_page())))
+    if (atomic_load(&culet_orphan_mark) == mark || atomic_load_explicit(&refused, memory_order_relaxed))
         return;
+    if (page > PAGE_MOST || !culet_os_wipe_on_fork(mark, page)) {
+        atomic_store_explicit(&refused, true, memory_order_relaxed);
+        return;
+    }
     atomic_store_explicit(mark, 1, memory_order_relaxed);
     atomic_store(&culet_orphan_mark, mark);
 }

@@ -118,17 +118,18 @@ static void list_leaves(struct culet_scope *scope, struct culet_heap *heap)
     }
 }
 
-/* The tables in the library's own zero-initialised data. Its first page may be the file's. */
+/* The tables in the library's own zero-initialised data. Its first page may be the file's; and one in its middle may be a
+ * mapping of its own, which forked children do not get. */
 static void list_bss(struct culet_scope *scope, const struct culet_heap *heap)
 {
     uint64_t page = scope->page_bytes, start = (heap->self.bss + page - 1) & ~(page - 1);
     uint64_t end = (heap->self.bss_end + page - 1) & ~(page - 1);
-    struct culet_mapping *mapping = culet_maps_at(&scope->maps, start);
+    struct culet_mapping *mapping;
 
-    if (!mapping || mapping->inode)
-        return;
-    culet_mapping_name(mapping, "allocator", "culet's tables");
-    note_part(start, (end < mapping->end ? end : mapping->end) - start, PART_METADATA);
+    for (; start < end && (mapping = culet_maps_at(&scope->maps, start)) && !mapping->inode; start = mapping->end) {
+        culet_mapping_name(mapping, "allocator", "culet's tables");
+        note_part(start, (end < mapping->end ? end : mapping->end) - start, PART_METADATA);
+    }
 }
 
 /* A freed huge block counts as one until it is unmapped, in the allocator's own figures too. */
