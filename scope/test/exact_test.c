@@ -41,6 +41,23 @@ TEST(others_use_brk) { check_heap("heap gaps 2 20"); }
 TEST(brk_fails) { check_heap("heap nobrk 2 15"); }
 TEST(linked_statically) { check_heap("static_heap mixed 3 15"); }
 
+/* What is in memory of chunks that are longer than can be looked at in one slice. */
+TEST(vast_chunks)
+{
+    struct target target = start_frozen("vast");
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        check_mode(&target, modes[i]);
+        struct reading reading = read_process(modes[i], target.pid);
+        uint64_t used = number_of(&reading, "malloc", 0, "used_resident_bytes"), vacant = number_of(&reading, "malloc", 0, "free_resident_bytes");
+        CHECK(used >= 3 << 20 && used < (3 << 20) + (1 << 19), "%lu used bytes are in memory", (unsigned long)used);
+        CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory", (unsigned long)vacant);
+        uint64_t trim = number_of(&reading, "malloc", 0, "trim_bytes");
+        CHECK(trim <= vacant && trim + (1 << 17) > vacant, "%lu bytes are told for a trim", (unsigned long)trim);
+    }
+    end(&target);
+}
+
 TEST(one_arena_for_all)
 {
     setenv("MALLOC_ARENA_MAX", "1", 1);
