@@ -1,7 +1,7 @@
 /*
- * requires_file.h - the file that a recording goes to: lines, each one JSON object. It is mapped, so that what is written
- * is in the kernel's hands at once and SIGKILL loses nothing; what was reserved behind the last line is zero. A forked
- * process has a file of its own.
+ * requires_file.h - the file that a recording goes to: lines, each one JSON object. They are written at once, so that
+ * SIGKILL loses nothing; the file is not mapped, because one that is cut off then would end the program. A forked process
+ * has a file of its own.
  */
 #ifndef CULET_REQUIRES_FILE_H
 #define CULET_REQUIRES_FILE_H
@@ -20,7 +20,7 @@ int culet_requires_file_ready(void);
 /* Whether this process has a file already. */
 int culet_requires_file_begun(void);
 
-/* Appends bytes; a line may come in parts. */
+/* Appends bytes. Where that fails, the recording ends; that is said on stderr. */
 void culet_requires_file_add(const char *bytes, size_t length);
 
 #endif

@@ -109,6 +109,13 @@ class RequiresTreeTest < Minitest::Test
     assert(document["problems"].any? { |sentence| sentence.include?("SIGKILL") })
   end
 
+  def test_a_program_whose_recording_is_cut_off_runs_on
+    write("before.rb" => "B = 1", "cuts.rb" => "Dir[ENV['CULET_REQUIRES'] + '/*'].each { |file| File.truncate(file, 0) }", "after.rb" => "puts :ran")
+    out, err, status = run_culet("require", "--", *ruby("-e", "require 'before'; require 'cuts'; require 'after'"), env: TestHelper::NEUTRAL)
+    assert_equal [1, "ran\n"], [status.exitstatus, out]
+    assert_match(/\Aculet: recording what is required ends here: .* its file was cut off\nculet: \S+ is no recording of requires\n\z/, err)
+  end
+
   def test_forked_and_executed_programs
     write("before.rb" => "B = 1", "in_child.rb" => "C = 1", "in_program.rb" => "P = 1")
     document = record(*ruby("-e", <<~RUBY))
