@@ -120,10 +120,12 @@ class CliExitStatusTest < Minitest::Test
   # Ruby itself, before it comes to the script, has a backtrace of its own for Ctrl-C: until then it catches the signal.
   def wait_for_script(pid)
     Timeout.timeout(PATIENCE_SECONDS) do
-      sleep 0.001 until caught?(pid)
-      sleep 0.001 while caught?(pid)
+      sleep 0.001 until caught?(pid) || ended?(pid)
+      sleep 0.001 while caught?(pid) && !ended?(pid)
     end
   end
 
-  def caught?(pid) = (File.read("/proc/#{pid}/status")[/^SigCgt:\s+(\h+)/, 1].to_i(16) & 0b10).positive?
+  def caught?(pid) = (File.read("/proc/#{pid}/status")[/^SigCgt:\s+(\h+)/, 1].to_s.to_i(16) & 0b10).positive?
+
+  def ended?(pid) = File.read("/proc/#{pid}/status").match?(/^State:\s+Z/)
 end

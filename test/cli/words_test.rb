@@ -40,6 +40,15 @@ class CliWordsTest < Minitest::Test
       assert_includes err, "a command goes behind `--`: `culet #{advised}`"
     end
     refute_includes culet("report", "ruby", "-e", "1")[1], "behind `--`" # it takes none
+    refute_includes culet("require", "--sort", "env", "boot.json")[1], "behind `--`" # what an option takes is no command
+  end
+
+  # It finds nothing where the server is called ruby3.1.
+  def test_nothing_advises_pgrep
+    texts = Culet::CLI::VERBS.keys.map { |verb| culet(verb, "--help").first }
+    texts.push(culet("require", "--unused", "--help").first, *%w[README.md DESIGN.md].map { |name| File.read("#{ROOT}/#{name}", encoding: "UTF-8") })
+    %w[report cow map snapshot signal].each { |verb| texts << culet(verb)[1] }
+    texts.each { |text| refute_includes text, "pgrep" }
   end
 
   # `bundle exec rake man` writes them.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
+require "shellwords"
 require_relative "../atomic_file"
 require_relative "../errors"
 require_relative "../foreground"
@@ -120,9 +121,16 @@ module Culet
       def dashes(argv)
         return if !takes_command? || argv.include?("--")
 
-        at = argv.index { |word| !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word) }
-        "a command goes behind `--`: `culet #{verb.split.first} #{[*argv[0...at], "--", *argv[at..]].join(" ")}`" if at
+        at = argv.each_index.find { |index| !value?(argv, index) && command?(argv[index]) } or return
+        "a command goes behind `--`: `culet #{Shellwords.join([verb.split.first, *argv[0...at], "--", *argv[at..]])}`"
       end
+
+      # Whether a word is what the option before it takes.
+      def value?(argv, index)
+        index.positive? && switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
+      end
+
+      def command?(word) = !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
 
       def help
         out.puts(parser.help, "", "Examples:", *examples.map { |line| "  #{line}" })
