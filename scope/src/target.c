@@ -325,13 +325,16 @@ static bool is_enough(struct culet_target *target)
 
 void culet_target_pause(struct culet_target *target)
 {
-    if (target->paused || target->mode == CULET_LIVE || is_enough(target))
+    if (target->paused || target->mode == CULET_LIVE)
         return;
     enum culet_stop result = CULET_SOME_STOP;
     /* On a busy machine one thread may wait long for a processor to stop on, and all others would wait for that one: they go
      * on, and another try may have more luck. */
-    for (unsigned tries = 0; result == CULET_SOME_STOP; tries++)
+    for (unsigned tries = 0; result == CULET_SOME_STOP; tries++) {
+        if (is_enough(target))
+            return;
         result = stop(target, tries);
+    }
     if (result == CULET_NONE_MAY_STOP)
         return;
     if (target->count > target->most_threads)
