@@ -168,7 +168,8 @@ static inline bool was_live(uint64_t live, uint64_t claimed, unsigned index)
     return (live & ~claimed) >> index & 1;
 }
 
-/* After entering, as a guest or with a cache of one's own. */
+/* After entering, as a guest or with a cache of one's own. Once the block is free another thread may claim it at once, so a bit
+ * in `claimed` is not yet a mistake: the note, under the bin's lock, tells. */
 static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool guest, unsigned klass,
                                                                struct culet_slab *slab, unsigned number, unsigned index,
                                                                void *block, const char *function)
@@ -178,9 +179,9 @@ static inline __attribute__((always_inline)) void free_entered(struct culet_cach
     uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, CULET_ORDER_FREE);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
 
-    if (CULET_UNLIKELY(!was_live(live, claimed, index)))
+    if (CULET_UNLIKELY(!(live & bit)))
         leave_for_misuse(function, block);
-    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit))
+    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit || claimed & bit))
         note_as_other(klass, slab, number);
     else if (guest)
         culet_bias_leave(cache);
