@@ -177,16 +177,23 @@ static void add_segments(struct prey *prey, const struct culet_selfmap *self)
     }
 }
 
+/* What the library has as constants: its record, and the shapes of slabs. */
+static void find_record(struct prey *prey, const struct culet_selfmap *self, uint64_t at)
+{
+    add_words(&prey->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
+              offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
+    add_words(&prey->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
+              sizeof *self - offsetof(struct culet_selfmap, granule_bytes));
+    add_words(&prey->image, "classes", self->classes, (uint64_t)self->class_entries * self->klass.bytes);
+}
+
 static void find_culet(struct prey *prey, const struct culet_selfmap *record, uint64_t at)
 {
     struct culet_selfmap self = *record;
 
     prey->image.count = 0;
-    add_words(&prey->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
-              offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
-    add_words(&prey->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
-              sizeof self - offsetof(struct culet_selfmap, granule_bytes));
-    add_words(&prey->image, "classes", self.classes, (uint64_t)self.class_entries * self.klass.bytes);
+    if (can_write(prey, at))
+        find_record(prey, &self, at);
     add_words(&prey->image, "counts", self.state, 8);
     add_words(&prey->image, "counts", self.pages_lock, 8);
     add_words(&prey->image, "counts", self.ceiling, 8);

@@ -45,6 +45,14 @@ static inline void set_word(const struct prey *prey, uint64_t address, uint64_t 
           (unsigned long)address);
 }
 
+/* Constants can be written to, too, unless the kernel was told otherwise (proc_mem.force_override). */
+static inline bool can_write(const struct prey *prey, uint64_t address)
+{
+    uint64_t word = word_of(prey, address);
+
+    return pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word;
+}
+
 static inline void open_memory(struct prey *prey, pid_t pid)
 {
     char name[64];
