@@ -62,8 +62,8 @@ module Culet
   # Makes this process ready for being forked. To be called once, when everything is loaded, before the first fork. First
   # the application is asked for some of its pages, if any are named (GET alone; problems are told on stderr and end
   # nothing; Active Record's connections are closed then, others are yours to close); then comes the block; then
-  # Process.warmup where there is one (Ruby 3.3), else what of its steps pays and this Ruby has; then Culet.trim, which
-  # is all that allocators other than glibc's get from it. Takes some collections' time, and the requests'.
+  # Process.warmup where there is one (Ruby 3.3) and a collection, else what of its steps pays and this Ruby has; then
+  # Culet.trim, which is all that allocators other than glibc's get from it. Takes some collections' time, and the requests'.
   #
   # @param requests [Array<String>] paths ("/issues?page=2") or whole addresses; by default Culet::Warmup.requests, which
   #   are none as long as nobody names any

@@ -23,6 +23,14 @@ class TrimWarmupTest < Minitest::Test
     assert_operator aged, :>, 1_000
   end
 
+  # On Ruby 3.3 and later Process.warmup compacts; on a worker's pages it shows when nothing is collected after that.
+  def test_a_collection_follows_the_compaction
+    steps, majors = run_trimmed("before = GC.stat(:major_gc_count); tell([Culet.warmup[:steps], GC.stat(:major_gc_count) - before])", auto: false).first
+    compaction = steps.index("ruby") || steps.index("compact") || 0
+    assert steps.drop(compaction + 1).intersect?(%w[collect promote]), steps.inspect
+    assert_operator majors, :>=, 2
+  end
+
   def test_without_trims_the_other_steps_are_made
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", <<~RUBY, env: TestHelper::NEUTRAL)
       require "culet"

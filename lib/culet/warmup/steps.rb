@@ -12,10 +12,11 @@ module Culet
       BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
-        # What pays: Ruby 3.3 and later have all of it but other allocators' trim in one call.
+        # What pays: Ruby 3.3 and later have all of it in one call, but for other allocators' trim and a collection after the
+        # compaction, without which each worker's heap grows more and shares less.
         #
         # @return [Array<Symbol>]
-        def default = Process.respond_to?(:warmup) ? %i[ruby trim] : BY_HAND
+        def default = Process.respond_to?(:warmup) ? %i[ruby collect trim] : BY_HAND
 
         # @param names [Array<Symbol>]
         # @return [Array<Symbol>]
@@ -36,12 +37,7 @@ module Culet
         # MMTk does not collect.
         #
         # @return [Boolean, nil]
-        def ruby
-          return unless Process.respond_to?(:warmup)
-
-          before = GC.count
-          Process.warmup.tap { collect if GC.count == before }
-        end
+        def ruby = (Process.warmup if Process.respond_to?(:warmup))
 
         # Garbage goes, so that no child's first collection has to free it, each for itself.
         def collect
