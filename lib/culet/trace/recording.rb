@@ -40,7 +40,7 @@ module Culet
         @destination.prepare
         @status = Foreground.new(environment, @program, @command).call(**options)
         headers = @destination.files.map { |file| pack(file) }
-        raise Error, nothing if headers.empty?
+        raise Foreground.error(nothing, @status) if headers.empty?
 
         headers
       end
