@@ -76,6 +76,19 @@ class CliExitStatusTest < Minitest::Test
     end
   end
 
+  # Where there is nothing to report the command's status still counts, unless it says that all went well.
+  def test_commands_that_leave_nothing_to_report
+    [%w[require], %w[require --unused], %w[strings]].each do |words|
+      { 6 => 6, 0 => 1 }.each do |ended, expected|
+        out, err = StringIO.new, StringIO.new
+        assert_equal expected, Culet::CLI.run([*words, "--", "sh", "-c", "exit #{ended}"], out: out, err: err), err.string
+        assert_equal ["", 1], [out.string, err.string.lines.size], err.string
+      end
+    end
+    out, err, ended = run_culet("cow", "--", "sh", "-c", "exit 6", env: NEUTRAL)
+    assert_equal ["", 6, 1], [out, ended.exitstatus, err.lines.size], err
+  end
+
   def test_a_doctor_who_finds_something_bad
     out, _, ended = run_culet("doctor", "--json", env: NEUTRAL.merge("LD_PRELOAD" => "/no/such/libjemalloc.so.2"))
     assert_includes JSON.parse(out)["findings"].map { |one| one["verdict"] }, "bad"

@@ -31,8 +31,9 @@ module RequiresHelper
   def record(*command, options: [], env: {}, chdir: @folder)
     out, @err, status = run_culet("require", "--json", "--out", path("report.json"), *options, "--", *command, env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
     @out = out
-    assert_predicate status, :success?, @err
-    JSON.parse(File.read(path("report.json")))
+    document = JSON.parse(File.read(path("report.json")))
+    assert_equal document["exit_status"] || (128 + document["signal"]), status.exitstatus, @err
+    document
   end
 
   def ruby(*words) = [RbConfig.ruby, "-I#{@folder}", *words]

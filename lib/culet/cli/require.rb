@@ -73,7 +73,6 @@ module Culet
         [out, err].each(&:flush)
         logs = own_stdout? ? run.call : run.call(out: :err)
         @status = run.status
-        err.puts("culet: the command #{ending(@status)}") unless @status.success?
         Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status, unrecorded: run.unrecorded).to_h
       rescue SystemCallError => e
         raise program.error(e)

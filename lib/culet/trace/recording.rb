@@ -43,7 +43,7 @@ module Culet
           Foreground.new(environment.merge("CULET_TRACE_STAGE" => stage&.name), @program, @command).call(**options)
         end
         headers = @destination.files.map { |file| pack(file) }
-        raise Error, nothing if headers.empty?
+        raise Foreground.error(nothing, @status) if headers.empty?
 
         headers
       end
