@@ -357,7 +357,8 @@ void culet_glibc_settle_cached(struct culet_scope *scope, struct culet_glibc *he
 {
     struct culet_glibc_cached *cached = &heap->cached;
 
-    qsort(cached->stretches, cached->stretch_count, sizeof *cached->stretches, by_start);
+    if (cached->stretch_count)
+        qsort(cached->stretches, cached->stretch_count, sizeof *cached->stretches, by_start);
     decide_links(heap);
     each_list(heap, SIZE_MAX, mark_list);
     for (size_t i = 0; i < cached->maybe_count; i++)

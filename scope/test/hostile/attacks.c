@@ -110,7 +110,7 @@ TEST(heaps_in_a_ring)
     finish(&prey, &target);
 }
 
-static const uint64_t next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
+static const uint64_t top_at = 96, next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
 
 /* Where an arena has such a word: by its value, as its place differs between releases. */
 static uint64_t find_value(const struct prey *prey, uint64_t arena, uint64_t value, uint64_t likely)
@@ -133,6 +133,21 @@ TEST(arenas_in_a_ring_without_the_first)
     struct reading reading = read_process("", prey.pid);
     uint64_t second = number_of(&reading, "arena", 1, "address"), third = number_of(&reading, "arena", 2, "address");
     set_word(&prey, find_value(&prey, second, third, next_at), second);
+    check_attack(&prey);
+    finish(&prey, &target);
+}
+
+/* As before the first block: no stretch of heap is walked at all. */
+TEST(an_arena_without_a_top)
+{
+    struct target target;
+    struct prey prey;
+
+    start(&prey, &target, "heap mixed 1 1");
+    struct reading reading = read_process("", prey.pid);
+    struct words tops = words_of(&prey, "tops");
+    uint64_t field = find_value(&prey, number_of(&reading, "arena", 0, "address"), tops.all[0], top_at);
+    set_word(&prey, field, field);
     check_attack(&prey);
     finish(&prey, &target);
 }
