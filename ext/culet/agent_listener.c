@@ -424,27 +424,27 @@ hear_bell(void)
   (void)!read(agent.bell, &rings, sizeof(rings));
 }
 
-enum { BELL, DOOR, FIRST_CLIENT, FIRST_COPY = FIRST_CLIENT + CLIENTS, POLLED = FIRST_COPY + CLIENTS };
+enum { WAKE_UP, LISTENER, FIRST_CLIENT, FIRST_COPY = FIRST_CLIENT + CLIENTS, POLLED = FIRST_COPY + CLIENTS };
 
 static void
 wait_and_serve(struct pollfd *polled)
 {
   int64_t now;
 
-  polled[BELL] = (struct pollfd){agent.bell, POLLIN, 0};
-  polled[DOOR] = (struct pollfd){agent.socket.fd, POLLIN, 0};
+  polled[WAKE_UP] = (struct pollfd){agent.bell, POLLIN, 0};
+  polled[LISTENER] = (struct pollfd){agent.socket.fd, POLLIN, 0};
   for (int i = 0; i < CLIENTS; i++) {
     const struct culet_client *one = &agent.clients[i];
     polled[FIRST_CLIENT + i] = (struct pollfd){one->stage != CLIENT_NONE ? one->connection : -1, culet_client_events(one), 0};
     polled[FIRST_COPY + i] = (struct pollfd){one->stage == CLIENT_COPYING ? one->copy.ended : -1, POLLIN, 0};
   }
   if (poll(polled, POLLED, next_timeout(culet_now_ms())) < 0) return;
-  if (polled[BELL].revents != 0) hear_bell();
+  if (polled[WAKE_UP].revents != 0) hear_bell();
   now = culet_now_ms();
   look_at_main_thread(now);
   for (int i = 0; i < CLIENTS; i++)
     if (polled[FIRST_CLIENT + i].fd >= 0) serve(&agent.clients[i], polled[FIRST_CLIENT + i].revents, polled[FIRST_COPY + i].revents, now);
-  if (polled[DOOR].revents != 0) let_in();
+  if (polled[LISTENER].revents != 0) let_in();
   ask_main_thread();
 }
 

@@ -38,7 +38,7 @@ module AgentHelper
 
   # Speaks to the agent without the class that usually does.
   def raw(pid, line)
-    socket = door(pid)
+    socket = endpoint(pid)
     socket.write(line)
     assert socket.wait_readable(TestHelper::PATIENCE_SECONDS)
     socket.read
@@ -49,7 +49,7 @@ module AgentHelper
   end
 
   # @return [Socket] a connection to the agent
-  def door(pid) = Culet::Agent::Door.new(Culet::Processes::Live.find(pid)).connect || flunk("process #{pid} does not listen")
+  def endpoint(pid) = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid)).connect || flunk("process #{pid} does not listen")
 
   # @return [Array(Integer, Integer)] how many descriptors and threads the process has; the least of some moments, because
   #   it hangs up a little after the answer is here

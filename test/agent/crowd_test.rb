@@ -23,7 +23,7 @@ class AgentCrowdTest < Minitest::Test
 
   def test_clients_that_begin_a_question_and_do_not_end_it
     with_agent(WAITS) do |pid|
-      slow = Array.new(6) { door(pid) }
+      slow = Array.new(6) { endpoint(pid) }
       slow.each do |socket|
         socket.write("culet-agent 1 ")
       rescue Errno::EPIPE
@@ -41,7 +41,7 @@ class AgentCrowdTest < Minitest::Test
       readers = Array.new(2) { IO.pipe }
       children = readers.map do |reader, writer|
         fork do
-          socket = door(pid)
+          socket = endpoint(pid)
           socket.write(STRINGS)
           socket.wait_readable
           writer.write("x")
@@ -63,7 +63,7 @@ class AgentCrowdTest < Minitest::Test
       flooders = Array.new(4) do
         fork do
           loop do
-            socket = door(pid)
+            socket = endpoint(pid)
             socket.write("culet-agent 1 data=0 limit_ms=100 wait_ms=5000\n")
           rescue SystemCallError, Culet::Error, Minitest::Assertion
             nil # on with it
@@ -218,7 +218,7 @@ class AgentCrowdTest < Minitest::Test
 
   # Yields while processes hold connections of which none asks.
   def flood(pid, processes, connections)
-    first = door(pid)
+    first = endpoint(pid)
     address = first.remote_address
     pipes = Array.new(processes) { IO.pipe }
     children = pipes.map do |reader, writer|

@@ -30,7 +30,7 @@ class AgentListenerTest < Minitest::Test
   def test_who_hangs_up_does_no_harm
     with_agent("#{SAY_UP}; sleep") do |pid|
       10.times do |index|
-        socket = door(pid)
+        socket = endpoint(pid)
         socket.write("culet-agent 1 data=1 limit_ms=5000 wait_ms=5000\n") if index.odd?
         socket.close
       end

@@ -133,7 +133,7 @@ class RequiresUnusedTest < Minitest::Test
       Culet::Requires::UnusedInquiry.new(pid).call
       before = Dir.children("/proc/#{pid}/fd").size
       6.times do |index|
-        socket = Culet::Agent::Door.new(Culet::Processes::Live.find(pid)).connect
+        socket = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid)).connect
         socket.write("culet-agent 1 unused limit_ms=60000 wait_ms=5000\n")
         sleep(0.02 * index)
         socket.close

@@ -4,7 +4,7 @@ require "io/wait"
 require_relative "../errors"
 require_relative "../processes"
 require_relative "../ruby_options"
-require_relative "door"
+require_relative "endpoint"
 
 module Culet
   module Agent
@@ -91,8 +91,8 @@ module Culet
       end
 
       def connect
-        door = Door.new(@process)
-        door.connect or raise Error, absence(door)
+        endpoint = Endpoint.new(@process)
+        endpoint.connect or raise Error, absence(endpoint)
       rescue Error, Errno::ENOENT, Errno::ESRCH
         raise unless @hung_up
 
@@ -144,8 +144,8 @@ module Culet
         socket.readpartial(bytes)
       end
 
-      def absence(door)
-        return network_sentence if door.listens? && elsewhere?
+      def absence(endpoint)
+        return network_sentence if endpoint.listens? && elsewhere?
         return @absence if @absence
 
         instead = " (without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)" if @verb == "signal"

@@ -7,7 +7,7 @@ module Culet
   module Agent
     # Where a process's agent listens (ext/culet/agent_socket.h): found in what the kernel says of the process's sockets, and
     # connected to. Anybody can take a name that looks like an agent's; who listens is known by SO_PEERCRED.
-    class Door
+    class Endpoint
       # /proc/PID/net/unix: Num RefCount Protocol Flags Type St Inode Path
       LISTENS = 0x10000
       # So many sockets of an agent's name are tried; where the process's descriptors may be seen, of its own.
