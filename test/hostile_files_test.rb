@@ -4,6 +4,7 @@ require_relative "trace/trace_helper"
 require_relative "scope/scope_helper"
 require "culet/cli"
 require "culet/requires"
+require "culet/requires/table"
 require "culet/scope"
 require "stringio"
 require "zlib"
@@ -73,7 +74,7 @@ class HostileFilesTest < Minitest::Test
     case @random.rand(5)
     when 0 then remove(parent, way)
     when 1 then repeat(parent, way)
-    else value = VALUES.sample(random: @random)
+    else value = Marshal.load(Marshal.dump(VALUES.sample(random: @random))) # a further change may go into it
          parent[way.last] = value
          "#{way.join(".")} = #{value.inspect[0, 40]}"
     end

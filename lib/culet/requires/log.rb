@@ -76,6 +76,7 @@ module Culet
 
       def take(line)
         raise ArgumentError, "a line of it is no object" unless line.is_a?(Hash)
+        raise Error, "#{@name} is no recording of requires" unless @process || line["kind"] == "process"
 
         case line["kind"]
         when "process" then head(line)
