@@ -11,7 +11,7 @@ class SnapshotVerbTest < Minitest::Test
       in_directory do |directory|
         out, err, status = run_culet("snapshot", pid.to_s, chdir: directory, env: NEUTRAL)
         assert_equal [0, ""], [status.exitstatus, out], err
-        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(.*iB\)\n\z/, err)
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(.*B\)\n\z/, err)
         path = "#{directory}/culet-#{pid}.snapshot"
         assert_equal 0o600, File.stat(path).mode & 0o777
         assert_equal pid, Culet::Scope::SnapshotFile.load(path).first.pid
@@ -49,7 +49,7 @@ class SnapshotVerbTest < Minitest::Test
 
   def test_a_series_of_a_process_that_ends
     in_directory do |directory|
-      ends = "puts :up; $stdout.flush; sleep 0.05 until Dir.glob(ARGV[0] + '/*.part').any? { |file| File.size(file) > 3000 }"
+      ends = "puts :up; $stdout.flush; sleep 0.05 until Dir.glob(ARGV[0] + '/.*.part').any? { |file| File.size(file) > 3000 }"
       with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
         out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
         assert_equal [1, ""], [status.exitstatus, out]
