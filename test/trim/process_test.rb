@@ -223,10 +223,20 @@ class TrimProcessTest < Minitest::Test
     tell([counts, stats, bytes, own_threads])
   RUBY
 
-  def test_of_two_copies_in_a_process_one_is_at_work
+  # The files of another copy of the gem, as a bundle may have one, use the extension that is there.
+  def test_two_copies_of_the_gem_share_one_extension
     Dir.mktmpdir do |directory|
       FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
-      assert_one_at_work(run_trimmed("first = Culet.method(:trim_stats); require '#{directory}/lib/culet/auto'; other = Culet.clone; " \
+      told, = run_trimmed("require '#{directory}/lib/culet/auto'; tell($LOADED_FEATURES.grep(/culet\\.so\\z/).size)", "-W0", warnings: false)
+      assert_equal 1, told
+    end
+  end
+
+  def test_of_two_extensions_in_a_process_one_is_at_work
+    Dir.mktmpdir do |directory|
+      FileUtils.cp_r("#{TestHelper::ROOT}/lib", directory)
+      assert_one_at_work(run_trimmed("first = Culet.method(:trim_stats); require '#{directory}/lib/culet/culet.so'; " \
+                                     "require '#{directory}/lib/culet/auto'; other = Culet.clone; " \
                                      "Culet.define_singleton_method(:trim_stats, &first); #{ANOTHER}", "-W0", warnings: false))
     end
   end
