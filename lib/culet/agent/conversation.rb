@@ -101,10 +101,13 @@ module Culet
 
       # Of many who try again, each at a moment of its own.
       def rest_a_little
-        raise Error, "process #{@pid} #{@hung_up ? "hangs up" : "is asked by too many at once"}; ask again" unless rest.positive?
+        raise Error, time_out("is asked by too many at once") unless rest.positive?
 
         sleep(rand * STEP_SECONDS)
       end
+
+      # @param reason [String] what the process does at the end of the time; that it hung up before says more
+      def time_out(reason) = "process #{@pid} #{@hung_up ? "hangs up" : reason}; ask again"
 
       # Who is turned away finds the reason even so.
       def write(socket, question)
@@ -140,7 +143,7 @@ module Culet
       end
 
       def receive(socket, bytes)
-        socket.wait_readable(rest) or raise Error, "process #{@pid} does not answer; ask again"
+        socket.wait_readable(rest) or raise Error, time_out("does not answer")
         socket.readpartial(bytes)
       end
 
