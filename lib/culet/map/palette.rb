@@ -5,8 +5,8 @@ module Culet
     # What a cell of the picture can be, its colour, and what to call it.
     #
     # The hues are those of Okabe and Ito, which people with any kind of colour blindness tell apart ("Color Universal
-    # Design", 2008), with a brown that is darker than the red it resembles; where a cell may be part full, its colour goes from `empty` to `full`, from light to dark, so that
-    # it reads without any hue too.
+    # Design", 2008), with a brown that is darker than the red it resembles. Where a cell may be part full, its colour goes
+    # from `empty` to `full`, from light to dark, so that it reads without any hue too.
     module Palette
       # key: as the page's script names it; full, empty: "#rrggbb", equal where a cell is never part full;
       # dark_full, dark_empty: the same on a dark page, where what is not in memory is darker than the ground;
