@@ -118,6 +118,29 @@ class AgentCrowdTest < Minitest::Test
     with_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, env: TestHelper::NEUTRAL) { |pid| assert told?(pid) }
   end
 
+  # The process holds a socket of the right name, but its child listens there: SO_PEERCRED names the child.
+  def test_a_socket_on_which_another_process_listens
+    script = <<~RUBY
+      require "socket"
+      listener = Socket.new(:UNIX, :STREAM)
+      address = Socket.sockaddr_un("\\0culet-agent/\#{Process.pid}/\#{File.stat("/proc/self/ns/pid").ino}")
+      reader, writer = IO.pipe
+      fork do
+        listener.bind(address)
+        listener.listen(5)
+        writer.puts
+        sleep
+      end
+      reader.gets
+      #{WAITS}
+    RUBY
+    with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL) do |pid|
+      endpoint = Culet::Agent::Endpoint.new(Culet::Processes::Live.find(pid))
+      assert_predicate endpoint, :listens?
+      assert_nil endpoint.connect
+    end
+  end
+
   # In the kernel's list, a name with a line's end in it looks like two sockets, and the second like the agent's own.
   def test_a_name_that_seems_to_be_the_agents
     skip "only root can become another user" unless Process.euid.zero?
