@@ -1,7 +1,7 @@
 /* Single figures that led the reader astray: out of its own memory, round in rings, or through terabytes of nothing. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 3600 /* dozens of readings, beside others' work */
-#include "prey.h"
+#include "victim.h"
 
 static const char *const modes[] = {NULL, "--stop", "--live"};
 #define MODES (sizeof modes / sizeof *modes)
@@ -13,19 +13,19 @@ static const char *const modes[] = {NULL, "--stop", "--live"};
 #define MOST_PAUSED 2
 
 /* Whatever was written: the reader under the sanitizers ends well in all modes, and the plain one in little memory. */
-static void check_attack(const struct prey *prey)
+static void check_attack(const struct victim *victim)
 {
     long kilobytes;
 
     for (size_t i = 0; i < MODES; i++) {
-        struct reading reading = read_here(prey->pid, modes[i], &kilobytes);
+        struct reading reading = read_here(victim->pid, modes[i], &kilobytes);
         CHECK(reading.status == 0 && !reading.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
               reading.status, reading.errors);
         CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
         check_stream(&reading);
         free(reading.stream);
     }
-    struct reading reading = read_process("", prey->pid);
+    struct reading reading = read_process("", victim->pid);
     check_done(&reading);
     CHECK(number_of(&reading, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
           (unsigned long)number_of(&reading, "reading", 0, "peak_rss_bytes"));
@@ -34,26 +34,26 @@ static void check_attack(const struct prey *prey)
     free(reading.stream);
 }
 
-static void finish(struct prey *prey, struct target *target)
+static void finish(struct victim *victim, struct target *target)
 {
-    await_state(prey->pid, 'T');
-    close(prey->memory);
+    await_state(victim->pid, 'T');
+    close(victim->memory);
     end(target);
 }
 
-static struct words words_of(const struct prey *prey, const char *group)
+static struct words words_of(const struct victim *victim, const char *group)
 {
-    for (size_t i = 0; i < prey->image.count; i++)
-        if (strcmp(prey->image.groups[i].name, group) == 0)
-            return prey->image.groups[i].words;
+    for (size_t i = 0; i < victim->image.count; i++)
+        if (strcmp(victim->image.groups[i].name, group) == 0)
+            return victim->image.groups[i].words;
     CHECK(false, "the process has no %s", group);
     return (struct words){0};
 }
 
-static void start(struct prey *prey, struct target *target, const char *command)
+static void start(struct victim *victim, struct target *target, const char *command)
 {
     setenv("HEAP_RESERVES", "1", 1);
-    start_prey(prey, command, target);
+    start_victim(victim, command, target);
 }
 
 /* ---- glibc's ---- */
@@ -64,61 +64,61 @@ TEST(an_overflow_into_top)
     static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1, (UINT64_C(8) << 40) | 1,
                                      UINT64_C(0) - 0x20fe0};
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 3 1");
-    struct words tops = words_of(&prey, "tops");
+    start(&victim, &target, "heap mixed 3 1");
+    struct words tops = words_of(&victim, "tops");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint64_t before[64];
         for (size_t top = 1; top < tops.count && top < 64; top += 2) {
-            before[top] = word_of(&prey, tops.all[top]);
-            set_word(&prey, tops.all[top], sizes[i]);
+            before[top] = word_of(&victim, tops.all[top]);
+            set_word(&victim, tops.all[top], sizes[i]);
         }
-        check_attack(&prey);
+        check_attack(&victim);
         for (size_t top = 1; top < tops.count && top < 64; top += 2)
-            set_word(&prey, tops.all[top], before[top]);
+            set_word(&victim, tops.all[top], before[top]);
     }
-    finish(&prey, &target);
+    finish(&victim, &target);
 }
 
 /* What an ordinary report says of it: one arena is broken, the others are told. */
 TEST(an_overflow_is_told)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 1 1");
-    struct words tops = words_of(&prey, "tops");
-    set_word(&prey, tops.all[1], UINT64_C(0x4141414141414141));
-    struct reading reading = read_process("", prey.pid);
+    start(&victim, &target, "heap mixed 1 1");
+    struct words tops = words_of(&victim, "tops");
+    set_word(&victim, tops.all[1], UINT64_C(0x4141414141414141));
+    struct reading reading = read_process("", victim.pid);
     check_done(&reading);
     CHECK(tells(&reading, "\"broken\":true") && tells(&reading, "The walk of the main arena"), "it is not said");
     CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "what is before it is not told");
-    finish(&prey, &target);
+    finish(&victim, &target);
 }
 
 TEST(heaps_in_a_ring)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 3 1");
-    struct words heaps = words_of(&prey, "heads of heaps");
+    start(&victim, &target, "heap mixed 3 1");
+    struct words heaps = words_of(&victim, "heads of heaps");
     for (size_t i = 0; i < heaps.count; i += 6)
-        set_word(&prey, heaps.all[i] + 8, heaps.all[i]);
-    check_attack(&prey);
-    finish(&prey, &target);
+        set_word(&victim, heaps.all[i] + 8, heaps.all[i]);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 static const uint64_t top_at = 96, next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
 
 /* Where an arena has such a word: by its value, as its place differs between releases. */
-static uint64_t find_value(const struct prey *prey, uint64_t arena, uint64_t value, uint64_t likely)
+static uint64_t find_value(const struct victim *victim, uint64_t arena, uint64_t value, uint64_t likely)
 {
-    if (word_of(prey, arena + likely) == value)
+    if (word_of(victim, arena + likely) == value)
         return arena + likely;
     for (uint64_t at = arena; at < arena + 2208; at += 8)
-        if (word_of(prey, at) == value)
+        if (word_of(victim, at) == value)
             return at;
     CHECK(false, "the arena has no word of 0x%lx", (unsigned long)value);
     return 0;
@@ -127,71 +127,71 @@ static uint64_t find_value(const struct prey *prey, uint64_t arena, uint64_t val
 TEST(arenas_in_a_ring_without_the_first)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 4 1");
-    struct reading reading = read_process("", prey.pid);
+    start(&victim, &target, "heap mixed 4 1");
+    struct reading reading = read_process("", victim.pid);
     uint64_t second = number_of(&reading, "arena", 1, "address"), third = number_of(&reading, "arena", 2, "address");
-    set_word(&prey, find_value(&prey, second, third, next_at), second);
-    check_attack(&prey);
-    finish(&prey, &target);
+    set_word(&victim, find_value(&victim, second, third, next_at), second);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 /* As before the first block: no stretch of heap is walked at all. */
 TEST(an_arena_without_a_top)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 1 1");
-    struct reading reading = read_process("", prey.pid);
-    struct words tops = words_of(&prey, "tops");
-    uint64_t field = find_value(&prey, number_of(&reading, "arena", 0, "address"), tops.all[0], top_at);
-    set_word(&prey, field, field);
-    check_attack(&prey);
-    finish(&prey, &target);
+    start(&victim, &target, "heap mixed 1 1");
+    struct reading reading = read_process("", victim.pid);
+    struct words tops = words_of(&victim, "tops");
+    uint64_t field = find_value(&victim, number_of(&reading, "arena", 0, "address"), tops.all[0], top_at);
+    set_word(&victim, field, field);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 /* Nobody will ever let go. */
 TEST(locked_arenas)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 4 1");
-    struct reading reading = read_process("", prey.pid);
+    start(&victim, &target, "heap mixed 4 1");
+    struct reading reading = read_process("", victim.pid);
     for (unsigned i = 0; object(&reading, "arena", i); i++)
-        set_word(&prey, number_of(&reading, "arena", i, "address"), 1);
-    check_attack(&prey);
-    finish(&prey, &target);
+        set_word(&victim, number_of(&reading, "arena", i, "address"), 1);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 /* The end of the chunk, with a header's bytes added, is address 0. */
 TEST(a_large_chunk_up_to_the_last_address)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap large 2 12");
-    struct words large = words_of(&prey, "large chunks");
+    start(&victim, &target, "heap large 2 12");
+    struct words large = words_of(&victim, "large chunks");
     for (size_t i = 0; i < large.count; i += 4)
-        set_word(&prey, large.all[i] + 8, (0 - large.all[i] - 16) | 2);
-    check_attack(&prey);
-    finish(&prey, &target);
+        set_word(&victim, large.all[i] + 8, (0 - large.all[i] - 16) | 2);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 /* The main arena says that it has more elsewhere, and every page looks like its beginning. */
 TEST(chains_in_every_page)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "chains");
-    struct reading reading = read_process("", prey.pid);
+    start(&victim, &target, "chains");
+    struct reading reading = read_process("", victim.pid);
     uint64_t arena = number_of(&reading, "arena", 0, "address"), system = number_of(&reading, "arena", 0, "system_bytes");
-    set_word(&prey, find_value(&prey, arena, system, system_at), UINT64_C(1) << 40);
-    check_attack(&prey);
-    finish(&prey, &target);
+    set_word(&victim, find_value(&victim, arena, system, system_at), UINT64_C(1) << 40);
+    check_attack(&victim);
+    finish(&victim, &target);
 }
 
 /* ---- terabytes of nothing ---- */
@@ -220,82 +220,82 @@ static uint64_t present_pages(const struct reading *reading, uint64_t least_byte
 TEST(one_page_in_terabytes)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
-    start(&prey, &target, "heap mixed 1 1");
-    if (!prey.reserved) {
+    start(&victim, &target, "heap mixed 1 1");
+    if (!victim.reserved) {
         CHECK(true, "this system promises no more memory than it has");
         return;
     }
-    struct reading reading = read_process("", prey.pid);
+    struct reading reading = read_process("", victim.pid);
     check_done(&reading);
     CHECK(present_pages(&reading, UINT64_C(1) << 40) == 1 || tells(&reading, "was not found out for all of them"),
           "%lu pages are told", (unsigned long)present_pages(&reading, UINT64_C(1) << 40));
     reading_denied = SYS_ioctl;
-    reading = read_process("", prey.pid);
+    reading = read_process("", victim.pid);
     check_stream(&reading);
     CHECK(tells(&reading, "was not found out for all of them"), "it is not said that a page may be missing");
     CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "the heap is not told");
-    finish(&prey, &target);
+    finish(&victim, &target);
 }
 
 /* ---- culet's ---- */
 
-struct culet_prey {
-    struct prey prey;
+struct culet_victim {
+    struct victim victim;
     struct target target;
     struct culet_selfmap self;
     uint64_t at;                  /* of the record */
     uint64_t base, leaf, granule; /* of the first segment; its entries in the pagemap; its first granule's number there */
 };
 
-static struct culet_prey start_culet(const char *command)
+static struct culet_victim start_culet(const char *command)
 {
-    struct culet_prey c;
+    struct culet_victim c;
 
     setenv("HEAP_RESERVES", "1", 1);
-    start_on_culet(&c.prey, command, &c.target, &c.self, &c.at);
-    c.base = word_of(&c.prey, word_of(&c.prey, c.self.segments) + c.self.segment.base);
+    start_on_culet(&c.victim, command, &c.target, &c.self, &c.at);
+    c.base = word_of(&c.victim, word_of(&c.victim, c.self.segments) + c.self.segment.base);
     c.granule = c.base / c.self.granule_bytes;
-    c.leaf = word_of(&c.prey, c.self.root + 8 * (c.granule / c.self.leaf_entries)) + 8 * (c.granule % c.self.leaf_entries);
+    c.leaf = word_of(&c.victim, c.self.root + 8 * (c.granule / c.self.leaf_entries)) + 8 * (c.granule % c.self.leaf_entries);
     return c;
 }
 
 /* Whether the record can be written to, which is a constant; where it cannot nobody attacks the reader that way. */
-static bool is_writable(const struct culet_prey *c)
+static bool is_writable(const struct culet_victim *c)
 {
     CHECK(true, "the record is looked at");
-    return can_write(&c->prey, c->at);
+    return can_write(&c->victim, c->at);
 }
 
-static void set_number(const struct culet_prey *c, size_t offset, uint32_t number)
+static void set_number(const struct culet_victim *c, size_t offset, uint32_t number)
 {
     uint64_t at = c->at + offset;
 
-    CHECK(pwrite(c->prey.memory, &number, sizeof number, (off_t)at) == sizeof number, "the record cannot be written to");
+    CHECK(pwrite(c->victim.memory, &number, sizeof number, (off_t)at) == sizeof number, "the record cannot be written to");
 }
 
 /* A slab of many granules that begins with the segment's last one. */
 TEST(a_slab_in_the_last_granule)
 {
-    struct culet_prey c = start_culet("heap small 2 2");
+    struct culet_victim c = start_culet("heap small 2 2");
     uint32_t last = c.self.segment_granules - 1;
 
     for (uint32_t g = 0; g < last; g++) {
-        uint64_t entry = word_of(&c.prey, c.leaf + 8 * g), owner = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
+        uint64_t entry = word_of(&c.victim, c.leaf + 8 * g), owner = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
         uint64_t klass = entry >> c.self.class_shift, shape = c.self.classes + klass * c.self.klass.bytes;
-        if (!entry || entry & 1 || !klass || (word_of(&c.prey, shape + c.self.klass.granules) & 255) < 2)
+        if (!entry || entry & 1 || !klass || (word_of(&c.victim, shape + c.self.klass.granules) & 255) < 2)
             continue;
         /* All blocks used, and a thread's. */
         for (uint64_t unit = owner + c.self.slab.units; unit < owner + c.self.slab.bytes; unit += c.self.slab.unit_bytes) {
-            set_word(&c.prey, unit + c.self.slab.live, UINT64_MAX);
-            set_word(&c.prey, unit + c.self.slab.claimed, UINT64_MAX);
+            set_word(&c.victim, unit + c.self.slab.live, UINT64_MAX);
+            set_word(&c.victim, unit + c.self.slab.claimed, UINT64_MAX);
         }
-        set_word(&c.prey, owner + c.self.owner.start, c.base + (uint64_t)last * c.self.granule_bytes);
-        set_word(&c.prey, c.leaf + 8 * (uint64_t)last, entry);
-        set_word(&c.prey, c.self.threads, 5);
-        check_attack(&c.prey);
-        finish(&c.prey, &c.target);
+        set_word(&c.victim, owner + c.self.owner.start, c.base + (uint64_t)last * c.self.granule_bytes);
+        set_word(&c.victim, c.leaf + 8 * (uint64_t)last, entry);
+        set_word(&c.victim, c.self.threads, 5);
+        check_attack(&c.victim);
+        finish(&c.victim, &c.target);
         return;
     }
     CHECK(false, "there is no slab of several granules");
@@ -308,43 +308,43 @@ TEST(granules_of_any_size)
     } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX}, {4096, 4032}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        struct culet_prey c = start_culet("heap small 2 2");
+        struct culet_victim c = start_culet("heap small 2 2");
         if (!is_writable(&c))
             return;
         set_number(&c, offsetof(struct culet_selfmap, granule_bytes), shapes[i].bytes);
         set_number(&c, offsetof(struct culet_selfmap, segment_granules), shapes[i].granules);
-        check_attack(&c.prey);
-        finish(&c.prey, &c.target);
+        check_attack(&c.victim);
+        finish(&c.victim, &c.target);
     }
 }
 
 /* Classes of slabs of any number of granules, up to 255. */
 TEST(slabs_of_any_length)
 {
-    struct culet_prey c = start_culet("heap small 2 2");
+    struct culet_victim c = start_culet("heap small 2 2");
     if (!is_writable(&c))
         return;
 
     for (uint32_t k = 1; k < c.self.class_entries; k++) {
         uint8_t granules = 255;
         uint64_t at = c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.granules;
-        CHECK(pwrite(c.prey.memory, &granules, 1, (off_t)at) == 1, "the classes cannot be written to");
+        CHECK(pwrite(c.victim.memory, &granules, 1, (off_t)at) == 1, "the classes cannot be written to");
     }
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 /* The first huge block, with another start and length. */
 static void check_huge(uint64_t start_at, uint64_t bytes)
 {
-    struct culet_prey c = start_culet("heap large 2 24");
-    uint64_t huge = word_of(&c.prey, c.self.huge);
+    struct culet_victim c = start_culet("heap large 2 24");
+    uint64_t huge = word_of(&c.victim, c.self.huge);
 
     CHECK(huge, "the process has no huge block");
-    set_word(&c.prey, huge + c.self.owner.start, start_at ? start_at : c.prey.reserved);
-    set_word(&c.prey, huge + c.self.large.length, bytes);
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    set_word(&c.victim, huge + c.self.owner.start, start_at ? start_at : c.victim.reserved);
+    set_word(&c.victim, huge + c.self.large.length, bytes);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 TEST(a_huge_block_where_nothing_is) { check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40); }
@@ -354,23 +354,23 @@ TEST(a_huge_block_over_the_last_address) { check_huge(UINT64_C(0) - 4096, UINT64
 
 TEST(huge_blocks_in_a_ring)
 {
-    struct culet_prey c = start_culet("heap large 2 24");
-    uint64_t huge = word_of(&c.prey, c.self.huge);
+    struct culet_victim c = start_culet("heap large 2 24");
+    uint64_t huge = word_of(&c.victim, c.self.huge);
 
     CHECK(huge, "the process has no huge block");
-    set_word(&c.prey, huge + c.self.large.next, huge);
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    set_word(&c.victim, huge + c.self.large.next, huge);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 TEST(descriptors_in_a_ring)
 {
-    struct culet_prey c = start_culet("heap small 2 2");
-    uint64_t chunk = word_of(&c.prey, c.self.chunks);
+    struct culet_victim c = start_culet("heap small 2 2");
+    uint64_t chunk = word_of(&c.victim, c.self.chunks);
 
-    set_word(&c.prey, chunk + c.self.chunk.next, chunk);
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    set_word(&c.victim, chunk + c.self.chunk.next, chunk);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 /* Every address of the record is one of the last. */
@@ -380,40 +380,40 @@ TEST(addresses_near_the_end)
         offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock), offsetof(struct culet_selfmap, segments),
         offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),       offsetof(struct culet_selfmap, extents),
         offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),       offsetof(struct culet_selfmap, classes)};
-    struct culet_prey c = start_culet("heap large 2 24");
+    struct culet_victim c = start_culet("heap large 2 24");
     if (!is_writable(&c))
         return;
 
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         for (uint64_t back = 1; back <= 4096; back *= 8) {
-            uint64_t at = c.at + members[i], before = word_of(&c.prey, at);
+            uint64_t at = c.at + members[i], before = word_of(&c.victim, at);
             long kilobytes;
-            set_word(&c.prey, at, 0 - back);
-            struct reading reading = read_here(c.prey.pid, "--stop", &kilobytes);
+            set_word(&c.victim, at, 0 - back);
+            struct reading reading = read_here(c.victim.pid, "--stop", &kilobytes);
             CHECK(reading.status == 0 && !reading.errors[0], "the reader ended with %d: %.1500s", reading.status, reading.errors);
             check_stream(&reading);
             free(reading.stream);
-            set_word(&c.prey, at, before);
+            set_word(&c.victim, at, before);
         }
-    uint64_t huge = word_of(&c.prey, c.self.huge);
-    set_word(&c.prey, huge + c.self.large.next, UINT64_MAX - 7);
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    uint64_t huge = word_of(&c.victim, c.self.huge);
+    set_word(&c.victim, huge + c.self.large.next, UINT64_MAX - 7);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 /* A lock that nobody holds, and a table of segments that has no end. */
 TEST(a_table_without_an_end)
 {
-    struct culet_prey c = start_culet("heap small 2 2");
+    struct culet_victim c = start_culet("heap small 2 2");
     if (!is_writable(&c))
         return;
 
     set_number(&c, offsetof(struct culet_selfmap, segment_entries), 1u << 24);
     set_number(&c, offsetof(struct culet_selfmap, root_entries), 1u << 26);
-    set_word(&c.prey, c.self.ceiling, UINT64_MAX);
-    set_word(&c.prey, c.self.pages_lock, UINT64_MAX);
-    check_attack(&c.prey);
-    finish(&c.prey, &c.target);
+    set_word(&c.victim, c.self.ceiling, UINT64_MAX);
+    set_word(&c.victim, c.self.pages_lock, UINT64_MAX);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
 }
 
 CHECK_MAIN

@@ -5,7 +5,7 @@
  * SCOPE_FUZZ_SEED=N mutates otherwise; SCOPE_TEST_ALL does so thirty times as often. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 7200 /* thousands of readings, beside others' work */
-#include "prey.h"
+#include "victim.h"
 
 #define MOST_AT_ONCE 4
 
@@ -18,24 +18,24 @@ struct change {
     const char *group;
 };
 
-static uint64_t pick(struct prey *prey, uint64_t below)
+static uint64_t pick(struct victim *victim, uint64_t below)
 {
-    return check_random(&prey->state) % below;
+    return check_random(&victim->state) % below;
 }
 
-static uint64_t any_address(struct prey *prey)
+static uint64_t any_address(struct victim *victim)
 {
-    const struct group *group = &prey->image.groups[pick(prey, prey->image.count)];
+    const struct group *group = &victim->image.groups[pick(victim, victim->image.count)];
 
-    return group->words.all[pick(prey, group->words.count)];
+    return group->words.all[pick(victim, group->words.count)];
 }
 
 /* What attackers and accidents write. */
-static uint64_t whole_value(struct prey *prey, uint64_t address, uint64_t before)
+static uint64_t whole_value(struct victim *victim, uint64_t address, uint64_t before)
 {
-    uint64_t random = check_random(&prey->state);
+    uint64_t random = check_random(&victim->state);
 
-    switch (pick(prey, 18)) {
+    switch (pick(victim, 18)) {
     case 0: return 0;
     case 1: return UINT64_MAX;
     case 2: return before ^ UINT64_C(1) << random % 64;
@@ -45,9 +45,9 @@ static uint64_t whole_value(struct prey *prey, uint64_t address, uint64_t before
     case 6: return random;
     case 7: return UINT64_C(0x4141414141414141);
     case 8: return address;
-    case 9: return any_address(prey);
-    case 10: return any_address(prey) + 8 * (random % 64) - 256;
-    case 11: return word_of(prey, any_address(prey));
+    case 9: return any_address(victim);
+    case 10: return any_address(victim) + 8 * (random % 64) - 256;
+    case 11: return word_of(victim, any_address(victim));
     case 12: return 0 - random % 8192;
     case 13: return (UINT64_C(1) << 47) - random % 65536;
     case 14: return before ^ random % 8;
@@ -58,23 +58,23 @@ static uint64_t whole_value(struct prey *prey, uint64_t address, uint64_t before
 }
 
 /* The whole word, or a half, quarter or byte of it. */
-static uint64_t value(struct prey *prey, uint64_t address, uint64_t before)
+static uint64_t value(struct victim *victim, uint64_t address, uint64_t before)
 {
     static const unsigned bits[] = {64, 64, 64, 32, 16, 8};
-    unsigned width = bits[pick(prey, sizeof bits / sizeof *bits)], shift = (unsigned)pick(prey, 64 / width) * width;
+    unsigned width = bits[pick(victim, sizeof bits / sizeof *bits)], shift = (unsigned)pick(victim, 64 / width) * width;
     uint64_t mask = (width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1) << shift;
 
-    return (before & ~mask) | (whole_value(prey, address, before >> shift) << shift & mask);
+    return (before & ~mask) | (whole_value(victim, address, before >> shift) << shift & mask);
 }
 
-static struct change change_one(struct prey *prey)
+static struct change change_one(struct victim *victim)
 {
-    const struct group *group = &prey->image.groups[pick(prey, prey->image.count)];
-    struct change change = {.address = group->words.all[pick(prey, group->words.count)], .group = group->name};
+    const struct group *group = &victim->image.groups[pick(victim, victim->image.count)];
+    struct change change = {.address = group->words.all[pick(victim, group->words.count)], .group = group->name};
 
-    change.before = word_of(prey, change.address);
-    change.after = value(prey, change.address, change.before);
-    set_word(prey, change.address, change.after);
+    change.before = word_of(victim, change.address);
+    change.after = value(victim, change.address, change.before);
+    set_word(victim, change.address, change.after);
     return change;
 }
 
@@ -89,20 +89,20 @@ static void describe(const struct change *changes, size_t count, char *text, siz
     }
 }
 
-static void mutate(struct prey *prey, unsigned number)
+static void mutate(struct victim *victim, unsigned number)
 {
     struct change changes[MOST_AT_ONCE];
-    size_t count = 1 + pick(prey, MOST_AT_ONCE);
-    const char *mode = modes[pick(prey, sizeof modes / sizeof *modes)];
+    size_t count = 1 + pick(victim, MOST_AT_ONCE);
+    const char *mode = modes[pick(victim, sizeof modes / sizeof *modes)];
     char text[1024] = "";
     long kilobytes;
 
     for (size_t i = 0; i < count; i++)
-        changes[i] = change_one(prey);
+        changes[i] = change_one(victim);
     describe(changes, count, text, sizeof text);
-    struct reading reading = read_here(prey->pid, mode, &kilobytes);
+    struct reading reading = read_here(victim->pid, mode, &kilobytes);
     for (size_t i = count; i-- > 0;)
-        set_word(prey, changes[i].address, changes[i].before);
+        set_word(victim, changes[i].address, changes[i].before);
     CHECK(reading.status == 0 || (reading.status == 1 && strncmp(reading.errors, "culet-scope: ", 13) == 0),
           "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, reading.status,
           reading.errors);
@@ -115,29 +115,29 @@ static void mutate(struct prey *prey, unsigned number)
     free(reading.stream);
 }
 
-static void fuzz(struct prey *prey, unsigned count)
+static void fuzz(struct victim *victim, unsigned count)
 {
     long kilobytes;
 
-    CHECK(prey->image.count, "nothing was found that could be overwritten");
+    CHECK(victim->image.count, "nothing was found that could be overwritten");
     for (unsigned i = 0; i < count * (getenv("SCOPE_TEST_ALL") ? 30 : 1); i++)
-        mutate(prey, i);
+        mutate(victim, i);
     /* All is as it was, and can be read as before. */
-    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
     check_stream(&reading);
-    await_state(prey->pid, 'T');
+    await_state(victim->pid, 'T');
     CHECK(!tells(&reading, "\"broken\":true"), "it is broken");
-    close(prey->memory);
+    close(victim->memory);
 }
 
 static void fuzz_heap(const char *command, unsigned count)
 {
     struct target target;
-    struct prey prey;
+    struct victim victim;
 
     setenv("HEAP_RESERVES", "1", 1);
-    start_prey(&prey, command, &target);
-    fuzz(&prey, count);
+    start_victim(&victim, command, &target);
+    fuzz(&victim, count);
     end(&target);
 }
 
@@ -149,77 +149,77 @@ TEST(glibc_with_large_blocks) { fuzz_heap("heap large 2 12", 200); }
 /* ---- culet's ---- */
 
 /* The words of a table that are not nought. */
-static void add_entries(struct prey *prey, const char *group, uint64_t table, uint64_t count)
+static void add_entries(struct victim *victim, const char *group, uint64_t table, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        if (word_of(prey, table + 8 * i))
-            add_word(&prey->image, group, table + 8 * i);
+        if (word_of(victim, table + 8 * i))
+            add_word(&victim->image, group, table + 8 * i);
 }
 
 /* Of the first segments: their descriptors, their entries in the pagemap, and what these lead to. */
-static void add_segments(struct prey *prey, const struct culet_selfmap *self)
+static void add_segments(struct victim *victim, const struct culet_selfmap *self)
 {
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t segment = word_of(prey, self->segments + 8 * i), base = word_of(prey, segment + self->segment.base);
-        uint64_t granule = base / self->granule_bytes, leaf = word_of(prey, self->root + 8 * (granule / self->leaf_entries));
+        uint64_t segment = word_of(victim, self->segments + 8 * i), base = word_of(victim, segment + self->segment.base);
+        uint64_t granule = base / self->granule_bytes, leaf = word_of(victim, self->root + 8 * (granule / self->leaf_entries));
         if (!segment)
             continue;
-        add_words(&prey->image, "segments", segment, self->segment.bytes);
-        add_word(&prey->image, "segments", self->segments + 8 * i);
-        add_word(&prey->image, "leaves", self->root + 8 * (granule / self->leaf_entries));
+        add_words(&victim->image, "segments", segment, self->segment.bytes);
+        add_word(&victim->image, "segments", self->segments + 8 * i);
+        add_word(&victim->image, "leaves", self->root + 8 * (granule / self->leaf_entries));
         for (uint64_t g = 0; leaf && g < self->segment_granules; g++) {
-            uint64_t at = leaf + 8 * (granule % self->leaf_entries + g), entry = word_of(prey, at);
+            uint64_t at = leaf + 8 * (granule % self->leaf_entries + g), entry = word_of(victim, at);
             uint64_t owner = entry & ((UINT64_C(1) << self->address_bits) - 1);
-            add_word(&prey->image, "entries", at);
+            add_word(&victim->image, "entries", at);
             if (entry && !(entry & 1) && g % 3 == 0)
-                add_words(&prey->image, "descriptors", owner, entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
+                add_words(&victim->image, "descriptors", owner, entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
         }
     }
 }
 
 /* What the library has as constants: its record, and the shapes of slabs. */
-static void find_record(struct prey *prey, const struct culet_selfmap *self, uint64_t at)
+static void find_record(struct victim *victim, const struct culet_selfmap *self, uint64_t at)
 {
-    add_words(&prey->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
+    add_words(&victim->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
               offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
-    add_words(&prey->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
+    add_words(&victim->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
               sizeof *self - offsetof(struct culet_selfmap, granule_bytes));
-    add_words(&prey->image, "classes", self->classes, (uint64_t)self->class_entries * self->klass.bytes);
+    add_words(&victim->image, "classes", self->classes, (uint64_t)self->class_entries * self->klass.bytes);
 }
 
-static void find_culet(struct prey *prey, const struct culet_selfmap *record, uint64_t at)
+static void find_culet(struct victim *victim, const struct culet_selfmap *record, uint64_t at)
 {
     struct culet_selfmap self = *record;
 
-    prey->image.count = 0;
-    if (can_write(prey, at))
-        find_record(prey, &self, at);
-    add_words(&prey->image, "counts", self.state, 8);
-    add_words(&prey->image, "counts", self.pages_lock, 8);
-    add_words(&prey->image, "counts", self.ceiling, 8);
-    add_words(&prey->image, "counts", self.extent_count, 8);
-    add_words(&prey->image, "counts", self.threads, 8);
-    add_words(&prey->image, "extents", self.extents, (uint64_t)self.extent_entries * self.extent.bytes);
-    add_word(&prey->image, "lists", self.huge);
-    add_word(&prey->image, "lists", self.chunks);
-    add_words(&prey->image, "lists", word_of(prey, self.chunks), 64);
-    for (uint64_t huge = word_of(prey, self.huge), i = 0; huge && i < 16; huge = word_of(prey, huge + self.large.next), i++)
-        add_words(&prey->image, "huge blocks", huge, self.large.bytes);
-    add_entries(prey, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
-    add_segments(prey, &self);
+    victim->image.count = 0;
+    if (can_write(victim, at))
+        find_record(victim, &self, at);
+    add_words(&victim->image, "counts", self.state, 8);
+    add_words(&victim->image, "counts", self.pages_lock, 8);
+    add_words(&victim->image, "counts", self.ceiling, 8);
+    add_words(&victim->image, "counts", self.extent_count, 8);
+    add_words(&victim->image, "counts", self.threads, 8);
+    add_words(&victim->image, "extents", self.extents, (uint64_t)self.extent_entries * self.extent.bytes);
+    add_word(&victim->image, "lists", self.huge);
+    add_word(&victim->image, "lists", self.chunks);
+    add_words(&victim->image, "lists", word_of(victim, self.chunks), 64);
+    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge && i < 16; huge = word_of(victim, huge + self.large.next), i++)
+        add_words(&victim->image, "huge blocks", huge, self.large.bytes);
+    add_entries(victim, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
+    add_segments(victim, &self);
 }
 
 static void fuzz_culet(const char *command, unsigned count)
 {
     struct culet_selfmap self;
     struct target target;
-    struct prey prey;
+    struct victim victim;
     uint64_t at;
 
     setenv("HEAP_RESERVES", "1", 1);
-    start_on_culet(&prey, command, &target, &self, &at);
-    find_culet(&prey, &self, at);
-    fuzz(&prey, count);
+    start_on_culet(&victim, command, &target, &self, &at);
+    find_culet(&victim, &self, at);
+    fuzz(&victim, count);
     end(&target);
 }
 
@@ -232,7 +232,7 @@ TEST(ruby)
 {
     static const char script[] = "A = Array.new(2_000) { |i| [i.to_s * 20, { i => i }] }; Process.kill(:STOP, $$)";
     struct target target = {.pid = fork()};
-    struct prey prey;
+    struct victim victim;
     long kilobytes;
 
     if (target.pid == 0) {
@@ -246,12 +246,12 @@ TEST(ruby)
         CHECK(true, "there is no Ruby here");
         return;
     }
-    open_memory(&prey, target.pid);
-    struct reading reading = read_here(prey.pid, NULL, &kilobytes);
+    open_memory(&victim, target.pid);
+    struct reading reading = read_here(victim.pid, NULL, &kilobytes);
     check_stream(&reading);
-    find_figures(&prey, &reading);
+    find_figures(&victim, &reading);
     free(reading.stream);
-    fuzz(&prey, 150);
+    fuzz(&victim, 150);
     kill(target.pid, SIGKILL);
     CHECK(waitpid(target.pid, NULL, 0) == target.pid, "the target cannot be waited for");
 }

@@ -1,6 +1,6 @@
-/* prey.h - a process whose memory a test writes to, and the reader under the sanitizers, as a function of the test. */
-#ifndef CULET_PREY_H
-#define CULET_PREY_H
+/* victim.h - a process whose memory a test writes to, and the reader under the sanitizers, as a function of the test. */
+#ifndef CULET_VICTIM_H
+#define CULET_VICTIM_H
 
 #include "image.h"
 
@@ -24,7 +24,7 @@ const char *__asan_default_options(void)
 
 /* ---- the process ---- */
 
-struct prey {
+struct victim {
     pid_t pid;
     int memory;
     struct image image;
@@ -32,35 +32,35 @@ struct prey {
     uint64_t state; /* of the random numbers */
 };
 
-static inline uint64_t word_of(const struct prey *prey, uint64_t address)
+static inline uint64_t word_of(const struct victim *victim, uint64_t address)
 {
     uint64_t word = 0;
 
-    return pread(prey->memory, &word, sizeof word, (off_t)address) == sizeof word ? word : 0;
+    return pread(victim->memory, &word, sizeof word, (off_t)address) == sizeof word ? word : 0;
 }
 
-static inline void set_word(const struct prey *prey, uint64_t address, uint64_t word)
+static inline void set_word(const struct victim *victim, uint64_t address, uint64_t word)
 {
-    CHECK(pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word, "0x%lx cannot be written to",
+    CHECK(pwrite(victim->memory, &word, sizeof word, (off_t)address) == sizeof word, "0x%lx cannot be written to",
           (unsigned long)address);
 }
 
 /* Constants can be written to, too, unless the kernel was told otherwise (proc_mem.force_override). */
-static inline bool can_write(const struct prey *prey, uint64_t address)
+static inline bool can_write(const struct victim *victim, uint64_t address)
 {
-    uint64_t word = word_of(prey, address);
+    uint64_t word = word_of(victim, address);
 
-    return pwrite(prey->memory, &word, sizeof word, (off_t)address) == sizeof word;
+    return pwrite(victim->memory, &word, sizeof word, (off_t)address) == sizeof word;
 }
 
-static inline void open_memory(struct prey *prey, pid_t pid)
+static inline void open_memory(struct victim *victim, pid_t pid)
 {
     char name[64];
     const char *seed = getenv("SCOPE_FUZZ_SEED");
 
     snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *prey = (struct prey){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
-    CHECK(prey->memory >= 0, "the memory of the process cannot be written to");
+    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
+    CHECK(victim->memory >= 0, "the memory of the process cannot be written to");
 }
 
 /* ---- the reader ---- */
@@ -158,48 +158,48 @@ static inline void find_in_region(struct image *image, const struct record *reco
         add_words(image, "large chunks", start, 32);
 }
 
-static inline void find_figures(struct prey *prey, const struct reading *reading)
+static inline void find_figures(struct victim *victim, const struct reading *reading)
 {
     struct span region = {0};
     struct record record;
 
     for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
         if (is_kind(&record, "mapping")) {
-            find_in_mapping(&prey->image, &record);
+            find_in_mapping(&victim->image, &record);
             if (key_of(&record, "end") - key_of(&record, "start") >= UINT64_C(1) << 40)
-                prey->reserved = key_of(&record, "start");
+                victim->reserved = key_of(&record, "start");
         }
         if (is_kind(&record, "region")) {
             region = (struct span){key_of(&record, "start"), key_of(&record, "end")};
-            find_in_region(&prey->image, &record);
+            find_in_region(&victim->image, &record);
         }
         if (is_kind(&record, "arena"))
-            add_words(&prey->image, "arenas", key_of(&record, "address"), 2208);
+            add_words(&victim->image, "arenas", key_of(&record, "address"), 2208);
         if (record.type == 'C')
-            find_chunks(&prey->image, record, &region);
+            find_chunks(&victim->image, record, &region);
         if (record.type == 'R') {
             uint64_t page = take_varint(&record);
-            add_words(&prey->image, "Ruby's pages", page, 128);
-            add_words(&prey->image, "descriptions", word_of(prey, page), 128);
+            add_words(&victim->image, "Ruby's pages", page, 128);
+            add_words(&victim->image, "descriptions", word_of(victim, page), 128);
         }
     }
 }
 
-static inline void start_prey(struct prey *prey, const char *command, struct target *target)
+static inline void start_victim(struct victim *victim, const char *command, struct target *target)
 {
     long kilobytes;
 
     *target = start_with(command, -1);
     await_state(target->pid, 'T');
-    open_memory(prey, target->pid);
-    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    open_memory(victim, target->pid);
+    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
     check_stream(&reading);
-    find_figures(prey, &reading);
+    find_figures(victim, &reading);
     free(reading.stream);
 }
 
 /* Where the library has its record of itself; 0 if it was not found. */
-static inline uint64_t find_self(const struct prey *prey, const struct reading *reading)
+static inline uint64_t find_self(const struct victim *victim, const struct reading *reading)
 {
     struct record record;
     char magic[16];
@@ -208,27 +208,27 @@ static inline uint64_t find_self(const struct prey *prey, const struct reading *
         if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
             continue;
         for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
-            if (pread(prey->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
+            if (pread(victim->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
                 memcmp(magic, CULET_SELFMAP_MAGIC, sizeof magic) == 0 &&
-                word_of(prey, from + offsetof(struct culet_selfmap, self)) == from)
+                word_of(victim, from + offsetof(struct culet_selfmap, self)) == from)
                 return from;
     }
     return 0;
 }
 
 /* The same on culet's heap; *self is its record, at *address. */
-static inline void start_on_culet(struct prey *prey, const char *command, struct target *target, struct culet_selfmap *self,
+static inline void start_on_culet(struct victim *victim, const char *command, struct target *target, struct culet_selfmap *self,
                                   uint64_t *address)
 {
     long kilobytes;
 
     setenv("LD_PRELOAD", LIBCULET, 1);
-    start_prey(prey, command, target);
+    start_victim(victim, command, target);
     unsetenv("LD_PRELOAD");
-    struct reading reading = read_here(prey->pid, NULL, &kilobytes);
+    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
     CHECK(tells(&reading, "\"name\":\"culet\""), "the process does not run on culet");
-    *address = find_self(prey, &reading);
-    CHECK(*address && pread(prey->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
+    *address = find_self(victim, &reading);
+    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
     free(reading.stream);
 }
 
