@@ -4,15 +4,20 @@
 
 #include <stdlib.h>
 
-/* Makes the heap so large that it has its scavenger from now on; in a forked child, that it has its own. */
-static inline void begin_scavenger(void)
+/* Grows the heap until its scavenger runs; in a forked child, the child's own. The functions are the tested heap's. */
+static inline void begin_scavenger_of(void *(*allocate)(size_t), void (*release)(void *))
 {
     void *volatile block[20];
 
     for (size_t i = 0; i < 20; i++)
-        block[i] = malloc(900000);
+        block[i] = allocate(900000);
     for (size_t i = 0; i < 20; i++)
-        free(block[i]);
+        release(block[i]);
+}
+
+static inline void begin_scavenger(void)
+{
+    begin_scavenger_of(malloc, free);
 }
 
 #endif
