@@ -42,7 +42,7 @@ module Culet
   # @raise [Culet::Error] when the process may not be read; the message says why
   def self.report(objects: true)
     require_relative "culet/scope"
-    require_relative "culet/report"
+    require_relative "culet/tools/report"
     read = own_streams(objects: objects, chunks: 0)
     snapshot = Report.steady { Scope::Builder.new(read.call, name: "what culet-scope wrote").call }
     Report::Document.new(snapshot).to_h
@@ -52,7 +52,7 @@ module Culet
   # @param options [Hash] for Scope::OwnReader
   # @return [Proc] reads this process each time it is called, and returns the stream
   def self.own_streams(objects:, **options)
-    require_relative "culet/agent/supplement"
+    require_relative "culet/runtime/agent/supplement"
     supplement = Agent::Supplement.own if objects && native?
     reader = Scope::OwnReader.new(admit: native? ? method(:admit_reader) : nil, **options)
     -> { supplement ? supplement.stream(reader.stream) : reader.stream }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/size"
-require "culet/compare/report/figures"
+require "culet/text/size"
+require "culet/text/figures"
 
 # Byte counts have one form wherever people read them.
 class SizeTest < Minitest::Test

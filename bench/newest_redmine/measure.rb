@@ -11,7 +11,7 @@
 require "json"
 require "optparse"
 require "tmpdir"
-require_relative "../../lib/culet/compare"
+require_relative "../../lib/culet/tools/compare"
 require_relative "client"
 require_relative "contender"
 require_relative "pages"

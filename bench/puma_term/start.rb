@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../lib/culet/compare"
+require_relative "../../lib/culet/tools/compare"
 
 module PumaTerm
   # One cluster, from its start to what became of a SIGTERM right after requests.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "culet/allocators"
-require "culet/compare"
+require "culet/tools/allocators"
+require "culet/tools/compare"
 require "fileutils"
 require "json"
 require_relative "affinity"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/compare/report/figures"
+require "culet/text/figures"
 
 # The result of the comparison as a table in Markdown: resident memory when the work is done without a trim, with the
 # spike and with `culet/auto`, and what each cost.

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "cow/census"
-require_relative "limits/after_fork"
-require_relative "limits/held"
-require_relative "report"
+require_relative "tools/cow/census"
+require_relative "runtime/limits/after_fork"
+require_relative "runtime/limits/held"
+require_relative "tools/report"
 require_relative "scope"
-require_relative "size"
+require_relative "text/size"
 
 module Culet
   # Limits on memory as assertions, for any test framework: `culet/minitest` and `culet/rspec` bring them. Each measures

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/processes/cpu"
+require "culet/system/processes/cpu"
 require "timeout"
 
 # A process with the agent, asked from outside.

@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "stringio"
 require "culet/cli"
-require "culet/size"
+require "culet/text/size"
 
 # Numbers and words that no machine can do anything with.
 class CliNumbersTest < Minitest::Test

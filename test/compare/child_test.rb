@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare"
+require "culet/tools/compare"
 
 class CompareChildTest < Minitest::Test
   Compare = Culet::Compare

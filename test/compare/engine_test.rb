@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare"
-require "culet/compare/interruption"
-require "culet/compare/progress"
+require "culet/tools/compare"
+require "culet/tools/compare/interruption"
+require "culet/tools/compare/progress"
 require "stringio"
 
 # Whole comparisons with programs of a fraction of a second.

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "shellwords"
-require "culet/compare"
+require "culet/tools/compare"
 
 class ComparePlanTest < Minitest::Test
   Plan = Culet::Compare::Plan

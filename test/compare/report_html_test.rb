@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/report/html"
+require "culet/tools/compare/report/html"
 require_relative "report_documents"
 
 # The HTML report as text; report_browser_test.rb opens it.
@@ -122,7 +122,7 @@ class ReportHtmlTest < Minitest::Test
   def test_without_the_vega_gem_it_says_what_to_install
     program = <<~RUBY
       require "json"
-      require "culet/compare/report/html"
+      require "culet/tools/compare/report/html"
       begin
         Culet::Compare::Report::Html.new(JSON.parse(File.read(ARGV[0]))).to_s
       rescue Culet::Error => e

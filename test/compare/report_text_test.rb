@@ -2,9 +2,9 @@
 
 require "test_helper"
 require "pty"
-require "culet/compare/report/table"
-require "culet/compare/report/markdown"
-require "culet/compare/report/terminal_plot"
+require "culet/tools/compare/report/table"
+require "culet/tools/compare/report/markdown"
+require "culet/text/plot"
 require_relative "report_documents"
 
 # The reports for a terminal and for GitHub.

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/report/findings"
-require "culet/compare/report/palette"
-require "culet/compare/report/thinning"
+require "culet/tools/compare/report/findings"
+require "culet/text/palette"
+require "culet/tools/compare/report/thinning"
 require_relative "report_documents"
 
 # How numbers, verdicts and the first paragraph are worded.

@@ -3,7 +3,7 @@
 require "test_helper"
 require "json"
 require "socket"
-require "culet/compare/load_target"
+require "culet/tools/compare/load_target"
 
 class CompareServerTest < Minitest::Test
   # A server of a few lines, to be told its port and how to behave.
@@ -118,4 +118,4 @@ class CompareServerTest < Minitest::Test
   end
 end
 
-require "culet/compare/load"
+require "culet/tools/compare/load"

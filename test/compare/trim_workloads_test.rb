@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "json"
-require "culet/compare"
+require "culet/tools/compare"
 require_relative "../../bench/trim_workloads/ranking"
 
 # What is left when workloads are done: without trims, with the spike, with culet/auto.

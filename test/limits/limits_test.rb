@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/size"
+require "culet/text/size"
 
 # Memory limits as assertions, in test files that are run by their own frameworks.
 class LimitsTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/report"
+require "culet/tools/report"
 
 # The ledger of what no process here can be made to be.
 class LedgerTest < Minitest::Test

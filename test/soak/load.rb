@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/compare/tool"
+require "culet/tools/compare/tool"
 require "culet/errors"
 
 module Soak

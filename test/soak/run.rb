@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "culet/allocators"
-require "culet/compare/witness"
-require "culet/processes/memory"
+require "culet/tools/allocators"
+require "culet/tools/compare/witness"
+require "culet/system/processes/memory"
 require "json"
 require "net/http"
 require_relative "load"

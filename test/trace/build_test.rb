@@ -23,7 +23,7 @@ class TraceBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/trace.rb lib/culet/cli/replay.rb].each do |file|
+    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\Atrace/build|\.trace\z})

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/allocators"
-require "culet/replay"
-require "culet/trace"
+require "culet/tools/allocators"
+require "culet/tools/replay"
+require "culet/tools/trace"
 require "json"
 
 # What tests of recording and replaying share: a folder, small C programs, and the player's view of a trace.

@@ -6,9 +6,9 @@ require "shellwords"
 require_relative "allocator_help"
 require_relative "command"
 require_relative "contenders"
-require_relative "../compare"
-require_relative "../compare/interruption"
-require_relative "../compare/progress"
+require_relative "../tools/compare"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/compare/progress"
 
 module Culet
   module CLI
@@ -183,7 +183,7 @@ module Culet
 
       # The reports, and the gems they need, are loaded when one is asked for.
       def presentation(file, constant)
-        require_relative "../compare/report/#{file}"
+        require_relative "../tools/compare/report/#{file}"
         engine::Report.const_get(constant)
       end
     end

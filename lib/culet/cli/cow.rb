@@ -4,9 +4,9 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../compare/interruption"
-require_relative "../cow"
-require_relative "../size"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/cow"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -175,13 +175,13 @@ module Culet
       end
 
       def curve(history)
-        require_relative "../cow/curve"
+        require_relative "../tools/cow/curve"
         plotted = !options[:out] && Culet::Compare::Report::TerminalPlot.supported?(io: out) && history.samples.size > 2
         Culet::Cow::Curve.new(history, width: (terminal_columns if plotted), color: color?).to_s
       end
 
       def draw(family, history)
-        require_relative "../cow/picture"
+        require_relative "../tools/cow/picture"
         return if family.read_members.empty?
 
         picture = Culet::Cow::Picture.new(family, history: history)

@@ -6,8 +6,8 @@ require "rbconfig"
 require_relative "command"
 require_relative "program"
 require_relative "subjects"
-require_relative "../doctor"
-require_relative "../report/words"
+require_relative "../tools/doctor"
+require_relative "../tools/report/words"
 
 module Culet
   module CLI

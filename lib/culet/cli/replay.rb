@@ -4,9 +4,9 @@ require "json"
 require "shellwords"
 require_relative "command"
 require_relative "contenders"
-require_relative "../replay"
-require_relative "../compare/interruption"
-require_relative "../compare/progress"
+require_relative "../tools/replay"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/compare/progress"
 
 module Culet
   module CLI
@@ -144,8 +144,8 @@ module Culet
       end
 
       def text(document)
-        require_relative "../replay/table"
-        require_relative "../replay/curves"
+        require_relative "../tools/replay/table"
+        require_relative "../tools/replay/curves"
         table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
         return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
 

@@ -4,9 +4,9 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../agent/inquiry"
-require_relative "../ruby_options"
-require_relative "../size"
+require_relative "../tools/agent/inquiry"
+require_relative "../system/ruby_options"
+require_relative "../text/size"
 
 module Culet
   module CLI

@@ -4,8 +4,8 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../compare/interruption"
-require_relative "../size"
+require_relative "../tools/compare/interruption"
+require_relative "../text/size"
 
 module Culet
   module CLI

@@ -3,9 +3,9 @@
 require "json"
 require_relative "command"
 require_relative "program"
-require_relative "../allocators"
-require_relative "../trace"
-require_relative "../size"
+require_relative "../tools/allocators"
+require_relative "../tools/trace"
+require_relative "../text/size"
 
 module Culet
   module CLI

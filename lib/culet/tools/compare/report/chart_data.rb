@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "findings"
+require_relative "../../../text/palette"
+require_relative "thinning"
+
+module Culet
+  module Compare
+    module Report
+      # What the charts of the HTML report draw, and its text alternatives.
+      class ChartData
+        # Charted in this order; the tables hold the others too.
+        CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
+                  .map { |key| METRIC.fetch(key) }.freeze
+
+        # @param model [Model]
+        # @param palette [Palette]
+        # @param findings [Findings]
+        def initialize(model, palette:, findings:)
+          @model = model
+          @palette = palette
+          @findings = findings
+        end
+
+        # @return [Hash] for the page's script
+        def to_h
+          @to_h ||=
+            { "allocators" => model.allocators.map { |name| { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) } },
+              "workloads" => model.workloads.map { |workload| { "curves" => curves(workload), "metrics" => metrics(workload).map { |metric| metric(workload, metric) } } } }
+        end
+
+        # @return [Array<Metric>] those of this workload that have a chart
+        def metrics(workload) = CHARTED & workload.metrics
+
+        # @return [Boolean] whether ratios to the baseline can be drawn
+        def ratios?(workload, metric) = workload.contenders.any? { |contender| contender.comparison(metric) }
+
+        # @return [Boolean] whether a curve was thinned for its chart
+        def thinned?
+          model.workloads.flat_map(&:contenders).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
+        end
+
+        # @return [String] a text alternative of the plot over time
+        def curves_text(workload)
+          symbol, size = curve_unit(workload)
+          parts = workload.contenders.select(&:median_run).map do |contender|
+            rss = contender.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
+            "#{contender.allocator} rises to #{Figures.number((rss.max || 0) / size)} #{symbol} and ends at #{Figures.number((rss.last || 0) / size)} #{symbol}"
+          end
+          "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
+        end
+
+        # @return [String] a text alternative of the bars
+        def bars_text(workload, metric)
+          symbol, size = workload.unit(metric)
+          parts = workload.contenders.select { |contender| contender.median(metric) }.map do |contender|
+            "#{contender.allocator} #{Figures.interval(contender.median(metric) / size, *contender.bounds(metric)&.map { |bound| bound / size })}"
+          end
+          "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
+        end
+
+        # @return [String] a text alternative of the ratios
+        def ratios_text(workload, metric)
+          parts = workload.contenders.select { |contender| contender.comparison(metric) }.map do |contender|
+            comparison = contender.comparison(metric)
+            "#{contender.allocator} #{findings.ratio(comparison)}, #{comparison["verdict"]}"
+          end
+          "Ratio of #{metric.title} to #{workload.baseline} on #{workload.name}: #{parts.join("; ")}."
+        end
+
+        private
+
+        attr_reader :model, :palette, :findings
+
+        def curve_unit(workload)
+          METRIC.fetch("peak_rss_bytes").unit(workload.contenders.flat_map(&:runs).flat_map { |run| Array(run["samples"]).map { |sample| sample["rss_bytes"] } })
+        end
+
+        def curves(workload)
+          symbol, size = curve_unit(workload)
+          series = workload.contenders.flat_map do |contender|
+            contender.runs.select { |run| Array(run["samples"]).any? }.map do |run|
+              points = Thinning.thin(points(run, size))
+              { "allocator" => contender.allocator, "run" => run["run"], "median" => run.equal?(contender.median_run),
+                "seconds" => points.map(&:first), "values" => points.map(&:last) }
+            end
+          end
+          { "unit" => symbol, "series" => series }
+        end
+
+        def points(run, size)
+          run["samples"].select { |sample| sample["rss_bytes"] && sample["at_seconds"] }
+                        .map { |sample| [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)] }.sort_by(&:first)
+        end
+
+        def metric(workload, metric)
+          symbol, size = workload.unit(metric)
+          { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
+            "bars" => workload.contenders.select { |contender| contender.median(metric) }.map { |contender| bar(contender, metric, size) },
+            "ratios" => ratios?(workload, metric) ? workload.contenders.filter_map { |contender| ratio(workload, contender, metric) } : [] }
+        end
+
+        def bar(contender, metric, size)
+          low, high = contender.bounds(metric)&.map { |bound| bound / size }
+          median = contender.median(metric) / size
+          { "allocator" => contender.allocator, "median" => median, "low" => low, "high" => high, "text" => Figures.number(median),
+            "full" => Figures.interval(median, low, high) }
+        end
+
+        # The baseline keeps a row of its own, so that the rows of both charts align.
+        def ratio(workload, contender, metric)
+          comparison = contender.comparison(metric)
+          return { "allocator" => contender.allocator, "text" => "baseline" } if contender.allocator == workload.baseline
+          return unless comparison && comparison.dig("ratio", "median")
+
+          figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
+          { "allocator" => contender.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
+            "text" => findings.point(comparison), "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
+        end
+      end
+    end
+  end
+end

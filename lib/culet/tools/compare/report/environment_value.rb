@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "../../../text/figures"
+
+module Culet
+  module Compare
+    module Report
+      # A value of the document's environment in words.
+      module EnvironmentValue
+        module_function
+
+        # @param key [String] its key in the document; one that ends in `_bytes` is a size
+        # @param value [Object]
+        # @return [String]
+        def text(key, value)
+          case value
+          when nil, {}, [] then "none"
+          when Numeric then key.end_with?("_seconds") ? "#{value} s" : integer(key, value)
+          when Array then value.map { |one| text(key, one) }.join(", ")
+          when Hash then value.map { |name, one| "#{name}=#{text(name, one)}" }.join(", ")
+          else value.to_s
+          end
+        end
+
+        # The key in words, without the unit that its value carries.
+        #
+        # @return [String]
+        def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")
+
+        def integer(key, value) = key.end_with?("_bytes") ? size(key, value) : value.to_s
+
+        def size(key, value)
+          key.start_with?("page_") ? "#{value / 1024} KiB" : Figures.bytes(value)
+        end
+      end
+    end
+  end
+end

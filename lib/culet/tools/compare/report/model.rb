@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+require_relative "../../../errors"
+require_relative "../../../text/figures"
+require_relative "metric"
+
+module Culet
+  module Compare
+    module Report
+      # A result document as the reports read it: workloads, their contenders,
+      # medians, ratios and verdicts by name, whatever the document lacks.
+      class Model
+        # One allocator's results on one workload.
+        class Contender
+          attr_reader :allocator, :runs
+
+          # @param allocator [String]
+          # @param result [Hash] an element of the document's "results"
+          # @param comparisons [Array<Hash>] those of this workload and allocator
+          def initialize(allocator:, result:, comparisons:)
+            @allocator = allocator
+            @runs = Array(result["runs"])
+            @summary = result["summary"] || {}
+            @comparisons = comparisons.to_h { |comparison| [comparison["metric"], comparison] }
+          end
+
+          # @param metric [Metric]
+          # @return [Numeric, nil] in bytes, seconds or per second
+          def median(metric) = @summary.dig(metric.key, "median")
+
+          # @return [Array(Numeric, Numeric), nil] the interval's bounds; nil where one
+          #   run, or a missing figure, gives none
+          def bounds(metric)
+            low, high = @summary.fetch(metric.key, nil)&.values_at("low", "high")
+            [low, high] if low && high && runs.size > 1
+          end
+
+          # @return [Hash, nil] the document's comparison with the baseline
+          def comparison(metric) = @comparisons[metric.key]
+
+          # The run whose curve stands for all: its peak is nearest to the median
+          # peak, the earlier one of two equals.
+          #
+          # @return [Hash, nil]
+          def median_run
+            middle = median(METRIC.fetch("peak_rss_bytes"))
+            curves = runs.select { |run| Array(run["samples"]).any? }
+            return curves.first unless middle
+
+            curves.min_by { |run| [(run["peak_rss_bytes"].to_f - middle).abs, run["run"].to_i] }
+          end
+        end
+
+        # One workload and all that took part in it.
+        class Workload
+          attr_reader :name, :contenders, :exclusions, :baseline
+
+          def initialize(name:, contenders:, exclusions:, baseline:)
+            @name = name
+            @contenders = contenders
+            @exclusions = exclusions
+            @baseline = baseline
+          end
+
+          # A command as a name can be as long as it likes; it stands whole among the facts of the comparison.
+          LONGEST = 60
+          private_constant :LONGEST
+
+          # @return [String] its name, cut where it is long
+          def title = name.size > LONGEST ? "#{name[0, LONGEST - 1].rstrip}…" : name
+
+          # @return [Array<Metric>] those that at least one contender has a median for
+          def metrics = METRICS.select { |metric| contenders.any? { |contender| contender.median(metric) } }
+
+          # @return [Boolean] whether requests were counted
+          def server? = metrics.any?(&:server)
+
+          # @return [Contender, nil]
+          def contender(allocator) = contenders.find { |contender| contender.allocator == allocator }
+
+          # @return [Array(String, Float)] one unit for all contenders' figures
+          def unit(metric) = metric.unit(contenders.flat_map { |contender| [contender.median(metric), *contender.bounds(metric)] })
+
+          # @return [Array<Contender>] those with the best median; several when equal, none
+          #   when none differs from another
+          def best(metric)
+            rated = contenders.select { |contender| contender.median(metric) }
+            medians = rated.map { |contender| contender.median(metric) }
+            return [] if medians.uniq.size < 2
+
+            best = metric.better == "larger" ? medians.max : medians.min
+            rated.select { |contender| contender.median(metric) == best }
+          end
+
+          # @return [Range] the least and greatest number of runs of a contender
+          def run_counts = Range.new(*(contenders.map { |contender| contender.runs.size }.minmax.map(&:to_i)))
+
+          # @return [Boolean] whether there is anything to plot over time
+          def samples? = contenders.any?(&:median_run)
+        end
+
+        attr_reader :document
+
+        # @param document [Hash] the result document of a comparison; not changed
+        def initialize(document)
+          @document = scrub(document)
+        end
+
+        # @return [Array<Workload>] in the document's order, those too of which every contender was excluded
+        def workloads
+          @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq.map { |name| workload(name) }
+        end
+
+        # @return [Array<String>] every contender's name, in the document's order
+        def allocators
+          @allocators ||= (list("allocators").map { |entry| entry["name"] } + (results + exclusions).map { |entry| entry["allocator"] }).compact.uniq
+        end
+
+        # @return [String, nil] the allocator that ratios refer to; nil when nothing was compared
+        def baseline
+          @baseline ||= list("comparisons").map { |entry| entry["baseline"] }.compact.first
+        end
+
+        # @return [String, nil] the contender whose gain is reported first: culet, when it took part
+        def subject = allocators.find { |name| family(name) == "culet" }
+
+        # @return [Hash]
+        def environment = document["environment"] || {}
+
+        # @return [Array<Hash>]
+        def exclusions = list("excluded")
+
+        # @return [Array<Hash>] name, version, library, environment of each allocator
+        def allocator_details = list("allocators")
+
+        # @return [Boolean] false when the comparison was interrupted
+        def complete? = document["complete"] != false
+
+        # @param entry [Hash] of `exclusions`
+        # @return [String] the reason and, where there is one, the remedy
+        def exclusion_sentence(entry)
+          reason = sentence(entry["reason"] || "no reason was recorded")
+          [reason, entry["remedy"] && sentence(entry["remedy"])].compact.join(" ")
+        end
+
+        # @return [String] the name without its setting: "jemalloc" of "jemalloc:narenas=2"
+        def family(name) = name.to_s[/\A[^:]*/]
+
+        private
+
+        def results = list("results")
+
+        def list(key) = Array(document[key])
+
+        def workload(name)
+          contenders = results.select { |entry| entry["workload"] == name && Array(entry["runs"]).any? }.map do |entry|
+            comparisons = list("comparisons").select { |one| one.values_at("workload", "allocator") == entry.values_at("workload", "allocator") }
+            Contender.new(allocator: entry["allocator"], result: entry, comparisons: comparisons)
+          end
+          Workload.new(name: name, contenders: contenders.sort_by { |contender| allocators.index(contender.allocator) },
+                       exclusions: exclusions.select { |entry| entry["workload"] == name },
+                       baseline: list("comparisons").find { |entry| entry["workload"] == name }&.fetch("baseline", nil))
+        end
+
+        def sentence(text)
+          text = text.strip
+          text.match?(/[.!?]\z/) ? text : "#{text}."
+        end
+
+        # Names and reasons come from commands and their stderr: bytes that are no
+        # UTF-8 would stop JSON and ERB, control characters would steer a terminal.
+        def scrub(value)
+          case value
+          when Hash then value.to_h { |key, one| [scrub(key), scrub(one)] }
+          when Array then value.map { |one| scrub(one) }
+          when String then clean(value)
+          when Float then value.finite? ? value : nil
+          else value
+          end
+        end
+
+        def clean(text)
+          text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
+          text.valid_encoding? && !text.match?(/[[:cntrl:]]/) ? text : text.scrub("�").gsub(/[[:cntrl:]]+/, " ")
+        end
+      end
+    end
+  end
+end
