@@ -168,7 +168,8 @@ module Culet
       def text(document)
         width = page_columns || FULL_COLUMNS
         table = presentation("table", :Table).new(document, color: color?, width: width).to_s
-        plot = presentation("terminal_plot", :TerminalPlot)
+        require_relative "../text/plot"
+        plot = engine::Report::TerminalPlot
         return table unless !options[:out] && plot.supported?(io: out, env: ENV)
 
         [table, plot.new(document, width: width, color: color?).to_s].join("\n")
