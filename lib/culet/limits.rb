@@ -2,8 +2,8 @@
 
 require_relative "../culet"
 require_relative "tools/cow/census"
-require_relative "runtime/limits/after_fork"
-require_relative "runtime/limits/held"
+require_relative "tools/limits/after_fork"
+require_relative "tools/limits/held"
 require_relative "tools/report"
 require_relative "scope"
 require_relative "text/size"
