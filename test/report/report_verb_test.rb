@@ -157,9 +157,9 @@ class ReportVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    assert_sentence(/which process\?/, "report", status: 2)
-    assert_sentence(/takes no command/, "report", "--", "true", status: 2)
-    assert_sentence(/--watch looks at running processes; a\.snapshot is no process number/, "report", "a.snapshot", "--watch", status: 2)
+    assert_sentence(/no process given/, "report", status: 2)
+    assert_sentence(/does not run a command/, "report", "--", "true", status: 2)
+    assert_sentence(/--watch needs running processes; a\.snapshot is not one/, "report", "a.snapshot", "--watch", status: 2)
     assert_sentence(/--watch takes a number above 0/, "report", "1", "--watch", "often", status: 2)
     assert_sentence(/--pause-ms takes a whole number from 1 to/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")

@@ -14,7 +14,7 @@ module Culet
       # @raise [UsageError] when the option names none
       def contenders(default)
         choices = (options[:allocators] || default).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
-        raise UsageError, "--allocators names no allocator; e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+        raise UsageError, "--allocators names no allocator; write e.g. --allocators glibc,jemalloc,culet" if choices.empty?
 
         choices
       end
@@ -27,7 +27,7 @@ module Culet
         wanted = Allocators.parse(options[:baseline]).spec
         return wanted if choices.any? { |choice| choice.spec == wanted }
 
-        raise UsageError, "the baseline #{wanted} is none of the contenders #{choices.map(&:spec).join(", ")}; add it to --allocators"
+        raise UsageError, "the baseline #{wanted} is not among #{choices.map(&:spec).join(", ")}; add it to --allocators"
       end
     end
   end

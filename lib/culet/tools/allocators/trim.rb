@@ -12,9 +12,9 @@ module Culet
       VARIABLE = "CULET_TRIM"
       FEATURE = "culet/auto"
       # What stands after "trim=", and what each means, for --help. The first is what the key alone means.
-      MODES = { "background" => "free memory goes back after major collections, by a thread of its own (culet/auto)",
-                "now" => "the same, at once, in the Ruby thread that swept",
-                "off" => "not, even though the program loads culet/auto" }.freeze
+      MODES = { "background" => "return free memory after major GCs, in a thread",
+                "now" => "the same in the Ruby thread, at once",
+                "off" => "never, even if the program loads culet/auto" }.freeze
       DEFAULT = MODES.keys.first
       # As the first word of CULET_TRIM; the others are KEY=VALUE.
       MODE_WORD = /\A\w+\z/
