@@ -231,9 +231,9 @@ class AgentSignalTest < Minitest::Test
     text, err, = run_culet("report", path)
     assert_empty err
     assert_match(/^malloc: in use, resident .*\n  strings  +5\d\.\d/, text)
-    assert_match(/^  C code alone knows /, text)
+    assert_match(/^  known to C code only /, text)
     assert_match(/^C objects \(T_DATA\) /, text)
-    assert_match(/counted in \S+ ms, in which no Ruby code ran/, text)
+    assert_match(/counted in \S+ ms, while Ruby was paused/, text)
   end
 
   def assert_difference(path, pid)

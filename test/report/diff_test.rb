@@ -39,7 +39,7 @@ class DiffTest < Minitest::Test
       assert_match(/^resident +\d+\.\d +\d+\.\d +\+\d+\.\d$/, out)
       back, = run_culet("diff", "#{directory}/after", "#{directory}/before", env: NEUTRAL)
       assert_match(/: -\d+\.\d MB$/, back)
-      assert_match(/did you mean them the other way round\?/, back)
+      assert_match(/before the first: exchange the two/, back)
     end
   end
 

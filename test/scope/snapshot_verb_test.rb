@@ -86,7 +86,7 @@ class SnapshotVerbTest < Minitest::Test
     assert_sentence(/no process given/, "snapshot", status: 2)
     assert_sentence(/"0" is no process number/, "snapshot", "0", status: 2)
     assert_sentence(/--for needs --every/, "snapshot", "1", "--for", "1h", status: 2)
-    assert_sentence(/--every takes a length of time, e\.g\. 10s, 5m or 1h, a year \(366d\) at most, not "often"/, "snapshot", "1", "--every", "often", status: 2)
+    assert_sentence(/--every takes a duration, e\.g\. 10s, 5m or 1h, at most 366d, not "often"/, "snapshot", "1", "--every", "often", status: 2)
     assert_sentence(/--live and --stop cannot be combined/, "snapshot", "1", "--live", "--stop", status: 2)
     assert_sentence(/does not run a command/, "snapshot", "--", "true", status: 2)
     assert_sentence(/there is no process 999999999/, "snapshot", "999999999")
