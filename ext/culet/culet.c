@@ -1,23 +1,23 @@
 /*
  * The native extension: asks the malloc that serves this process who it is
- * (here) and what it holds (stats.c); and lets a process read this one (reader.c).
+ * (here) and what it holds (common/stats.c); and lets a process read this one (common/reader.c).
  */
 #include <ruby.h> /* defines _GNU_SOURCE, hence first */
 
 #include <string.h>
 
-#include "agent.h"
-#include "comparison.h"
-#include "feature_index.h"
-#include "feature_index_require.h"
-#include "memory_file.h"
-#include "owner.h"
-#include "reader.h"
-#include "requires.h"
-#include "stats.h"
-#include "strings_ruby.h"
-#include "trim.h"
-#include "unused.h"
+#include "agent/agent.h"
+#include "comparison/comparison.h"
+#include "feature_index/feature_index.h"
+#include "feature_index/require.h"
+#include "common/memory_file.h"
+#include "common/owner.h"
+#include "common/reader.h"
+#include "requires/requires.h"
+#include "common/stats.h"
+#include "strings/ruby.h"
+#include "trim/trim.h"
+#include "unused/unused.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);

@@ -1,0 +1,36 @@
+/*
+ * common/owner.h - the object that defines the global `malloc`, the one that all of Ruby's allocations go to, whatever the
+ * environment says was preloaded.
+ *
+ * Nothing is linked against an allocator: every function is looked up in that object at run time.
+ */
+#ifndef CULET_OWNER_H
+#define CULET_OWNER_H
+
+#include <ruby.h>
+
+#include <string.h>
+
+struct owner {
+  void *base;       /* load address of the object that defines malloc */
+  const char *path; /* its file; valid while it is loaded */
+};
+
+/* Returns whether the owner could be found. */
+int culet_find_owner(struct owner *owner);
+
+/*
+ * The address of a function of the owner; NULL where only some other object
+ * has one of that name (glibc's unused mallinfo2 under jemalloc).
+ */
+void *culet_function_of(const struct owner *owner, const char *name);
+
+/* The Symbol of that name. */
+VALUE culet_symbol(const char *name);
+
+/* ISO C has no conversion from object to function pointers, POSIX guarantees that they have one size. */
+#define AS_FUNCTION(type, variable, pointer) \
+  type *variable; \
+  memcpy(&variable, &(pointer), sizeof(variable))
+
+#endif

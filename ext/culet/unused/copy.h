@@ -1,0 +1,21 @@
+/* unused/copy.h - has a copy of this process tell which of its code never ran. */
+#ifndef CULET_UNUSED_COPY_H
+#define CULET_UNUSED_COPY_H
+
+#include <ruby.h>
+
+#include "agent/listener.h"
+
+/*
+ * Forks a copy, which takes the census (lib/culet/unused.rb) and ends. So the process itself makes no object for it, and
+ * stands still for the two forks alone. Called by the main thread with the GVL.
+ *
+ * copy: is filled in, see agent/listener.h; what comes in the file is JSON
+ * Returns NULL, or a sentence: why there is none.
+ */
+const char *culet_unused_copy(struct culet_copy *copy);
+
+/* What runs counts from now on, if it did not before. May raise; for rb_protect. Returns Qnil. */
+VALUE culet_unused_follow(VALUE unused);
+
+#endif
