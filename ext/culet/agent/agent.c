@@ -12,49 +12,49 @@
 #include <signal.h>
 #include <string.h>
 
+#include "agent/copy.h"
 #include "agent/listener.h"
 #include "agent/objects.h"
 #include "agent/statistics.h"
 #include "agent/strings.h"
-#include "agent/text.h"
-#include "common/owner.h"
-#include "unused/copy.h"
+#include "common/active_malloc.h"
+#include "common/buffer.h"
 
 /* GC.stat, and what Ruby this is. */
 static void
-tell_vm(struct culet_text *text)
+write_vm(struct culet_buffer *buffer)
 {
   VALUE stat = rb_hash_new();
 
   rb_gc_stat(stat);
-  culet_text_format(text, "{\"kind\":\"gc\"");
-  culet_text_members(text, stat);
-  culet_text_words(text, "}\n{\"kind\":\"vm\",\"version\":");
-  culet_text_value(text, rb_const_get(rb_cObject, rb_intern("RUBY_VERSION")));
-  culet_text_words(text, ",\"description\":");
-  culet_text_value(text, rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
-  culet_text_words(text, "}\n");
+  culet_buffer_format(buffer, "{\"kind\":\"gc\"");
+  culet_buffer_json_members(buffer, stat);
+  culet_buffer_text(buffer, "}\n{\"kind\":\"vm\",\"version\":");
+  culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_VERSION")));
+  culet_buffer_text(buffer, ",\"description\":");
+  culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
+  culet_buffer_text(buffer, "}\n");
 }
 
-struct telling {
-  struct culet_text text;
-  struct culet_question question;
+struct report {
+  struct culet_buffer buffer;
+  struct culet_request request;
 };
 
 /* A slice of the strings; or three figures of before the count, then the count. */
 static VALUE
-tell(VALUE data)
+write_report(VALUE data)
 {
-  struct telling *telling = (struct telling *)data;
+  struct report *report = (struct report *)data;
 
-  if (telling->question.subject == CULET_STRINGS) {
-    culet_strings_tell(&telling->text, &telling->question.strings);
+  if (report->request.kind == CULET_STRINGS) {
+    culet_strings_write(&report->buffer, &report->request.strings);
   } else {
-    tell_vm(&telling->text);
-    culet_statistics_tell(&telling->text);
-    culet_objects_tell(&telling->text, &telling->question.objects);
+    write_vm(&report->buffer);
+    culet_statistics_write(&report->buffer);
+    culet_objects_write(&report->buffer, &report->request.objects);
   }
-  if (telling->text.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
+  if (report->buffer.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
   return Qnil;
 }
 
@@ -70,18 +70,18 @@ describe(VALUE error)
 
 /* Copies the exception's words; where even that fails, its absence is said. Control characters would end the line. */
 static void
-sentence_of(VALUE error, char *sentence, size_t size)
+error_message(VALUE error, char *message, size_t size)
 {
   int failure = 0;
-  VALUE text = rb_protect(describe, error, &failure);
+  VALUE buffer = rb_protect(describe, error, &failure);
 
-  if (failure || !RB_TYPE_P(text, T_STRING)) {
+  if (failure || !RB_TYPE_P(buffer, T_STRING)) {
     rb_set_errinfo(Qnil);
-    snprintf(sentence, size, "counting failed there with an exception that has no message");
+    snprintf(message, size, "counting failed there with an exception that has no message");
     return;
   }
-  snprintf(sentence, size, "%.*s", (int)RSTRING_LEN(text), RSTRING_PTR(text));
-  for (char *byte = sentence; *byte != '\0'; byte++)
+  snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));
+  for (char *byte = message; *byte != '\0'; byte++)
     if ((unsigned char)*byte < 0x20) *byte = ' ';
 }
 
@@ -89,40 +89,43 @@ static void
 answer_unused(void)
 {
   struct culet_copy copy;
-  char sentence[400];
-  const char *error = culet_unused_copy(&copy);
+  char message[400];
+  const char *error;
   int failure = 0;
 
-  if (error != NULL) culet_listener_answer(&(struct culet_text){NULL, 0, 0, 0}, error);
+  culet_listener_no_child(1);
+  error = culet_copy_start(&copy);
+  culet_listener_no_child(0);
+  if (error != NULL) culet_listener_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
   else culet_listener_answer_later(&copy);
-  rb_protect(culet_unused_follow, Qnil, &failure);
+  rb_protect(culet_copy_follow_unused, Qnil, &failure);
   if (!failure) return;
-  sentence_of(rb_errinfo(), sentence, sizeof(sentence));
+  error_message(rb_errinfo(), message, sizeof(message));
   rb_set_errinfo(Qnil);
-  rb_warn("culet: it is not followed which code runs: %s", sentence);
+  rb_warn("culet: it is not followed which code runs: %s", message);
 }
 
 /* Whatever goes wrong is the asker's to know, not the program's. */
 static VALUE
-answer_undisturbed(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
+answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
-  struct telling telling = {.question = {.subject = CULET_OBJECTS}};
-  char sentence[400];
+  struct report report = {.request = {.kind = CULET_OBJECTS}};
+  char message[400];
   int failure = 0;
 
-  if (!culet_listener_take(&telling.question)) return Qnil;
-  if (telling.question.subject == CULET_UNUSED) {
+  if (!culet_listener_take(&report.request)) return Qnil;
+  if (report.request.kind == CULET_UNUSED) {
     answer_unused();
     return Qnil;
   }
-  rb_protect(tell, (VALUE)&telling, &failure);
+  rb_protect(write_report, (VALUE)&report, &failure);
   if (failure) {
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
-    sentence_of(error, sentence, sizeof(sentence));
-    culet_text_free(&telling.text);
+    error_message(error, message, sizeof(message));
+    culet_buffer_free(&report.buffer);
   }
-  culet_listener_answer(&telling.text, failure ? sentence : NULL);
+  culet_listener_answer(&report.buffer, failure ? message : NULL);
   return Qnil;
 }
 
@@ -136,7 +139,7 @@ static VALUE interrupt_mask;
 static VALUE
 answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
 {
-  return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_undisturbed, Qnil);
+  return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_uninterrupted, Qnil);
 }
 
 /* Returns a real-time signal that nobody has a handler for, from the highest down; 0: there is none. */
@@ -199,21 +202,21 @@ agent_problem(VALUE self)
 static VALUE
 string_of(VALUE data)
 {
-  struct culet_text *text = (struct culet_text *)data;
+  struct culet_buffer *buffer = (struct culet_buffer *)data;
 
-  return rb_str_new(text->bytes, (long)text->length);
+  return rb_str_new(buffer->bytes, (long)buffer->length);
 }
 
 /* Tells into a String of its own. */
 static VALUE
-tell_inside(struct telling *telling)
+report_to_string(struct report *report)
 {
   VALUE result = Qnil;
   int failure = 0;
 
-  rb_protect(tell, (VALUE)telling, &failure);
-  if (!failure) result = rb_protect(string_of, (VALUE)&telling->text, &failure);
-  culet_text_free(&telling->text);
+  rb_protect(write_report, (VALUE)report, &failure);
+  if (!failure) result = rb_protect(string_of, (VALUE)&report->buffer, &failure);
+  culet_buffer_free(&report->buffer);
   if (failure) rb_jump_tag(failure);
   return result;
 }
@@ -225,9 +228,9 @@ tell_inside(struct telling *telling)
 static VALUE
 agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
-  struct telling telling = {.question = {.subject = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
+  struct report report = {.request = {.kind = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
 
-  return tell_inside(&telling);
+  return report_to_string(&report);
 }
 
 /*
@@ -237,9 +240,9 @@ agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 static VALUE
 agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
 {
-  struct telling telling = {.question = {.subject = CULET_STRINGS, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+  struct report report = {.request = {.kind = CULET_STRINGS, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
 
-  return tell_inside(&telling);
+  return report_to_string(&report);
 }
 
 void

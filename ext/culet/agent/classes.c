@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "common/owner.h"
+#include "common/active_malloc.h"
 
 /* What there is of an object for its age: two bits up to Ruby 3.2, of which later the lower one alone is used. */
 #define AGES ((VALUE)0x60)
@@ -20,7 +20,7 @@ typedef size_t flags_function(VALUE object, ID *flags, size_t most);
 typedef struct metadata *metadata_function(VALUE object);
 
 static int
-old_by_flags(void *pointer, VALUE object)
+is_old_by_flags(void *pointer, VALUE object)
 {
   ID flags[MOST_FLAGS];
   size_t count;
@@ -33,11 +33,11 @@ old_by_flags(void *pointer, VALUE object)
 }
 
 static int
-old_by_metadata(void *pointer, VALUE object)
+is_old_by_metadata(void *pointer, VALUE object)
 {
-  AS_FUNCTION(metadata_function, tell, pointer);
+  AS_FUNCTION(metadata_function, write_report, pointer);
 
-  for (const struct metadata *entry = tell(object); entry->name != 0; entry++)
+  for (const struct metadata *entry = write_report(object); entry->name != 0; entry++)
     if (entry->name == rb_intern("old")) return RTEST(entry->value);
   return 0;
 }
@@ -45,17 +45,17 @@ old_by_metadata(void *pointer, VALUE object)
 static int
 is_old(struct culet_classes *classes, VALUE object)
 {
-  if (!classes->looked_for) {
+  if (!classes->looked_up) {
     classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
     classes->metadata = dlsym(RTLD_DEFAULT, "rb_gc_object_metadata");
-    classes->looked_for = 1;
+    classes->looked_up = 1;
   }
-  if (classes->gc_flags != NULL) return old_by_flags(classes->gc_flags, object);
-  return classes->metadata != NULL && old_by_metadata(classes->metadata, object);
+  if (classes->gc_flags != NULL) return is_old_by_flags(classes->gc_flags, object);
+  return classes->metadata != NULL && is_old_by_metadata(classes->metadata, object);
 }
 
 static void
-note_name(struct culet_classes *classes, VALUE object)
+add_name(struct culet_classes *classes, VALUE object)
 {
   VALUE name;
 
@@ -63,30 +63,30 @@ note_name(struct culet_classes *classes, VALUE object)
   if (RBASIC_CLASS(object) == 0 || RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON)) return;
   name = rb_mod_name(object);
   if (!RB_TYPE_P(name, T_STRING)) return;
-  culet_text_format(&classes->names, "%s[%llu,", classes->names.length > 0 ? "," : "", (unsigned long long)object);
-  culet_text_string(&classes->names, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-  culet_text_words(&classes->names, "]");
+  culet_buffer_format(&classes->names, "%s[%llu,", classes->names.length > 0 ? "," : "", (unsigned long long)object);
+  culet_buffer_json_string(&classes->names, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+  culet_buffer_text(&classes->names, "]");
 }
 
 void
-culet_classes_note(struct culet_classes *classes, VALUE object)
+culet_classes_add(struct culet_classes *classes, VALUE object)
 {
   VALUE flags = RBASIC(object)->flags;
   VALUE type = flags & RUBY_T_MASK;
 
   if ((flags & AGES) != 0 && is_old(classes, object)) {
-    classes->old = classes->olds == 0 ? flags & AGES : classes->old & flags;
-    classes->olds++;
+    classes->old_bits = classes->old_count == 0 ? flags & AGES : classes->old_bits & flags;
+    classes->old_count++;
   }
-  if (type == T_CLASS || type == T_MODULE) note_name(classes, object);
+  if (type == T_CLASS || type == T_MODULE) add_name(classes, object);
 }
 
 void
-culet_classes_tell(struct culet_text *text, struct culet_classes *classes)
+culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes)
 {
-  culet_text_format(text, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[", (unsigned long long)classes->old);
-  if (classes->names.length > 0) culet_text_add(text, classes->names.bytes, classes->names.length);
-  culet_text_words(text, "]}\n");
-  text->failed |= classes->names.failed;
-  culet_text_free(&classes->names);
+  culet_buffer_format(buffer, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[", (unsigned long long)classes->old_bits);
+  if (classes->names.length > 0) culet_buffer_add(buffer, classes->names.bytes, classes->names.length);
+  culet_buffer_text(buffer, "]}\n");
+  buffer->failed |= classes->names.failed;
+  culet_buffer_free(&classes->names);
 }

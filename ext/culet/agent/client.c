@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define LONGEST_MS 600000 /* nobody waits longer */
-#define TAKE_MS 10000     /* for an answer to be taken */
+#define SEND_MS 10000     /* for an answer to be taken */
 
 int64_t
 culet_now_ms(void)
@@ -22,25 +22,25 @@ culet_now_ms(void)
 
 /* Understands a line. Returns whether it is a question. */
 static int
-parse_question(const char *line, struct culet_question *question, long *wait_ms)
+parse_request(const char *line, struct culet_request *request, long *wait_ms)
 {
   unsigned long long from;
   long limit_ms;
 
-  memset(question, 0, sizeof(*question));
-  if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from, &question->strings.collect,
-             &question->strings.content, &limit_ms, wait_ms) == 5) {
-    question->subject = CULET_STRINGS;
-    question->strings.from = from;
+  memset(request, 0, sizeof(*request));
+  if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from, &request->strings.collect,
+             &request->strings.content, &limit_ms, wait_ms) == 5) {
+    request->kind = CULET_STRINGS;
+    request->strings.from = from;
   } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
-    question->subject = CULET_UNUSED;
-  } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &question->objects.data, &limit_ms, wait_ms) == 3) {
-    question->subject = CULET_OBJECTS;
+    request->kind = CULET_UNUSED;
+  } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms, wait_ms) == 3) {
+    request->kind = CULET_OBJECTS;
   } else {
     return 0;
   }
   if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS) return 0;
-  question->limit_seconds = question->objects.limit_seconds = question->strings.limit_seconds = (double)limit_ms / 1000;
+  request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
   return 1;
 }
 
@@ -48,7 +48,7 @@ short
 culet_client_events(const struct culet_client *client)
 {
   if (client->stage == CLIENT_READING) return POLLIN;
-  return client->stage == CLIENT_TAKING ? POLLOUT : 0; /* 0: whether it hung up is told even so */
+  return client->stage == CLIENT_SENDING ? POLLOUT : 0; /* 0: whether it hung up is told even so */
 }
 
 void
@@ -67,7 +67,7 @@ culet_client_read(struct culet_client *client)
   if (end != NULL) {
     *end = '\0';
     client->stage = CLIENT_QUEUED;
-    if (!parse_question(client->line, &client->question, &client->wait_ms))
+    if (!parse_request(client->line, &client->request, &client->wait_ms))
       culet_client_answer(client, NULL, "its agent is of another version of culet; ask with that version");
   } else if (client->length == CULET_LINE_BYTES - 1) {
     culet_client_close(client);
@@ -75,32 +75,32 @@ culet_client_read(struct culet_client *client)
 }
 
 void
-culet_client_answer(struct culet_client *client, struct culet_text *text, const char *error)
+culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error)
 {
   int length;
 
   if (error != NULL) {
     length = snprintf(client->head, sizeof(client->head), "error %s\n", error);
   } else {
-    client->text = *text;
-    length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->text.length);
+    client->buffer = *buffer;
+    length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->buffer.length);
   }
   client->head_length = (size_t)length < sizeof(client->head) ? (size_t)length : sizeof(client->head) - 1;
   client->head[client->head_length - 1] = '\n';
   client->sent = 0;
-  client->stage = CLIENT_TAKING;
-  client->until = culet_now_ms() + TAKE_MS;
+  client->stage = CLIENT_SENDING;
+  client->until = culet_now_ms() + SEND_MS;
   culet_client_send(client);
 }
 
 void
 culet_client_send(struct culet_client *client)
 {
-  size_t whole = client->head_length + client->text.length;
+  size_t whole = client->head_length + client->buffer.length;
 
   while (client->sent < whole) {
     int in_head = client->sent < client->head_length;
-    const char *from = in_head ? client->head + client->sent : client->text.bytes + (client->sent - client->head_length);
+    const char *from = in_head ? client->head + client->sent : client->buffer.bytes + (client->sent - client->head_length);
     size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
     ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) client->sent += (size_t)sent;
@@ -116,9 +116,9 @@ culet_client_close(struct culet_client *client)
   if (client->stage == CLIENT_NONE) return;
   close(client->connection);
   if (client->stage == CLIENT_COPYING) {
-    close(client->copy.ended);
-    close(client->copy.text);
+    close(client->copy.status);
+    close(client->copy.output);
   }
-  culet_text_free(&client->text);
+  culet_buffer_free(&client->buffer);
   client->stage = CLIENT_NONE;
 }

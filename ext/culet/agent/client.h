@@ -6,38 +6,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/credentials.h"
 #include "agent/listener.h"
-#include "agent/peer.h"
 
 #define CULET_LINE_BYTES 128
-#define CULET_SENTENCE_BYTES 400
+#define CULET_ERROR_BYTES 400
 
 enum culet_stage {
   CLIENT_NONE,    /* there is none */
   CLIENT_READING, /* its question has not come */
   CLIENT_QUEUED,  /* it waits for the main thread */
-  CLIENT_ASKING,  /* the main thread has its question */
+  CLIENT_IN_PROGRESS,  /* the main thread has its question */
   CLIENT_COPYING, /* a copy of the process makes its answer */
-  CLIENT_TAKING   /* it takes its answer */
+  CLIENT_SENDING   /* it takes its answer */
 };
 
 struct culet_client {
   enum culet_stage stage;
   int connection;
-  struct culet_peer peer;
-  uint64_t turn;   /* lower ones came earlier */
+  struct culet_credentials credentials;
+  uint64_t sequence;   /* lower ones came earlier */
   int64_t since;   /* milliseconds of the monotonic clock: when it came */
   int64_t until;   /* when it is dropped, or its copy ended */
   char line[CULET_LINE_BYTES];
   size_t length;
-  struct culet_question question;
+  struct culet_request request;
   long wait_ms;
   struct culet_copy copy;
   pid_t copy_pid;  /* 0: not known yet */
   int copy_whole;
-  char head[CULET_SENTENCE_BYTES + 16]; /* the first line of the answer */
+  char head[CULET_ERROR_BYTES + 16]; /* the first line of the answer */
   size_t head_length, sent;
-  struct culet_text text;
+  struct culet_buffer buffer;
 };
 
 /* Milliseconds of the monotonic clock. */
@@ -50,7 +50,7 @@ short culet_client_events(const struct culet_client *client);
 void culet_client_read(struct culet_client *client);
 
 /* Has it take an answer: the text, which is the client's from here on; or a sentence, instead. */
-void culet_client_answer(struct culet_client *client, struct culet_text *text, const char *error);
+void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
 /* Sends what it takes; closes it at the end. */
 void culet_client_send(struct culet_client *client);

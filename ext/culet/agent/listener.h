@@ -2,7 +2,7 @@
  * agent/listener.h - the thread that waits for questions. It is no Ruby thread and knows no Ruby: a question is left for
  * the main thread, which is woken as by a signal that Ruby traps.
  *
- * Where it listens is in agent/socket.h, who is answered in agent/peer.h. The conversation:
+ * Where it listens is in agent/socket.h, who is answered in agent/credentials.h. The conversation:
  *
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                      what its objects hold, or:
  *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF         a slice of its strings, or:
@@ -15,23 +15,18 @@
 #ifndef CULET_AGENT_LISTENER_H
 #define CULET_AGENT_LISTENER_H
 
+#include "agent/copy.h"
 #include "agent/objects.h"
 #include "agent/strings.h"
-#include "agent/text.h"
+#include "common/buffer.h"
 
-enum culet_subject { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED };
+enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED };
 
-struct culet_question {
-  enum culet_subject subject;
+struct culet_request {
+  enum culet_request_kind kind;
   double limit_seconds;
-  struct culet_objects_wish objects;
-  struct culet_strings_wish strings;
-};
-
-/* What makes an answer beside the program: a copy of the process (unused/copy.h). */
-struct culet_copy {
-  int ended; /* a pipe's end for reading, at whose end the copy has ended; first come its number, a pid_t, and one byte if the answer is whole */
-  int text;  /* the file that it writes to */
+  struct culet_objects_options objects;
+  struct culet_strings_options strings;
 };
 
 /*
@@ -46,7 +41,7 @@ int culet_listener_start(int signal);
 int culet_listener_error(void);
 
 /* The main thread: takes the question that waits. Returns whether there is one. */
-int culet_listener_take(struct culet_question *question);
+int culet_listener_take(struct culet_request *request);
 
 /*
  * The main thread: answers the question that was taken.
@@ -54,7 +49,7 @@ int culet_listener_take(struct culet_question *question);
  * text: the answer, which the listener owns from here on
  * error: a sentence, instead of the text; NULL: none. Its first 400 bytes are passed on.
  */
-void culet_listener_answer(struct culet_text *text, const char *error);
+void culet_listener_answer(struct culet_buffer *buffer, const char *error);
 
 /* The same with an answer that is still made. The listener owns the descriptors from here on. */
 void culet_listener_answer_later(const struct culet_copy *copy);

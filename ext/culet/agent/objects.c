@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "agent/walk.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
+#include "common/heap_walk.h"
 
 #define TYPES 32
 #define INTERNALS 16 /* kinds of T_IMEMO: four bits of an object's flags */
@@ -25,13 +25,13 @@ typedef const char *internal_name_function(int kind);
 struct tally {
   const void *key;
   const char *name;
-  size_t count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, untold;
+  size_t count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, unmeasured;
 };
 
 struct count {
   memsize_function *memsize;
   slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
-  const struct culet_objects_wish *wish;
+  const struct culet_objects_options *options;
   size_t vm_stack_bytes; /* of a thread; 0: not known */
   struct timespec start;
   size_t since_clock; /* slots since the last look at it */
@@ -51,7 +51,7 @@ struct count {
  * class held. The walk ends the sweep before it begins and lets none begin, so that whatever it meets is whole.
  */
 int
-culet_objects_sizable(int type)
+culet_heap_memsize_is_safe(int type)
 {
   switch (type) {
     case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
@@ -64,9 +64,9 @@ culet_objects_sizable(int type)
 }
 
 static int
-data_tells(const struct count *count, VALUE object)
+data_has_size(const struct count *count, VALUE object)
 {
-  if (!(count->wish->data & CULET_ASK_DATA) || !RTYPEDDATA_P(object)) return 0;
+  if (!(count->options->data & CULET_REPORT_DATA) || !RTYPEDDATA_P(object)) return 0;
   return RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
 }
 
@@ -125,13 +125,13 @@ tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
   VALUE flags = RBASIC(object)->flags;
   int type = (int)(flags & RUBY_T_MASK);
-  int told = culet_objects_sizable(type) && (type != T_DATA || data_tells(count, object));
-  size_t bytes = told ? malloc_bytes_of(count, object, slot_bytes) : 0;
+  int measured = culet_heap_memsize_is_safe(type) && (type != T_DATA || data_has_size(count, object));
+  size_t bytes = measured ? malloc_bytes_of(count, object, slot_bytes) : 0;
   size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
-  int shared = (type == T_STRING || type == T_ARRAY) && (flags & ELEMENTS_SHARED) != 0;
+  int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
 
   return (struct tally){.count = 1, .slot_bytes = slot_bytes, .malloc_bytes = bytes - elsewhere,
-                        .elsewhere_bytes = elsewhere, .shared = shared != 0, .untold = !told};
+                        .elsewhere_bytes = elsewhere, .shared = shared != 0, .unmeasured = !measured};
 }
 
 static void
@@ -142,7 +142,7 @@ add(struct tally *sum, const struct tally *part)
   sum->malloc_bytes += part->malloc_bytes;
   sum->elsewhere_bytes += part->elsewhere_bytes;
   sum->shared += part->shared;
-  sum->untold += part->untold;
+  sum->unmeasured += part->unmeasured;
 }
 
 static struct tally *
@@ -172,7 +172,7 @@ count_object(struct count *count, VALUE object, size_t slot_bytes)
   add(&count->all, &one);
   add(&count->types[type], &one);
   if (type == T_DATA) add(tally_of_data(count, object), &one);
-  if (count->wish->data & CULET_ASK_CLASSES) culet_classes_note(&count->classes, object);
+  if (count->options->data & CULET_REPORT_CLASSES) culet_classes_add(&count->classes, object);
   if (type == T_IMEMO) add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
 }
 
@@ -183,7 +183,7 @@ is_late(struct count *count, size_t slots)
   int look = count->since_clock == 0 || count->since_clock >= CLOCK_EVERY;
 
   count->since_clock = (look ? 0 : count->since_clock) + slots;
-  return look && culet_seconds_since(&count->start) > count->wish->limit_seconds;
+  return look && culet_seconds_since(&count->start) > count->options->limit_seconds;
 }
 
 /* One run of slots. Slots without an object, or with one that has moved away, have nothing to tell. */
@@ -245,31 +245,31 @@ larger_first(const void *one, const void *other)
 }
 
 static void
-tell_tally(struct culet_text *text, const struct tally *tally, int kind)
+write_tally(struct culet_buffer *buffer, const struct tally *tally, int kind)
 {
   char number[32];
   const char *name = tally->name;
 
   snprintf(number, sizeof(number), "kind %d", kind);
   if (name == NULL) name = number;
-  culet_text_words(text, "{\"name\":");
-  culet_text_string(text, name, strlen(name));
-  culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count, tally->slot_bytes, tally->malloc_bytes);
-  culet_text_format(text, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes, tally->shared, tally->untold);
+  culet_buffer_text(buffer, "{\"name\":");
+  culet_buffer_json_string(buffer, name, strlen(name));
+  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count, tally->slot_bytes, tally->malloc_bytes);
+  culet_buffer_format(buffer, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes, tally->shared, tally->unmeasured);
 }
 
 static void
-tell_list(struct culet_text *text, const char *name, const struct tally *list, int length)
+write_list(struct culet_buffer *buffer, const char *name, const struct tally *list, int length)
 {
-  int told = 0;
+  int measured = 0;
 
-  culet_text_format(text, ",\"%s\":[", name);
+  culet_buffer_format(buffer, ",\"%s\":[", name);
   for (int i = 0; i < length; i++) {
     if (list[i].count == 0) continue;
-    if (told++ > 0) culet_text_words(text, ",");
-    tell_tally(text, &list[i], i);
+    if (measured++ > 0) culet_buffer_text(buffer, ",");
+    write_tally(buffer, &list[i], i);
   }
-  culet_text_words(text, "]");
+  culet_buffer_text(buffer, "]");
 }
 
 /* Sums up what is not among the largest behind them. Returns how many there are to tell. */
@@ -286,28 +286,28 @@ gather_data(struct count *count)
 }
 
 static void
-tell_count(struct culet_text *text, struct count *count)
+write_count(struct culet_buffer *buffer, struct count *count)
 {
   int data;
 
   name_all(count);
   data = gather_data(count);
-  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", culet_seconds_since(&count->start),
-                    count->incomplete ? "false" : "true", count->wish->data & CULET_ASK_DATA ? "true" : "false");
-  culet_text_format(text, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
+  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", culet_seconds_since(&count->start),
+                    count->incomplete ? "false" : "true", count->options->data & CULET_REPORT_DATA ? "true" : "false");
+  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
                     count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
-  tell_list(text, "data", count->data, data);
-  tell_list(text, "internals", count->internals, INTERNALS);
+  write_list(buffer, "data", count->data, data);
+  write_list(buffer, "internals", count->internals, INTERNALS);
   qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
-  tell_list(text, "types", count->types, TYPES);
-  culet_text_words(text, "}\n");
-  if (count->wish->data & CULET_ASK_CLASSES) culet_classes_tell(text, &count->classes);
+  write_list(buffer, "types", count->types, TYPES);
+  culet_buffer_text(buffer, "}\n");
+  if (count->options->data & CULET_REPORT_CLASSES) culet_classes_write(buffer, &count->classes);
 }
 
 static void
-tell_nothing(struct culet_text *text, const char *why)
+write_empty(struct culet_buffer *buffer, const char *why)
 {
-  culet_text_format(text, "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
+  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
                           "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n", why);
 }
 
@@ -324,9 +324,9 @@ vm_stack_bytes(void)
 }
 
 void
-culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish)
+culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
 {
-  const char *obstacle = culet_walk_obstacle();
+  const char *obstacle = culet_heap_walk_obstacle();
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
   void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
@@ -334,7 +334,7 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   int failure;
 
   if (obstacle != NULL) {
-    tell_nothing(text, obstacle);
+    write_empty(buffer, obstacle);
     return;
   }
   stack_bytes = vm_stack_bytes();
@@ -344,12 +344,12 @@ culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wis
   AS_FUNCTION(slot_function, base_bytes, slot_pointer);
   count->memsize = memsize;
   count->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
-  count->wish = wish;
+  count->options = options;
   count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);
-  failure = culet_walk(count_page, count);
-  if (!failure) tell_count(text, count);
-  culet_text_free(&count->classes.names);
+  failure = culet_heap_walk(count_page, count);
+  if (!failure) write_count(buffer, count);
+  culet_buffer_free(&count->classes.names);
   munmap(count, sizeof(*count));
   if (failure) rb_jump_tag(failure);
 }

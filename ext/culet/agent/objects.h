@@ -3,16 +3,16 @@
 #define CULET_AGENT_OBJECTS_H
 
 #include "agent/classes.h"
-#include "agent/text.h"
+#include "common/buffer.h"
 
 /* What else is wanted than counts: what a question says behind "data=". */
-enum culet_ask {
-  CULET_ASK_DATA = 1,   /* extensions' objects (T_DATA) are asked for their sizes */
-  CULET_ASK_CLASSES = 2 /* what classes are called (agent/classes.h) */
+enum culet_report {
+  CULET_REPORT_DATA = 1,   /* extensions' objects (T_DATA) are asked for their sizes */
+  CULET_REPORT_CLASSES = 2 /* what classes are called (agent/classes.h) */
 };
 
-struct culet_objects_wish {
-  int data;             /* enum culet_ask, added up */
+struct culet_objects_options {
+  int data;             /* enum culet_report, added up */
   double limit_seconds; /* stop counting after that */
 };
 
@@ -27,9 +27,9 @@ struct culet_objects_wish {
  *   what they hold. data: the 20 largest and "others"; it and internals are parts of T_DATA and T_IMEMO in types.
  *   why: a sentence where there is nothing of all that.
  */
-void culet_objects_tell(struct culet_text *text, const struct culet_objects_wish *wish);
+void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options);
 
 /* Whether rb_obj_memsize_of may be asked of objects of a type (T_STRING and so on). */
-int culet_objects_sizable(int type);
+int culet_heap_memsize_is_safe(int type);
 
 #endif

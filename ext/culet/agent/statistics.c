@@ -2,23 +2,23 @@
 
 #include <stdint.h>
 
-#include "common/owner.h"
+#include "common/active_malloc.h"
 #include "common/stats.h"
 
-typedef int mallctl_function(const char *name, void *old, size_t *old_size, void *new_value, size_t new_size);
+typedef int mallctl_function(const char *name, void *old_bits, size_t *old_size, void *new_value, size_t new_size);
 typedef int property_function(const char *name, size_t *value);
 typedef void process_info_function(size_t *elapsed_ms, size_t *user_ms, size_t *system_ms, size_t *rss, size_t *peak_rss,
                                    size_t *commit, size_t *peak_commit, size_t *faults);
 
 static void
-store(VALUE figures, const char *name, size_t value)
+store(VALUE stats, const char *name, size_t value)
 {
-  rb_hash_aset(figures, rb_str_new_cstr(name), SIZET2NUM(value));
+  rb_hash_aset(stats, rb_str_new_cstr(name), SIZET2NUM(value));
 }
 
 /* jemalloc(3): its statistics are those of the last time the epoch was set. */
 static void
-ask_jemalloc(void *pointer, VALUE figures)
+read_jemalloc(void *pointer, VALUE stats)
 {
   static const char *const names[][2] = {
     {"stats.allocated", "allocated_bytes"}, {"stats.active", "active_bytes"},     {"stats.metadata", "metadata_bytes"},
@@ -32,14 +32,14 @@ ask_jemalloc(void *pointer, VALUE figures)
   if (mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0) return;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     size_t value = 0, bytes = sizeof(value);
-    if (mallctl(names[i][0], &value, &bytes, NULL, 0) == 0) store(figures, names[i][1], value);
+    if (mallctl(names[i][0], &value, &bytes, NULL, 0) == 0) store(stats, names[i][1], value);
   }
-  if (mallctl("arenas.narenas", &arenas, &size, NULL, 0) == 0) store(figures, "arenas", arenas);
+  if (mallctl("arenas.narenas", &arenas, &size, NULL, 0) == 0) store(stats, "arenas", arenas);
 }
 
 /* gperftools/malloc_extension_c.h. */
 static void
-ask_tcmalloc(void *pointer, VALUE figures)
+read_tcmalloc(void *pointer, VALUE stats)
 {
   static const char *const names[][2] = {
     {"generic.current_allocated_bytes", "current_allocated_bytes"},
@@ -54,50 +54,50 @@ ask_tcmalloc(void *pointer, VALUE figures)
 
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     size_t value = 0;
-    if (property(names[i][0], &value)) store(figures, names[i][1], value);
+    if (property(names[i][0], &value)) store(stats, names[i][1], value);
   }
 }
 
 /* mimalloc.h: mi_process_info. */
 static void
-ask_mimalloc(void *pointer, VALUE figures)
+read_mimalloc(void *pointer, VALUE stats)
 {
   AS_FUNCTION(process_info_function, process_info, pointer);
   size_t elapsed = 0, user = 0, system = 0, rss = 0, peak_rss = 0, commit = 0, peak_commit = 0, faults = 0;
 
   process_info(&elapsed, &user, &system, &rss, &peak_rss, &commit, &peak_commit, &faults);
-  store(figures, "committed_bytes", commit);
-  store(figures, "peak_committed_bytes", peak_commit);
-  store(figures, "resident_bytes", rss);
-  store(figures, "peak_resident_bytes", peak_rss);
-  store(figures, "page_faults", faults);
+  store(stats, "committed_bytes", commit);
+  store(stats, "peak_committed_bytes", peak_commit);
+  store(stats, "resident_bytes", rss);
+  store(stats, "peak_resident_bytes", peak_rss);
+  store(stats, "page_faults", faults);
 }
 
 static VALUE
-figures_of_malloc(void)
+malloc_stats(void)
 {
-  VALUE figures = rb_hash_new();
+  VALUE stats = rb_hash_new();
   VALUE own = culet_stats_of_malloc(Qnil);
-  struct owner owner = {NULL, NULL};
+  struct active_malloc library = {NULL, NULL};
   void *pointer;
 
   if (!NIL_P(own)) return own;
-  if (!culet_find_owner(&owner)) return figures;
-  if ((pointer = culet_function_of(&owner, "mi_process_info")) != NULL) ask_mimalloc(pointer, figures);
-  else if ((pointer = culet_function_of(&owner, "MallocExtension_GetNumericProperty")) != NULL) ask_tcmalloc(pointer, figures);
-  else if ((pointer = culet_function_of(&owner, "mallctl")) != NULL) ask_jemalloc(pointer, figures);
-  return figures;
+  if (!culet_find_active_malloc(&library)) return stats;
+  if ((pointer = culet_malloc_function(&library, "mi_process_info")) != NULL) read_mimalloc(pointer, stats);
+  else if ((pointer = culet_malloc_function(&library, "MallocExtension_GetNumericProperty")) != NULL) read_tcmalloc(pointer, stats);
+  else if ((pointer = culet_malloc_function(&library, "mallctl")) != NULL) read_jemalloc(pointer, stats);
+  return stats;
 }
 
 void
-culet_statistics_tell(struct culet_text *text)
+culet_statistics_write(struct culet_buffer *buffer)
 {
-  VALUE who = rb_funcall(rb_const_get(rb_cObject, rb_intern("Culet")), rb_intern("allocator"), 0);
-  VALUE figures = figures_of_malloc();
+  VALUE allocator = rb_funcall(rb_const_get(rb_cObject, rb_intern("Culet")), rb_intern("allocator"), 0);
+  VALUE stats = malloc_stats();
 
-  culet_text_format(text, "{\"kind\":\"allocator_statistics\"");
-  culet_text_members(text, who);
-  culet_text_words(text, ",\"figures\":");
-  culet_text_value(text, figures);
-  culet_text_words(text, "}\n");
+  culet_buffer_format(buffer, "{\"kind\":\"allocator_statistics\"");
+  culet_buffer_json_members(buffer, allocator);
+  culet_buffer_text(buffer, ",\"figures\":");
+  culet_buffer_json(buffer, stats);
+  culet_buffer_text(buffer, "}\n");
 }

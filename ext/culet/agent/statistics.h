@@ -2,7 +2,7 @@
 #ifndef CULET_AGENT_STATISTICS_H
 #define CULET_AGENT_STATISTICS_H
 
-#include "agent/text.h"
+#include "common/buffer.h"
 
 /*
  * Adds one JSON object of kind "allocator_statistics" and a line's end: name, version, library, and
@@ -11,6 +11,6 @@
  *            mimalloc mi_process_info; nothing under others.
  * With the GVL; may raise.
  */
-void culet_statistics_tell(struct culet_text *text);
+void culet_statistics_write(struct culet_buffer *buffer);
 
 #endif

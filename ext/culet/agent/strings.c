@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "agent/walk.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
+#include "common/heap_walk.h"
 #include "strings/digest.h"
 #include "strings/record.h"
 
@@ -24,9 +24,9 @@
 #define CHAINED_FROM 16                   /* shorter ones are never worth sharing: their bytes fit into any slot */
 #define FIRST_PAGES 4096
 #define CLOCK_EVERY 64 /* strings from one look at the clock to the next */
-#define SITES 4096     /* of one slice, told by name; open addressing */
+#define SITE_SLOTS 4096     /* of one slice, told by name; open addressing */
 
-/* As ELEMENTS_SHARED: a Ruby whose headers do not tell has no interned ones, as far as is told. */
+/* As CULET_ELEMENTS_SHARED: a Ruby whose headers do not tell has no interned ones, as far as is told. */
 #ifdef HAVE_CONST_RSTRING_FSTR
 #define INTERNED ((VALUE)RSTRING_FSTR)
 #else
@@ -42,8 +42,8 @@ struct run {
 };
 
 struct slice {
-  struct culet_text *text;
-  const struct culet_strings_wish *wish;
+  struct culet_buffer *buffer;
+  const struct culet_strings_options *options;
   memsize_function *memsize;
   slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
   struct run *runs;
@@ -52,7 +52,7 @@ struct slice {
   double limit_seconds; /* from start on */
   VALUE sites; /* ObjectSpace, where it tells allocation sites; else Qnil */
   ID file, line;
-  uint64_t named[SITES];
+  uint64_t named[SITE_SLOTS];
   size_t strings;
   uint64_t next; /* 0: that was all */
   int failed;
@@ -87,11 +87,11 @@ is_string(const char *slot)
 
 /* MMTk has no pages, each of its objects is a run: of those only strings are worth a note. */
 static int
-note_page(void *start, void *past, size_t slot_bytes, void *data)
+list_page(void *start, void *past, size_t slot_bytes, void *data)
 {
   struct slice *slice = data;
 
-  if ((uint64_t)(uintptr_t)past <= slice->wish->from) return 0;
+  if ((uint64_t)(uintptr_t)past <= slice->options->from) return 0;
   if ((size_t)((char *)past - (char *)start) == slot_bytes && !is_string(start)) return 0;
   if (slice->count == slice->room && !make_room(slice)) {
     slice->failed = 1;
@@ -129,16 +129,16 @@ name_site(struct slice *slice, uint64_t site, const char *name, size_t length)
   struct culet_string_record record = {.flags = STRING_SITE, .site = site, .content_bytes = (uint32_t)length};
   static const char zeros[8];
 
-  for (size_t tries = 0, at = site % SITES; tries < SITES; tries++, at = (at + 1) % SITES) {
+  for (size_t tries = 0, at = site % SITE_SLOTS; tries < SITE_SLOTS; tries++, at = (at + 1) % SITE_SLOTS) {
     if (slice->named[at] == site) return;
     if (slice->named[at] != 0) continue;
     slice->named[at] = site;
     break;
   }
   record.bytes = (uint32_t)culet_string_record_bytes(length);
-  culet_text_add(slice->text, &record, sizeof(record));
-  culet_text_add(slice->text, name, length);
-  culet_text_add(slice->text, zeros, record.bytes - sizeof(record) - length);
+  culet_buffer_add(slice->buffer, &record, sizeof(record));
+  culet_buffer_add(slice->buffer, name, length);
+  culet_buffer_add(slice->buffer, zeros, record.bytes - sizeof(record) - length);
 }
 
 /*
@@ -179,16 +179,16 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
   if (record->flags & STRING_DIGEST) {
     uint64_t digest[2];
     culet_strings_digest(&secret, bytes, (size_t)record->length, digest);
-    culet_text_add(slice->text, digest, sizeof(digest));
-    culet_text_add(slice->text, bytes, used - sizeof(digest));
+    culet_buffer_add(slice->buffer, digest, sizeof(digest));
+    culet_buffer_add(slice->buffer, bytes, used - sizeof(digest));
   } else if (record->flags & STRING_VEILED) {
     /* In pieces that fit the stack the chain would break: it is written where it goes. */
-    unsigned char *chain = culet_text_extend(slice->text, used);
+    unsigned char *chain = culet_buffer_reserve(slice->buffer, used);
     if (chain != NULL) culet_strings_chain(&secret, bytes, (size_t)record->length, chain);
   } else {
-    culet_text_add(slice->text, bytes, used);
+    culet_buffer_add(slice->buffer, bytes, used);
   }
-  culet_text_add(slice->text, zeros, room - used);
+  culet_buffer_add(slice->buffer, zeros, room - used);
 }
 
 /* How its content is told: flags and bytes of it. */
@@ -198,9 +198,9 @@ choose_content(const struct slice *slice, struct culet_string_record *record)
   size_t length = (size_t)record->length;
 
   record->flags |= STRING_TOLD;
-  if (slice->wish->content && length <= LARGEST_CONTENT) {
+  if (slice->options->content && length <= LARGEST_CONTENT) {
     record->content_bytes = (uint32_t)length;
-  } else if (slice->wish->content) {
+  } else if (slice->options->content) {
     record->flags |= STRING_DIGEST;
     record->content_bytes = STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
   } else if (length >= CHAINED_FROM && length <= LARGEST_CONTENT) {
@@ -214,13 +214,13 @@ choose_content(const struct slice *slice, struct culet_string_record *record)
 }
 
 static void
-tell_string(struct slice *slice, VALUE string, size_t slot_bytes)
+write_string(struct slice *slice, VALUE string, size_t slot_bytes)
 {
   struct culet_string_record record = {.address = (uint64_t)string, .slot = (uint32_t)slot_bytes};
   size_t memory = slice->memsize(string), base = slice->base_bytes != NULL ? slice->base_bytes(string) : slot_bytes;
   size_t malloced = memory > base ? memory - base : 0;
   VALUE flags = RBASIC(string)->flags;
-  int own = (flags & RSTRING_NOEMBED) != 0, shared = own && (flags & ELEMENTS_SHARED) != 0;
+  int own = (flags & RSTRING_NOEMBED) != 0, shared = own && (flags & CULET_ELEMENTS_SHARED) != 0;
 
   record.length = (uint64_t)RSTRING_LEN(string);
   if (RBASIC_CLASS(string) == 0 && !own && record.length == 0) return; /* one of site_of's, or nothing anyway */
@@ -234,7 +234,7 @@ tell_string(struct slice *slice, VALUE string, size_t slot_bytes)
   if (shared) record.root = (uint64_t)RSTRING(string)->as.heap.aux.shared;
   if (!NIL_P(slice->sites)) record.site = site_of(slice, string);
   choose_content(slice, &record);
-  culet_text_add(slice->text, &record, sizeof(record));
+  culet_buffer_add(slice->buffer, &record, sizeof(record));
   add_content(slice, &record, (const unsigned char *)RSTRING_PTR(string));
   slice->strings++;
 }
@@ -244,44 +244,44 @@ tell_string(struct slice *slice, VALUE string, size_t slot_bytes)
 static int
 slice_is_full(const struct slice *slice)
 {
-  if (slice->text->length >= LARGEST_SLICE) return 1;
+  if (slice->buffer->length >= LARGEST_SLICE) return 1;
   return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->limit_seconds;
 }
 
 /* Returns whether the slice is full; next is then the slot to go on with. Each slice tells one string at least. */
 static int
-tell_run(struct slice *slice, const struct run *run)
+write_run(struct slice *slice, const struct run *run)
 {
   size_t stride = run->slot_bytes;
   char *slot = run->start;
 
-  if ((uint64_t)(uintptr_t)slot < slice->wish->from) slot += ((slice->wish->from - (uint64_t)(uintptr_t)slot + stride - 1) / stride) * stride;
+  if ((uint64_t)(uintptr_t)slot < slice->options->from) slot += ((slice->options->from - (uint64_t)(uintptr_t)slot + stride - 1) / stride) * stride;
   for (; slot < run->past; slot += stride) {
     if (!is_string(slot)) continue;
     if (slice->strings > 0 && slice_is_full(slice)) {
       slice->next = (uint64_t)(uintptr_t)slot;
       return 1;
     }
-    tell_string(slice, (VALUE)slot, stride);
+    write_string(slice, (VALUE)slot, stride);
   }
   return 0;
 }
 
 static void
-tell_runs(void *data)
+write_runs(void *data)
 {
   struct slice *slice = data;
 
   for (size_t i = 0; i < slice->count; i++)
-    if (tell_run(slice, &slice->runs[i])) return;
+    if (write_run(slice, &slice->runs[i])) return;
 }
 
 static double
-collect(const struct culet_strings_wish *wish)
+collect(const struct culet_strings_options *options)
 {
   struct timespec start;
 
-  if (!wish->collect) return 0;
+  if (!options->collect) return 0;
   clock_gettime(CLOCK_MONOTONIC, &start);
   rb_gc_start();
   return culet_seconds_since(&start);
@@ -289,7 +289,7 @@ collect(const struct culet_strings_wish *wish)
 
 /* ObjectSpace where objspace is loaded, for what ObjectSpace.trace_object_allocations noted. */
 static VALUE
-site_teller(void)
+site_source(void)
 {
   VALUE space = rb_const_get(rb_cObject, rb_intern("ObjectSpace"));
 
@@ -297,15 +297,15 @@ site_teller(void)
 }
 
 static void
-tell_obstacle(struct culet_text *text, const char *why)
+write_obstacle(struct culet_buffer *buffer, const char *why)
 {
-  culet_text_words(text, "{\"kind\":\"strings\",\"next\":null,\"seconds\":0.0,\"collection_seconds\":0.0,\"strings\":0");
-  culet_text_format(text, ",\"sites\":false,\"why\":\"%s\"}\n", why);
+  culet_buffer_text(buffer, "{\"kind\":\"strings\",\"next\":null,\"seconds\":0.0,\"collection_seconds\":0.0,\"strings\":0");
+  culet_buffer_format(buffer, ",\"sites\":false,\"why\":\"%s\"}\n", why);
 }
 
 /* Into the room that was left for it. */
 static void
-tell_head(char *head, const struct slice *slice, double collection)
+write_head(char *head, const struct slice *slice, double collection)
 {
   char next[32] = "null";
   int length;
@@ -327,58 +327,58 @@ static void
 fill(void *data)
 {
   struct slice *slice = data;
-  double limit = slice->wish->limit_seconds, enough;
+  double limit = slice->options->limit_seconds, enough;
 
   sort_runs(slice);
   enough = 2 * culet_seconds_since(&slice->start);
   slice->limit_seconds = limit > 0 && limit < enough ? enough : limit;
-  if (!slice->failed) tell_runs(slice);
+  if (!slice->failed) write_runs(slice);
 }
 
 static int
-note_and_tell(struct slice *slice)
+list_and_write(struct slice *slice)
 {
   int was_off = RTEST(rb_gc_disable());
-  int failure = culet_walk(note_page, slice);
+  int failure = culet_heap_walk(list_page, slice);
 
-  if (!failure) failure = culet_walk_without_gc(fill, slice);
+  if (!failure) failure = culet_without_gc(fill, slice);
   if (!was_off) rb_gc_enable();
   return failure;
 }
 
 void
-culet_strings_tell(struct culet_text *text, const struct culet_strings_wish *wish)
+culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options)
 {
-  const char *obstacle = culet_walk_obstacle();
-  size_t head = text->length;
+  const char *obstacle = culet_heap_walk_obstacle();
+  size_t head = buffer->length;
   struct slice *slice;
   double collection;
   int failure;
 
   if (obstacle == NULL && !secret_made && culet_strings_secret_make(&secret) != 0) obstacle = "the kernel gives it no random numbers";
   if (obstacle != NULL) {
-    tell_obstacle(text, obstacle);
+    write_obstacle(buffer, obstacle);
     return;
   }
   secret_made = 1;
-  collection = collect(wish);
+  collection = collect(options);
   slice = mmap(NULL, sizeof(*slice), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to tell the strings with");
   void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of"), *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   AS_FUNCTION(memsize_function, memsize, memsize_pointer);
   AS_FUNCTION(slot_function, base_bytes, slot_pointer);
-  slice->text = text;
-  slice->wish = wish;
+  slice->buffer = buffer;
+  slice->options = options;
   slice->memsize = memsize;
   slice->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
-  slice->sites = site_teller();
+  slice->sites = site_source();
   slice->file = rb_intern("allocation_sourcefile");
   slice->line = rb_intern("allocation_sourceline");
   clock_gettime(CLOCK_MONOTONIC, &slice->start);
-  (void)culet_text_extend(text, HEAD_BYTES);
-  failure = note_and_tell(slice);
-  if (slice->failed) text->failed = 1;
-  if (!failure && !text->failed) tell_head(text->bytes + head, slice, collection);
+  (void)culet_buffer_reserve(buffer, HEAD_BYTES);
+  failure = list_and_write(slice);
+  if (slice->failed) buffer->failed = 1;
+  if (!failure && !buffer->failed) write_head(buffer->bytes + head, slice, collection);
   if (slice->runs != NULL) munmap(slice->runs, slice->room * sizeof(*slice->runs));
   munmap(slice, sizeof(*slice));
   if (failure) rb_jump_tag(failure);

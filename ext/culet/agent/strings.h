@@ -2,11 +2,11 @@
 #ifndef CULET_AGENT_STRINGS_H
 #define CULET_AGENT_STRINGS_H
 
-#include "agent/text.h"
+#include "common/buffer.h"
 
 #include <stdint.h>
 
-struct culet_strings_wish {
+struct culet_strings_options {
   uint64_t from;        /* the slot to begin with: 0, or what the slice before told as next */
   int collect;          /* whether garbage is collected first: what is dead is told too, otherwise, until it is swept */
   int content;          /* whether the strings' bytes are told; if not, digests of them */
@@ -21,6 +21,6 @@ struct culet_strings_wish {
  * {"kind":"strings","next":N or null (that was all),"seconds":...,"collection_seconds":...,"strings":N,"sites":true or
  * false (whether objspace is there to tell who allocated them),"why":"" or a sentence: why there is nothing}
  */
-void culet_strings_tell(struct culet_text *text, const struct culet_strings_wish *wish);
+void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options);
 
 #endif

@@ -15,7 +15,7 @@
  */
 #include "common/release.h"
 
-#include "common/owner.h" /* ruby.h defines _GNU_SOURCE, hence before the system's */
+#include "common/active_malloc.h" /* ruby.h defines _GNU_SOURCE, hence before the system's */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,12 +60,12 @@ static struct {
 static struct culet_release found = {"unknown", NULL, "no allocator was looked for yet", 0};
 
 /* Returns whether the owner of malloc has a function of that name, and keeps its address in a member of calls. */
-#define LOOK_UP(owner, name, member) look_up(owner, name, &calls.member, sizeof(calls.member))
+#define LOOK_UP(library, name, member) look_up(library, name, &calls.member, sizeof(calls.member))
 
 static int
-look_up(const struct owner *owner, const char *name, void *member, size_t size)
+look_up(const struct active_malloc *library, const char *name, void *member, size_t size)
 {
-  void *pointer = culet_function_of(owner, name);
+  void *pointer = culet_malloc_function(library, name);
 
   if (pointer == NULL) return 0;
   memcpy(member, &pointer, size);
@@ -91,11 +91,11 @@ jemalloc_tells(const char *name, void *value, size_t size)
 }
 
 static int
-find_jemalloc(const struct owner *owner)
+find_jemalloc(const struct active_malloc *library)
 {
   unsigned all = JEMALLOC_ALL_ARENAS;
 
-  if (!LOOK_UP(owner, "mallctl", mallctl) || !LOOK_UP(owner, "mallctlnametomib", mallctl_name)) return 0;
+  if (!LOOK_UP(library, "mallctl", mallctl) || !LOOK_UP(library, "mallctlnametomib", mallctl_name)) return 0;
   found.allocator = "jemalloc";
   snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
   if (!jemalloc_knows(calls.jemalloc_purge)) {
@@ -131,13 +131,13 @@ estimate_jemalloc(void)
 /* ---- tcmalloc ---- */
 
 static int
-find_tcmalloc(const struct owner *owner)
+find_tcmalloc(const struct active_malloc *library)
 {
-  if (!LOOK_UP(owner, "MallocExtension_ReleaseFreeMemory", tc_release_all)) return 0;
+  if (!LOOK_UP(library, "MallocExtension_ReleaseFreeMemory", tc_release_all)) return 0;
   found.allocator = "tcmalloc";
   found.call = "MallocExtension_ReleaseFreeMemory()";
-  if (LOOK_UP(owner, "MallocExtension_GetNumericProperty", tc_property) &&
-      LOOK_UP(owner, "MallocExtension_ReleaseToSystem", tc_release))
+  if (LOOK_UP(library, "MallocExtension_GetNumericProperty", tc_property) &&
+      LOOK_UP(library, "MallocExtension_ReleaseToSystem", tc_release))
     found.call = "MallocExtension_ReleaseToSystem()";
   return 1;
 }
@@ -167,19 +167,19 @@ release_tcmalloc(void)
 /* ---- mimalloc ---- */
 
 static void
-find_mimalloc(const struct owner *owner)
+find_mimalloc(const struct active_malloc *library)
 {
   mi_option_get_function *get;
   mi_version_function *version;
 
   found.allocator = "mimalloc";
-  if (!LOOK_UP(owner, "mi_collect", mi_collect)) return;
+  if (!LOOK_UP(library, "mi_collect", mi_collect)) return;
   found.call = "mi_collect(true)";
   found.in_ruby_threads = 1;
-  if (!look_up(owner, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST) return;
-  if (!look_up(owner, "mi_option_get", &get, sizeof(get))) return;
+  if (!look_up(library, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST) return;
+  if (!look_up(library, "mi_option_get", &get, sizeof(get))) return;
   calls.mi_purge_delay = get(MIMALLOC_PURGE_DELAY);
-  (void)LOOK_UP(owner, "mi_option_set", mi_option_set);
+  (void)LOOK_UP(library, "mi_option_set", mi_option_set);
 }
 
 /* Threads may do this at the same time: the delay is back once the last of them is through. */
@@ -197,25 +197,25 @@ release_mimalloc(void)
 /* ---- all ---- */
 
 static void
-find_by_trim(const struct owner *owner)
+find_by_trim(const struct active_malloc *library)
 {
-  int is_culet = culet_function_of(owner, "culet_version") != NULL;
+  int is_culet = culet_malloc_function(library, "culet_version") != NULL;
 
-  if (!is_culet && culet_function_of(owner, "gnu_get_libc_version") == NULL) return;
+  if (!is_culet && culet_malloc_function(library, "gnu_get_libc_version") == NULL) return;
   found.allocator = is_culet ? "culet" : "glibc";
-  if (LOOK_UP(owner, "malloc_trim", malloc_trim)) found.call = "malloc_trim(0)";
+  if (LOOK_UP(library, "malloc_trim", malloc_trim)) found.call = "malloc_trim(0)";
 }
 
 void
 culet_release_find(void)
 {
-  struct owner owner;
+  struct active_malloc library;
 
   found.why_not = NULL;
-  if (culet_find_owner(&owner)) {
-    if (culet_function_of(&owner, "mi_version") != NULL) find_mimalloc(&owner);
-    else if (!find_tcmalloc(&owner) && !find_jemalloc(&owner)) find_by_trim(&owner);
-    if (culet_function_of(&owner, "rpmalloc_global_statistics") != NULL) found.allocator = "rpmalloc";
+  if (culet_find_active_malloc(&library)) {
+    if (culet_malloc_function(&library, "mi_version") != NULL) find_mimalloc(&library);
+    else if (!find_tcmalloc(&library) && !find_jemalloc(&library)) find_by_trim(&library);
+    if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL) found.allocator = "rpmalloc";
   }
   if (found.call == NULL && found.why_not == NULL)
     found.why_not = "the allocator that serves this process has no call for giving memory back that is known here";

@@ -6,7 +6,7 @@
 #endif
 
 #include "../../../allocator/src/stats.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
 
 /* mallinfo2 of glibc 2.33 and later; its header may be older than the library. */
 struct info {
@@ -44,9 +44,9 @@ ask_without_gvl(void *data)
 
 /* Returns whether culet serves this process. Of a large heap the count takes milliseconds: other threads run on. */
 static int
-read_culet(const struct owner *owner, struct question *question)
+read_culet(const struct active_malloc *library, struct question *question)
 {
-  void *pointer = culet_function_of(owner, "culet_stats");
+  void *pointer = culet_malloc_function(library, "culet_stats");
 
   if (pointer == NULL) return 0;
   AS_FUNCTION(culet_stats_function, ask, pointer);
@@ -114,11 +114,11 @@ hash_of_culet(const struct culet_stats *stats)
 /* ---- glibc's, by mallinfo2 (see mallinfo(3)); also what culet answers when it is dormant ---- */
 
 static int
-read_info(const struct owner *owner, struct info *info)
+read_info(const struct active_malloc *library, struct info *info)
 {
   void *pointer;
 
-  if ((pointer = culet_function_of(owner, "mallinfo2")) != NULL) {
+  if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
     AS_FUNCTION(mallinfo2_function, ask, pointer);
     *info = ask();
     return 1;
@@ -128,8 +128,8 @@ read_info(const struct owner *owner, struct info *info)
    * glibc before 2.33. Its fields are ints that wrap: read as unsigned they hold up to 4 GiB. mimalloc and
    * tcmalloc have a mallinfo too, with other meanings, hence only glibc's is asked.
    */
-  if (culet_function_of(owner, "gnu_get_libc_version") != NULL &&
-      (pointer = culet_function_of(owner, "mallinfo")) != NULL) {
+  if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
+      (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
     AS_FUNCTION(mallinfo_function, ask, pointer);
     struct mallinfo old = ask();
     info->arena = (unsigned int)old.arena;
@@ -161,10 +161,10 @@ culet_stats_of_malloc(VALUE self)
 {
   struct question question;
   struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  struct owner owner;
+  struct active_malloc library;
 
-  if (!culet_find_owner(&owner)) return Qnil;
-  if (read_culet(&owner, &question)) return hash_of_culet(&question.stats);
-  if (read_info(&owner, &info)) return hash_of_info(&info);
+  if (!culet_find_active_malloc(&library)) return Qnil;
+  if (read_culet(&library, &question)) return hash_of_culet(&question.stats);
+  if (read_info(&library, &info)) return hash_of_info(&info);
   return Qnil;
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "comparison/malloc.h"
-#include "comparison/ruby.h"
+#include "comparison/malloc_blocks.h"
+#include "comparison/ruby_pages.h"
 
 /* Read from each of the two processes at once; a multiple of any page. */
 #define WINDOW_BYTES 262144

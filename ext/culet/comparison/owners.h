@@ -6,7 +6,7 @@
 #ifndef CULET_COMPARISON_OWNERS_H
 #define CULET_COMPARISON_OWNERS_H
 
-#include "comparison/side.h"
+#include "comparison/process.h"
 
 /* Below these: Ruby's number of the type. */
 enum comparison_owner {

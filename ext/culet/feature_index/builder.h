@@ -5,7 +5,7 @@
 #ifndef CULET_FEATURE_INDEX_BUILDER_H
 #define CULET_FEATURE_INDEX_BUILDER_H
 
-#include "feature_index/image.h"
+#include "feature_index/serialized.h"
 
 struct culet_builder;
 

@@ -7,11 +7,11 @@
 #include <limits.h>
 #include <string.h>
 
-#include "feature_index/feature_index.h"
+#include "common/active_malloc.h"
 #include "feature_index/builder.h"
+#include "feature_index/feature_index.h"
 #include "feature_index/scan.h"
 #include "feature_index/store.h"
-#include "common/owner.h"
 
 struct index {
   struct culet_builder *builder; /* NULL: it is that of a file */

@@ -25,14 +25,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "feature_index/finder.h"
-#include "feature_index/real.h"
-#include "feature_index/require.h"
-#include "feature_index/slot.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
+#include "common/original_function.h"
 #include "common/release.h"
+#include "feature_index/plt_hook.h"
+#include "feature_index/realpath_cache.h"
+#include "feature_index/require.h"
+#include "feature_index/resolver.h"
 #include "requires/requires.h"
-#include "requires/original.h"
 
 #if defined(HAVE_RB_F_REQUIRE) && defined(HAVE_RB_PROVIDED) && defined(HAVE_RB_LOADERROR_WITH_PATH)
 #define CAN_REQUIRE 1

@@ -5,7 +5,7 @@
 #ifndef CULET_FEATURE_INDEX_STORE_H
 #define CULET_FEATURE_INDEX_STORE_H
 
-#include "feature_index/image.h"
+#include "feature_index/serialized.h"
 
 /*
  * Reads a file. It must be a regular file of this user or of root that nobody else may write, and whole.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/objects.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
 
 #define KIND_OF_CODE 7 /* among the kinds of T_IMEMO, in all Rubies since 2.5 (internal/imemo.h) */
 #define KINDS 16
@@ -99,7 +99,7 @@ culet_code_bytes(VALUE object)
     AS_FUNCTION(memsize_function, found, pointer);
     memsize = found;
   }
-  if (memsize == NULL || !culet_objects_sizable(type)) return 0;
+  if (memsize == NULL || !culet_heap_memsize_is_safe(type)) return 0;
   if (type == T_DATA && !(RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object)->function.dsize != NULL)) return 0;
   return memsize(object);
 }

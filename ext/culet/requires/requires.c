@@ -21,11 +21,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/owner.h"
-#include "requires/figures.h"
+#include "common/active_malloc.h"
+#include "common/original_function.h"
+#include "requires/counters.h"
 #include "requires/file.h"
-#include "requires/held.h"
-#include "requires/original.h"
+#include "requires/retained.h"
 #include "requires/tags.h"
 
 /*
@@ -76,44 +76,44 @@ notice_fork(void)
 }
 
 static void
-add_figures(struct culet_text *text, const struct culet_figures *figures)
+add_figures(struct culet_buffer *text, const struct culet_figures *figures)
 {
-  culet_text_format(text, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", figures->seconds, figures->cpu_seconds, (unsigned long long)figures->objects,
+  culet_buffer_format(text, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", figures->seconds, figures->cpu_seconds, (unsigned long long)figures->objects,
                     (unsigned long long)figures->object_bytes, (unsigned long long)figures->mallocs, (unsigned long long)figures->malloc_bytes,
                     (unsigned long long)figures->paths, (unsigned long long)figures->failed_paths);
 }
 
 static void
-add_string(struct culet_text *text, const char *key, VALUE string)
+add_string(struct culet_buffer *text, const char *key, VALUE string)
 {
-  culet_text_format(text, ",\"%s\":", key);
+  culet_buffer_format(text, ",\"%s\":", key);
   if (RB_TYPE_P(string, T_STRING))
-    culet_text_string(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    culet_buffer_json_string(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
   else
-    culet_text_words(text, "null");
+    culet_buffer_text(text, "null");
 }
 
 static void
-begin_line(struct culet_text *text, const struct open *open, const char *how, VALUE name, int inherited)
+begin_line(struct culet_buffer *text, const struct open *open, const char *how, VALUE name, int inherited)
 {
-  culet_text_format(text, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", open->id,
+  culet_buffer_format(text, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", open->id,
                     id_around(open), open->start.seconds - start_seconds, inherited ? "true" : "false", how);
   add_string(text, "name", name);
-  culet_text_words(text, "}\n");
+  culet_buffer_text(text, "}\n");
 }
 
 /* The first lines of a process's file: what process, and the requires that were under way when it was forked. */
 static void
-head(struct culet_text *text, const struct open *innermost)
+head(struct culet_buffer *text, const struct open *innermost)
 {
   const struct open *chain[512];
   int count = 0;
 
-  culet_text_format(text, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
+  culet_buffer_format(text, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
                     (int)getppid(), first_id, calls_there ? "true" : "false", culet_figures_follow() ? "true" : "false");
   add_string(text, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
   add_string(text, "program", rb_gv_get("$0"));
-  culet_text_words(text, "}\n");
+  culet_buffer_text(text, "}\n");
   for (; innermost != NULL && count < 512; innermost = innermost->up)
     if (innermost->id != 0) chain[count++] = innermost;
   while (count-- > 0) begin_line(text, chain[count], "inherited", Qnil, 1);
@@ -121,9 +121,9 @@ head(struct culet_text *text, const struct open *innermost)
 
 /* Everything that is written goes by here; the text is empty then. `behind` is what was under way before. */
 static void
-emit(struct culet_text *text, const struct open *behind)
+emit(struct culet_buffer *text, const struct open *behind)
 {
-  struct culet_text first = {NULL, 0, 0, 0};
+  struct culet_buffer first = {NULL, 0, 0, 0};
 
   pthread_mutex_lock(&lock);
   notice_fork();
@@ -131,8 +131,8 @@ emit(struct culet_text *text, const struct open *behind)
   if (!first.failed) culet_requires_file_add(first.bytes, first.length);
   if (!text->failed) culet_requires_file_add(text->bytes, text->length);
   pthread_mutex_unlock(&lock);
-  culet_text_free(&first);
-  culet_text_free(text);
+  culet_buffer_free(&first);
+  culet_buffer_free(text);
 }
 
 /* ---- one require ---- */
@@ -154,7 +154,7 @@ push(int marked, const struct culet_figures *start)
 static void
 give_id(struct open *open, const char *how, VALUE what)
 {
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
 
   pthread_mutex_lock(&lock);
   notice_fork();
@@ -177,7 +177,7 @@ give_ids_around(struct open *open)
 static void
 name(struct open *open, const char *how, VALUE what)
 {
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
 
   open->named = 1;
   if (open->id == 0) {
@@ -185,9 +185,9 @@ name(struct open *open, const char *how, VALUE what)
     give_id(open, how, what);
     return;
   }
-  culet_text_format(&text, "{\"kind\":\"name\",\"id\":%u", open->id);
+  culet_buffer_format(&text, "{\"kind\":\"name\",\"id\":%u", open->id);
   add_string(&text, "name", what);
-  culet_text_words(&text, "}\n");
+  culet_buffer_text(&text, "}\n");
   emit(&text, open);
 }
 
@@ -218,28 +218,28 @@ loaded_feature(const struct open *open)
 }
 
 static void
-add_result(struct culet_text *text, const struct open *open)
+add_result(struct culet_buffer *text, const struct open *open)
 {
-  culet_text_words(text, ",\"result\":");
+  culet_buffer_text(text, ",\"result\":");
   if (open->result == Qtrue || open->result == Qfalse)
-    culet_text_words(text, open->result == Qtrue ? "true" : "false");
+    culet_buffer_text(text, open->result == Qtrue ? "true" : "false");
   else if (open->result == Qundef)
-    culet_text_words(text, "\"left\"");
+    culet_buffer_text(text, "\"left\"");
   else
-    culet_text_string(text, rb_class2name(open->result), strlen(rb_class2name(open->result)));
+    culet_buffer_json_string(text, rb_class2name(open->result), strlen(rb_class2name(open->result)));
 }
 
 static void
 tell_end(const struct open *open, const struct culet_figures *now)
 {
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
   struct culet_figures all = culet_figures_since(now, &open->start);
 
-  culet_text_format(&text, "{\"kind\":\"end\",\"id\":%u", open->id);
+  culet_buffer_format(&text, "{\"kind\":\"end\",\"id\":%u", open->id);
   add_result(&text, open);
   if (open->result == Qtrue) add_string(&text, "path", loaded_feature(open));
   add_figures(&text, &all);
-  culet_text_words(&text, "}\n");
+  culet_buffer_text(&text, "}\n");
   emit(&text, open);
 }
 
@@ -461,7 +461,7 @@ static VALUE
 tell_compiled(VALUE tracepoint)
 {
   VALUE code, path;
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
   struct open *open = top;
 
   if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0))) return Qnil;
@@ -471,13 +471,13 @@ tell_compiled(VALUE tracepoint)
   if (open != NULL && open->running && !open->compiled) {
     struct culet_figures until = culet_figures_since(&open->before_run, &open->start);
     open->compiled = 1;
-    culet_text_format(&text, "{\"kind\":\"compiled\",\"id\":%u", open->id);
+    culet_buffer_format(&text, "{\"kind\":\"compiled\",\"id\":%u", open->id);
     add_figures(&text, &until);
   } else {
-    culet_text_format(&text, "{\"kind\":\"inner\",\"up\":%u", open != NULL ? open->id : 0);
+    culet_buffer_format(&text, "{\"kind\":\"inner\",\"up\":%u", open != NULL ? open->id : 0);
   }
   add_string(&text, "path", path);
-  culet_text_words(&text, "}\n");
+  culet_buffer_text(&text, "}\n");
   emit(&text, top);
   return Qnil;
 }
@@ -509,11 +509,11 @@ watch_compiled(void)
 static VALUE
 tell_held(VALUE unused)
 {
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
 
   rb_gc_start();
   culet_held_tell(&text, first_id, last_id);
-  culet_text_format(&text, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
+  culet_buffer_format(&text, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
   emit(&text, top);
   return Qnil;
 }
@@ -523,12 +523,12 @@ static void
 at_end(VALUE unused)
 {
   struct culet_figures now;
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
   int failure = 0;
 
   if (!culet_requires_file_begun()) return;
   now = culet_figures_pause();
-  culet_text_format(&text, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - start_seconds);
+  culet_buffer_format(&text, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - start_seconds);
   emit(&text, top);
   rb_protect(tell_held, Qnil, &failure);
   if (failure) rb_set_errinfo(Qnil);
@@ -559,7 +559,7 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
   calls_there = culet_figures_start(RTEST(follow_objects));
   now = culet_figures_pause();
   start_seconds = now.seconds;
-  struct culet_text text = {NULL, 0, 0, 0};
+  struct culet_buffer text = {NULL, 0, 0, 0};
   emit(&text, NULL);
   culet_figures_resume();
   return Qtrue;

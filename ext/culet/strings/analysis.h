@@ -8,11 +8,11 @@
 #ifndef CULET_STRINGS_ANALYSIS_H
 #define CULET_STRINGS_ANALYSIS_H
 
-#include "strings/best.h"
 #include "strings/digest.h"
-#include "strings/file.h"
+#include "strings/record_file.h"
 #include "strings/sort.h"
 #include "strings/tables.h"
+#include "strings/top_groups.h"
 
 /* Where a string's bytes lie; each string is of one of these. */
 enum culet_string_place { PLACE_EMBEDDED, PLACE_OWN, PLACE_SHARED, PLACE_NOFREE, PLACES };

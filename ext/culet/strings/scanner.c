@@ -5,7 +5,7 @@
 
 #include "strings/bytes.h"
 #include "strings/digest.h"
-#include "strings/line.h"
+#include "strings/dump_line.h"
 #include "strings/record.h"
 #include "strings/tables.h"
 

@@ -14,13 +14,13 @@
 #include <ruby.h>
 #include <stdatomic.h>
 
-#include "common/owner.h"
+#include "common/active_malloc.h"
 
-static culet_gc_watcher *told;
+static culet_gc_watcher *watcher;
 static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: this collector does not count that */
 static VALUE key_state;            /* for rb_gc_latest_gc_info; 0: it does not tell */
 static VALUE state_none;
-static _Atomic size_t last; /* the number of the last collection seen */
+static _Atomic size_t last_collection; /* the number of the last collection seen */
 static size_t majors;
 
 /*
@@ -29,7 +29,7 @@ static size_t majors;
  * count is still that of the one before then.
  */
 static size_t
-number(void)
+collection_number(void)
 {
   size_t count = rb_gc_stat(key_count);
 
@@ -47,27 +47,27 @@ mark(void *unused)
   int major = 1;
 
   if (key_count != 0) {
-    size_t now = number();
-    if (atomic_exchange(&last, now) == now) return;
+    size_t current = collection_number();
+    if (atomic_exchange(&last_collection, current) == current) return;
   }
   if (key_major != 0) {
-    size_t now = rb_gc_stat(key_major);
-    major = now != majors;
-    majors = now;
+    size_t current = rb_gc_stat(key_major);
+    major = current != majors;
+    majors = current;
   }
-  told(major);
+  watcher(major);
 }
 
 static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .function = {.dmark = mark}};
 
 static VALUE
-ask_stat(VALUE key)
+read_stat(VALUE key)
 {
   return SIZET2NUM(rb_gc_stat(key));
 }
 
 static VALUE
-ask_info(VALUE key)
+read_info(VALUE key)
 {
   return rb_gc_latest_gc_info(key);
 }
@@ -77,12 +77,12 @@ ask_info(VALUE key)
  * Symbol, or 0 where the collector does not know it.
  */
 static VALUE
-known(VALUE (*ask)(VALUE), const char *name)
+supported_key(VALUE (*read)(VALUE), const char *name)
 {
   VALUE key = culet_symbol(name), answer;
   int failure = 0;
 
-  answer = rb_protect(ask, key, &failure);
+  answer = rb_protect(read, key, &failure);
   if (failure) rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
   return failure || NIL_P(answer) ? 0 : key;
 }
@@ -90,18 +90,18 @@ known(VALUE (*ask)(VALUE), const char *name)
 void
 culet_gc_prepare(void)
 {
-  key_count = known(ask_stat, "count");
-  key_major = known(ask_stat, "major_gc_count");
-  key_state = known(ask_info, "state");
+  key_count = supported_key(read_stat, "count");
+  key_major = supported_key(read_stat, "major_gc_count");
+  key_state = supported_key(read_info, "state");
   state_none = culet_symbol("none");
 }
 
 void
-culet_gc_watch(culet_gc_watcher *watcher)
+culet_gc_watch(culet_gc_watcher *function)
 {
-  if (key_count != 0) atomic_store(&last, rb_gc_stat(key_count));
+  if (key_count != 0) atomic_store(&last_collection, rb_gc_stat(key_count));
   if (key_major != 0) majors = rb_gc_stat(key_major);
-  told = watcher;
+  watcher = function;
   rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors)); /* any pointer: with NULL it is not marked */
 }
 

@@ -32,7 +32,7 @@ culet_trim_mark(const char *mode)
 }
 
 int
-culet_trim_mark_of_another(void)
+culet_trim_mark_exists(void)
 {
   FILE *maps = mark == MAP_FAILED ? fopen("/proc/self/maps", "re") : NULL;
   char *line = NULL;

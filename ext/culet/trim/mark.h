@@ -15,6 +15,6 @@ void culet_trim_mark(const char *mode);
  * Returns whether this process has such a mark that is not ours: that of another copy of this library, which a
  * Ruby::Box has for itself, or which belongs to another version of culet.
  */
-int culet_trim_mark_of_another(void);
+int culet_trim_mark_exists(void);
 
 #endif

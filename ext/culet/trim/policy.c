@@ -37,16 +37,16 @@ most(double one, double other)
 }
 
 void
-culet_trim_policy_note(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before, uint64_t after)
+culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before, uint64_t after)
 {
-  if (culet_trim_policy_in_vain(policy, before)) policy->vain += policy->vain < MOST_DOUBLINGS;
-  else if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->vain = 0;
+  if (culet_trim_policy_is_ineffective(policy, before)) policy->ineffective += policy->ineffective < MOST_DOUBLINGS;
+  else if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->ineffective = 0;
   policy->ended = ended;
   policy->seconds = seconds;
   policy->returned_bytes = before > after ? before - after : 0;
   policy->resident_bytes = after;
-  if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->idle = 0;
-  else if (policy->idle < MOST_DOUBLINGS) policy->idle++;
+  if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->unproductive = 0;
+  else if (policy->unproductive < MOST_DOUBLINGS) policy->unproductive++;
 }
 
 uint64_t
@@ -79,30 +79,30 @@ culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64_t resi
   double seconds = policy->settings.interval_seconds;
 
   if (policy->ended == 0) return seconds;
-  if (policy->idle > 1 && !has_grown(policy, resident, policy->resident_bytes)) seconds *= (double)(1U << (policy->idle - 1));
-  seconds *= (double)(1U << policy->vain);
+  if (policy->unproductive > 1 && !has_grown(policy, resident, policy->resident_bytes)) seconds *= (double)(1U << (policy->unproductive - 1));
+  seconds *= (double)(1U << policy->ineffective);
   return most(policy->settings.interval_seconds, least(LONGEST_SECONDS, most(seconds, SHARE * cost(policy, resident))));
 }
 
 int
-culet_trim_policy_at_rest(double quiet_since, double time)
+culet_trim_policy_is_idle(double idle_since, double time)
 {
-  return time >= quiet_since + REST_SECONDS;
+  return time >= idle_since + REST_SECONDS;
 }
 
 double
-culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident, int swept, double quiet_since)
+culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident, int swept, double idle_since)
 {
-  double due = quiet_since + REST_SECONDS;
+  double due = idle_since + REST_SECONDS;
 
-  if (policy->ended == 0) return swept ? quiet_since : due;
+  if (policy->ended == 0) return swept ? idle_since : due;
   due = most(due, policy->ended + least(REST_LONGEST_SECONDS, REST_SHARE * cost(policy, resident)));
   if (swept) due = least(due, policy->ended + culet_trim_policy_interval(policy, resident));
   return most(due, policy->ended + policy->settings.interval_seconds);
 }
 
 int
-culet_trim_policy_in_vain(const struct culet_trim_policy *policy, uint64_t resident)
+culet_trim_policy_is_ineffective(const struct culet_trim_policy *policy, uint64_t resident)
 {
   return policy->returned_bytes >= policy->settings.minimum_bytes &&
          culet_trim_policy_refaulted(policy, resident) > policy->returned_bytes / 2 &&

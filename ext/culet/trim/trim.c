@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "trim/gc_watch.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
 #include "common/release.h"
+#include "trim/gc_watch.h"
 #include "trim/mark.h"
+#include "trim/thread_hook.h"
 #include "trim/trimmer.h"
-#include "common/turns.h"
 
 /* What is done after major collections. ELSEWHERE: another copy of this library does it for the process. */
 enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
@@ -44,7 +44,7 @@ in_ruby_threads(void)
 
 /* Says it once; the program runs on. Not by Ruby's warn: a job may run amid anything. */
 static void
-tell_refusal(int error)
+report_refusal(int error)
 {
   if (atomic_exchange(&refusal, error) != 0) return;
   dprintf(STDERR_FILENO,
@@ -58,7 +58,7 @@ tell_refusal(int error)
  * idle thread's part has to wait until it runs again.
  */
 static void
-give_back_own(void)
+trim_own_heap(void)
 {
   (void)culet_trimmer_trim(0);
 }
@@ -68,8 +68,8 @@ trim_in_ruby_threads(void)
 {
   int in_each = culet_release_found()->in_ruby_threads;
 
-  if (in_each) culet_turns_close();
-  if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_turns_open();
+  if (in_each) culet_thread_hook_disable();
+  if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_thread_hook_enable();
 }
 
 /* In a Ruby thread, not inside a GC. */
@@ -83,12 +83,12 @@ job(void *unused)
     return;
   }
   if (culet_gc_swept()) culet_trimmer_swept();
-  if ((error = culet_trimmer_start()) != 0) tell_refusal(error);
+  if ((error = culet_trimmer_start()) != 0) report_refusal(error);
 }
 
 /* May be called inside a GC. */
 static void
-request_job(void)
+trigger_job(void)
 {
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
   rb_postponed_job_trigger(job_handle);
@@ -102,26 +102,26 @@ request_job(void)
  * ask again for what was not due yet.
  */
 static void
-watch(int major)
+on_collection(int major)
 {
   int wanted = culet_trimmer_collection(major);
 
-  if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_turns_are_open()) request_job();
+  if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_thread_hook_enabled()) trigger_job();
 }
 
 /* ---- Culet.trim ---- */
 
-struct request {
+struct manual_trim {
   int swept;
   uint64_t bytes;
 };
 
 static void *
-carry_out(void *data)
+run_manual_trim(void *data)
 {
-  struct request *request = data;
+  struct manual_trim *manual_trim = data;
 
-  request->bytes = culet_trimmer_trim(request->swept);
+  manual_trim->bytes = culet_trimmer_trim(manual_trim->swept);
   return NULL;
 }
 
@@ -134,12 +134,12 @@ static VALUE
 culet_trim(VALUE self)
 {
   const struct culet_release *release = culet_release_found();
-  struct request request = {culet_gc_swept(), 0};
+  struct manual_trim manual_trim = {culet_gc_swept(), 0};
 
   if (release->call == NULL) rb_raise(error_class, "%s", release->why_not);
-  if (release->in_ruby_threads) (void)carry_out(&request);
-  else rb_thread_call_without_gvl(carry_out, &request, NULL, NULL);
-  return ULL2NUM(request.bytes);
+  if (release->in_ruby_threads) (void)run_manual_trim(&manual_trim);
+  else rb_thread_call_without_gvl(run_manual_trim, &manual_trim, NULL, NULL);
+  return ULL2NUM(manual_trim.bytes);
 }
 
 /* ---- Culet.trim_stats ---- */
@@ -188,21 +188,21 @@ problem(void)
 static VALUE
 culet_trim_stats(VALUE self)
 {
-  struct culet_trimmer_figures figures = culet_trimmer_figures();
+  struct culet_trimmer_stats stats = culet_trimmer_stats();
   const struct culet_release *release = culet_release_found();
   VALUE hash = rb_hash_new();
 
-  store(hash, "trims", ULL2NUM(figures.trims));
-  store(hash, "skipped", ULL2NUM(figures.skipped));
-  store(hash, "requested", ULL2NUM(figures.requested));
-  store(hash, "returned_bytes", ULL2NUM(figures.returned_bytes));
-  store(hash, "refaulted_bytes", ULL2NUM(figures.refaulted_bytes));
-  store(hash, "seconds", rb_float_new(figures.seconds));
-  store(hash, "longest_seconds", rb_float_new(figures.longest_seconds));
-  store(hash, "interval_seconds", rb_float_new(figures.interval_seconds));
+  store(hash, "trims", ULL2NUM(stats.trims));
+  store(hash, "skipped", ULL2NUM(stats.skipped));
+  store(hash, "requested", ULL2NUM(stats.requested));
+  store(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
+  store(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
+  store(hash, "seconds", rb_float_new(stats.seconds));
+  store(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
+  store(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
   store(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
   store(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
-  store(hash, "thread", figures.has_thread ? Qtrue : Qfalse);
+  store(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
   store(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
   store(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
   store(hash, "problem", problem());
@@ -232,7 +232,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   int error;
 
   if (culet_release_found()->call == NULL) return problem();
-  if (mode == OFF && culet_trim_mark_of_another()) mode = ELSEWHERE;
+  if (mode == OFF && culet_trim_mark_exists()) mode = ELSEWHERE;
   if (mode == ELSEWHERE) return Qnil; /* one is enough */
   if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
   mode = RTEST(at_once) ? NOW : BACKGROUND;
@@ -244,8 +244,8 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   job_handle = rb_postponed_job_preregister(0, job, NULL);
   if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby has no room for a postponed job more");
 #endif
-  if (culet_release_found()->in_ruby_threads) culet_turns_prepare(give_back_own);
-  culet_gc_watch(watch);
+  if (culet_release_found()->in_ruby_threads) culet_thread_hook_prepare(trim_own_heap);
+  culet_gc_watch(on_collection);
   return Qnil;
 }
 
@@ -255,9 +255,9 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
  * where collections are not followed by trims at all, and while those come straight back. Allocates nothing.
  */
 static VALUE
-trim_waits_p(VALUE self)
+trim_pending_p(VALUE self)
 {
-  return (mode == BACKGROUND || mode == NOW) && culet_trimmer_waits(culet_gc_swept()) ? Qtrue : Qfalse;
+  return (mode == BACKGROUND || mode == NOW) && culet_trimmer_pending(culet_gc_swept()) ? Qtrue : Qfalse;
 }
 
 void
@@ -271,5 +271,5 @@ culet_init_trim(VALUE culet)
   rb_define_singleton_method(culet, "trim", culet_trim, 0);
   rb_define_singleton_method(culet, "trim_stats", culet_trim_stats, 0);
   rb_define_singleton_method(trim, "start", trim_start, 3);
-  rb_define_singleton_method(trim, "waits?", trim_waits_p, 0);
+  rb_define_singleton_method(trim, "waits?", trim_pending_p, 0);
 }

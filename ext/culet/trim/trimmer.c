@@ -27,23 +27,23 @@ enum { NO_THREAD, STARTING, RUNNING };
 
 /* The collections that were seen. Written by culet_trimmer_collection alone, the bell by culet_trimmer_end too. */
 static struct {
-  _Atomic uint32_t bell;   /* rung (counted up) when the thread has something to think about; a futex */
+  _Atomic uint32_t wakeups;   /* rung (counted up) when the thread has something to think about; a futex */
   _Atomic uint64_t all;
   _Atomic uint64_t majors;
   _Atomic uint64_t swept;  /* of the majors, those whose sweep has certainly ended */
 } seen;
 
 static struct {
-  pthread_mutex_t trimming; /* held during a trim */
-  pthread_mutex_t figuring; /* for what follows; held for moments only. Taken after the other one */
+  pthread_mutex_t trim_lock; /* held during a trim */
+  pthread_mutex_t stats_lock; /* for what follows; held for moments only. Taken after the other one */
   struct culet_trim_policy policy;
-  struct culet_trimmer_figures figures;
-  _Atomic uint64_t tried; /* so many of the majors need no trim any more unless their sweep has ended since */
-  _Atomic uint64_t done;  /* so many of them need none at all */
+  struct culet_trimmer_stats stats;
+  _Atomic uint64_t attempted; /* so many of the majors need no trim any more unless their sweep has ended since */
+  _Atomic uint64_t completed;  /* so many of them need none at all */
   pthread_t thread;
   _Atomic int state; /* of the thread */
   _Atomic int ended;
-} trimmer = {.trimming = PTHREAD_MUTEX_INITIALIZER, .figuring = PTHREAD_MUTEX_INITIALIZER};
+} trimmer = {.trim_lock = PTHREAD_MUTEX_INITIALIZER, .stats_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double
 read_clock(clockid_t clock)
@@ -138,24 +138,24 @@ struct trim {
 
 /* Takes down a trim, and what has come back of the one before. Returns what it gave back. With figuring. */
 static uint64_t
-note(const struct trim *trim)
+record(const struct trim *trim)
 {
-  struct culet_trimmer_figures *figures = &trimmer.figures;
+  struct culet_trimmer_stats *stats = &trimmer.stats;
   uint64_t returned = trim->before > trim->after ? trim->before - trim->after : 0;
   double seconds = trim->ended - trim->began;
 
-  figures->refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, trim->before);
-  culet_trim_policy_note(&trimmer.policy, trim->ended, trim->processor_seconds, trim->before, trim->after);
-  figures->trims++;
-  figures->returned_bytes += returned;
-  figures->seconds += seconds;
-  if (seconds > figures->longest_seconds) figures->longest_seconds = seconds;
+  stats->refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, trim->before);
+  culet_trim_policy_record(&trimmer.policy, trim->ended, trim->processor_seconds, trim->before, trim->after);
+  stats->trims++;
+  stats->returned_bytes += returned;
+  stats->seconds += seconds;
+  if (seconds > stats->longest_seconds) stats->longest_seconds = seconds;
   return returned;
 }
 
 /* With trimming. */
 static struct trim
-carry_out(void)
+run_trim(void)
 {
   struct trim trim;
   double processor;
@@ -173,30 +173,30 @@ carry_out(void)
 }
 
 /* What a trim is wanted for, and what has been seen to when it was carried out. */
-struct wish {
+struct trim_request {
   int wanted;
   int swept;      /* for a major whose sweep has ended */
-  uint64_t tried; /* as in trimmer */
-  uint64_t done;
+  uint64_t attempted; /* as in trimmer */
+  uint64_t completed;
 };
 
 /* at_rest: the last major began long enough ago to count as tried. ended: its sweep has ended as well. */
-static struct wish
-read_wish(int at_rest, int ended)
+static struct trim_request
+pending_request(int idle, int ended)
 {
   uint64_t majors = atomic_load(&seen.majors), swept = ended ? majors : atomic_load(&seen.swept);
-  struct wish wish = {.tried = at_rest ? majors : swept, .done = swept};
+  struct trim_request trim_request = {.attempted = idle ? majors : swept, .completed = swept};
 
-  wish.swept = swept > atomic_load(&trimmer.done);
-  wish.wanted = wish.swept || majors > atomic_load(&trimmer.tried);
-  return wish;
+  trim_request.swept = swept > atomic_load(&trimmer.completed);
+  trim_request.wanted = trim_request.swept || majors > atomic_load(&trimmer.attempted);
+  return trim_request;
 }
 
 static void
-fulfil(const struct wish *wish)
+complete(const struct trim_request *trim_request)
 {
-  atomic_store(&trimmer.tried, wish->tried);
-  atomic_store(&trimmer.done, wish->done);
+  atomic_store(&trimmer.attempted, trim_request->attempted);
+  atomic_store(&trimmer.completed, trim_request->completed);
 }
 
 /*
@@ -204,53 +204,53 @@ fulfil(const struct wish *wish)
  * time to be had: it is not the last one then.
  */
 static uint64_t
-trim_for(const struct wish *wish)
+trim_for_request(const struct trim_request *trim_request)
 {
   uint64_t returned;
   struct trim trim;
 
-  pthread_mutex_lock(&trimmer.trimming);
-  trim = carry_out();
-  pthread_mutex_lock(&trimmer.figuring);
-  returned = note(&trim);
-  pthread_mutex_unlock(&trimmer.figuring);
-  if (wish->swept || returned < trimmer.policy.settings.minimum_bytes) fulfil(wish);
-  pthread_mutex_unlock(&trimmer.trimming);
+  pthread_mutex_lock(&trimmer.trim_lock);
+  trim = run_trim();
+  pthread_mutex_lock(&trimmer.stats_lock);
+  returned = record(&trim);
+  pthread_mutex_unlock(&trimmer.stats_lock);
+  if (trim_request->swept || returned < trimmer.policy.settings.minimum_bytes) complete(trim_request);
+  pthread_mutex_unlock(&trimmer.trim_lock);
   return returned;
 }
 
 uint64_t
 culet_trimmer_trim(int swept)
 {
-  struct wish wish = read_wish(swept, swept);
+  struct trim_request trim_request = pending_request(swept, swept);
 
-  return trim_for(&wish);
+  return trim_for_request(&trim_request);
 }
 
 /* A trim that is due, unless the allocator says that it is not worth it. */
 static void
-trim_if_worth_it(const struct wish *wish)
+trim_if_worthwhile(const struct trim_request *trim_request)
 {
   if (culet_release_estimate() >= trimmer.policy.settings.minimum_bytes) {
-    trim_for(wish);
+    trim_for_request(trim_request);
     return;
   }
-  pthread_mutex_lock(&trimmer.figuring);
-  trimmer.figures.skipped++;
-  pthread_mutex_unlock(&trimmer.figuring);
-  fulfil(wish);
+  pthread_mutex_lock(&trimmer.stats_lock);
+  trimmer.stats.skipped++;
+  pthread_mutex_unlock(&trimmer.stats_lock);
+  complete(trim_request);
 }
 
 /* When the trim that is wanted is due. */
 static double
-read_due(int swept, double quiet_since)
+read_due(int swept, double idle_since)
 {
   uint64_t resident = resident_bytes();
   double due;
 
-  pthread_mutex_lock(&trimmer.figuring);
-  due = culet_trim_policy_due(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident, swept, quiet_since);
-  pthread_mutex_unlock(&trimmer.figuring);
+  pthread_mutex_lock(&trimmer.stats_lock);
+  due = culet_trim_policy_due(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident, swept, idle_since);
+  pthread_mutex_unlock(&trimmer.stats_lock);
   return due;
 }
 
@@ -262,82 +262,82 @@ read_due(int swept, double quiet_since)
 int
 culet_trimmer_trim_if_due(int swept)
 {
-  struct wish wish = read_wish(swept, swept);
+  struct trim_request trim_request = pending_request(swept, swept);
   double time = now();
 
-  if (!wish.swept || (!swept && read_due(1, -HUGE_VAL) > time)) return 0;
-  trim_if_worth_it(&wish);
+  if (!trim_request.swept || (!swept && read_due(1, -HUGE_VAL) > time)) return 0;
+  trim_if_worthwhile(&trim_request);
   return 1;
 }
 
 int
-culet_trimmer_waits(int swept)
+culet_trimmer_pending(int swept)
 {
-  struct wish wish = read_wish(0, 0); /* one that was carried out at rest need not be again */
+  struct trim_request trim_request = pending_request(0, 0); /* one that was carried out at rest need not be again */
   uint64_t resident;
-  int in_vain;
+  int is_ineffective;
 
-  if (!wish.wanted || !(swept || wish.swept)) return 0;
-  if (pthread_mutex_trylock(&trimmer.trimming) != 0) return 0; /* it is being carried out */
-  pthread_mutex_unlock(&trimmer.trimming);
+  if (!trim_request.wanted || !(swept || trim_request.swept)) return 0;
+  if (pthread_mutex_trylock(&trimmer.trim_lock) != 0) return 0; /* it is being carried out */
+  pthread_mutex_unlock(&trimmer.trim_lock);
   resident = resident_bytes();
-  pthread_mutex_lock(&trimmer.figuring);
-  in_vain = culet_trim_policy_in_vain(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
-  pthread_mutex_unlock(&trimmer.figuring);
-  return !in_vain;
+  pthread_mutex_lock(&trimmer.stats_lock);
+  is_ineffective = culet_trim_policy_is_ineffective(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+  pthread_mutex_unlock(&trimmer.stats_lock);
+  return !is_ineffective;
 }
 
 /* ---- the thread ---- */
 
 /* Sleeps until the bell is not as it was heard any more, or for so many seconds; negative: without end. */
 static void
-sleep_until_rung(uint32_t heard, double seconds)
+wait_for_wakeup(uint32_t wakeups_seen, double seconds)
 {
   struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
   /* Whatever ends it, the caller looks at everything anew. */
-  (void)syscall(SYS_futex, &seen.bell, FUTEX_WAIT_PRIVATE, heard, seconds < 0 ? NULL : &time, NULL, 0);
+  (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, seconds < 0 ? NULL : &time, NULL, 0);
 }
 
 static void
-ring(void)
+wake_thread(void)
 {
-  atomic_fetch_add(&seen.bell, 1);
-  (void)syscall(SYS_futex, &seen.bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+  atomic_fetch_add(&seen.wakeups, 1);
+  (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Trims what is wanted and due, or returns how long there is to wait; negative: until the bell rings. */
 static double
-trim_or_wait(uint64_t *collections, double *quiet_since)
+trim_or_wait(uint64_t *collections, double *idle_since)
 {
   uint64_t all = atomic_load(&seen.all);
   double time = now(), due;
-  struct wish wish;
+  struct trim_request trim_request;
 
   if (all != *collections) {
     *collections = all;
-    *quiet_since = time;
+    *idle_since = time;
   }
-  wish = read_wish(culet_trim_policy_at_rest(*quiet_since, time), 0);
-  if (!wish.wanted) return -1;
-  due = read_due(wish.swept, *quiet_since);
+  trim_request = pending_request(culet_trim_policy_is_idle(*idle_since, time), 0);
+  if (!trim_request.wanted) return -1;
+  due = read_due(trim_request.swept, *idle_since);
   if (due > time) return due - time;
-  trim_if_worth_it(&wish);
+  trim_if_worthwhile(&trim_request);
   return 0;
 }
 
 static void *
-run(void *unused)
+run_thread(void *unused)
 {
   uint64_t collections = 0;
-  double quiet_since = 0;
+  double idle_since = 0;
 
   (void)unused;
   prctl(PR_SET_NAME, "culet-trim", 0, 0, 0);
   while (!atomic_load(&trimmer.ended)) {
-    uint32_t heard = atomic_load(&seen.bell);
-    double wait = trim_or_wait(&collections, &quiet_since);
-    if (wait != 0 && !atomic_load(&trimmer.ended)) sleep_until_rung(heard, wait);
+    uint32_t wakeups_seen = atomic_load(&seen.wakeups);
+    double wait = trim_or_wait(&collections, &idle_since);
+    if (wait != 0 && !atomic_load(&trimmer.ended)) wait_for_wakeup(wakeups_seen, wait);
   }
   return NULL;
 }
@@ -355,7 +355,7 @@ culet_trimmer_start(void)
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  error = pthread_create(&trimmer.thread, &attributes, run, NULL);
+  error = pthread_create(&trimmer.thread, &attributes, run_thread, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   atomic_store(&trimmer.state, error == 0 ? RUNNING : NO_THREAD);
@@ -372,7 +372,7 @@ void
 culet_trimmer_end(void)
 {
   atomic_store(&trimmer.ended, 1);
-  ring();
+  wake_thread();
   if (atomic_exchange(&trimmer.state, NO_THREAD) == RUNNING) pthread_join(trimmer.thread, NULL);
 }
 
@@ -382,16 +382,16 @@ int
 culet_trimmer_collection(int major)
 {
   uint64_t majors = atomic_load(&seen.majors);
-  int news = major;
+  int changed = major;
 
   atomic_fetch_add(&seen.all, 1);
   if (atomic_load(&seen.swept) != majors) {
     atomic_store(&seen.swept, majors);
-    news = 1;
+    changed = 1;
   }
   if (major) atomic_store(&seen.majors, majors + 1);
-  if (news && culet_trimmer_runs()) ring();
-  return read_wish(0, 0).wanted;
+  if (changed && culet_trimmer_runs()) wake_thread();
+  return pending_request(0, 0).wanted;
 }
 
 void
@@ -399,23 +399,23 @@ culet_trimmer_swept(void)
 {
   uint64_t majors = atomic_load(&seen.majors);
 
-  if (atomic_exchange(&seen.swept, majors) != majors && culet_trimmer_runs()) ring();
+  if (atomic_exchange(&seen.swept, majors) != majors && culet_trimmer_runs()) wake_thread();
 }
 
-struct culet_trimmer_figures
-culet_trimmer_figures(void)
+struct culet_trimmer_stats
+culet_trimmer_stats(void)
 {
   uint64_t resident = resident_bytes();
-  struct culet_trimmer_figures figures;
+  struct culet_trimmer_stats stats;
 
-  pthread_mutex_lock(&trimmer.figuring);
-  figures = trimmer.figures;
-  if (resident != RESIDENT_UNKNOWN) figures.refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, resident);
-  figures.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
-  pthread_mutex_unlock(&trimmer.figuring);
-  figures.requested = atomic_load(&seen.majors);
-  figures.has_thread = culet_trimmer_runs();
-  return figures;
+  pthread_mutex_lock(&trimmer.stats_lock);
+  stats = trimmer.stats;
+  if (resident != RESIDENT_UNKNOWN) stats.refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, resident);
+  stats.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+  pthread_mutex_unlock(&trimmer.stats_lock);
+  stats.requested = atomic_load(&seen.majors);
+  stats.has_thread = culet_trimmer_runs();
+  return stats;
 }
 
 /* ---- fork ---- */
@@ -425,15 +425,15 @@ culet_trimmer_figures(void)
  * started at its first major collection, for most children end before one.
  */
 static void
-in_child(void)
+reset_in_child(void)
 {
-  pthread_mutex_init(&trimmer.trimming, NULL);
-  pthread_mutex_init(&trimmer.figuring, NULL);
+  pthread_mutex_init(&trimmer.trim_lock, NULL);
+  pthread_mutex_init(&trimmer.stats_lock, NULL);
   trimmer.policy = (struct culet_trim_policy){
     .settings = trimmer.policy.settings, .refault_seconds_per_byte = trimmer.policy.refault_seconds_per_byte};
-  memset(&trimmer.figures, 0, sizeof(trimmer.figures));
-  atomic_store(&trimmer.tried, 0);
-  atomic_store(&trimmer.done, 0);
+  memset(&trimmer.stats, 0, sizeof(trimmer.stats));
+  atomic_store(&trimmer.attempted, 0);
+  atomic_store(&trimmer.completed, 0);
   atomic_store(&seen.majors, 0);
   atomic_store(&seen.swept, 0);
   atomic_store(&seen.all, 0);
@@ -448,6 +448,6 @@ culet_trimmer_prepare(const struct culet_trim_settings *settings)
 
   trimmer.policy.settings = *settings;
   if (prepared) return 0;
-  if ((error = pthread_atfork(NULL, NULL, in_child)) == 0) prepared = 1;
+  if ((error = pthread_atfork(NULL, NULL, reset_in_child)) == 0) prepared = 1;
   return error;
 }

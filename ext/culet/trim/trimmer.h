@@ -11,7 +11,7 @@
 #include "trim/policy.h"
 
 /* Since the process began, or since it was forked. */
-struct culet_trimmer_figures {
+struct culet_trimmer_stats {
   uint64_t requested;        /* major collections that were seen */
   uint64_t trims;            /* carried out */
   uint64_t skipped;          /* due, but the allocator said that there is less than the minimum to give back */
@@ -59,10 +59,10 @@ int culet_trimmer_trim_if_due(int swept);
  * Returns whether a trim is wanted whose only reason to wait is that somebody might have to wait for it: a good moment
  * to carry it out is when nobody does. Cheap where none is wanted. swept: as above.
  */
-int culet_trimmer_waits(int swept);
+int culet_trimmer_pending(int swept);
 
 /* What was counted. */
-struct culet_trimmer_figures culet_trimmer_figures(void);
+struct culet_trimmer_stats culet_trimmer_stats(void);
 
 /* Ends the thread and waits for its end, at most for the trim that it is at. It is not started any more in this process. */
 void culet_trimmer_end(void);

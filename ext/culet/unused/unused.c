@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/text.h"
-#include "common/owner.h"
+#include "common/active_malloc.h"
+#include "common/buffer.h"
 #include "requires/code.h"
 
 /* Of Ruby, not in its headers (internal/vm.h): the same in all since 2.5. Where it is another one, nothing is heard, and
@@ -204,7 +204,7 @@ unused_pieces(VALUE self)
 }
 
 struct writing {
-  struct culet_text text;
+  struct culet_buffer text;
   VALUE value;
 };
 
@@ -213,7 +213,7 @@ write_value(VALUE data)
 {
   struct writing *writing = (struct writing *)data;
 
-  culet_text_value(&writing->text, writing->value);
+  culet_buffer_json(&writing->text, writing->value);
   if (writing->text.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
   return rb_str_new(writing->text.bytes, (long)writing->text.length);
 }
@@ -229,7 +229,7 @@ unused_json(VALUE self, VALUE value)
   int failure = 0;
   VALUE result = rb_protect(write_value, (VALUE)&writing, &failure);
 
-  culet_text_free(&writing.text);
+  culet_buffer_free(&writing.text);
   if (failure) rb_jump_tag(failure);
   return result;
 }
