@@ -181,7 +181,7 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
     culet_strings_digest(&secret, bytes, (size_t)record->length, digest);
     culet_buffer_add(slice->buffer, digest, sizeof(digest));
     culet_buffer_add(slice->buffer, bytes, used - sizeof(digest));
-  } else if (record->flags & STRING_VEILED) {
+  } else if (record->flags & STRING_HASHED) {
     /* In pieces that fit the stack the chain would break: it is written where it goes. */
     unsigned char *chain = culet_buffer_reserve(slice->buffer, used);
     if (chain != NULL) culet_strings_chain(&secret, bytes, (size_t)record->length, chain);
@@ -197,17 +197,17 @@ choose_content(const struct slice *slice, struct culet_string_record *record)
 {
   size_t length = (size_t)record->length;
 
-  record->flags |= STRING_TOLD;
+  record->flags |= STRING_HAS_CONTENT;
   if (slice->options->content && length <= LARGEST_CONTENT) {
     record->content_bytes = (uint32_t)length;
   } else if (slice->options->content) {
     record->flags |= STRING_DIGEST;
     record->content_bytes = STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
   } else if (length >= CHAINED_FROM && length <= LARGEST_CONTENT) {
-    record->flags |= STRING_VEILED;
+    record->flags |= STRING_HASHED;
     record->content_bytes = (uint32_t)(length * STRINGS_LINK_BYTES);
   } else {
-    record->flags |= STRING_VEILED | STRING_DIGEST;
+    record->flags |= STRING_HASHED | STRING_DIGEST;
     record->content_bytes = STRINGS_DIGEST_BYTES;
   }
   record->bytes = (uint32_t)culet_string_record_bytes(record->content_bytes);

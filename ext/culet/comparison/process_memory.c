@@ -8,7 +8,7 @@
 
 /* The first extent that ends behind an address; `extents` where there is none. */
 static size_t
-extent_behind(const struct comparison_memory *memory, uint64_t address)
+extent_after(const struct comparison_memory *memory, uint64_t address)
 {
   size_t low = 0, high = memory->extents;
 
@@ -23,7 +23,7 @@ extent_behind(const struct comparison_memory *memory, uint64_t address)
 int
 culet_comparison_present(const struct comparison_memory *memory, uint64_t first, uint64_t past)
 {
-  for (size_t at = extent_behind(memory, first); first < past; at++) {
+  for (size_t at = extent_after(memory, first); first < past; at++) {
     if (at == memory->extents || memory->present[at].first > first) return 0;
     first = memory->present[at].past;
   }
@@ -49,7 +49,7 @@ culet_comparison_read(const struct comparison_memory *memory, uint64_t first, ui
 {
   uint64_t at = first;
 
-  for (size_t next = extent_behind(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
+  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
     uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
     uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
     memset(bytes + (at - first), 0, from - at);

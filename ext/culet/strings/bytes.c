@@ -5,19 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_ROOM ((size_t)64 << 10)
+#define FIRST_CAPACITY ((size_t)64 << 10)
 
 int
 culet_bytes_add(struct culet_bytes *gathered, const void *bytes, size_t length)
 {
-  size_t room = gathered->room == 0 ? FIRST_ROOM : gathered->room;
+  size_t capacity = gathered->capacity == 0 ? FIRST_CAPACITY : gathered->capacity;
   void *moved;
 
-  while (room - gathered->length < length) room *= 2;
-  if (room != gathered->room) {
-    if ((moved = realloc(gathered->bytes, room)) == NULL) return 0;
+  while (capacity - gathered->length < length) capacity *= 2;
+  if (capacity != gathered->capacity) {
+    if ((moved = realloc(gathered->bytes, capacity)) == NULL) return 0;
     gathered->bytes = moved;
-    gathered->room = room;
+    gathered->capacity = capacity;
   }
   if (length > 0) memcpy(gathered->bytes + gathered->length, bytes, length);
   gathered->length += length;

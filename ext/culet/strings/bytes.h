@@ -6,7 +6,7 @@
 
 struct culet_bytes {
   char *bytes;
-  size_t length, room;
+  size_t length, capacity;
 };
 
 /* Adds some. Returns whether there was memory; if not, nothing has changed. */
