@@ -28,7 +28,7 @@ enum {
 int API(malloc_trim)(size_t pad)
 {
     if (culet_heap_dormant()) {
-        int (*next)(size_t) = (int (*)(size_t))culet_libc_find("malloc_trim");
+        int (*next)(size_t) = (int (*)(size_t))culet_libc_next("malloc_trim");
         return next ? next(pad) : 0;
     }
     culet_stack_trim();
@@ -40,7 +40,7 @@ int API(malloc_trim)(size_t pad)
 int API(mallopt)(int parameter, int value)
 {
     if (culet_heap_dormant()) {
-        int (*next)(int, int) = (int (*)(int, int))culet_libc_find("mallopt");
+        int (*next)(int, int) = (int (*)(int, int))culet_libc_next("mallopt");
         return next ? next(parameter, value) : 0;
     }
     switch (parameter) {
@@ -64,7 +64,7 @@ struct mallinfo2 API(mallinfo2)(void)
     struct culet_stats s;
 
     if (culet_heap_dormant()) {
-        struct mallinfo2 (*next)(void) = (struct mallinfo2(*)(void))culet_libc_find("mallinfo2");
+        struct mallinfo2 (*next)(void) = (struct mallinfo2(*)(void))culet_libc_next("mallinfo2");
         return next ? next() : info;
     }
     culet_stats(&s, sizeof s);
@@ -104,7 +104,7 @@ void API(malloc_stats)(void)
     struct culet_stats s;
 
     if (culet_heap_dormant()) {
-        void (*next)(void) = (void (*)(void))culet_libc_find("malloc_stats");
+        void (*next)(void) = (void (*)(void))culet_libc_next("malloc_stats");
         if (next)
             next();
         return;
@@ -172,7 +172,7 @@ int API(malloc_info)(int options, FILE *stream)
     struct culet_stats s;
 
     if (culet_heap_dormant()) {
-        int (*next)(int, FILE *) = (int (*)(int, FILE *))culet_libc_find("malloc_info");
+        int (*next)(int, FILE *) = (int (*)(int, FILE *))culet_libc_next("malloc_info");
         return next ? next(options, stream) : ENOSYS;
     }
     if (options != 0)

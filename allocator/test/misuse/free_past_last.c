@@ -14,7 +14,7 @@ int main(void)
     for (i = 0; i < 2000; i++)
         block[i] = malloc(272);
     qsort(block, 2000, sizeof *block, by_address);
-    /* 272 bytes divide no number of granules that a slab may have: there is a remainder behind each last block. */
+    /* 272 bytes divide no number of pages that a slab may have: there is a remainder behind each last block. */
     for (i = 0; i < 1999; i++)
         if (block[i + 1] - block[i] > 272 && block[i + 1] - block[i] < 272 * 2)
             break;

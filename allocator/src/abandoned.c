@@ -1,4 +1,4 @@
-#include "orphan.h"
+#include "abandoned.h"
 
 #include "lock.h"
 #include "os.h"
@@ -9,9 +9,9 @@
 static _Atomic uint32_t none = 1;         /* of a process that has had one thread only */
 static unsigned char room[2 * PAGE_MOST]; /* one whole page of it is wiped; the rest is never touched */
 
-_Atomic(_Atomic uint32_t *) culet_orphan_mark = &none;
+_Atomic(_Atomic uint32_t *) culet_abandoned_mark = &none;
 
-bool culet_orphan_wiped(void)
+bool culet_abandoned_confirm(void)
 {
     if (!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire))
         return true;
@@ -22,23 +22,23 @@ bool culet_orphan_wiped(void)
     return true;
 }
 
-void culet_orphan_watch(void)
+void culet_abandoned_watch(void)
 {
     static _Atomic bool refused;
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
     _Atomic uint32_t *mark = (_Atomic uint32_t *)(((uintptr_t)room + page - 1) & ~(page - 1));
 
-    if (atomic_load(&culet_orphan_mark) == mark || atomic_load_explicit(&refused, memory_order_relaxed))
+    if (atomic_load(&culet_abandoned_mark) == mark || atomic_load_explicit(&refused, memory_order_relaxed))
         return;
     if (page > PAGE_MOST || !culet_os_wipe_on_fork(mark, page)) {
         atomic_store_explicit(&refused, true, memory_order_relaxed);
         return;
     }
     atomic_store_explicit(mark, 1, memory_order_relaxed);
-    atomic_store(&culet_orphan_mark, mark);
+    atomic_store(&culet_abandoned_mark, mark);
 }
 
-void culet_orphan_reset(void)
+void culet_abandoned_reset(void)
 {
-    atomic_store(&culet_orphan_mark, &none);
+    atomic_store(&culet_abandoned_mark, &none);
 }

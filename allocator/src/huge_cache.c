@@ -1,17 +1,17 @@
-#include "stock.h"
+#include "huge_cache.h"
 
 #include "os.h"
-#include "shown.h"
+#include "selfmap_export.h"
 
-/* [pages lock] The longest kept first. */
-static struct culet_extent extents[CULET_STOCK_EXTENTS];
+/* [pages lock] The longest cached first. */
+static struct culet_extent extents[CULET_HUGE_CACHE_EXTENTS];
 static unsigned count;
-static size_t kept;
-static size_t least; /* since culet_stock_watch */
+static size_t cached;
+static size_t low_water; /* since culet_huge_cache_begin_interval */
 static uint32_t mappings;
 
-CULET_SHOW(extents, culet_shown_extents);
-CULET_SHOW(count, culet_shown_extent_count);
+CULET_SELFMAP_EXPORT(extents, culet_selfmap_extents);
+CULET_SELFMAP_EXPORT(count, culet_selfmap_extent_count);
 
 static uintptr_t end_of(const struct culet_extent *extent)
 {
@@ -20,9 +20,9 @@ static uintptr_t end_of(const struct culet_extent *extent)
 
 static void remove_bytes(size_t bytes)
 {
-    kept -= bytes;
-    if (kept < least)
-        least = kept;
+    cached -= bytes;
+    if (cached < low_water)
+        low_water = cached;
 }
 
 static void remove_at(unsigned i)
@@ -62,22 +62,22 @@ static void absorb(struct culet_extent *extent)
     }
 }
 
-uint32_t culet_stock_mapping(void)
+uint32_t culet_huge_cache_new_mapping(void)
 {
     return ++mappings;
 }
 
-void culet_stock_put(struct culet_extent extent)
+void culet_huge_cache_put(struct culet_extent extent)
 {
-    size_t room = CULET_STOCK_MOST - extent.bytes;
+    size_t room = CULET_HUGE_CACHE_BYTES_MAX - extent.bytes;
 
-    if (kept > room)
-        culet_stock_return(kept - room);
+    if (cached > room)
+        culet_huge_cache_purge(cached - room);
     absorb(&extent);
-    if (count == CULET_STOCK_EXTENTS)
-        culet_stock_return(extents[0].bytes);
+    if (count == CULET_HUGE_CACHE_EXTENTS)
+        culet_huge_cache_purge(extents[0].bytes);
     extents[count++] = extent;
-    kept += extent.bytes;
+    cached += extent.bytes;
 }
 
 /* The smallest extent that holds so many bytes; `count` if none does. */
@@ -91,7 +91,7 @@ static unsigned best_fit(size_t bytes)
     return best;
 }
 
-bool culet_stock_take(size_t bytes, struct culet_extent *taken)
+bool culet_huge_cache_take(size_t bytes, struct culet_extent *taken)
 {
     unsigned i = best_fit(bytes);
 
@@ -103,7 +103,7 @@ bool culet_stock_take(size_t bytes, struct culet_extent *taken)
     return true;
 }
 
-bool culet_stock_take_largest(struct culet_extent *taken)
+bool culet_huge_cache_take_largest(struct culet_extent *taken)
 {
     unsigned largest = 0;
 
@@ -117,12 +117,12 @@ bool culet_stock_take_largest(struct culet_extent *taken)
     return true;
 }
 
-bool culet_stock_has(size_t bytes)
+bool culet_huge_cache_has(size_t bytes)
 {
     return best_fit(bytes) < count;
 }
 
-bool culet_stock_extend(const struct culet_extent *block, size_t more)
+bool culet_huge_cache_extend(const struct culet_extent *block, size_t more)
 {
     for (unsigned i = 0; i < count; i++)
         if (extents[i].start == end_of(block) && extents[i].mapping == block->mapping) {
@@ -134,9 +134,9 @@ bool culet_stock_extend(const struct culet_extent *block, size_t more)
     return false;
 }
 
-size_t culet_stock_return(size_t bytes)
+size_t culet_huge_cache_purge(size_t bytes)
 {
-    size_t returned = 0, page = culet_os_page();
+    size_t returned = 0, page = culet_os_page_bytes();
 
     while (count && returned < bytes) {
         struct culet_extent *extent = &extents[0];
@@ -156,7 +156,7 @@ size_t culet_stock_return(size_t bytes)
     return returned;
 }
 
-bool culet_stock_move(uintptr_t start, size_t bytes, size_t *moved)
+bool culet_huge_cache_move(uintptr_t start, size_t bytes, size_t *moved)
 {
     *moved = 0;
     while (count && *moved < bytes) {
@@ -172,33 +172,33 @@ bool culet_stock_move(uintptr_t start, size_t bytes, size_t *moved)
     return true;
 }
 
-size_t culet_stock_bytes(void)
+size_t culet_huge_cache_bytes(void)
 {
-    return kept;
+    return cached;
 }
 
-void culet_stock_watch(void)
+void culet_huge_cache_begin_interval(void)
 {
-    least = kept;
+    low_water = cached;
 }
 
-size_t culet_stock_least(void)
+size_t culet_huge_cache_low_water(void)
 {
-    return least;
+    return low_water;
 }
 
-void culet_stock_check(void)
+void culet_huge_cache_check(void)
 {
     size_t sum = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        if (!extents[i].bytes || (extents[i].bytes | extents[i].start) % culet_os_page())
+        if (!extents[i].bytes || (extents[i].bytes | extents[i].start) % culet_os_page_bytes())
             __builtin_trap();
         for (unsigned j = 0; j < i; j++)
             if (extents[i].start < end_of(&extents[j]) && extents[j].start < end_of(&extents[i]))
                 __builtin_trap();
         sum += extents[i].bytes;
     }
-    if (sum != kept)
+    if (sum != cached)
         __builtin_trap();
 }

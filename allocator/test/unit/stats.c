@@ -1,4 +1,4 @@
-/* The heap's figures, as libc's functions tell them. */
+/* The heap's counts, as libc's functions tell them. */
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -32,15 +32,15 @@ TEST(what_is_in_use_is_counted_exactly)
         block[i] = culet_malloc(sizes[i]);
         CHECK(block[i], "no memory");
         size_t usable = culet_malloc_usable_size(block[i]);
-        *(sizes[i] > CULET_RUN_MAX ? &huge : &expected) += usable;
+        *(sizes[i] > CULET_LARGE_MAX ? &huge : &expected) += usable;
         CHECK_EQUAL(culet_mallinfo2().uordblks, expected);
         CHECK_EQUAL(culet_mallinfo2().hblkhd, huge);
-        CHECK_EQUAL(culet_mallinfo2().hblks, sizes[i] > CULET_RUN_MAX ? i - 8 : 0);
+        CHECK_EQUAL(culet_mallinfo2().hblks, sizes[i] > CULET_LARGE_MAX ? i - 8 : 0);
         check_balance();
     }
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t usable = culet_malloc_usable_size(block[i]);
-        *(sizes[i] > CULET_RUN_MAX ? &huge : &expected) -= usable;
+        *(sizes[i] > CULET_LARGE_MAX ? &huge : &expected) -= usable;
         culet_free(block[i]);
         CHECK_EQUAL(culet_mallinfo2().uordblks, expected);
         CHECK_EQUAL(culet_mallinfo2().hblkhd, huge);
@@ -109,10 +109,10 @@ static struct culet_stats ask(void)
 /* What stats.h says of a heap at rest; and the same heap counted another way. */
 static void check_sums(const struct culet_stats *s)
 {
-    struct culet_figures other;
+    struct culet_test_counts other;
     uint64_t used = s->run_bytes, cached = 0, slabs = 0;
 
-    culet_heap_figures(&other);
+    culet_heap_test_counts(&other);
     CHECK_EQUAL(s->classes, CULET_SIZES + 1);
     for (unsigned klass = 0; klass < CULET_STATS_CLASSES; klass++) {
         const struct culet_stats_class *c = &s->class[klass];
@@ -121,14 +121,14 @@ static void check_sums(const struct culet_stats *s)
             continue;
         }
         CHECK_EQUAL(c->block_bytes, culet_classes[klass].size);
-        const struct culet_bin_figures *plain = &other.bins[klass], *zeroed = &other.bins[klass + CULET_SIZES];
+        const struct culet_bin_counts *plain = &other.bins[klass], *zeroed = &other.bins[klass + CULET_SIZES];
         CHECK_EQUAL(c->slabs, plain->slabs + zeroed->slabs);
         CHECK_EQUAL(c->used, plain->live + zeroed->live);
         CHECK_EQUAL(c->cached, plain->claimed + zeroed->claimed);
         CHECK_EQUAL(c->used + c->free + c->cached, c->slabs * culet_classes[klass].count);
         used += c->used * c->block_bytes;
         cached += c->cached * c->block_bytes;
-        slabs += c->slabs * culet_classes[klass].granules * CULET_GRANULE;
+        slabs += c->slabs * culet_classes[klass].pages * CULET_PAGE;
     }
     CHECK_EQUAL(s->used_bytes, used);
     CHECK_EQUAL(s->used_bytes + s->large_bytes, other.used_bytes);
