@@ -148,7 +148,7 @@ void culet_heap_test_counts(struct culet_test_counts *counts)
     counts->pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
     counts->meta_bytes = culet_meta_bytes();
-    counts->threads = culet_cache_count();
+    counts->threads = culet_registry_count();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         counts->used_bytes += counts->bins[klass].live * culet_classes[klass].size;
         counts->cached_bytes += counts->bins[klass].claimed * culet_classes[klass].size;

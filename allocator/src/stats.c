@@ -131,7 +131,7 @@ static void gather(struct culet_stats *s)
     s->returned_bytes = counters.returned_bytes;
     s->purges = counters.purges;
     s->forks = counters.forks;
-    s->threads = culet_cache_count();
+    s->threads = culet_registry_count();
 }
 
 int culet_stats(struct culet_stats *out, size_t bytes)
