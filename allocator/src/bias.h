@@ -5,9 +5,9 @@
  * ends the bias before it enters. Without a biased thread the heap is shared, with atomics and locks for all.
  *
  * Every use of `live` words and bins stands between culet_bias_enter and culet_bias_leave. Entering stores 1 to the
- * thread's own `busy` word, then loads the biased thread, without a fence. To change the biased thread: store &changing,
- * call membarrier(2), wait until every `busy` word that matters is 0. (Asymmetric Dekker locking; cf. D. Dice, M. Moir,
- * W. Scherer, "Quickly Reacquirable Locks", 2003.)
+ * thread's own `busy` word, then loads the biased thread, without a fence. To change the biased thread: store
+ * &changing, call membarrier(2), wait until every `busy` word that matters is 0. (Asymmetric Dekker locking; cf. D.
+ * Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks", 2003.)
  *
  * A change costs microseconds. So a thread becomes biased after a streak of slow-path visits of its own, and the streak
  * required doubles each time a bias ends before it has paid. Where the kernel has no membarrier the heap stays shared.
@@ -83,8 +83,8 @@ static inline void culet_bias_visit(struct culet_cache *cache)
         culet_bias_count_visit(cache);
 }
 
-/* Calls `work` while no thread is inside; other threads wait. False, without a call, where the kernel has no membarrier.
- * The caller must not be inside. */
+/* Calls `work` while no thread is inside; other threads wait. False, without a call, where the kernel has no
+ * membarrier. The caller must not be inside. */
 bool culet_bias_run_exclusive(void (*work)(void));
 
 /* For fork: ends the bias and keeps the heap shared until culet_bias_unfreeze, or culet_bias_reset in the child. */

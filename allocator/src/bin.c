@@ -141,8 +141,8 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* The bin's only slab with a free block is kept for the next request if the scavenger will check whether it was needed, or
- * if it was needed often enough: in a small heap 64 tiny classes would keep up to 64 KiB each. */
+/* The bin's only slab with a free block is kept for the next request if the scavenger will check whether it was needed,
+ * or if it was needed often enough: in a small heap 64 tiny classes would keep up to 64 KiB each. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
     bool last = bin->first == slab && !slab->next;
@@ -150,14 +150,14 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 
     if (!idle(slab))
         return;
-    if (last && (culet_wakeup_scavenger_runs() || (tiny && bin->slab_releases >= CULET_SMALL_SLAB_RELEASES)))
+    if (last && (culet_wakeup_scavenger_runs() || (tiny && bin->slab_releases >= CULET_SMALL_HEAP_SLAB_RELEASES)))
         return;
     bin->slab_releases += last;
     destroy(bin, slab);
 }
 
-/* Updates a unit's bits in the slab's masks from its live word. Writes changes only: a forked child updates every slab, and
- * shares most descriptors with its parent. */
+/* Updates a unit's bits in the slab's masks from its live word. Writes changes only: a forked child updates every slab,
+ * and shares most descriptors with its parent. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE);
@@ -202,8 +202,8 @@ static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit
     return (void *)(slab->span.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
-/* `free`: the free blocks of a unit. A block that is claimed as well was freed by two threads at the same moment, one of
- * which has claimed the unit. Reported in leave, without the lock. [bin lock] */
+/* `free`: the free blocks of a unit. A block that is claimed as well was freed by two threads at the same moment, one
+ * of which has claimed the unit. Reported in leave, without the lock. [bin lock] */
 static void check_free(struct culet_bin *bin, const struct culet_slab *slab, unsigned unit, uint64_t free)
 {
     uint64_t both = free & atomic_load_explicit(&slab->unit[unit].claimed, memory_order_relaxed);
@@ -265,8 +265,8 @@ static struct culet_slab *slab_of(uintptr_t recent, unsigned *unit)
     return (struct culet_slab *)(recent - *unit);
 }
 
-/* The latest recent unit that still has a free block and is not claimed; NULL if none. The slab may be destroyed and its
- * descriptor reused for another class; while it has this class it stays, because we hold the lock. */
+/* The latest recent unit that still has a free block and is not claimed; NULL if none. The slab may be destroyed and
+ * its descriptor reused for another class; while it has this class it stays, because we hold the lock. */
 static struct culet_slab *pop_recent(struct culet_bin *bin, unsigned klass, unsigned *unit)
 {
     while (bin->recents) {
@@ -359,8 +359,8 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool biased)
 /* Units whose words share a cache line. */
 #define LINE_UNITS (64 / (unsigned)sizeof(struct culet_unit))
 
-/* An unclaimed unit; preferably one that shares no cache line with a claimed unit, since two claims in one line would move
- * it between processors at every malloc. */
+/* An unclaimed unit; preferably one that shares no cache line with a claimed unit, since two claims in one line would
+ * move it between processors at every malloc. */
 static unsigned choose_unit(const struct culet_slab *slab)
 {
     unsigned free = slab->available & ~slab->claims, near = 0;
@@ -493,7 +493,7 @@ size_t culet_bin_purge(unsigned klass, size_t bytes)
             flush_recent(bin);
             left = bin->listed;
         }
-        for (unsigned slabs = 0; left && bin->first && slabs < CULET_PURGE_SLICE_SLABS && returned < slice; slabs++, left--)
+        for (unsigned i = 0; left && bin->first && i < CULET_PURGE_SLICE_SLABS && returned < slice; i++, left--)
             returned += purge_first(bin);
         if (!bin->first)
             left = 0;
@@ -531,12 +531,13 @@ bool culet_bin_reclaim_due(void)
 {
     size_t resident = 0;
 
-    if (culet_wakeup_scavenger_runs() || atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_RECLAIM_MAX)
+    if (culet_wakeup_scavenger_runs() ||
+        atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_HEAP_RECLAIM_MAX)
         return false;
     /* A small heap has no separate slabs for calloc. */
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
         resident += resident_bytes(klass);
-    return resident > CULET_SMALL_KEEP_BYTES;
+    return resident > CULET_SMALL_HEAP_KEEP_BYTES;
 }
 
 void culet_bin_reclaim(void)
@@ -547,7 +548,7 @@ void culet_bin_reclaim(void)
         if (resident_bytes(klass) >= CULET_PAGE)
             returned += culet_bin_purge(klass, SIZE_MAX);
     culet_lock(&culet_pages_lock);
-    returned += culet_pages_reclaim(CULET_SMALL_KEEP_PAGES);
+    returned += culet_pages_reclaim(CULET_SMALL_HEAP_KEEP_PAGES);
     culet_unlock(&culet_pages_lock);
     atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
 }

@@ -20,8 +20,8 @@ void culet_bin_unit_changed(unsigned klass, struct culet_slab *slab, unsigned un
 /* Releases a cache's claim of a class. */
 void culet_bin_release(struct culet_cache *cache, unsigned klass);
 
-/* Destroys idle slabs, and returns free pages of the others until `bytes` have gone back. Returns the bytes of the latter.
- * Holds the lock for one slice at a time (reclaim_policy.h). */
+/* Destroys idle slabs, and returns free pages of the others until `bytes` have gone back. Returns the bytes of the
+ * latter. Holds the lock for one slice at a time (reclaim_policy.h). */
 size_t culet_bin_purge(unsigned klass, size_t bytes);
 
 /* Starts an interval: the low-water mark of empty units is the present count. */

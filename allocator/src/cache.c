@@ -60,15 +60,16 @@ static struct culet_cache *create(void)
     cache->visits = 0;
     cache->refills = 0;
     struct culet_registry_counts before = culet_registry_add(cache);
-    bool delay_claims = before.threads && before.created < CULET_SMALL_UNCLAIMED_THREADS && !culet_wakeup_heap_large();
-    memset(cache->unclaimed, delay_claims ? CULET_SMALL_UNCLAIMED_BLOCKS : 0, sizeof cache->unclaimed);
+    bool delay_claims = before.threads && before.created < CULET_SMALL_HEAP_UNCLAIMED_THREADS &&
+                        !culet_wakeup_heap_large();
+    memset(cache->unclaimed, delay_claims ? CULET_SMALL_HEAP_UNCLAIMED_BLOCKS : 0, sizeof cache->unclaimed);
     if (before.threads)
         culet_abandoned_watch();
     return cache;
 }
 
-/* The thread's first request. Without a key no destructor would release an ended thread's claims, so there are no caches
- * then. The cache is in place before pthread_setspecific, which may allocate. */
+/* The thread's first request. Without a key no destructor would release an ended thread's claims, so there are no
+ * caches then. The cache is in place before pthread_setspecific, which may allocate. */
 static void begin_thread(void)
 {
     struct culet_cache *cache;
@@ -88,7 +89,7 @@ void *culet_cache_refill(unsigned klass)
     struct culet_cache *cache = culet_cache;
     if (cache == &culet_cache_exited)
         return culet_bin_take(klass);
-    if (++cache->refills % CULET_SMALL_CHECK_REFILLS == 0 && culet_bin_reclaim_due()) {
+    if (++cache->refills % CULET_SMALL_HEAP_CHECK_REFILLS == 0 && culet_bin_reclaim_due()) {
         /* The thread's next claims are then holes in units that are in use anyway. */
         release_claims(cache);
         culet_bin_reclaim();

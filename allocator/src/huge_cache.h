@@ -1,10 +1,10 @@
-/* huge_cache.h - the pages of freed huge blocks, for the next huge block or the page heap's next segment. Faulting in a new
- * page costs 3.2 us, moving one by mremap 0.2.
+/* huge_cache.h - the pages of freed huge blocks, for the next huge block or the page heap's next segment. Faulting in a
+ * new page costs 3.2 us, moving one by mremap 0.2.
  *
- * An extent is a range of addresses, all of which may be resident. Extents with the same mapping number were mapped by one
- * call, so adjacent ones can become one block again, and mremap accepts them as one mapping.
+ * An extent is a range of addresses, all of which may be resident. Extents with the same mapping number were mapped by
+ * one call, so adjacent ones can become one block again, and mremap accepts them as one mapping.
  *
- *     the extents are whole kernel pages, disjoint, and add up to culet_huge_cache_bytes() <= CULET_HUGE_CACHE_BYTES_MAX
+ * *     sum of the extents == culet_huge_cache_bytes() <= CULET_HUGE_CACHE_BYTES_MAX; disjoint; whole kernel pages
  *
  * All functions expect the pages lock to be held. */
 #ifndef CULET_HUGE_CACHE_H

@@ -160,7 +160,9 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
         culet_os_unmap(target, bytes);
         return false;
     }
-    *extent = (struct culet_extent){.start = (uintptr_t)target, .bytes = bytes, .mapping = culet_huge_cache_new_mapping()};
+    extent->start = (uintptr_t)target;
+    extent->bytes = bytes;
+    extent->mapping = culet_huge_cache_new_mapping();
     return true;
 }
 
@@ -370,9 +372,9 @@ static struct culet_large *large_containing(uintptr_t address)
 {
     for (size_t back = 0; back < CULET_LARGE_MAX && back <= address; back += CULET_PAGE) {
         struct culet_span *span = culet_pagemap_span(address - back);
+        struct culet_large *block = (struct culet_large *)span;
         if (span)
-            return span->kind == CULET_LARGE && contains((struct culet_large *)span, address) ? (struct culet_large *)span
-                                                                                           : NULL;
+            return span->kind == CULET_LARGE && contains(block, address) ? block : NULL;
     }
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* maps.h - one line of /proc/self/maps. Read by raw system calls: open and read are cancellation points, and malloc must not
- * be one. */
+/* maps.h - one line of /proc/self/maps. Read by raw system calls: open and read are cancellation points, and malloc
+ * must not be one. */
 #ifndef CULET_MAPS_H
 #define CULET_MAPS_H
 

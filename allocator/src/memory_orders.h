@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-/* Entering and leaving the heap. `busy` is stored before the biased thread is loaded, in program order; the processor is
- * held to that order by membarrier on the other side. */
+/* Entering and leaving the heap. `busy` is stored before the biased thread is loaded, in program order; the processor
+ * is held to that order by membarrier on the other side. */
 #define CULET_ORDER_ENTER_BUSY memory_order_relaxed
 #define CULET_ORDER_ENTER_BIASED memory_order_acquire
 #define CULET_ORDER_LEAVE_BUSY memory_order_release

@@ -6,8 +6,8 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
-/* A freed record: bit 0 set, 8 bits of class, 23 bits of distance from the start and 24 of length, in pages. The 8 bits of
- * a slab's class are 0. */
+/* A freed record: bit 0 set, 8 bits of class, 23 bits of distance from the start and 24 of length, in pages. The 8 bits
+ * of a slab's class are 0. */
 #define FREED_CLASS_SHIFT 1
 #define FREED_DISTANCE_SHIFT 9
 #define FREED_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
@@ -91,7 +91,8 @@ struct culet_freed culet_pagemap_freed(uintptr_t address)
 
     if (freed.present) {
         freed.klass = (entry >> FREED_CLASS_SHIFT) & 0xff;
-        freed.start = (address & ~(CULET_PAGE - 1)) - ((entry >> FREED_DISTANCE_SHIFT) & FREED_DISTANCE_MAX) * CULET_PAGE;
+        size_t distance = (entry >> FREED_DISTANCE_SHIFT) & FREED_DISTANCE_MAX;
+        freed.start = (address & ~(CULET_PAGE - 1)) - distance * CULET_PAGE;
         freed.pages = (entry >> FREED_LENGTH_SHIFT) & FREED_LENGTH_MAX;
     }
     return freed;

@@ -2,11 +2,11 @@
  *
  * Two levels over the user half of the address space, one entry per page:
  *     0                  never part of the heap
- *     a span (even)      the slab that holds the page, or the large or huge block that begins with it. For a slab also its
- *                        class and the page's number in the slab, so that a free does not read the span for them
+ *     a span (even)      the slab that holds the page, or the large or huge block that begins with it. For a slab also
+ *                        its class and the page's number in the slab, so that a free does not read the span for them
  *     a freed record     (odd) what was freed here last, so that a second free gets a precise diagnostic; class 0
- * Of a large or huge block only the first page has a span; its other pages keep older entries.
- * Readers take no lock. Entries are written under the pages lock. */
+ * Of a large or huge block only the first page has a span; its other pages keep older entries. Readers take no lock.
+ * Entries are written under the pages lock. */
 #ifndef CULET_PAGEMAP_H
 #define CULET_PAGEMAP_H
 

@@ -14,8 +14,8 @@
 
 struct culet_lock culet_pages_lock;
 
-/* [pages lock, as all below] `longest[i]` is the longest free range of segment i, `dirty_of[i]` its number of dirty pages;
- * both are 0 where there is no segment. */
+/* [pages lock, as all below] `longest[i]` is the longest free range of segment i, `dirty_of[i]` its number of dirty
+ * pages; both are 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
@@ -290,7 +290,8 @@ static bool keeps_too_many(void)
     return stats.dirty > keep_pages() && stats.dirty > 2 * unpurgeable;
 }
 
-/* `pages` become resident: as many cached huge pages go back, and a part as many dirty ones while the heap keeps too many. */
+/* `pages` become resident: as many cached huge pages go back, and a part as many dirty ones while the heap keeps too
+ * many. */
 static void purge_on_growth(size_t pages)
 {
     static size_t owed, huge_owed;

@@ -4,8 +4,8 @@
  *     longest[i] == the longest free range of segment i
  *     no segment below lowest[n] has a free range of n pages, for n up to CULET_SLAB_PAGES
  *
- * When dirty pages go back to the kernel: reclaim_policy.h. A wholly free segment is unmapped when its pages would go back,
- * unless it is the only one. */
+ * When dirty pages go back to the kernel: reclaim_policy.h. A wholly free segment is unmapped when its pages would go
+ * back, unless it is the only one. */
 #ifndef CULET_PAGES_H
 #define CULET_PAGES_H
 
@@ -26,8 +26,8 @@ struct culet_pages_stats {
 
 /* All functions but culet_pages_descriptor expect the pages lock to be held.
  *
- * culet_pages_get: a range of `pages`, its start a multiple of `alignment` (a power of two, at least a page). Stores the
- * segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
+ * culet_pages_get: a range of `pages`, its start a multiple of `alignment` (a power of two, at least a page). Stores
+ * the segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
 uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed);
 
 /* Frees a range. `dirty`: mask of those of its first 64 pages that may be resident; later pages count as dirty. */
@@ -36,14 +36,15 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
 /* Extends a range in place; false if the pages behind it are not free. */
 bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t more);
 
-/* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left, or about `most`
- * have been returned. Returns bytes. */
+/* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left, or about
+ * `most` have been returned. Returns bytes. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
 /* The same for a small heap; does not count towards CULET_SCAVENGER_PURGED_BYTES. */
 size_t culet_pages_reclaim(size_t keep);
 
-/* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. False if there was none. */
+/* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. False if there was
+ * none. */
 bool culet_pages_release_spare(void);
 
 /* culet_meta_get, once more after culet_pages_release_spare where needed. Takes the pages lock. */

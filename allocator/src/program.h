@@ -1,9 +1,9 @@
 /* program.h - what the preloaded library does in this program, and the settings it reads from the environment.
  *
- * Every program that a Ruby server starts inherits LD_PRELOAD: browsers, git, image tools. They are left to the allocator that
- * they were tested with. CULET_CHILDREN decides:
- *     ruby  (default) a Ruby process marks its environment (CULET_INHERITED=1). In a program that finds the mark and is not
- *           Ruby the library is dormant: every call goes to libc's allocator
+ * Every program that a Ruby server starts inherits LD_PRELOAD: browsers, git, image tools. They are left to the
+ * allocator that they were tested with. CULET_CHILDREN decides:
+ *     ruby  (default) a Ruby process marks its environment (CULET_INHERITED=1). In a program that finds the mark and is
+ *           not Ruby the library is dormant: every call goes to libc's allocator
  *     all   every program is served
  *     none  the library takes itself out of LD_PRELOAD when it is loaded, so no child gets it
  * A program without the mark was given the library on purpose and is always served.
@@ -17,8 +17,8 @@
 /* Reads the settings. Returns whether the library is dormant in this program. Works before libc is initialised. */
 bool culet_program_dormant(void);
 
-/* Marks the environment, or takes the library out of LD_PRELOAD; false while libc has no environ yet. Does not call setenv,
- * which the program may be executing. */
+/* Marks the environment, or takes the library out of LD_PRELOAD; false while libc has no environ yet. Does not call
+ * setenv, which the program may be executing. */
 bool culet_program_mark(void);
 
 /* Whether this program is Ruby, by the name of its file. */

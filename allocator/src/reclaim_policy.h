@@ -20,8 +20,8 @@
 enum {
     /* ---- the scavenger ---- */
 
-    /* ms between two checks; memory goes back after one to two of them. Shorter ones gained nothing on Redmine. CULET_DECAY
-     * sets another, within these bounds. */
+    /* ms between two checks; memory goes back after one to two of them. Shorter ones gained nothing on Redmine.
+     * CULET_DECAY sets another, within these bounds. */
     CULET_DECAY_MS = 500,
     CULET_DECAY_MS_MIN = 10,
     CULET_DECAY_MS_MAX = 3600000,
@@ -43,7 +43,8 @@ enum {
 
     /* ---- dirty pages ---- */
 
-    /* pages (128 KiB), plus 1/32 of the used ones: the bound without a scavenger, and the level above which growth purges. */
+    /* pages (128 KiB), plus 1/32 of the used ones: the bound without a scavenger, and the level above which growth
+     * purges. */
     CULET_KEEP_PAGES_MIN = 32,
     CULET_KEEP_PAGES_SHARE = 32,
 
@@ -55,29 +56,33 @@ enum {
     /* ---- a small heap, without a scavenger ---- */
 
     /* slow-path requests of a thread between two checks of the empty units. */
-    CULET_SMALL_CHECK_REFILLS = 64,
+    CULET_SMALL_HEAP_CHECK_REFILLS = 64,
     /* bytes: resident empty units above this are returned, and dirty pages above so many (8). */
-    CULET_SMALL_KEEP_BYTES = 48 << 10,
-    CULET_SMALL_KEEP_PAGES = 8,
+    CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
+    CULET_SMALL_HEAP_KEEP_PAGES = 8,
     /* bytes: after this much was returned the program is not small or not young any more, and the checks end. */
-    CULET_SMALL_RECLAIM_MAX = 16 << 20,
-    /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes back. */
-    CULET_SMALL_SLAB_RELEASES = 64,
-    /* Blocks of each class that a thread takes one by one before it claims a unit, unless it is the only thread: a short
-     * thread's claims would be pages of their own. Only the first threads: where many come and go a claim is cheaper. */
-    CULET_SMALL_UNCLAIMED_BLOCKS = 8,
-    CULET_SMALL_UNCLAIMED_THREADS = 64,
+    CULET_SMALL_HEAP_RECLAIM_MAX = 16 << 20,
+    /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes
+     * back. */
+    CULET_SMALL_HEAP_SLAB_RELEASES = 64,
+    /* Blocks of each class that a thread takes one by one before it claims a unit, unless it is the only thread: a
+     * short thread's claims would be pages of their own. Only the first threads: where many come and go a claim is
+     * cheaper. */
+    CULET_SMALL_HEAP_UNCLAIMED_BLOCKS = 8,
+    CULET_SMALL_HEAP_UNCLAIMED_THREADS = 64,
 
     /* ---- huge blocks ---- */
 
-    /* bytes: a purge of all of it under the pages lock takes about 2 ms. 4 MiB made growing buffers three times slower. */
+    /* bytes: a purge of all of it under the pages lock takes about 2 ms. 4 MiB made growing buffers three times
+     * slower. */
     CULET_HUGE_CACHE_BYTES_MAX = 16 << 20,
     /* extents: a search visits all. */
     CULET_HUGE_CACHE_EXTENTS = 32,
-    /* For as many new pages, as many cached ones go back, so that the cache adds nothing to a peak; in batches of pages. */
+    /* For as many new pages, as many cached ones go back, so that the cache adds nothing to a peak; in batches of
+     * pages. */
     CULET_GROWTH_HUGE_BATCH_PAGES = 64,
-    /* A growing block is copied into cached pages, not moved, if it is at most so many times as long as its growth: copying
-     * a page costs 0.5 us, moving it 0.2, faulting in a new one 3.2. */
+    /* A growing block is copied into cached pages, not moved, if it is at most so many times as long as its growth:
+     * copying a page costs 0.5 us, moving it 0.2, faulting in a new one 3.2. */
     CULET_HUGE_COPY_RATIO = 8,
 
     /* ---- the main thread's stack (stack.h) ---- */

@@ -10,8 +10,8 @@ extern _Atomic uint64_t culet_no_claim;
 /* The calling thread's cache. A new thread has culet_cache_none; the slow path replaces it. */
 extern _Thread_local struct culet_cache *culet_cache __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Placeholders without claims. None: of threads that have not allocated yet. Exited: of threads that are ending or could
- * not get a cache; they take block by block. */
+/* Placeholders without claims. None: of threads that have not allocated yet. Exited: of threads that are ending or
+ * could not get a cache; they take block by block. */
 extern struct culet_cache culet_cache_none, culet_cache_exited;
 
 extern struct culet_lock culet_registry_lock;

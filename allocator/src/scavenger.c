@@ -104,16 +104,17 @@ static bool create(void)
 
 void culet_scavenger_start(const void *caller)
 {
-    uint32_t wanted = CULET_SCAVENGER_REQUESTED;
+    uint32_t requested = CULET_SCAVENGER_REQUESTED;
     int saved = errno;
 
     /* Not in the middle of a fork: it would wait for the locks, and the child would not have it. */
     if (atomic_load(&culet_lock_held_for_fork) || culet_loader_busy(caller) ||
-        !atomic_compare_exchange_strong(&culet_scavenger_state, &wanted, CULET_SCAVENGER_STARTING))
+        !atomic_compare_exchange_strong(&culet_scavenger_state, &requested, CULET_SCAVENGER_STARTING))
         return;
     culet_abandoned_watch();
     bool done = create();
-    uint32_t beginning = CULET_SCAVENGER_STARTING;
-    atomic_compare_exchange_strong(&culet_scavenger_state, &beginning, done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);
+    uint32_t starting = CULET_SCAVENGER_STARTING;
+    atomic_compare_exchange_strong(&culet_scavenger_state, &starting,
+                                   done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);
     errno = saved;
 }

@@ -1,11 +1,11 @@
 /* scavenger.h - a thread of the allocator that returns memory to the kernel once it has stayed free for a while.
  *
- * Without it memory could go back only while the program calls malloc or free, and an idle server calls neither.
- * A program gets one when its heap is larger than the bounds of reclaim_policy.h; a forked child gets its own.
+ * Without it memory could go back only while the program calls malloc or free, and an idle server calls neither. A
+ * program gets one when its heap is larger than the bounds of reclaim_policy.h; a forked child gets its own.
  *
- * It is started by a request for memory, not by a free: libc frees while it holds the lock that pthread_create needs; and not
- * by a request from inside the dynamic loader (loader.h). The thread sleeps while there is nothing to return, blocks all
- * signals, is named "culet" and never allocates. */
+ * It is started by a request for memory, not by a free: libc frees while it holds the lock that pthread_create needs;
+ * and not by a request from inside the dynamic loader (loader.h). The thread sleeps while there is nothing to return,
+ * blocks all signals, is named "culet" and never allocates. */
 #ifndef CULET_SCAVENGER_H
 #define CULET_SCAVENGER_H
 

@@ -111,7 +111,8 @@ unsigned culet_slab_live(struct culet_slab *slab)
 
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed);
+        uint64_t bits = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed;
+        live += (unsigned)__builtin_popcountll(bits);
     }
     return live;
 }

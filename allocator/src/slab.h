@@ -10,11 +10,11 @@ struct culet_block_index {
     unsigned unit;
     unsigned number; /* of the block in its unit */
     uint64_t bit;    /* 1 << number */
-    bool exact;      /* the offset is the start of a block, or of the rest behind the last block, whose bit is never set */
+    bool exact;      /* the offset is the start of a block, or of the rest behind the last, whose bit is never set */
 };
 
-/* The block index of an offset in a slab of that class. A slab has no pages beyond CULET_UNITS units, so the unit is always
- * one of the slab's. */
+/* The block index of an offset in a slab of that class. A slab has no pages beyond CULET_UNITS units, so the unit is
+ * always one of the slab's. */
 static inline struct culet_block_index culet_slab_index(const struct culet_class *c, uint32_t offset)
 {
     uint32_t block = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);

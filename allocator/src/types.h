@@ -3,15 +3,16 @@
  *   address --> pagemap entry --> span --> slab: block index --> unit, bit
  *                                      --> large or huge block: the whole span
  *
- * The kernel provides segments of 4 MiB, divided into pages of 4 KiB. The page heap hands out ranges of pages. A slab is
- * such a range, cut into blocks of one size class. The state of a block is kept in bitmaps of the slab's descriptor, not
- * in the block: neither a free nor a purge writes into a block, so a forked child keeps sharing the pages it frees.
+ * The kernel provides segments of 4 MiB, divided into pages of 4 KiB. The page heap hands out ranges of pages. A slab
+ * is such a range, cut into blocks of one size class. The state of a block is kept in bitmaps of the slab's descriptor,
+ * not in the block: neither a free nor a purge writes into a block, so a forked child keeps sharing the pages it frees.
  *
- * All threads share one heap. The blocks of a slab form units of up to 64 blocks (about 4 KiB). A thread claims all free
- * blocks of a unit under the bin's lock, then takes them one by one from the unit's `claimed` word, which only that thread
- * writes. A free is one atomic AND on the unit's `live` word, from any thread; the block is then available to every
- * thread. A free into the unit that the thread has claimed sets the bit in `claimed` instead, without an atomic. While one
- * thread alone uses the heap, as under Ruby's GVL, the heap is biased towards it and needs no atomics and no locks (bias.h).
+ * All threads share one heap. The blocks of a slab form units of up to 64 blocks (about 4 KiB). A thread claims all
+ * free blocks of a unit under the bin's lock, then takes them one by one from the unit's `claimed` word, which only
+ * that thread writes. A free is one atomic AND on the unit's `live` word, from any thread; the block is then available
+ * to every thread. A free into the unit that the thread has claimed sets the bit in `claimed` instead, without an
+ * atomic. While one thread alone uses the heap, as under Ruby's GVL, the heap is biased towards it and needs no atomics
+ * and no locks (bias.h).
  *
  * Block states, by the block's bits in (live, claimed):
  *     free    (0, 0)   any thread may claim the block
@@ -30,8 +31,8 @@
  *
  * "bin lock" means: the lock, or being the biased thread, or exclusive access (bias.h).
  *
- * Lock order: bias -> registry -> bin (one per size class) -> pages -> meta.
- * A fork takes glibc's lock on open streams before all of these (heap.c).
+ * Lock order: bias -> registry -> bin (one per size class) -> pages -> meta. A fork takes glibc's lock on open streams
+ * before all of these (heap.c).
  *
  * culet-scope reads these structures from another process through selfmap.h: add new structures that hold blocks, free
  * pages or descriptors there.
@@ -94,8 +95,8 @@ struct culet_class {
 
 enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
 
-/* The head of every descriptor that the pagemap leads to. Descriptors are type-stable: their memory is reused for the same
- * kind only, so a late reader sees an old or a new descriptor, never other data. */
+/* The head of every descriptor that the pagemap leads to. Descriptors are type-stable: their memory is reused for the
+ * same kind only, so a late reader sees an old or a new descriptor, never other data. */
 struct culet_span {
     uintptr_t start; /* address of the first block */
     _Atomic uint8_t kind;

@@ -4,8 +4,8 @@
 
 #include "types.h"
 
-/* NONE: the heap is small and needs no scavenger. REQUESTED: the next request for memory that may starts it. STARTING: a
- * thread is about to. UNAVAILABLE: the kernel refused the thread. ASLEEP: nothing to return. */
+/* NONE: the heap is small and needs no scavenger. REQUESTED: the next request for memory that may starts it. STARTING:
+ * a thread is about to. UNAVAILABLE: the kernel refused the thread. ASLEEP: nothing to return. */
 enum culet_scavenger_state {
     CULET_SCAVENGER_NONE,
     CULET_SCAVENGER_REQUESTED,
@@ -22,7 +22,8 @@ void culet_wakeup_send(void);
 /* There is memory to return later. */
 static inline void culet_wakeup_notify(void)
 {
-    /* The counts are stored before the state is loaded; only the compiler is held to that order. See culet_wakeup_wait. */
+    /* The counts are stored before the state is loaded; only the compiler is held to that order. See
+     * culet_wakeup_wait. */
     atomic_signal_fence(memory_order_seq_cst);
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) == CULET_SCAVENGER_ASLEEP))
         culet_wakeup_send();
