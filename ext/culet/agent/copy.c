@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/io.h"
+
 #define CPU_SECONDS 60
 #define NICE 10
 
@@ -82,20 +84,6 @@ lower_priority(void)
   (void)prctl(PR_SET_NAME, "culet-unused", 0, 0, 0);
 }
 
-static int
-write_all(int fd, const char *bytes, size_t length)
-{
-  while (length > 0) {
-    ssize_t written = write(fd, bytes, length);
-    if (written < 0 && errno != EINTR) return 0;
-    if (written > 0) {
-      bytes += written;
-      length -= (size_t)written;
-    }
-  }
-  return 1;
-}
-
 static void
 write_report(const long *pids, int output, int status_pipe)
 {
@@ -108,9 +96,9 @@ write_report(const long *pids, int output, int status_pipe)
 #endif
   close_sockets();
   lower_priority();
-  if (!write_all(status_pipe, (const char *)&own, sizeof(own))) return;
+  if (culet_write_all(status_pipe, &own, sizeof(own)) != 0) return;
   document = rb_protect(call_document, (VALUE)pids, &failure);
-  if (!failure && write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document))) (void)write_all(status_pipe, "", 1);
+  if (!failure && culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) == 0) (void)culet_write_all(status_pipe, "", 1);
 }
 
 /* ---- in the program ---- */

@@ -19,11 +19,7 @@
 #include "agent/client.h"
 #include "agent/credentials.h"
 #include "agent/socket.h"
-
-/* From linux/prctl.h, which older distributions' headers may lack: "Yama" in ASCII. */
-#ifndef PR_SET_PTRACER
-#define PR_SET_PTRACER 0x59616d61
-#endif
+#include "common/tracer.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 #define CLIENTS 16
@@ -173,16 +169,6 @@ accept_client(void)
     (void)poll(NULL, 0, ACCEPT_RETRY_MS); /* no descriptors or memory left: who waits is served once there are */
 }
 
-/*
- * Under Yama's ptrace_scope 1 a process is read by its ancestors alone, or by the one that it names and that one's
- * children: whoever asks for this detail reads the rest from outside.
- */
-static void
-allow_tracer(pid_t asker)
-{
-  if (asker > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)asker, 0, 0, 0); /* EINVAL: no Yama, nothing to allow */
-}
-
 /* ---- the main thread's question ---- */
 
 /* The question whose turn it is. There is one copy of the process at a time, for the memory that it takes. */
@@ -225,7 +211,7 @@ pass_to_main_thread(void)
     client->stage = CLIENT_IN_PROGRESS;
     current = client;
     agent.until = culet_now_ms() + client->wait_ms;
-    allow_tracer(client->credentials.pid);
+    if (client->credentials.pid > 0) (void)culet_allow_tracer(client->credentials.pid); /* the client reads the rest from outside */
     pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end has had it */
   }
   enum state state = agent.state;

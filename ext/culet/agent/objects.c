@@ -18,8 +18,6 @@
 #define CLOCK_EVERY 1024 /* slots from one look at the clock to the next, or more */
 
 /* Of Ruby, not in its headers; looked up, so that a Ruby without them has an agent that says so. */
-typedef size_t memsize_function(VALUE object);
-typedef size_t slot_function(VALUE object);
 typedef const char *internal_name_function(int kind);
 
 struct tally {
@@ -29,8 +27,8 @@ struct tally {
 };
 
 struct count {
-  memsize_function *memsize;
-  slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
+  culet_heap_memsize_function *memsize;
+  culet_heap_memsize_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
   const struct culet_objects_options *options;
   size_t vm_stack_bytes; /* of a thread; 0: not known */
   struct timespec start;
@@ -46,28 +44,10 @@ struct count {
 
 /* ---- one object ---- */
 
-/*
- * Of types that it does not know rb_obj_memsize_of ends the process, and of dead objects it may: Ruby 4.0 follows what a
- * class held. The walk ends the sweep before it begins and lets none begin, so that whatever it meets is whole.
- */
-int
-culet_heap_memsize_is_safe(int type)
-{
-  switch (type) {
-    case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
-    case T_DATA: case T_MATCH: case T_COMPLEX: case T_RATIONAL: case T_FLOAT: case T_SYMBOL: case T_IMEMO:
-    case T_CLASS: case T_MODULE: case T_ICLASS:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
 static int
 data_has_size(const struct count *count, VALUE object)
 {
-  if (!(count->options->data & CULET_REPORT_DATA) || !RTYPEDDATA_P(object)) return 0;
-  return RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
+  return (count->options->data & CULET_REPORT_DATA) && culet_heap_data_has_size(object);
 }
 
 /* What it holds beside its slot. */
@@ -327,8 +307,6 @@ void
 culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
 {
   const char *obstacle = culet_heap_walk_obstacle();
-  void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
-  void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
   size_t stack_bytes;
   int failure;
@@ -340,10 +318,8 @@ culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_opti
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
-  AS_FUNCTION(memsize_function, memsize, memsize_pointer);
-  AS_FUNCTION(slot_function, base_bytes, slot_pointer);
-  count->memsize = memsize;
-  count->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
+  count->memsize = culet_heap_memsize();
+  count->base_bytes = culet_heap_slot_size();
   count->options = options;
   count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);

@@ -29,7 +29,4 @@ struct culet_objects_options {
  */
 void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options);
 
-/* Whether rb_obj_memsize_of may be asked of objects of a type (T_STRING and so on). */
-int culet_heap_memsize_is_safe(int type);
-
 #endif

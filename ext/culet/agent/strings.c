@@ -33,9 +33,6 @@
 #define INTERNED ((VALUE)0)
 #endif
 
-typedef size_t memsize_function(VALUE object);
-typedef size_t slot_function(VALUE object);
-
 struct run {
   char *start, *past;
   size_t slot_bytes;
@@ -44,8 +41,8 @@ struct run {
 struct slice {
   struct culet_buffer *buffer;
   const struct culet_strings_options *options;
-  memsize_function *memsize;
-  slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
+  culet_heap_memsize_function *memsize;
+  culet_heap_memsize_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
   struct run *runs;
   size_t count, room;
   struct timespec start;
@@ -181,7 +178,7 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
     culet_strings_digest(&secret, bytes, (size_t)record->length, digest);
     culet_buffer_add(slice->buffer, digest, sizeof(digest));
     culet_buffer_add(slice->buffer, bytes, used - sizeof(digest));
-  } else if (record->flags & STRING_VEILED) {
+  } else if (record->flags & STRING_HASHED) {
     /* In pieces that fit the stack the chain would break: it is written where it goes. */
     unsigned char *chain = culet_buffer_reserve(slice->buffer, used);
     if (chain != NULL) culet_strings_chain(&secret, bytes, (size_t)record->length, chain);
@@ -197,17 +194,17 @@ choose_content(const struct slice *slice, struct culet_string_record *record)
 {
   size_t length = (size_t)record->length;
 
-  record->flags |= STRING_TOLD;
+  record->flags |= STRING_HAS_CONTENT;
   if (slice->options->content && length <= LARGEST_CONTENT) {
     record->content_bytes = (uint32_t)length;
   } else if (slice->options->content) {
     record->flags |= STRING_DIGEST;
     record->content_bytes = STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
   } else if (length >= CHAINED_FROM && length <= LARGEST_CONTENT) {
-    record->flags |= STRING_VEILED;
+    record->flags |= STRING_HASHED;
     record->content_bytes = (uint32_t)(length * STRINGS_LINK_BYTES);
   } else {
-    record->flags |= STRING_VEILED | STRING_DIGEST;
+    record->flags |= STRING_HASHED | STRING_DIGEST;
     record->content_bytes = STRINGS_DIGEST_BYTES;
   }
   record->bytes = (uint32_t)culet_string_record_bytes(record->content_bytes);
@@ -364,13 +361,10 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   collection = collect(options);
   slice = mmap(NULL, sizeof(*slice), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to tell the strings with");
-  void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of"), *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
-  AS_FUNCTION(memsize_function, memsize, memsize_pointer);
-  AS_FUNCTION(slot_function, base_bytes, slot_pointer);
   slice->buffer = buffer;
   slice->options = options;
-  slice->memsize = memsize;
-  slice->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
+  slice->memsize = culet_heap_memsize();
+  slice->base_bytes = culet_heap_slot_size();
   slice->sites = site_source();
   slice->file = rb_intern("allocation_sourcefile");
   slice->line = rb_intern("allocation_sourceline");

@@ -28,6 +28,23 @@ culet_seconds_since(const struct timespec *start)
 /* One run of slots; returns whether to end the walk. May raise. */
 typedef int culet_heap_walk_function(void *start, void *past, size_t slot_bytes, void *data);
 
+/* Functions of Ruby that are not in its headers; NULL where this Ruby has none. */
+typedef size_t culet_heap_memsize_function(VALUE object);
+culet_heap_memsize_function *culet_heap_memsize(void);   /* rb_obj_memsize_of: bytes that an object holds, its slot included */
+culet_heap_memsize_function *culet_heap_slot_size(void); /* rb_gc_obj_slot_size; without it rb_obj_memsize_of leaves out no slot */
+
+/*
+ * Whether rb_obj_memsize_of can be called for objects of a type: it ends the process on types that it does not know, and
+ * Ruby 4.0 crashes on dead objects, which a walk does not meet.
+ */
+int culet_heap_memsize_is_safe(int type);
+
+/* Whether an extension's object reports its size. */
+int culet_heap_data_has_size(VALUE object);
+
+/* Whether this Ruby lets its objects be walked over. */
+int culet_heap_walk_is_possible(void);
+
 /* Why Ruby's objects cannot be walked over now, a sentence; NULL: they can. With the GVL. May raise. */
 const char *culet_heap_walk_obstacle(void);
 

@@ -19,18 +19,18 @@
 #define RTYPEDDATA_GET_DATA(object) RTYPEDDATA_DATA(object)
 #endif
 
-struct way {
+struct offsets {
   int entry, definition, function; /* in words */
 };
 
 static VALUE
-known_one(VALUE self, VALUE argument)
+probe_first(VALUE self, VALUE argument)
 {
   return argument;
 }
 
 static VALUE
-known_other(VALUE self, VALUE argument)
+probe_second(VALUE self, VALUE argument)
 {
   return self;
 }
@@ -51,51 +51,51 @@ method_data(VALUE module, const char *name)
 }
 
 static void *
-follow(const void *data, const struct way *way)
+follow(const void *data, const struct offsets *offsets)
 {
   uintptr_t method[WORDS], entry[WORDS], definition[WORDS];
 
-  if (!read_words(data, method) || !read_words((void *)method[way->entry], entry)) return NULL;
-  return read_words((void *)entry[way->definition], definition) ? (void *)definition[way->function] : NULL;
+  if (!read_words(data, method) || !read_words((void *)method[offsets->entry], entry)) return NULL;
+  return read_words((void *)entry[offsets->definition], definition) ? (void *)definition[offsets->function] : NULL;
 }
 
 /* Looks everywhere where the function may be. */
 static int
-find_way(const void *one, void *one_function, const void *other, void *other_function, struct way *way)
+find_offsets(const void *first, void *first_function, const void *second, void *second_function, struct offsets *offsets)
 {
-  for (way->entry = 0; way->entry < WORDS; way->entry++)
-    for (way->definition = 0; way->definition < WORDS; way->definition++)
-      for (way->function = 0; way->function < WORDS; way->function++)
-        if (follow(one, way) == one_function && follow(other, way) == other_function) return 1;
+  for (offsets->entry = 0; offsets->entry < WORDS; offsets->entry++)
+    for (offsets->definition = 0; offsets->definition < WORDS; offsets->definition++)
+      for (offsets->function = 0; offsets->function < WORDS; offsets->function++)
+        if (follow(first, offsets) == first_function && follow(second, offsets) == second_function) return 1;
   return 0;
 }
 
 static int
-same_library(const void *one, const void *other)
+same_library(const void *first, const void *second)
 {
-  Dl_info one_info, other_info;
+  Dl_info first_info, second_info;
 
-  return dladdr(one, &one_info) != 0 && dladdr(other, &other_info) != 0 && one_info.dli_fbase == other_info.dli_fbase;
+  return dladdr(first, &first_info) != 0 && dladdr(second, &second_info) != 0 && first_info.dli_fbase == second_info.dli_fbase;
 }
 
 void *
 culet_original_function(VALUE module, const char *name)
 {
-  VALUE (*one)(VALUE, VALUE) = known_one;
-  VALUE (*other)(VALUE, VALUE) = known_other;
-  VALUE (*rubys)(VALUE, VALUE) = rb_f_require;
-  void *one_function, *other_function, *rubys_function, *found;
-  VALUE scratch = rb_module_new();
+  VALUE (*first)(VALUE, VALUE) = probe_first;
+  VALUE (*second)(VALUE, VALUE) = probe_second;
+  VALUE (*known)(VALUE, VALUE) = rb_f_require;
+  void *first_function, *second_function, *known_function, *found;
+  VALUE probe = rb_module_new();
   VALUE method = rb_obj_method(module, ID2SYM(rb_intern(name)));
-  struct way way;
+  struct offsets offsets;
 
-  memcpy(&one_function, &one, sizeof(one));
-  memcpy(&other_function, &other, sizeof(other));
-  memcpy(&rubys_function, &rubys, sizeof(rubys));
+  memcpy(&first_function, &first, sizeof(first));
+  memcpy(&second_function, &second, sizeof(second));
+  memcpy(&known_function, &known, sizeof(known));
   if (!NIL_P(rb_funcall(method, rb_intern("source_location"), 0))) return NULL;
-  rb_define_singleton_method(scratch, "one", known_one, 1);
-  rb_define_singleton_method(scratch, "other", known_other, 1);
-  if (!find_way(method_data(scratch, "one"), one_function, method_data(scratch, "other"), other_function, &way)) return NULL;
-  found = follow(RTYPEDDATA_GET_DATA(method), &way);
-  return found != NULL && same_library(found, rubys_function) ? found : NULL;
+  rb_define_singleton_method(probe, "one", probe_first, 1);
+  rb_define_singleton_method(probe, "other", probe_second, 1);
+  if (!find_offsets(method_data(probe, "one"), first_function, method_data(probe, "other"), second_function, &offsets)) return NULL;
+  found = follow(RTYPEDDATA_GET_DATA(method), &offsets);
+  return found != NULL && same_library(found, known_function) ? found : NULL;
 }

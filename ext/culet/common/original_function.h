@@ -4,8 +4,8 @@
  * A method that calls the one it replaced, by any of Ruby's means, adds a frame to every backtrace and hides the caller
  * from require_relative. A C function that calls the other C function does not.
  */
-#ifndef CULET_REQUIRES_ORIGINAL_H
-#define CULET_REQUIRES_ORIGINAL_H
+#ifndef CULET_ORIGINAL_FUNCTION_H
+#define CULET_ORIGINAL_FUNCTION_H
 
 #include <ruby.h>
 

@@ -5,7 +5,7 @@
 #include <malloc.h>
 #endif
 
-#include "../../../allocator/src/stats.h"
+#include "allocator/src/stats.h"
 #include "common/active_malloc.h"
 
 /* mallinfo2 of glibc 2.33 and later; its header may be older than the library. */

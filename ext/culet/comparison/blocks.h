@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* States of a block, as in scope/format.h. */
-enum comparison_state { COMPARISON_USED, COMPARISON_FREE, COMPARISON_CACHED, COMPARISON_OVERHEAD };
+#include "scope/format.h"
 
 /* No block. */
 #define COMPARISON_NONE UINT32_MAX
@@ -26,11 +25,11 @@ struct comparison_blocks {
   uint32_t *starts;      /* of each block, in units from its run's first */
   unsigned char *states;
   uint32_t count;
-  uint32_t room;
+  uint32_t capacity;
   struct comparison_run *runs; /* in address order */
-  size_t run_count, run_room;
+  size_t run_count, run_capacity;
   uint32_t *index; /* of each run: how many of its blocks start before each step of addresses */
-  size_t index_room;
+  size_t index_capacity;
   size_t last_run; /* that was asked for */
 };
 
@@ -56,7 +55,7 @@ uint64_t culet_comparison_numbers(const unsigned char *payload, size_t bytes);
 uint32_t culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t address);
 
 /* Number of the first block that ends behind an address, COMPARISON_NONE where there is none. */
-uint32_t culet_comparison_block_behind(struct comparison_blocks *blocks, uint64_t address);
+uint32_t culet_comparison_block_after(struct comparison_blocks *blocks, uint64_t address);
 
 /* Number of the block in use that the program knows by this address, else COMPARISON_NONE. */
 uint32_t culet_comparison_block_known_by(struct comparison_blocks *blocks, uint64_t address);

@@ -7,13 +7,13 @@
 
 /* Read from each of the two processes at once; a multiple of any page. */
 #define WINDOW_BYTES 262144
-#define LONGEST_PAGE 65536
+#define MAX_PAGE 65536
 /* Longer than a heap page of any Ruby's: 64 KiB. */
-#define LONGEST_RUBY_PAGE (1 << 20)
+#define MAX_HEAP_PAGE (1 << 20)
 /* Of the relative's pages so many show what its old objects look like. */
-#define OLD_PAGES 100
+#define AGE_SAMPLE_PAGES 100
 /* Objects whose both bits of age are set are hardly there where these are not both bits of age: one in so many is not. */
-#define OLD_SHARE 100
+#define AGE_MINIMUM_SHARE 100
 
 /* A region of malloc's, as Culet::Cow::Comparison packs it. */
 struct region {
@@ -21,7 +21,7 @@ struct region {
 };
 
 struct comparison {
-  struct comparison_side here, there;
+  struct comparison_process here, there;
   struct comparison_owners owners;
   struct comparison_malloc malloc;
   struct comparison_ruby ruby;
@@ -31,18 +31,18 @@ struct comparison {
   size_t unshared_count, region_count;
   size_t next_page, next_region; /* the first that does not end before the page at hand */
   uint64_t page_bytes;           /* of the kernel's */
-  int told;                      /* whether both processes' blocks are known */
+  int blocks_known;                      /* whether both processes' blocks are known */
   char *bytes;                   /* two windows */
   uint64_t *words, *rest;        /* addresses on one page */
 };
 
 static void
-side_free(struct comparison_side *side)
+process_free(struct comparison_process *process)
 {
-  culet_comparison_blocks_free(&side->blocks);
-  xfree((void *)side->memory.present);
-  xfree(side->memory.window);
-  xfree((void *)side->pages);
+  culet_comparison_blocks_free(&process->blocks);
+  xfree((void *)process->memory.present);
+  xfree(process->memory.window);
+  xfree((void *)process->pages);
 }
 
 static void
@@ -50,8 +50,8 @@ comparison_free(void *pointer)
 {
   struct comparison *comparison = pointer;
 
-  side_free(&comparison->here);
-  side_free(&comparison->there);
+  process_free(&comparison->here);
+  process_free(&comparison->there);
   culet_comparison_owners_free(&comparison->owners);
   culet_comparison_writes_free(&comparison->writes);
   xfree((void *)comparison->unshared);
@@ -119,39 +119,39 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
 
 /* Slots lie in their pages, and pages apart from each other. */
 static void
-check_pages(const struct comparison_side *side)
+check_pages(const struct comparison_process *process)
 {
   uint64_t before = 0;
 
-  if (side->page_count == 0) return;
-  if (side->page_bytes == 0 || side->page_bytes > LONGEST_RUBY_PAGE || side->page_bytes % COMPARISON_WORD != 0) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
-  for (size_t index = 0; index < side->page_count; index++) {
-    const struct comparison_page *page = &side->pages[index];
-    check_order(before, page->address, page->address + side->page_bytes);
-    before = page->address + side->page_bytes;
-    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 || page->first_slot % COMPARISON_WORD != 0 || page->first_slot > side->page_bytes ||
-        page->slots > (side->page_bytes - page->first_slot) / page->slot_bytes)
+  if (process->page_count == 0) return;
+  if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  for (size_t index = 0; index < process->page_count; index++) {
+    const struct comparison_heap_page *page = &process->pages[index];
+    check_order(before, page->address, page->address + process->page_bytes);
+    before = page->address + process->page_bytes;
+    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 || page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
+        page->slots > (process->page_bytes - page->first_slot) / page->slot_bytes)
       rb_raise(rb_eArgError, "the slots of one of Ruby's pages do not fit into it");
   }
 }
 
 static void
-take_side(struct comparison_side *side, VALUE hash)
+take_process(struct comparison_process *process, VALUE hash)
 {
   uint64_t before = 0;
 
   Check_Type(hash, T_HASH);
-  side->memory.fd = NUM2INT(fetch(hash, "memory"));
-  side->memory.present = records(fetch(hash, "present"), sizeof(struct comparison_extent), &side->memory.extents);
-  for (size_t index = 0; index < side->memory.extents; index++) {
-    check_order(before, side->memory.present[index].first, side->memory.present[index].past);
-    before = side->memory.present[index].past;
+  process->memory.fd = NUM2INT(fetch(hash, "memory"));
+  process->memory.present = records(fetch(hash, "present"), sizeof(struct comparison_extent), &process->memory.extents);
+  for (size_t index = 0; index < process->memory.extents; index++) {
+    check_order(before, process->memory.present[index].first, process->memory.present[index].past);
+    before = process->memory.present[index].past;
   }
-  side->blocks.header_bytes = NUM2ULL(fetch(hash, "header_bytes"));
-  take_blocks(&side->blocks, fetch(hash, "blocks"));
-  side->page_bytes = NUM2ULL(fetch(hash, "ruby_page_bytes"));
-  side->pages = records(fetch(hash, "ruby_pages"), sizeof(struct comparison_page), &side->page_count);
-  check_pages(side);
+  process->blocks.header_bytes = NUM2ULL(fetch(hash, "header_bytes"));
+  take_blocks(&process->blocks, fetch(hash, "blocks"));
+  process->page_bytes = NUM2ULL(fetch(hash, "ruby_page_bytes"));
+  process->pages = records(fetch(hash, "ruby_pages"), sizeof(struct comparison_heap_page), &process->page_count);
+  check_pages(process);
 }
 
 static void
@@ -202,7 +202,7 @@ differing(const struct comparison *comparison, uint64_t from, const char *here, 
 
 /* The kernel's pages of one of Ruby's come one after the other. Returns whether it could be read in both processes. */
 static int
-hold(struct comparison *comparison, const struct comparison_page *page)
+load_heap_page(struct comparison *comparison, const struct comparison_heap_page *page)
 {
   struct comparison_ruby *ruby = &comparison->ruby;
   uint64_t past = page->address + comparison->here.page_bytes;
@@ -229,7 +229,7 @@ malloc_pages(struct comparison *comparison, uint64_t from, uint64_t to, const ui
 
     for (; at < count && words[at] < first; at++) elsewhere++;
     for (begin = at; at < count && words[at] < past;) at++;
-    if (region->metadata || !comparison->told) {
+    if (region->metadata || !comparison->blocks_known) {
       if (at > begin) mask |= region->metadata ? WRITES_METADATA : WRITES_UNKNOWN;
       continue;
     }
@@ -242,21 +242,21 @@ malloc_pages(struct comparison *comparison, uint64_t from, uint64_t to, const ui
 static void
 compare_page(struct comparison *comparison, uint64_t from, const char *here, const char *there)
 {
-  const struct comparison_side *side = &comparison->here;
+  const struct comparison_process *process = &comparison->here;
   uint64_t to = from + comparison->page_bytes, covered = 0;
   size_t count = differing(comparison, from, here, there), at = 0, rest = 0;
   unsigned mask = 0;
 
-  while (comparison->next_page < side->page_count && side->pages[comparison->next_page].address + side->page_bytes <= from) comparison->next_page++;
-  for (size_t index = comparison->next_page; index < side->page_count && side->pages[index].address < to; index++) {
-    const struct comparison_page *page = &side->pages[index];
-    uint64_t first = higher(page->address, from), past = lower(page->address + side->page_bytes, to);
+  while (comparison->next_page < process->page_count && process->pages[comparison->next_page].address + process->page_bytes <= from) comparison->next_page++;
+  for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to; index++) {
+    const struct comparison_heap_page *page = &process->pages[index];
+    uint64_t first = higher(page->address, from), past = lower(page->address + process->page_bytes, to);
     size_t begin;
 
     covered += past - first;
     while (at < count && comparison->words[at] < first) comparison->rest[rest++] = comparison->words[at++];
     for (begin = at; at < count && comparison->words[at] < past;) at++;
-    if (!hold(comparison, page)) continue;
+    if (!load_heap_page(comparison, page)) continue;
     culet_comparison_count_objects(&comparison->ruby, first, past, &comparison->writes);
     mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from, &comparison->writes);
   }
@@ -285,28 +285,28 @@ compare_window(struct comparison *comparison, uint64_t first, uint64_t past)
 static uint64_t
 seen_old_mask(struct comparison *comparison)
 {
-  const struct comparison_side *side = &comparison->there;
+  const struct comparison_process *process = &comparison->there;
   uint64_t all = 0, both = 0;
 
-  for (size_t index = 0; index < side->page_count && index < OLD_PAGES; index++) {
-    const struct comparison_page *page = &side->pages[index];
+  for (size_t index = 0; index < process->page_count && index < AGE_SAMPLE_PAGES; index++) {
+    const struct comparison_heap_page *page = &process->pages[index];
     char *bytes = (char *)comparison->ruby.there;
-    if (!culet_comparison_read(&side->memory, page->address, page->address + side->page_bytes, bytes)) continue;
+    if (!culet_comparison_read(&process->memory, page->address, page->address + process->page_bytes, bytes)) continue;
     for (uint64_t slot = 0; slot < page->slots; slot++) {
       uint64_t flags;
       memcpy(&flags, bytes + page->first_slot + slot * page->slot_bytes, sizeof(flags));
-      if (!culet_slot_is_live(flags) || (flags & SLOT_TYPE) == SLOT_DATA) continue;
+      if (!ruby_slot_is_live(flags) || (flags & RUBY_SLOT_TYPE_MASK) == RUBY_SLOT_DATA) continue;
       all++;
-      both += (flags & SLOT_AGES) == SLOT_AGES;
+      both += (flags & RUBY_SLOT_AGE_MASK) == RUBY_SLOT_AGE_MASK;
     }
   }
-  return both * OLD_SHARE > all ? SLOT_AGES : SLOT_PROMOTED;
+  return both * AGE_MINIMUM_SHARE > all ? RUBY_SLOT_AGE_MASK : RUBY_SLOT_PROMOTED;
 }
 
 static void
 compare(struct comparison *comparison, uint64_t old_bits, int classes)
 {
-  comparison->told = comparison->here.blocks.count > 0 && comparison->there.blocks.run_count > 0;
+  comparison->blocks_known = comparison->here.blocks.count > 0 && comparison->there.blocks.run_count > 0;
   culet_comparison_find_owners(&comparison->owners, &comparison->here, classes);
   comparison->malloc = (struct comparison_malloc){.here = &comparison->here, .there = &comparison->there, .owners = &comparison->owners};
   comparison->ruby.old_mask = old_bits != 0 ? old_bits : seen_old_mask(comparison);
@@ -377,29 +377,29 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
 {
   struct comparison *comparison;
   VALUE object = TypedData_Make_Struct(0, struct comparison, &comparison_type, comparison);
-  VALUE found;
+  VALUE result_array;
   size_t ruby_bytes;
 
   comparison->page_bytes = NUM2ULL(page_bytes);
-  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > LONGEST_PAGE || WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
-  take_side(&comparison->here, here);
-  take_side(&comparison->there, there);
+  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE || WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
+  take_process(&comparison->here, here);
+  take_process(&comparison->there, there);
   take_extents(comparison, unshared, regions);
   comparison->bytes = xmalloc2(2, WINDOW_BYTES);
   comparison->words = xmalloc(comparison->page_bytes);
   comparison->rest = xmalloc(comparison->page_bytes);
   ruby_bytes = (size_t)higher(comparison->here.page_bytes, comparison->there.page_bytes);
-  if (ruby_bytes > LONGEST_RUBY_PAGE) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  if (ruby_bytes > MAX_HEAP_PAGE) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
   comparison->ruby.here = xmalloc(ruby_bytes + 1);
   comparison->ruby.there = xmalloc(ruby_bytes + 1);
   if (RTEST(classes)) comparison->writes.classes = st_init_numtable();
   compare(comparison, NUM2ULL(old_bits), RTEST(classes));
-  found = result(&comparison->writes);
+  result_array = result(&comparison->writes);
   /* Tens of megabytes, which the next process's comparison takes again. */
   DATA_PTR(object) = NULL;
   comparison_free(comparison);
   RB_GC_GUARD(object);
-  return found;
+  return result_array;
 }
 
 void

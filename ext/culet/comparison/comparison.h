@@ -4,7 +4,7 @@
  *   comparison_memory   the bytes of a process's pages
  *   comparison_blocks   its malloc's blocks
  *   comparison_slots    what the first word of an object says
- *   comparison_side     all of these of one process
+ *   comparison_process     all of these of one process
  *   comparison_owners   to which object a block belongs
  *   comparison_writes   sums: what was written, and what lies there
  *   comparison_ruby     one of Ruby's pages in both processes

@@ -1,11 +1,11 @@
 /* comparison/malloc_blocks.h - what was written to malloc's blocks, and which blocks lie where. */
-#ifndef CULET_COMPARISON_MALLOC_H
-#define CULET_COMPARISON_MALLOC_H
+#ifndef CULET_COMPARISON_MALLOC_BLOCKS_H
+#define CULET_COMPARISON_MALLOC_BLOCKS_H
 
 #include "comparison/writes.h"
 
 struct comparison_malloc {
-  struct comparison_side *here, *there;
+  struct comparison_process *here, *there;
   const struct comparison_owners *owners; /* of the blocks here */
 };
 

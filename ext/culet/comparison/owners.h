@@ -11,15 +11,15 @@
 /* Below these: Ruby's number of the type. */
 enum comparison_owner {
   OWNER_CODE = 32, /* methods, their code, and what calls found */
-  OWNER_PAGE,      /* what Ruby's collector knows of a heap page */
-  OWNER_NOBODY,    /* no object that is known */
+  OWNER_HEAP_PAGE,      /* what Ruby's collector knows of a heap page */
+  OWNER_UNKNOWN,    /* no object that is known */
   OWNERS
 };
 
 /* Blocks whose contents are yet to be followed. */
 struct comparison_list {
   uint32_t *blocks;
-  size_t count, room;
+  size_t count, capacity;
 };
 
 #define COMPARISON_DEEP 6
@@ -27,7 +27,7 @@ struct comparison_list {
 struct comparison_owners {
   unsigned char *owners; /* of each block */
   uint64_t *classes;     /* of each block the second word of its object, of most the class's address; 0: not known. NULL unless wanted */
-  struct comparison_list deep[COMPARISON_DEEP], behind;
+  struct comparison_list deep[COMPARISON_DEEP], next;
   char *page; /* room for one of Ruby's */
 };
 
@@ -36,7 +36,7 @@ struct comparison_owners {
  *
  * classes: whether classes are wanted
  */
-void culet_comparison_find_owners(struct comparison_owners *owners, struct comparison_side *side, int classes);
+void culet_comparison_find_owners(struct comparison_owners *owners, struct comparison_process *process, int classes);
 
 void culet_comparison_owners_free(struct comparison_owners *owners);
 

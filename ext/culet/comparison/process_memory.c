@@ -2,13 +2,13 @@
 
 #include "comparison/process_memory.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "common/io.h"
 
 /* The first extent that ends behind an address; `extents` where there is none. */
 static size_t
-extent_behind(const struct comparison_memory *memory, uint64_t address)
+extent_after(const struct comparison_memory *memory, uint64_t address)
 {
   size_t low = 0, high = memory->extents;
 
@@ -23,23 +23,9 @@ extent_behind(const struct comparison_memory *memory, uint64_t address)
 int
 culet_comparison_present(const struct comparison_memory *memory, uint64_t first, uint64_t past)
 {
-  for (size_t at = extent_behind(memory, first); first < past; at++) {
+  for (size_t at = extent_after(memory, first); first < past; at++) {
     if (at == memory->extents || memory->present[at].first > first) return 0;
     first = memory->present[at].past;
-  }
-  return 1;
-}
-
-static int
-read_fully(int fd, uint64_t from, char *bytes, size_t length)
-{
-  while (length > 0) {
-    ssize_t count = pread(fd, bytes, length, (off_t)from);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return 0;
-    bytes += count;
-    from += (uint64_t)count;
-    length -= (size_t)count;
   }
   return 1;
 }
@@ -49,11 +35,11 @@ culet_comparison_read(const struct comparison_memory *memory, uint64_t first, ui
 {
   uint64_t at = first;
 
-  for (size_t next = extent_behind(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
+  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
     uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
     uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
     memset(bytes + (at - first), 0, from - at);
-    if (!read_fully(memory->fd, from, bytes + (from - first), to - from)) return 0;
+    if (culet_read_all_at(memory->fd, bytes + (from - first), to - from, (off_t)from) != 0) return 0;
     at = to;
   }
   memset(bytes + (at - first), 0, past - at);

@@ -2,8 +2,8 @@
  * comparison/process_memory.h - the bytes of another process's pages, by its /proc/PID/mem, which pins no page. Only pages that
  * were in memory are read: a read maps an absent page, and brings a swapped one back.
  */
-#ifndef CULET_COMPARISON_MEMORY_H
-#define CULET_COMPARISON_MEMORY_H
+#ifndef CULET_COMPARISON_PROCESS_MEMORY_H
+#define CULET_COMPARISON_PROCESS_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -41,9 +41,9 @@ is_same(const struct comparison_ruby *ruby, const struct slot *slot)
 {
   uint64_t here = slot->here[0], there = slot->there[0];
 
-  if (!culet_slot_is_live(there) || ((here ^ there) & SLOT_TYPE) != 0) return 0;
+  if (!ruby_slot_is_live(there) || ((here ^ there) & RUBY_SLOT_TYPE_MASK) != 0) return 0;
   if ((there & ruby->old_mask) > (here & ruby->old_mask)) return 0;
-  if ((here & SLOT_TYPE) == SLOT_IMEMO) return culet_slot_kind(here) == culet_slot_kind(there);
+  if ((here & RUBY_SLOT_TYPE_MASK) == RUBY_SLOT_IMEMO) return ruby_slot_imemo_kind(here) == ruby_slot_imemo_kind(there);
   if (slot->here[1] != slot->there[1]) return !rest_differs(slot, 2);
   return (there & ruby->old_mask) != 0 || !all_differs(slot);
 }
@@ -58,16 +58,16 @@ kind_of(const struct comparison_ruby *ruby, const struct slot *slot)
 void
 culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to, struct comparison_writes *writes)
 {
-  const struct comparison_page *page = ruby->page;
+  const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot;
   uint64_t index = from > first ? (from - first) / page->slot_bytes : 0;
 
   for (; index < page->slots && first + index * page->slot_bytes < to; index++) {
     uint64_t start = first + index * page->slot_bytes, past = start + page->slot_bytes;
     struct slot slot = slot_at(ruby, index);
-    uint64_t type = slot.here[0] & SLOT_TYPE;
-    if (!culet_slot_is_live(slot.here[0])) continue;
-    culet_comparison_hold(writes, (unsigned)type, type == SLOT_IMEMO ? 0 : slot.here[1], kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
+    uint64_t type = slot.here[0] & RUBY_SLOT_TYPE_MASK;
+    if (!ruby_slot_is_live(slot.here[0])) continue;
+    culet_comparison_add_bytes(writes, (unsigned)type, type == RUBY_SLOT_IMEMO ? 0 : slot.here[1], kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
   }
 }
 
@@ -78,10 +78,10 @@ category(const struct comparison_ruby *ruby, const struct slot *slot, int begins
   uint64_t here = slot->here[0], there = slot->there[0];
 
   /* The collector links free slots by their first words. */
-  if (!culet_slot_is_live(here)) return rest_differs(slot, 3) ? WRITES_REUSE : WRITES_COLLECTOR;
+  if (!ruby_slot_is_live(here)) return rest_differs(slot, 3) ? WRITES_REUSE : WRITES_COLLECTOR;
   if (!is_same(ruby, slot)) return WRITES_REUSE;
   /* A method's entry is marked by the first call that is remembered, for one. */
-  if (culet_slot_is_code(here)) return WRITES_INLINE_CACHES;
+  if (ruby_slot_is_code(here)) return WRITES_INLINE_CACHES;
   if (here == there || rest_differs(slot, 1)) return WRITES_DATA;
   if (begins_here) culet_comparison_count_flags(writes, here, there);
   return WRITES_FLAG_BITS;
@@ -90,7 +90,7 @@ category(const struct comparison_ruby *ruby, const struct slot *slot, int begins
 unsigned
 culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from, struct comparison_writes *writes)
 {
-  const struct comparison_page *page = ruby->page;
+  const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot, past = first + page->slots * page->slot_bytes;
   unsigned mask = 0;
 

@@ -1,11 +1,11 @@
 /* comparison/ruby_pages.h - one of Ruby's heap pages in two processes: what was written to it, slot by slot, and what lies in it. */
-#ifndef CULET_COMPARISON_RUBY_H
-#define CULET_COMPARISON_RUBY_H
+#ifndef CULET_COMPARISON_RUBY_PAGES_H
+#define CULET_COMPARISON_RUBY_PAGES_H
 
 #include "comparison/writes.h"
 
 struct comparison_ruby {
-  const struct comparison_page *page; /* as the process has it; NULL: none is held */
+  const struct comparison_heap_page *page; /* as the process has it; NULL: none is held */
   int readable;                       /* whether it could be read in both */
   uint64_t *here, *there;             /* its words in the process and in its relative */
   uint64_t old_mask;                  /* bits of an object's first word that together say that it is old */

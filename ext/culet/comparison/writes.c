@@ -1,7 +1,7 @@
 #include "comparison/writes.h"
 
 void
-culet_comparison_hold(struct comparison_writes *writes, unsigned owner, uint64_t class_address, enum comparison_kind kind, uint64_t bytes)
+culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address, enum comparison_kind kind, uint64_t bytes)
 {
   st_data_t found;
 
@@ -17,8 +17,8 @@ culet_comparison_hold(struct comparison_writes *writes, unsigned owner, uint64_t
 void
 culet_comparison_count_flags(struct comparison_writes *writes, uint64_t here, uint64_t there)
 {
-  uint64_t ranges = (here & SLOT_TYPE) == SLOT_STRING ? SLOT_CODE_RANGE : 0;
-  uint64_t masks[FLAGS] = {SLOT_AGES, SLOT_FROZEN, SLOT_SHAPE, ranges, ~(SLOT_AGES | SLOT_FROZEN | SLOT_SHAPE | ranges)};
+  uint64_t ranges = (here & RUBY_SLOT_TYPE_MASK) == RUBY_SLOT_STRING ? RUBY_SLOT_CODE_RANGE_MASK : 0;
+  uint64_t masks[FLAGS] = {RUBY_SLOT_AGE_MASK, RUBY_SLOT_FROZEN, RUBY_SLOT_SHAPE_MASK, ranges, ~(RUBY_SLOT_AGE_MASK | RUBY_SLOT_FROZEN | RUBY_SLOT_SHAPE_MASK | ranges)};
 
   for (int flag = 0; flag < FLAGS; flag++) writes->flags[flag] += ((here ^ there) & masks[flag]) != 0;
 }

@@ -10,13 +10,13 @@
 struct culet_builder;
 
 /* Returns NULL where memory is short; so do the others, or an error. */
-struct culet_builder *culet_builder_new(const char *flavour);
+struct culet_builder *culet_builder_new(const char *native_extension);
 void culet_builder_free(struct culet_builder *builder);
 
 /*
  * Begins a root; what is added next is in it. A path is at most 65,534 bytes long.
  *
- * Returns its number, or CULET_IMAGE_NONE.
+ * Returns its number, or CULET_INDEX_NONE.
  */
 uint32_t culet_builder_root(struct culet_builder *builder, const char *path, size_t length, const struct culet_stamp *stamp, int unreadable);
 
@@ -32,12 +32,12 @@ int culet_builder_add(struct culet_builder *builder, uint32_t root, const char *
                       const struct culet_stamp *stamp);
 
 /* Adds a root with all that it has in another index. Returns 1, or 0. */
-int culet_builder_copy(struct culet_builder *builder, const struct culet_image *image, uint32_t root);
+int culet_builder_copy(struct culet_builder *builder, const struct culet_index *index, uint32_t root);
 
 /* Takes back the root that was begun last, and what was added to it. */
 void culet_builder_withdraw(struct culet_builder *builder, uint32_t root);
 
-/* The number of the root of that path, or CULET_IMAGE_NONE. */
+/* The number of the root of that path, or CULET_INDEX_NONE. */
 uint32_t culet_builder_find_root(const struct culet_builder *builder, const char *path, size_t length);
 
 /* How many of each there are by now, and how often memory was allocated or made larger. */

@@ -13,97 +13,97 @@
 #include "feature_index/scan.h"
 #include "feature_index/store.h"
 
-struct index {
+struct wrapper {
   struct culet_builder *builder; /* NULL: it is that of a file */
-  struct culet_image image;
-  void *own; /* the image, where it is in memory */
+  struct culet_index index;
+  void *in_memory; /* the image, where it is in memory */
 };
 
 static VALUE error_class;
 
 static void
-drop_image(struct index *index)
+drop_index(struct wrapper *wrapper)
 {
-  if (index->own != NULL) free(index->own);
-  else culet_store_free(&index->image);
-  index->own = NULL;
-  memset(&index->image, 0, sizeof(index->image));
+  if (wrapper->in_memory != NULL) free(wrapper->in_memory);
+  else culet_store_free(&wrapper->index);
+  wrapper->in_memory = NULL;
+  memset(&wrapper->index, 0, sizeof(wrapper->index));
 }
 
 static void
-free_index(void *pointer)
+free_wrapper(void *pointer)
 {
-  struct index *index = pointer;
+  struct wrapper *wrapper = pointer;
 
-  drop_image(index);
-  culet_builder_free(index->builder);
-  xfree(index);
+  drop_index(wrapper);
+  culet_builder_free(wrapper->builder);
+  xfree(wrapper);
 }
 
 static size_t
-index_bytes(const void *pointer)
+wrapper_bytes(const void *pointer)
 {
-  const struct index *index = pointer;
+  const struct wrapper *wrapper = pointer;
 
-  return sizeof(*index) + (index->builder == NULL ? 0 : (size_t)culet_builder_bytes(index->builder)) + (index->own == NULL && index->builder != NULL ? 0 : index->image.bytes);
+  return sizeof(*wrapper) + (wrapper->builder == NULL ? 0 : (size_t)culet_builder_bytes(wrapper->builder)) + (wrapper->in_memory == NULL && wrapper->builder != NULL ? 0 : wrapper->index.bytes);
 }
 
-static const rb_data_type_t index_type = {
+static const rb_data_type_t wrapper_type = {
     .wrap_struct_name = "Culet::FeatureIndex",
-    .function = {.dfree = free_index, .dsize = index_bytes},
+    .function = {.dfree = free_wrapper, .dsize = wrapper_bytes},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
 static VALUE
 allocate(VALUE class)
 {
-  struct index *index;
+  struct wrapper *wrapper;
 
-  return TypedData_Make_Struct(class, struct index, &index_type, index);
+  return TypedData_Make_Struct(class, struct wrapper, &wrapper_type, wrapper);
 }
 
-static struct index *
-index_of(VALUE self)
+static struct wrapper *
+wrapper_of(VALUE self)
 {
-  struct index *index;
+  struct wrapper *wrapper;
 
-  TypedData_Get_Struct(self, struct index, &index_type, index);
-  return index;
+  TypedData_Get_Struct(self, struct wrapper, &wrapper_type, wrapper);
+  return wrapper;
 }
 
-static struct index *
-index_to_change(VALUE self)
+static struct wrapper *
+mutable_wrapper(VALUE self)
 {
-  struct index *index = index_of(self);
+  struct wrapper *wrapper = wrapper_of(self);
 
   rb_check_frozen(self);
-  if (index->builder == NULL) rb_raise(error_class, "an index that was read from a file cannot be added to; make a new one");
-  return index;
+  if (wrapper->builder == NULL) rb_raise(error_class, "an index that was read from a file cannot be added to; make a new one");
+  return wrapper;
 }
 
 /* The image, made anew where something has been added since. */
-static const struct culet_image *
-image_of(VALUE self)
+static const struct culet_index *
+index_of(VALUE self)
 {
-  struct index *index = index_of(self);
+  struct wrapper *wrapper = wrapper_of(self);
   size_t bytes;
 
-  if (index->image.base != NULL) return &index->image;
-  if (index->builder == NULL) rb_raise(error_class, "this index has not been made by new or open");
-  index->own = culet_builder_finish(index->builder, &bytes);
-  if (index->own == NULL) rb_raise(rb_eNoMemError, "the index does not fit in memory");
-  if (culet_image_check(&index->image, index->own, bytes, DLEXT) != NULL) rb_bug("culet: an index that was just made is damaged");
-  return &index->image;
+  if (wrapper->index.base != NULL) return &wrapper->index;
+  if (wrapper->builder == NULL) rb_raise(error_class, "this index has not been made by new or open");
+  wrapper->in_memory = culet_builder_finish(wrapper->builder, &bytes);
+  if (wrapper->in_memory == NULL) rb_raise(rb_eNoMemError, "the index does not fit in memory");
+  if (culet_index_check(&wrapper->index, wrapper->in_memory, bytes, DLEXT) != NULL) rb_bug("culet: an index that was just made is damaged");
+  return &wrapper->index;
 }
 
 static VALUE
 begin(VALUE self)
 {
-  struct index *index = index_of(self);
+  struct wrapper *wrapper = wrapper_of(self);
 
-  if (index->builder != NULL || index->image.base != NULL) return self;
-  index->builder = culet_builder_new(DLEXT);
-  if (index->builder == NULL) rb_memerror();
+  if (wrapper->builder != NULL || wrapper->index.base != NULL) return self;
+  wrapper->builder = culet_builder_new(DLEXT);
+  if (wrapper->builder == NULL) rb_memerror();
   return self;
 }
 
@@ -111,10 +111,10 @@ begin(VALUE self)
 static VALUE
 map(VALUE self, VALUE file)
 {
-  struct index *index = index_of(self);
-  const char *wrong = culet_store_read(&index->image, StringValueCStr(file), DLEXT);
+  struct wrapper *wrapper = wrapper_of(self);
+  const char *problem = culet_store_read(&wrapper->index, StringValueCStr(file), DLEXT);
 
-  return wrong == NULL ? Qnil : rb_str_new_cstr(wrong);
+  return problem == NULL ? Qnil : rb_str_new_cstr(problem);
 }
 
 static int
@@ -130,7 +130,7 @@ static VALUE
 enter(VALUE self, VALUE path, VALUE folder)
 {
   static const struct culet_stamp none = {0};
-  struct index *index = index_to_change(self);
+  struct wrapper *wrapper = mutable_wrapper(self);
   const char *text = StringValueCStr(path), *root_text = StringValueCStr(folder);
   size_t length = (size_t)RSTRING_LEN(path), root_length = (size_t)RSTRING_LEN(folder);
   enum culet_node_kind kind = ends_with(text, length, ".rb") ? CULET_NODE_RUBY : CULET_NODE_NATIVE;
@@ -140,13 +140,13 @@ enter(VALUE self, VALUE path, VALUE folder)
   if (root_text[0] != '/' || length <= root_length + 1 || memcmp(text, root_text, root_length) != 0 ||
       (root_length > 1 && text[root_length] != '/'))
     return Qfalse;
-  drop_image(index);
-  root = culet_builder_find_root(index->builder, root_text, root_length);
-  if (root == CULET_IMAGE_NONE) root = culet_builder_root(index->builder, root_text, root_length, &none, 0);
-  if (root == CULET_IMAGE_NONE) return Qfalse;
+  drop_index(wrapper);
+  root = culet_builder_find_root(wrapper->builder, root_text, root_length);
+  if (root == CULET_INDEX_NONE) root = culet_builder_root(wrapper->builder, root_text, root_length, &none, 0);
+  if (root == CULET_INDEX_NONE) return Qfalse;
   /* The nodes of a root stand together. */
-  if (root + 1 != culet_builder_roots(index->builder)) rb_raise(error_class, "%s: its files have to be added one after the other", root_text);
-  return culet_builder_add(index->builder, root, text, length, kind, NULL) ? Qtrue : Qfalse;
+  if (root + 1 != culet_builder_roots(wrapper->builder)) rb_raise(error_class, "%s: its files have to be added one after the other", root_text);
+  return culet_builder_add(wrapper->builder, root, text, length, kind, NULL) ? Qtrue : Qfalse;
 }
 
 /* read(folder, by its real path) -> a Symbol */
@@ -154,27 +154,27 @@ static VALUE
 read_folder(VALUE self, VALUE folder)
 {
   static const char *const names[] = {"read", "unreadable", "young", "gone"};
-  struct index *index = index_to_change(self);
+  struct wrapper *wrapper = mutable_wrapper(self);
   const char *text = StringValueCStr(folder);
   enum culet_scanned scanned;
 
-  drop_image(index);
-  if (culet_builder_find_root(index->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_IMAGE_NONE) return culet_symbol("read");
-  scanned = culet_scan(index->builder, text, DLEXT);
-  if (scanned == CULET_NO_ROOM) rb_raise(rb_eNoMemError, "the index does not fit in memory");
+  drop_index(wrapper);
+  if (culet_builder_find_root(wrapper->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_INDEX_NONE) return culet_symbol("read");
+  scanned = culet_scan(wrapper->builder, text, DLEXT);
+  if (scanned == CULET_NO_MEMORY) rb_raise(rb_eNoMemError, "the index does not fit in memory");
   return culet_symbol(names[scanned]);
 }
 
 /* The rank of a root among the folders to be asked, from 0; -1: it is none of them. */
 static long
-rank_of(const struct culet_image *image, uint32_t root, VALUE folders)
+rank_of(const struct culet_index *index, uint32_t root, VALUE folders)
 {
   const char *path;
   const struct culet_node *node;
   long i;
 
   if (NIL_P(folders)) return (long)root;
-  node = culet_image_node(image, image->roots[root].node, &path);
+  node = culet_index_node(index, index->roots[root].node, &path);
   for (i = 0; node != NULL && i < RARRAY_LEN(folders); i++) {
     VALUE folder = RARRAY_AREF(folders, i);
 
@@ -188,20 +188,20 @@ rank_of(const struct culet_image *image, uint32_t root, VALUE folders)
 static VALUE
 look_up(VALUE self, VALUE name, VALUE ruby, VALUE native, VALUE folders)
 {
-  const struct culet_image *image = image_of(self);
+  const struct culet_index *index = index_of(self);
   const struct culet_node *node, *best = NULL;
   const char *path, *best_path = NULL;
-  struct culet_walk walk;
+  struct culet_index_lookup lookup;
   long best_rank = -1;
 
   StringValue(name);
   if (!NIL_P(folders)) Check_Type(folders, T_ARRAY);
-  culet_image_walk(&walk, image, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-  while ((node = culet_image_next(&walk, &path)) != NULL) {
+  culet_index_look_up(&lookup, index, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+  while ((node = culet_index_next(&lookup, &path)) != NULL) {
     long rank;
 
     if (!(node->kind == CULET_NODE_RUBY ? RTEST(ruby) : node->kind == CULET_NODE_NATIVE && RTEST(native))) continue;
-    rank = rank_of(image, node->root, folders);
+    rank = rank_of(index, node->root, folders);
     if (rank < 0 || (best != NULL && (rank > best_rank || (rank == best_rank && node->kind > best->kind)))) continue;
     best = node;
     best_path = path;
@@ -214,13 +214,13 @@ look_up(VALUE self, VALUE name, VALUE ruby, VALUE native, VALUE folders)
 static VALUE
 paths(VALUE self, int files)
 {
-  const struct culet_image *image = image_of(self);
+  const struct culet_index *index = index_of(self);
   VALUE result = rb_ary_new();
   uint32_t i;
 
-  for (i = 0; i < image->header->nodes; i++) {
+  for (i = 0; i < index->header->nodes; i++) {
     const char *path;
-    const struct culet_node *node = culet_image_node(image, i, &path);
+    const struct culet_node *node = culet_index_node(index, i, &path);
 
     if (node != NULL && (files ? node->kind <= CULET_NODE_NATIVE : node->kind == CULET_NODE_ROOT))
       rb_ary_push(result, rb_filesystem_str_new(path, node->length));
@@ -243,14 +243,14 @@ folders(VALUE self)
 static VALUE
 changed(VALUE self)
 {
-  const struct culet_image *image = image_of(self);
+  const struct culet_index *index = index_of(self);
   VALUE result = rb_ary_new();
   uint32_t i;
 
-  for (i = 0; i < image->header->nodes; i++) {
+  for (i = 0; i < index->header->nodes; i++) {
     const char *path;
-    const struct culet_node *node = culet_image_node(image, i, &path);
-    const struct culet_stamp *stamp = node == NULL ? NULL : culet_image_stamp(image, node);
+    const struct culet_node *node = culet_index_node(index, i, &path);
+    const struct culet_stamp *stamp = node == NULL ? NULL : culet_index_stamp(index, node);
     struct culet_stamp now;
     struct stat status;
 
@@ -268,8 +268,8 @@ changed(VALUE self)
 static VALUE
 store(VALUE self, VALUE file)
 {
-  const struct culet_image *image = image_of(self);
-  int error = culet_store_write(StringValueCStr(file), image->base, image->bytes);
+  const struct culet_index *index = index_of(self);
+  int error = culet_store_write(StringValueCStr(file), index->base, index->bytes);
 
   return error == 0 ? Qnil : rb_str_new_cstr(strerror(error));
 }
@@ -277,15 +277,15 @@ store(VALUE self, VALUE file)
 static VALUE
 allocations(VALUE self)
 {
-  const struct index *index = index_of(self);
+  const struct wrapper *wrapper = wrapper_of(self);
 
-  return ULL2NUM(index->builder == NULL ? 0 : culet_builder_allocations(index->builder));
+  return ULL2NUM(wrapper->builder == NULL ? 0 : culet_builder_allocations(wrapper->builder));
 }
 
 static VALUE
 bytes(VALUE self)
 {
-  return SIZET2NUM(image_of(self)->bytes);
+  return SIZET2NUM(index_of(self)->bytes);
 }
 
 void

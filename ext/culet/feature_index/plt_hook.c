@@ -21,7 +21,7 @@ struct object {
   uintptr_t inside;
   uintptr_t base;
   uintptr_t first, last; /* its addresses */
-  uintptr_t sealed, sealed_end; /* which the dynamic linker has made read-only */
+  uintptr_t relro, relro_end; /* which the dynamic linker has made read-only */
   const ElfW(Dyn) *dynamic;
 };
 
@@ -45,8 +45,8 @@ find_object(struct dl_phdr_info *info, size_t size, void *argument)
     } else if (part->p_type == PT_DYNAMIC) {
       found.dynamic = (const void *)start;
     } else if (part->p_type == PT_GNU_RELRO) {
-      found.sealed = start & ~(page - 1);
-      found.sealed_end = end & ~(page - 1); /* a last page that is not wholly sealed is left writable by glibc */
+      found.relro = start & ~(page - 1);
+      found.relro_end = end & ~(page - 1); /* a last page that is not wholly sealed is left writable by glibc */
     }
   }
   if (here) *object = found;
@@ -54,19 +54,19 @@ find_object(struct dl_phdr_info *info, size_t size, void *argument)
 }
 
 static int
-write_slot(const struct object *object, uintptr_t *slot, uintptr_t value)
+write_entry(const struct object *object, uintptr_t *entry, uintptr_t value)
 {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)slot & ~(page - 1);
-  int sealed = at >= object->sealed && at < object->sealed_end;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)entry & ~(page - 1);
+  int relro = at >= object->relro && at < object->relro_end;
 
-  if (sealed && mprotect((void *)at, page, PROT_READ | PROT_WRITE) != 0) return 0;
-  __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-  if (sealed) mprotect((void *)at, page, PROT_READ);
+  if (relro && mprotect((void *)at, page, PROT_READ | PROT_WRITE) != 0) return 0;
+  __atomic_store_n(entry, value, __ATOMIC_RELEASE);
+  if (relro) mprotect((void *)at, page, PROT_READ);
   return 1;
 }
 
 static uintptr_t
-address(culet_any_function *function)
+address(culet_function *function)
 {
   uintptr_t value;
 
@@ -75,7 +75,7 @@ address(culet_any_function *function)
 }
 
 int
-culet_slot_replace(const void *inside, const char *name, culet_any_function *original, culet_any_function *replacement)
+culet_plt_hook(const void *inside, const char *name, culet_function *original, culet_function *replacement)
 {
 #ifdef JUMP_SLOT
   struct object object = {.inside = (uintptr_t)inside};
@@ -83,19 +83,19 @@ culet_slot_replace(const void *inside, const char *name, culet_any_function *ori
   size_t bytes[2] = {0, 0};
   const ElfW(Sym) *symbols = NULL;
   const char *names = NULL;
-  const ElfW(Dyn) *entry;
+  const ElfW(Dyn) *dynamic_entry;
   int changed = 0, addend = 1, i;
 
   if (!dl_iterate_phdr(find_object, &object) || object.dynamic == NULL) return 0;
-  for (entry = object.dynamic; entry->d_tag != DT_NULL; entry++) {
-    switch (entry->d_tag) {
-    case DT_SYMTAB: symbols = (const void *)entry->d_un.d_ptr; break;
-    case DT_STRTAB: names = (const void *)entry->d_un.d_ptr; break;
-    case DT_JMPREL: tables[0] = (const void *)entry->d_un.d_ptr; break;
-    case DT_PLTRELSZ: bytes[0] = entry->d_un.d_val; break;
-    case DT_PLTREL: addend = entry->d_un.d_val == DT_RELA; break;
-    case DT_RELA: tables[1] = (const void *)entry->d_un.d_ptr; break;
-    case DT_RELASZ: bytes[1] = entry->d_un.d_val; break;
+  for (dynamic_entry = object.dynamic; dynamic_entry->d_tag != DT_NULL; dynamic_entry++) {
+    switch (dynamic_entry->d_tag) {
+    case DT_SYMTAB: symbols = (const void *)dynamic_entry->d_un.d_ptr; break;
+    case DT_STRTAB: names = (const void *)dynamic_entry->d_un.d_ptr; break;
+    case DT_JMPREL: tables[0] = (const void *)dynamic_entry->d_un.d_ptr; break;
+    case DT_PLTRELSZ: bytes[0] = dynamic_entry->d_un.d_val; break;
+    case DT_PLTREL: addend = dynamic_entry->d_un.d_val == DT_RELA; break;
+    case DT_RELA: tables[1] = (const void *)dynamic_entry->d_un.d_ptr; break;
+    case DT_RELASZ: bytes[1] = dynamic_entry->d_un.d_val; break;
     default: break;
     }
   }
@@ -105,14 +105,14 @@ culet_slot_replace(const void *inside, const char *name, culet_any_function *ori
     const ElfW(Rela) *relocation = tables[i], *end = relocation == NULL ? NULL : relocation + bytes[i] / sizeof(*relocation);
 
     for (; relocation < end; relocation++) {
-      uintptr_t *slot = (uintptr_t *)(object.base + relocation->r_offset);
+      uintptr_t *entry = (uintptr_t *)(object.base + relocation->r_offset);
       uintptr_t value;
 
       if (ELF64_R_TYPE(relocation->r_info) != JUMP_SLOT && ELF64_R_TYPE(relocation->r_info) != DATA_SLOT) continue;
       if (strcmp(names + symbols[ELF64_R_SYM(relocation->r_info)].st_name, name) != 0) continue;
-      value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+      value = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
       if (value != address(original) && !(value >= object.first && value < object.last)) continue;
-      changed += write_slot(&object, slot, address(replacement));
+      changed += write_entry(&object, entry, address(replacement));
     }
   }
   return changed;

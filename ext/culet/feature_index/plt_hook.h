@@ -1,10 +1,10 @@
 /*
  * feature_index/plt_hook.h - the slot through which a loaded object calls a function of another one.
  */
-#ifndef CULET_FEATURE_INDEX_SLOT_H
-#define CULET_FEATURE_INDEX_SLOT_H
+#ifndef CULET_FEATURE_INDEX_PLT_HOOK_H
+#define CULET_FEATURE_INDEX_PLT_HOOK_H
 
-typedef void culet_any_function(void);
+typedef void culet_function(void);
 
 /*
  * Has the object that contains an address call another function wherever it calls the one of that name. Other objects are
@@ -18,6 +18,6 @@ typedef void culet_any_function(void);
  *
  * Returns how many slots were changed, 0 where there is none or it may not be written.
  */
-int culet_slot_replace(const void *inside, const char *name, culet_any_function *original, culet_any_function *replacement);
+int culet_plt_hook(const void *inside, const char *name, culet_function *original, culet_function *replacement);
 
 #endif

@@ -12,23 +12,23 @@
  * Folders are remembered by a hash of 64 bits alone, with a seed of this process: that two of some thousand have the same
  * is a matter of one in 10^12.
  */
-struct seen {
+struct cache {
   uint64_t hash;
-  uint32_t when; /* 0: free */
+  uint32_t checked; /* 0: free */
 };
 
 static struct {
-  struct seen *places;
-  uint32_t room; /* a power of two */
+  struct cache *entries;
+  uint32_t capacity; /* a power of two */
   uint32_t count;
   uint64_t seed;
-} seen;
+} cache;
 
-#define FIRST_ROOM 512
-#define MOST_SEEN (1 << 16)
+#define FIRST_CAPACITY 512
+#define MAX_ENTRIES (1 << 16)
 
 uint32_t
-culet_real_now(void)
+culet_coarse_milliseconds(void)
 {
   struct timespec now;
   uint32_t milliseconds;
@@ -41,7 +41,7 @@ culet_real_now(void)
 static uint64_t
 hash_of(const char *path, size_t length)
 {
-  uint64_t hash = seen.seed;
+  uint64_t hash = cache.seed;
   size_t i;
 
   for (i = 0; i < length; i++) {
@@ -51,37 +51,37 @@ hash_of(const char *path, size_t length)
   return hash;
 }
 
-static struct seen *
+static struct cache *
 find(uint64_t hash)
 {
-  uint32_t place = (uint32_t)hash & (seen.room - 1);
+  uint32_t entry = (uint32_t)hash & (cache.capacity - 1);
 
-  while (seen.places[place].when != 0 && seen.places[place].hash != hash) place = (place + 1) & (seen.room - 1);
-  return &seen.places[place];
+  while (cache.entries[entry].checked != 0 && cache.entries[entry].hash != hash) entry = (entry + 1) & (cache.capacity - 1);
+  return &cache.entries[entry];
 }
 
 /* Half of the places stay free. Where there are too many, or memory is short, what is known is forgotten or stays as it is. */
 static int
-make_room(void)
+reserve(void)
 {
-  struct seen *old = seen.places;
-  uint32_t room = seen.room == 0 ? FIRST_ROOM : seen.room * 2, old_room = seen.room, i;
+  struct cache *old = cache.entries;
+  uint32_t capacity = cache.capacity == 0 ? FIRST_CAPACITY : cache.capacity * 2, old_room = cache.capacity, i;
 
-  if (seen.room != 0 && seen.count < seen.room / 2) return 1;
-  if (room > MOST_SEEN) {
-    memset(seen.places, 0, seen.room * sizeof(*seen.places));
-    seen.count = 0;
+  if (cache.capacity != 0 && cache.count < cache.capacity / 2) return 1;
+  if (capacity > MAX_ENTRIES) {
+    memset(cache.entries, 0, cache.capacity * sizeof(*cache.entries));
+    cache.count = 0;
     return 1;
   }
-  seen.places = calloc(room, sizeof(*seen.places));
-  if (seen.places == NULL) {
-    seen.places = old;
+  cache.entries = calloc(capacity, sizeof(*cache.entries));
+  if (cache.entries == NULL) {
+    cache.entries = old;
     return 0;
   }
-  if (seen.seed == 0) seen.seed = (uint64_t)(uintptr_t)&seen ^ (uint64_t)time(NULL) << 32 ^ (uint64_t)(uintptr_t)seen.places;
-  seen.room = room;
+  if (cache.seed == 0) cache.seed = (uint64_t)(uintptr_t)&cache ^ (uint64_t)time(NULL) << 32 ^ (uint64_t)(uintptr_t)cache.entries;
+  cache.capacity = capacity;
   for (i = 0; i < old_room; i++) {
-    if (old[i].when != 0) *find(old[i].hash) = old[i];
+    if (old[i].checked != 0) *find(old[i].hash) = old[i];
   }
   free(old);
   return 1;
@@ -95,49 +95,49 @@ plain_part(const char *part, size_t length)
 }
 
 int
-culet_real_folder(const char *path, size_t length)
+culet_realpath_is_folder(const char *path, size_t length)
 {
   char part[PATH_MAX];
-  struct seen *place;
+  struct cache *entry;
   struct stat status;
   const char *slash;
   uint64_t hash;
   uint32_t now;
 
   if (length == 1 && path[0] == '/') return 1;
-  if (length == 0 || length >= sizeof(part) || path[0] != '/' || !make_room()) return 0;
-  now = culet_real_now();
+  if (length == 0 || length >= sizeof(part) || path[0] != '/' || !reserve()) return 0;
+  now = culet_coarse_milliseconds();
   hash = hash_of(path, length);
-  place = find(hash);
-  if (place->when != 0 && now - place->when < CULET_FRESH_MILLISECONDS) return 1;
+  entry = find(hash);
+  if (entry->checked != 0 && now - entry->checked < CULET_FRESH_MILLISECONDS) return 1;
 
   slash = memrchr(path, '/', length);
   if (!plain_part(slash + 1, length - (size_t)(slash + 1 - path))) return 0;
-  if (!culet_real_folder(path, slash == path ? 1 : (size_t)(slash - path))) return 0;
+  if (!culet_realpath_is_folder(path, slash == path ? 1 : (size_t)(slash - path))) return 0;
   memcpy(part, path, length);
   part[length] = '\0';
   if (lstat(part, &status) != 0 || !S_ISDIR(status.st_mode)) return 0;
-  if (!make_room()) return 0;
-  place = find(hash); /* its parents may have moved it */
-  if (place->when == 0) seen.count++;
-  place->hash = hash;
-  place->when = now;
+  if (!reserve()) return 0;
+  entry = find(hash); /* its parents may have moved it */
+  if (entry->checked == 0) cache.count++;
+  entry->hash = hash;
+  entry->checked = now;
   return 1;
 }
 
 int
-culet_real_file(const char *path, struct stat *status)
+culet_realpath_is_file(const char *path, struct stat *status)
 {
   size_t length = strlen(path);
   const char *slash = strrchr(path, '/');
 
   if (path[0] != '/' || length >= PATH_MAX || !plain_part(slash + 1, length - (size_t)(slash + 1 - path))) return 0;
-  if (!culet_real_folder(path, slash == path ? 1 : (size_t)(slash - path))) return 0;
+  if (!culet_realpath_is_folder(path, slash == path ? 1 : (size_t)(slash - path))) return 0;
   return lstat(path, status) == 0 && !S_ISLNK(status->st_mode);
 }
 
 int
-culet_real_absent(const char *path)
+culet_realpath_is_absent(const char *path)
 {
   char part[PATH_MAX];
   struct stat status;
@@ -151,7 +151,7 @@ culet_real_absent(const char *path)
     if (!plain_part(slash + 1, length - (size_t)(slash + 1 - path))) return 0;
     memcpy(part, path, length);
     part[length] = '\0';
-    if (!culet_real_folder(path, length)) return lstat(part, &status) != 0 && errno == ENOENT;
+    if (!culet_realpath_is_folder(path, length)) return lstat(part, &status) != 0 && errno == ENOENT;
     if (next == NULL) return 0;
     slash = next;
   }

@@ -41,16 +41,16 @@
 #ifdef CAN_REQUIRE
 
 static struct {
-  struct culet_finder *finder;
+  struct culet_resolver *resolver;
   VALUE load_path; /* $LOAD_PATH */
-  VALUE seen;      /* what it held when the finder was told; hidden */
+  VALUE known_load_path;      /* what it held when the finder was told; hidden */
   char dlext[16];
-  int denies;      /* whether the index may tell that nothing provides a name */
-  int real_paths;  /* slots of Ruby's that lead here */
-  int gives_back;  /* whether free memory goes back after a large part of a program has been loaded */
+  int reports_missing;      /* whether the index may tell that nothing provides a name */
+  int realpath_hooks;  /* slots of Ruby's that lead here */
+  int trims;  /* whether free memory goes back after a large part of a program has been loaded */
   int loading;     /* whether a feature is being loaded by way of culet_require */
   unsigned long files;   /* loaded so far, */
-  unsigned long settled; /* and when memory was given back last */
+  unsigned long trimmed_at; /* and when memory was given back last */
   unsigned long found, nowhere, unsure, loaded;
   ID functions[3]; /* those that load features */
   VALUE (*load)(int, const VALUE *, VALUE); /* Ruby's own, and */
@@ -61,12 +61,12 @@ static struct {
 } state;
 
 static int
-load_path_is_as_seen(void)
+load_path_is_unchanged(void)
 {
   long count = RARRAY_LEN(state.load_path), i;
 
-  if (RARRAY_LEN(state.seen) != count) return 0;
-  for (i = 0; i < count && RARRAY_AREF(state.load_path, i) == RARRAY_AREF(state.seen, i);) i++;
+  if (RARRAY_LEN(state.known_load_path) != count) return 0;
+  for (i = 0; i < count && RARRAY_AREF(state.load_path, i) == RARRAY_AREF(state.known_load_path, i);) i++;
   return i == count;
 }
 
@@ -75,10 +75,10 @@ load_path_is_as_seen(void)
  * home or a method; or, with characters beyond ASCII where the file system's encoding is not UTF-8, on the encoding of the
  * name that is asked for.
  */
-static struct culet_entry
+static struct culet_load_path_entry
 entry_of(VALUE entry)
 {
-  struct culet_entry result = {NULL, 0};
+  struct culet_load_path_entry result = {NULL, 0};
 
   if (!RB_TYPE_P(entry, T_STRING) || RSTRING_LEN(entry) == 0 || RSTRING_PTR(entry)[0] != '/') return result;
   if (!rb_enc_asciicompat(rb_enc_get(entry)) || memchr(RSTRING_PTR(entry), '\0', (size_t)RSTRING_LEN(entry)) != NULL) return result;
@@ -89,14 +89,14 @@ entry_of(VALUE entry)
 }
 
 static void
-tell_load_path(void)
+update_load_path(void)
 {
   long count = RARRAY_LEN(state.load_path), i;
-  struct culet_entry *entries;
+  struct culet_load_path_entry *entries;
   VALUE memory;
 
-  rb_ary_replace(state.seen, state.load_path);
-  entries = ALLOCV_N(struct culet_entry, memory, count + 1);
+  rb_ary_replace(state.known_load_path, state.load_path);
+  entries = ALLOCV_N(struct culet_load_path_entry, memory, count + 1);
   for (i = 0; i < count; i++) {
     VALUE entry = RARRAY_AREF(state.load_path, i);
 
@@ -104,14 +104,14 @@ tell_load_path(void)
     if (RB_TYPE_P(entry, T_STRING)) rb_str_freeze(entry);
     entries[i] = entry_of(entry);
   }
-  culet_finder_set(state.finder, entries, (size_t)count);
+  culet_resolver_set_load_path(state.resolver, entries, (size_t)count);
   ALLOCV_END(memory);
 }
 
 static void
-tell_problem(void)
+warn_problem(void)
 {
-  const char *problem = culet_finder_problem(state.finder);
+  const char *problem = culet_resolver_problem(state.resolver);
 
   if (problem == NULL) return;
   rb_funcall(rb_mKernel, rb_intern("warn"), 1,
@@ -121,8 +121,8 @@ tell_problem(void)
 static enum culet_answer
 find(const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX])
 {
-  if (!load_path_is_as_seen()) tell_load_path();
-  return culet_finder_find(state.finder, name, length, kinds, now, path);
+  if (!load_path_is_unchanged()) update_load_path();
+  return culet_resolver_find(state.resolver, name, length, kinds, now, path);
 }
 
 /* What a name without extension stands for. */
@@ -130,9 +130,9 @@ static enum culet_answer
 find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 {
 #ifdef CULET_RUBY_FILES_FIRST
-  enum culet_answer told = find(name, length, CULET_RUBY, now, path);
+  enum culet_answer answer = find(name, length, CULET_RUBY, now, path);
 
-  return told == CULET_NOWHERE ? find(name, length, CULET_NATIVE, now, path) : told;
+  return answer == CULET_NOWHERE ? find(name, length, CULET_NATIVE, now, path) : answer;
 #else
   return find(name, length, CULET_RUBY | CULET_NATIVE, now, path);
 #endif
@@ -142,9 +142,9 @@ find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 static enum culet_answer
 find_named(const char *name, size_t length, size_t stem, unsigned kinds, int now, char path[PATH_MAX])
 {
-  enum culet_answer told = kinds == 0 ? CULET_NOWHERE : find(name, stem, kinds, now, path);
+  enum culet_answer answer = kinds == 0 ? CULET_NOWHERE : find(name, stem, kinds, now, path);
 
-  return told == CULET_NOWHERE && kinds != CULET_RUBY ? find_any(name, length, now, path) : told;
+  return answer == CULET_NOWHERE && kinds != CULET_RUBY ? find_any(name, length, now, path) : answer;
 }
 
 /* Whether Ruby has a feature of that name with that extension. */
@@ -171,7 +171,7 @@ resolve_provided(VALUE name, const char *text, size_t length)
   char path[PATH_MAX];
 
   state.loaded++;
-  if (culet_finder_kinds(state.finder, text, length) == CULET_RUBY || provided(text, length, ".rb")) return name;
+  if (culet_resolver_kinds(state.resolver, text, length) == CULET_RUBY || provided(text, length, ".rb")) return name;
   if (!provided(text, length, ".so") || find(text, length, CULET_RUBY, 0, path) != CULET_NOWHERE) return name;
   return rb_str_cat_cstr(rb_str_dup(name), ".so");
 }
@@ -203,7 +203,7 @@ resolve(VALUE name)
   int ruby = dot != NULL && strcmp(dot, ".rb") == 0;
   int native = dot != NULL && (strcmp(dot, ".so") == 0 || strcmp(dot, state.dlext) == 0);
   unsigned kinds = native ? CULET_NATIVE : ruby ? CULET_RUBY : 0;
-  enum culet_answer told;
+  enum culet_answer answer;
   char path[PATH_MAX];
 
   if (dot != NULL && !ruby && !native) {
@@ -215,15 +215,15 @@ resolve(VALUE name)
     state.loaded++;
     return name;
   }
-  told = find_named(text, length, stem, kinds, 0, path);
+  answer = find_named(text, length, stem, kinds, 0, path);
   /* A file may just have been written: then somebody is likely to load it. */
-  if (told == CULET_NOWHERE) told = find_named(text, length, stem, kinds, 1, path);
+  if (answer == CULET_NOWHERE) answer = find_named(text, length, stem, kinds, 1, path);
 
-  if (told == CULET_FOUND) {
+  if (answer == CULET_FOUND) {
     state.found++;
     return rb_filesystem_str_new_cstr(path);
   }
-  if (told == CULET_NOWHERE && state.denies && (ruby || !linked_in(text, native ? stem : length))) {
+  if (answer == CULET_NOWHERE && state.reports_missing && (ruby || !linked_in(text, native ? stem : length))) {
     state.nowhere++;
     return Qundef;
   }
@@ -235,7 +235,7 @@ resolve(VALUE name)
 static int
 is_plain(VALUE name)
 {
-  return RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) && culet_finder_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+  return RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) && culet_resolver_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
 static int
@@ -255,8 +255,8 @@ in_main_ractor(void)
  * outermost `require` ends, if it has loaded so many files, and a third of all so far: a trim takes some milliseconds, and
  * the whole boot makes a handful.
  */
-#define MANY_FILES 256
-#define SHARE_OF_FILES 3
+#define TRIM_FILES 256
+#define TRIM_SHARE 3
 
 struct call {
   VALUE self, feature;
@@ -273,13 +273,13 @@ load_feature(VALUE argument)
 }
 
 static VALUE
-settle(VALUE unused)
+finish_require(VALUE unused)
 {
-  unsigned long since = state.files - state.settled;
+  unsigned long since = state.files - state.trimmed_at;
 
   state.loading = 0;
-  if (!state.gives_back || since < MANY_FILES || since < state.files / SHARE_OF_FILES) return Qnil;
-  state.settled = state.files;
+  if (!state.trims || since < TRIM_FILES || since < state.files / TRIM_SHARE) return Qnil;
+  state.trimmed_at = state.files;
   culet_release_memory();
   return Qnil;
 }
@@ -289,18 +289,18 @@ culet_require(VALUE self, VALUE name)
 {
   struct call call = {.self = self, .feature = name};
 
-  if (state.finder == NULL || !in_main_ractor()) return rb_f_require(self, name);
+  if (state.resolver == NULL || !in_main_ractor()) return rb_f_require(self, name);
   if (is_plain(name)) {
     name = rb_str_new_frozen(name);
     call.feature = resolve(name);
-    tell_problem();
+    warn_problem();
     if (call.feature == Qundef) rb_loaderror_with_path(name, "cannot load such file -- %" PRIsVALUE, name);
   } else {
     state.unsure++;
   }
   if (state.loading) return load_feature((VALUE)&call);
   state.loading = 1;
-  return rb_ensure(load_feature, (VALUE)&call, settle, Qnil);
+  return rb_ensure(load_feature, (VALUE)&call, finish_require, Qnil);
 }
 
 static int
@@ -326,13 +326,13 @@ ruby_file(VALUE name)
 static VALUE
 culet_load(int argc, VALUE *argv, VALUE self)
 {
-  VALUE served[2];
+  VALUE resolved[2];
 
-  if (state.finder == NULL || !in_main_ractor() || argc < 1 || argc > 2) return state.load(argc, argv, self);
-  served[0] = ruby_file(argv[0]);
-  if (argc == 2) served[1] = argv[1];
-  tell_problem();
-  return state.load(argc, served, self);
+  if (state.resolver == NULL || !in_main_ractor() || argc < 1 || argc > 2) return state.load(argc, argv, self);
+  resolved[0] = ruby_file(argv[0]);
+  if (argc == 2) resolved[1] = argv[1];
+  warn_problem();
+  return state.load(argc, resolved, self);
 }
 
 /*
@@ -345,7 +345,7 @@ culet_resolve(VALUE self, VALUE name)
   char path[PATH_MAX];
   const char *last;
 
-  if (state.finder == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name)) return state.resolve(self, name);
+  if (state.resolver == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name)) return state.resolve(self, name);
   last = memrchr(RSTRING_PTR(name), '/', (size_t)RSTRING_LEN(name));
   last = last == NULL ? RSTRING_PTR(name) : last;
   if (memchr(last, '.', (size_t)(RSTRING_PTR(name) + RSTRING_LEN(name) - last)) != NULL) return state.resolve(self, name);
@@ -375,13 +375,13 @@ is_loading(const char *path)
  * which is that of this very moment.
  */
 static char *
-real_path(const char *path, char *resolved)
+cached_realpath(const char *path, char *resolved)
 {
   struct stat status;
 
   if (resolved == NULL && path != NULL && path[0] == '/' && in_main_ractor() && is_loading(path)) {
-    if (culet_real_file(path, &status)) return strdup(path);
-    if (culet_real_absent(path)) {
+    if (culet_realpath_is_file(path, &status)) return strdup(path);
+    if (culet_realpath_is_absent(path)) {
       errno = ENOENT;
       return NULL;
     }
@@ -390,15 +390,15 @@ real_path(const char *path, char *resolved)
 }
 
 static void
-replace_real_path(void)
+hook_realpath(void)
 {
   char *(*original)(const char *, char *) = realpath;
-  char *(*ours)(const char *, char *) = real_path;
+  char *(*ours)(const char *, char *) = cached_realpath;
   void *inside;
   VALUE (*require)(VALUE, VALUE) = rb_f_require;
 
   memcpy(&inside, &require, sizeof(inside));
-  state.real_paths = culet_slot_replace(inside, "realpath", (culet_any_function *)original, (culet_any_function *)ours);
+  state.realpath_hooks = culet_plt_hook(inside, "realpath", (culet_function *)original, (culet_function *)ours);
 }
 
 /* Ruby's own functions behind these methods; where somebody else's stand there, or they are not to be found, they stay. */
@@ -431,30 +431,30 @@ find_load(void)
  * all:    whether Ruby's loading is to take real paths from here, too, and what it leaves free is to go back
  */
 static VALUE
-prepare(VALUE self, VALUE file, VALUE denies, VALUE all)
+prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all)
 {
   static const char *const functions[] = {"require", "require_relative", "load"};
   size_t i;
 
-  if (state.finder != NULL) return Qnil;
+  if (state.resolver != NULL) return Qnil;
   state.load_path = rb_gv_get("$LOAD_PATH");
   rb_gc_register_mark_object(state.load_path);
-  state.seen = rb_ary_new();
-  rb_gc_register_mark_object(state.seen);
+  state.known_load_path = rb_ary_new();
+  rb_gc_register_mark_object(state.known_load_path);
   strncpy(state.dlext, DLEXT, sizeof(state.dlext) - 1);
-  state.denies = RTEST(denies);
+  state.reports_missing = RTEST(reports_missing);
   for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) state.functions[i] = rb_intern(functions[i]);
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
   state.main_ractor = rb_ractor_local_storage_value_newkey();
   rb_ractor_local_storage_value_set(state.main_ractor, Qtrue);
 #endif
-  state.finder = culet_finder_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
-  if (state.finder == NULL) rb_memerror();
+  state.resolver = culet_resolver_new(NIL_P(file) ? NULL : StringValueCStr(file), state.dlext);
+  if (state.resolver == NULL) rb_memerror();
   find_load();
   replace_resolve();
   if (!RTEST(all)) return Qnil;
-  replace_real_path();
-  state.gives_back = culet_release_found()->why_not == NULL && !culet_release_found()->in_ruby_threads;
+  hook_realpath();
+  state.trims = culet_release_found()->why_not == NULL && !culet_release_found()->in_ruby_threads;
   return Qnil;
 }
 
@@ -467,24 +467,24 @@ prepare(VALUE self, VALUE file, VALUE denies, VALUE all)
  * provides it; left to Ruby's search; already loaded); real_paths: whether Ruby's loading takes real paths from here
  */
 static VALUE
-figures(VALUE self)
+stats(VALUE self)
 {
-  struct culet_finder_figures told;
+  struct culet_resolver_stats answer;
   VALUE result = rb_hash_new();
 
-  if (state.finder == NULL) return result;
-  culet_finder_tell(state.finder, &told);
-  rb_hash_aset(result, culet_symbol("bytes"), SIZET2NUM(told.bytes));
-  rb_hash_aset(result, culet_symbol("folders"), UINT2NUM(told.folders));
-  rb_hash_aset(result, culet_symbol("files"), UINT2NUM(told.files));
-  rb_hash_aset(result, culet_symbol("shared"), told.shared ? Qtrue : Qfalse);
-  rb_hash_aset(result, culet_symbol("asked"), UINT2NUM(told.asked));
-  rb_hash_aset(result, culet_symbol("builds"), UINT2NUM(told.builds));
+  if (state.resolver == NULL) return result;
+  culet_resolver_read_stats(state.resolver, &answer);
+  rb_hash_aset(result, culet_symbol("bytes"), SIZET2NUM(answer.bytes));
+  rb_hash_aset(result, culet_symbol("folders"), UINT2NUM(answer.folders));
+  rb_hash_aset(result, culet_symbol("files"), UINT2NUM(answer.files));
+  rb_hash_aset(result, culet_symbol("shared"), answer.shared ? Qtrue : Qfalse);
+  rb_hash_aset(result, culet_symbol("asked"), UINT2NUM(answer.probed));
+  rb_hash_aset(result, culet_symbol("builds"), UINT2NUM(answer.builds));
   rb_hash_aset(result, culet_symbol("found"), ULONG2NUM(state.found));
   rb_hash_aset(result, culet_symbol("nowhere"), ULONG2NUM(state.nowhere));
   rb_hash_aset(result, culet_symbol("unsure"), ULONG2NUM(state.unsure));
   rb_hash_aset(result, culet_symbol("loaded"), ULONG2NUM(state.loaded));
-  rb_hash_aset(result, culet_symbol("real_paths"), state.real_paths > 0 ? Qtrue : Qfalse);
+  rb_hash_aset(result, culet_symbol("real_paths"), state.realpath_hooks > 0 ? Qtrue : Qfalse);
   return result;
 }
 
@@ -520,6 +520,6 @@ culet_init_require(VALUE culet)
   rb_define_method(original, "load", culet_load, -1);
   rb_define_singleton_method(module, "prepare", prepare, 3);
   rb_define_singleton_method(module, "take_over", take_over, 3);
-  rb_define_singleton_method(module, "figures", figures, 0);
+  rb_define_singleton_method(module, "figures", stats, 0);
 #endif
 }

@@ -11,20 +11,20 @@
 
 /* A folder of a load path with more entries is no library's but, say, an application's with all its uploads; it is
  * asked as Ruby does. */
-#define MOST_ENTRIES 50000
+#define MAX_ENTRIES 50000
 
 /* Deeper than any library; a link that leads upwards ends here. */
-#define MOST_LEVELS 32
+#define MAX_LEVELS 32
 
 /*
  * A folder's time is that of the kernel's last tick, up to 10 ms ago, and on some file systems (ext3, network) a whole
  * second's or two. So a folder that changed less than this ago may change again and look the same.
  */
-#define YOUNG_SECONDS 2
+#define RECENT_SECONDS 2
 
 struct scan {
   struct culet_builder *builder;
-  const char *flavour;
+  const char *native_extension;
   uint32_t root;
   time_t now;
   unsigned entries;
@@ -33,9 +33,9 @@ struct scan {
 };
 
 static int
-young(const struct scan *scan, const struct culet_stamp *stamp)
+is_too_recent(const struct scan *scan, const struct culet_stamp *stamp)
 {
-  return stamp->modified_seconds + YOUNG_SECONDS >= scan->now || stamp->changed_seconds + YOUNG_SECONDS >= scan->now;
+  return stamp->modified_seconds + RECENT_SECONDS >= scan->now || stamp->changed_seconds + RECENT_SECONDS >= scan->now;
 }
 
 static int
@@ -75,8 +75,8 @@ scan_below(struct scan *scan, int folder, const char *name, unsigned level)
     return CULET_UNREADABLE;
   }
   culet_stamp_of(&stamp, &status);
-  if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp)) scanned = CULET_NO_ROOM;
-  else if (young(scan, &stamp)) scanned = CULET_YOUNG;
+  if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp)) scanned = CULET_NO_MEMORY;
+  else if (is_too_recent(scan, &stamp)) scanned = CULET_TOO_RECENT;
   else return scan_folder(scan, below, level);
   close(below);
   return scanned;
@@ -99,11 +99,11 @@ static enum culet_scanned
 scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned level)
 {
   size_t length = strlen(entry->d_name), before = scan->length;
-  int ruby = ends_with(entry->d_name, length, ".rb"), native = ends_with(entry->d_name, length, scan->flavour);
+  int ruby = ends_with(entry->d_name, length, ".rb"), native = ends_with(entry->d_name, length, scan->native_extension);
   int type = type_of(folder, entry);
   enum culet_scanned scanned = CULET_SCANNED;
 
-  if (++scan->entries > MOST_ENTRIES) return CULET_UNREADABLE;
+  if (++scan->entries > MAX_ENTRIES) return CULET_UNREADABLE;
   if (type != DT_DIR && type != DANGLING && !ruby && !native) return CULET_SCANNED;
   if (type != DT_DIR && type != DANGLING && type != DT_REG) return CULET_UNREADABLE;
   if (scan->length + 1 + length >= sizeof(scan->path)) return CULET_UNREADABLE;
@@ -111,10 +111,10 @@ scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned l
   if (scan->length > 1) scan->path[scan->length++] = '/';
   memcpy(scan->path + scan->length, entry->d_name, length + 1);
   scan->length += length;
-  if (type == DANGLING) scanned = add_dangling(scan, ruby, native) ? CULET_SCANNED : CULET_NO_ROOM;
+  if (type == DANGLING) scanned = add_dangling(scan, ruby, native) ? CULET_SCANNED : CULET_NO_MEMORY;
   else if (type == DT_DIR) scanned = scan_below(scan, folder, entry->d_name, level + 1);
   else if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, ruby ? CULET_NODE_RUBY : CULET_NODE_NATIVE, NULL))
-    scanned = CULET_NO_ROOM;
+    scanned = CULET_NO_MEMORY;
   scan->length = before;
   scan->path[before] = '\0';
   return scanned;
@@ -124,7 +124,7 @@ scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned l
 static enum culet_scanned
 scan_folder(struct scan *scan, int folder, unsigned level)
 {
-  DIR *stream = level < MOST_LEVELS ? fdopendir(folder) : NULL;
+  DIR *stream = level < MAX_LEVELS ? fdopendir(folder) : NULL;
   enum culet_scanned scanned = CULET_SCANNED;
   const struct dirent *entry;
 
@@ -140,9 +140,9 @@ scan_folder(struct scan *scan, int folder, unsigned level)
 }
 
 enum culet_scanned
-culet_scan(struct culet_builder *builder, const char *path, const char *flavour)
+culet_scan(struct culet_builder *builder, const char *path, const char *native_extension)
 {
-  struct scan scan = {.builder = builder, .flavour = flavour, .now = time(NULL), .length = strlen(path)};
+  struct scan scan = {.builder = builder, .native_extension = native_extension, .now = time(NULL), .length = strlen(path)};
   struct culet_stamp stamp;
   struct stat status;
   enum culet_scanned scanned;
@@ -158,19 +158,19 @@ culet_scan(struct culet_builder *builder, const char *path, const char *flavour)
   }
   culet_stamp_of(&stamp, &status);
   scan.root = culet_builder_root(builder, path, scan.length, &stamp, 0);
-  if (scan.root == CULET_IMAGE_NONE) {
+  if (scan.root == CULET_INDEX_NONE) {
     close(folder);
-    return CULET_NO_ROOM;
+    return CULET_NO_MEMORY;
   }
-  if (young(&scan, &stamp)) {
+  if (is_too_recent(&scan, &stamp)) {
     close(folder);
-    scanned = CULET_YOUNG;
+    scanned = CULET_TOO_RECENT;
   } else {
     scanned = scan_folder(&scan, folder, 0);
   }
   if (scanned == CULET_SCANNED) return scanned;
 
   culet_builder_withdraw(builder, scan.root);
-  if (scanned == CULET_UNREADABLE && culet_builder_root(builder, path, scan.length, &stamp, 1) == CULET_IMAGE_NONE) return CULET_NO_ROOM;
+  if (scanned == CULET_UNREADABLE && culet_builder_root(builder, path, scan.length, &stamp, 1) == CULET_INDEX_NONE) return CULET_NO_MEMORY;
   return scanned;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 uint32_t
-culet_image_hash(const char *name, size_t length)
+culet_index_hash(const char *name, size_t length)
 {
   uint32_t hash = UINT32_C(2166136261);
   size_t i;
@@ -16,7 +16,7 @@ culet_image_hash(const char *name, size_t length)
 
 /* A word at a time: multiplied by an odd number (2^64 over the golden ratio), its upper half stirred into the lower. */
 uint64_t
-culet_image_sum(uint64_t sum, const void *bytes, size_t count)
+culet_index_sum(uint64_t sum, const void *bytes, size_t count)
 {
   const uint8_t *from = bytes;
   uint64_t word;
@@ -37,109 +37,109 @@ culet_image_sum(uint64_t sum, const void *bytes, size_t count)
 static int
 inside(uint64_t bytes, uint32_t at, uint64_t count, size_t size)
 {
-  return at % 8 == 0 && at >= sizeof(struct culet_image_header) && at <= bytes && count * size <= bytes - at;
+  return at % 8 == 0 && at >= sizeof(struct culet_index_header) && at <= bytes && count * size <= bytes - at;
 }
 
 const char *
-culet_image_check(struct culet_image *image, const void *base, size_t bytes, const char *flavour)
+culet_index_check(struct culet_index *index, const void *base, size_t bytes, const char *native_extension)
 {
-  const struct culet_image_header *header = base;
-  char wanted[sizeof(header->flavour)] = "";
+  const struct culet_index_header *header = base;
+  char wanted[sizeof(header->native_extension)] = "";
 
-  if (bytes < sizeof(*header) || bytes > CULET_IMAGE_MOST_BYTES) return "its size is none that an index has";
-  if (memcmp(header->magic, CULET_IMAGE_MAGIC, sizeof(header->magic)) != 0) return "it is no index";
-  if (header->byte_order != CULET_IMAGE_BYTE_ORDER) return "it is of a machine with another order of bytes";
-  if (header->version != CULET_IMAGE_VERSION) return "it is of another release";
-  strncpy(wanted, flavour, sizeof(wanted) - 1);
-  if (memcmp(header->flavour, wanted, sizeof(wanted)) != 0) return "it is of a Ruby with other native files";
+  if (bytes < sizeof(*header) || bytes > CULET_INDEX_MAX_BYTES) return "its size is none that an index has";
+  if (memcmp(header->magic, CULET_INDEX_MAGIC, sizeof(header->magic)) != 0) return "it is no index";
+  if (header->byte_order != CULET_INDEX_BYTE_ORDER) return "it is of a machine with another order of bytes";
+  if (header->version != CULET_INDEX_VERSION) return "it is of another release";
+  strncpy(wanted, native_extension, sizeof(wanted) - 1);
+  if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0) return "it is of a Ruby with other native files";
   if (header->bytes != bytes) return "it is not whole";
-  if (header->buckets == 0 || (header->buckets & (header->buckets - 1)) != 0 || header->nodes == CULET_IMAGE_NONE ||
-      !inside(bytes, header->roots_at, header->roots, sizeof(struct culet_image_root)) ||
+  if (header->buckets == 0 || (header->buckets & (header->buckets - 1)) != 0 || header->nodes == CULET_INDEX_NONE ||
+      !inside(bytes, header->roots_at, header->roots, sizeof(struct culet_index_root)) ||
       !inside(bytes, header->stamps_at, header->stamps, sizeof(struct culet_stamp)) ||
       !inside(bytes, header->nodes_at, header->nodes, sizeof(struct culet_node)) ||
       !inside(bytes, header->buckets_at, header->buckets, sizeof(uint32_t)) ||
       !inside(bytes, header->text_at, header->text_bytes, 1))
     return "its tables are not within it";
 
-  image->base = base;
-  image->bytes = bytes;
-  image->header = header;
-  image->roots = (const void *)(image->base + header->roots_at);
-  image->stamps = (const void *)(image->base + header->stamps_at);
-  image->nodes = (const void *)(image->base + header->nodes_at);
-  image->buckets = (const void *)(image->base + header->buckets_at);
-  image->text = (const char *)image->base + header->text_at;
+  index->base = base;
+  index->bytes = bytes;
+  index->header = header;
+  index->roots = (const void *)(index->base + header->roots_at);
+  index->stamps = (const void *)(index->base + header->stamps_at);
+  index->nodes = (const void *)(index->base + header->nodes_at);
+  index->buckets = (const void *)(index->base + header->buckets_at);
+  index->text = (const char *)index->base + header->text_at;
   return NULL;
 }
 
 const struct culet_node *
-culet_image_node(const struct culet_image *image, uint32_t number, const char **path)
+culet_index_node(const struct culet_index *index, uint32_t number, const char **path)
 {
   const struct culet_node *node;
 
-  if (number >= image->header->nodes) return NULL;
-  node = &image->nodes[number];
-  if (node->root >= image->header->roots || node->kind > CULET_NODE_ROOT) return NULL;
-  if (node->path >= image->header->text_bytes || node->length >= image->header->text_bytes - node->path) return NULL;
-  if ((size_t)node->suffix + culet_image_extension(image, node) > node->length) return NULL;
-  if (image->text[node->path + node->length] != '\0' || image->text[node->path] != '/') return NULL;
-  *path = image->text + node->path;
+  if (number >= index->header->nodes) return NULL;
+  node = &index->nodes[number];
+  if (node->root >= index->header->roots || node->kind > CULET_NODE_ROOT) return NULL;
+  if (node->path >= index->header->text_bytes || node->length >= index->header->text_bytes - node->path) return NULL;
+  if ((size_t)node->suffix + culet_index_extension(index, node) > node->length) return NULL;
+  if (index->text[node->path + node->length] != '\0' || index->text[node->path] != '/') return NULL;
+  *path = index->text + node->path;
   return node;
 }
 
 const struct culet_stamp *
-culet_image_stamp(const struct culet_image *image, const struct culet_node *node)
+culet_index_stamp(const struct culet_index *index, const struct culet_node *node)
 {
-  return node->stamp < image->header->stamps ? &image->stamps[node->stamp] : NULL;
+  return node->stamp < index->header->stamps ? &index->stamps[node->stamp] : NULL;
 }
 
 size_t
-culet_image_extension(const struct culet_image *image, const struct culet_node *node)
+culet_index_extension(const struct culet_index *index, const struct culet_node *node)
 {
   if (node->kind == CULET_NODE_RUBY) return sizeof(".rb") - 1;
-  return node->kind == CULET_NODE_NATIVE ? strnlen(image->header->flavour, sizeof(image->header->flavour)) : 0;
+  return node->kind == CULET_NODE_NATIVE ? strnlen(index->header->native_extension, sizeof(index->header->native_extension)) : 0;
 }
 
 void
-culet_image_walk(struct culet_walk *walk, const struct culet_image *image, const char *name, size_t length)
+culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name, size_t length)
 {
-  walk->image = image;
-  walk->name = name;
-  walk->length = length;
-  walk->hash = culet_image_hash(name, length);
-  walk->next = image->header->buckets == 0 ? 0 : image->buckets[walk->hash & (image->header->buckets - 1)];
+  lookup->index = index;
+  lookup->name = name;
+  lookup->length = length;
+  lookup->hash = culet_index_hash(name, length);
+  lookup->next = index->header->buckets == 0 ? 0 : index->buckets[lookup->hash & (index->header->buckets - 1)];
 }
 
 const struct culet_node *
-culet_image_next(struct culet_walk *walk, const char **path)
+culet_index_next(struct culet_index_lookup *lookup, const char **path)
 {
-  while (walk->next != 0) {
-    const struct culet_node *node = culet_image_node(walk->image, walk->next - 1, path);
+  while (lookup->next != 0) {
+    const struct culet_node *node = culet_index_node(lookup->index, lookup->next - 1, path);
 
     if (node == NULL) return NULL;
-    walk->number = walk->next - 1;
+    lookup->number = lookup->next - 1;
     /* A chain leads to earlier nodes only. */
-    walk->next = node->next < walk->next ? node->next : 0;
-    if (node->hash == walk->hash &&
-        node->length - node->suffix - culet_image_extension(walk->image, node) == walk->length &&
-        memcmp(*path + node->suffix, walk->name, walk->length) == 0)
+    lookup->next = node->next < lookup->next ? node->next : 0;
+    if (node->hash == lookup->hash &&
+        node->length - node->suffix - culet_index_extension(lookup->index, node) == lookup->length &&
+        memcmp(*path + node->suffix, lookup->name, lookup->length) == 0)
       return node;
   }
   return NULL;
 }
 
 uint32_t
-culet_image_root(const struct culet_image *image, const char *path, size_t length)
+culet_index_root(const struct culet_index *index, const char *path, size_t length)
 {
-  struct culet_walk walk;
+  struct culet_index_lookup lookup;
   const struct culet_node *node;
   const char *found;
 
-  culet_image_walk(&walk, image, path, length);
-  while ((node = culet_image_next(&walk, &found)) != NULL) {
+  culet_index_look_up(&lookup, index, path, length);
+  while ((node = culet_index_next(&lookup, &found)) != NULL) {
     if (node->kind == CULET_NODE_ROOT) return node->root;
   }
-  return CULET_IMAGE_NONE;
+  return CULET_INDEX_NONE;
 }
 
 void

@@ -8,32 +8,32 @@
  * found by the hash of that name, less its extension. Nodes of one bucket are chained from later to earlier ones, so
  * that no chain is endless whatever the bytes are.
  *
- * Nothing in a file is trusted: `culet_image_check` looks at the header and at the sum of all bytes, and whoever follows
+ * Nothing in a file is trusted: `culet_index_check` looks at the header and at the sum of all bytes, and whoever follows
  * an offset asks the functions here, which answer with nothing where it leads outside.
  */
-#ifndef CULET_FEATURE_INDEX_IMAGE_H
-#define CULET_FEATURE_INDEX_IMAGE_H
+#ifndef CULET_FEATURE_INDEX_SERIALIZED_H
+#define CULET_FEATURE_INDEX_SERIALIZED_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define CULET_IMAGE_MAGIC "culetFI\n"
-#define CULET_IMAGE_VERSION 1
-#define CULET_IMAGE_BYTE_ORDER 0x01020304u
-#define CULET_IMAGE_NONE UINT32_MAX
-#define CULET_IMAGE_MOST_BYTES (UINT32_C(256) << 20)
+#define CULET_INDEX_MAGIC "culetFI\n"
+#define CULET_INDEX_VERSION 1
+#define CULET_INDEX_BYTE_ORDER 0x01020304u
+#define CULET_INDEX_NONE UINT32_MAX
+#define CULET_INDEX_MAX_BYTES (UINT32_C(256) << 20)
 
 /* What a node is; the order is that in which `require` prefers files of one folder. */
 enum culet_node_kind { CULET_NODE_RUBY, CULET_NODE_NATIVE, CULET_NODE_FOLDER, CULET_NODE_ROOT };
 
-struct culet_image_header {
+struct culet_index_header {
   char magic[8];
   uint32_t version;
   uint32_t byte_order;
   uint64_t bytes;       /* of the whole image */
   uint64_t sum;         /* of all bytes behind the header */
-  char flavour[16];     /* the extension of native files, such as ".so"; zeros behind it */
+  char native_extension[16];     /* the extension of native files, such as ".so"; zeros behind it */
   uint32_t roots;       /* how many of each */
   uint32_t stamps;
   uint32_t nodes;
@@ -55,7 +55,7 @@ struct culet_stamp {
   uint32_t changed_nanoseconds;
 };
 
-struct culet_image_root {
+struct culet_index_root {
   uint32_t node;       /* the root itself; its files and folders are the nodes behind it */
   uint32_t last_node;
   uint32_t unreadable; /* its files are not here: too many of them, or something that the index cannot tell */
@@ -69,15 +69,15 @@ struct culet_node {
   uint16_t length; /* of the path, in bytes */
   uint16_t suffix; /* where in it the name begins */
   uint32_t root;
-  uint32_t stamp;  /* of a folder or root; else CULET_IMAGE_NONE */
+  uint32_t stamp;  /* of a folder or root; else CULET_INDEX_NONE */
   uint32_t kind;
 };
 
-struct culet_image {
+struct culet_index {
   const uint8_t *base;
   size_t bytes;
-  const struct culet_image_header *header;
-  const struct culet_image_root *roots;
+  const struct culet_index_header *header;
+  const struct culet_index_root *roots;
   const struct culet_stamp *stamps;
   const struct culet_node *nodes;
   const uint32_t *buckets;
@@ -85,11 +85,11 @@ struct culet_image {
 };
 
 /* The hash of a name. FNV-1a of 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), with its last bits stirred. */
-uint32_t culet_image_hash(const char *name, size_t length);
+uint32_t culet_index_hash(const char *name, size_t length);
 
 /* The sum that the header bears, of so many bytes, to be handed on from piece to piece; pieces but the last are multiples
  * of 8 bytes long. Guards against damage, not against forgery. */
-uint64_t culet_image_sum(uint64_t sum, const void *bytes, size_t count);
+uint64_t culet_index_sum(uint64_t sum, const void *bytes, size_t count);
 
 /*
  * Looks whether the header is one of ours and all tables lie within `bytes`; not at the sum, which only the file's reader
@@ -97,20 +97,20 @@ uint64_t culet_image_sum(uint64_t sum, const void *bytes, size_t count);
  *
  * Returns NULL and sets `image`, or says what is wrong.
  */
-const char *culet_image_check(struct culet_image *image, const void *base, size_t bytes, const char *flavour);
+const char *culet_index_check(struct culet_index *index, const void *base, size_t bytes, const char *native_extension);
 
 /* The node of that number and its path; NULL where either leads outside. The path ends with a zero. */
-const struct culet_node *culet_image_node(const struct culet_image *image, uint32_t number, const char **path);
+const struct culet_node *culet_index_node(const struct culet_index *index, uint32_t number, const char **path);
 
 /* The stamp of a folder's node, or NULL. */
-const struct culet_stamp *culet_image_stamp(const struct culet_image *image, const struct culet_node *node);
+const struct culet_stamp *culet_index_stamp(const struct culet_index *index, const struct culet_node *node);
 
 /* How many bytes of a node's path are its extension. */
-size_t culet_image_extension(const struct culet_image *image, const struct culet_node *node);
+size_t culet_index_extension(const struct culet_index *index, const struct culet_node *node);
 
 /* A walk over all nodes of one name. */
-struct culet_walk {
-  const struct culet_image *image;
+struct culet_index_lookup {
+  const struct culet_index *index;
   const char *name;
   size_t length;
   uint32_t hash;
@@ -118,13 +118,13 @@ struct culet_walk {
   uint32_t number; /* of the node that was returned last */
 };
 
-void culet_image_walk(struct culet_walk *walk, const struct culet_image *image, const char *name, size_t length);
+void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name, size_t length);
 
 /* The next node of the name and its path, or NULL. */
-const struct culet_node *culet_image_next(struct culet_walk *walk, const char **path);
+const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, const char **path);
 
-/* The number of the root of that real path, or CULET_IMAGE_NONE. */
-uint32_t culet_image_root(const struct culet_image *image, const char *path, size_t length);
+/* The number of the root of that real path, or CULET_INDEX_NONE. */
+uint32_t culet_index_root(const struct culet_index *index, const char *path, size_t length);
 
 /* The stamp of what stat(2) told, and whether two are the same. */
 void culet_stamp_of(struct culet_stamp *stamp, const struct stat *status);

@@ -12,106 +12,78 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/io.h"
+
 #define LOCK_STEP_NANOSECONDS 2000000
 
-/* Returns whether so many bytes were there. */
-static int
-read_all(int file, uint8_t *bytes, size_t count)
-{
-  size_t done = 0;
-
-  while (done < count) {
-    ssize_t got = pread(file, bytes + done, count - done, (off_t)done);
-
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return 0;
-    done += (size_t)got;
-  }
-  return 1;
-}
-
 static const char *
-check_image(struct culet_image *image, const void *base, size_t bytes, const char *flavour)
+check_index(struct culet_index *index, const void *base, size_t bytes, const char *native_extension)
 {
-  const char *wrong = culet_image_check(image, base, bytes, flavour);
-  size_t head = sizeof(*image->header);
+  const char *problem = culet_index_check(index, base, bytes, native_extension);
+  size_t head = sizeof(*index->header);
 
-  if (wrong != NULL) return wrong;
-  return culet_image_sum(0, (const uint8_t *)base + head, bytes - head) == image->header->sum ? NULL : "it is damaged";
+  if (problem != NULL) return problem;
+  return culet_index_sum(0, (const uint8_t *)base + head, bytes - head) == index->header->sum ? NULL : "it is damaged";
 }
 
 /* Read and not mapped: a file that is cut off while it is mapped would end this process. */
 static const char *
-read_file(struct culet_image *image, int file, const char *flavour)
+read_file(struct culet_index *index, int file, const char *native_extension)
 {
   struct stat status;
-  const char *wrong;
+  const char *problem;
   void *base;
 
   if (fstat(file, &status) != 0) return strerror(errno);
   if (!S_ISREG(status.st_mode)) return "it is no regular file";
   if (status.st_uid != geteuid() && status.st_uid != 0) return "it is somebody else's";
   if (status.st_mode & (S_IWGRP | S_IWOTH)) return "others may write it";
-  if (status.st_size < (off_t)sizeof(struct culet_image_header) || status.st_size > (off_t)CULET_IMAGE_MOST_BYTES)
+  if (status.st_size < (off_t)sizeof(struct culet_index_header) || status.st_size > (off_t)CULET_INDEX_MAX_BYTES)
     return "its size is none that an index has";
   base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
-  wrong = read_all(file, base, (size_t)status.st_size) ? check_image(image, base, (size_t)status.st_size, flavour) : "it cannot be read";
-  if (wrong == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) wrong = strerror(errno);
-  if (wrong != NULL) {
+  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0 ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
+  if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) problem = strerror(errno);
+  if (problem != NULL) {
     munmap(base, (size_t)status.st_size);
-    memset(image, 0, sizeof(*image));
+    memset(index, 0, sizeof(*index));
   }
-  return wrong;
+  return problem;
 }
 
 const char *
-culet_store_read(struct culet_image *image, const char *path, const char *flavour)
+culet_store_read(struct culet_index *index, const char *path, const char *native_extension)
 {
   int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  const char *wrong;
+  const char *problem;
 
   if (file < 0) return strerror(errno);
-  wrong = read_file(image, file, flavour);
+  problem = read_file(index, file, native_extension);
   close(file);
-  return wrong;
+  return problem;
 }
 
 void
-culet_store_free(struct culet_image *image)
+culet_store_free(struct culet_index *index)
 {
-  if (image->base != NULL) munmap((void *)(uintptr_t)image->base, image->bytes);
-  memset(image, 0, sizeof(*image));
-}
-
-static int
-write_all(int file, const uint8_t *bytes, size_t count)
-{
-  while (count > 0) {
-    ssize_t written = write(file, bytes, count);
-
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : EIO;
-    bytes += written;
-    count -= (size_t)written;
-  }
-  return 0;
+  if (index->base != NULL) munmap((void *)(uintptr_t)index->base, index->bytes);
+  memset(index, 0, sizeof(*index));
 }
 
 int
 culet_store_write(const char *path, const void *bytes, size_t count)
 {
-  char beside[PATH_MAX];
+  char temporary[PATH_MAX];
   int file, error;
 
-  if (snprintf(beside, sizeof(beside), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(beside)) return ENAMETOOLONG;
-  unlink(beside); /* of a process of our number that was killed */
-  file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
+  if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary)) return ENAMETOOLONG;
+  unlink(temporary); /* of a process of our number that was killed */
+  file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
   if (file < 0) return errno;
-  error = write_all(file, bytes, count);
+  error = culet_write_all(file, bytes, count);
   if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(beside, path) != 0) error = errno;
-  if (error != 0) unlink(beside);
+  if (error == 0 && rename(temporary, path) != 0) error = errno;
+  if (error != 0) unlink(temporary);
   return error;
 }
 

@@ -12,8 +12,8 @@
  *
  * Returns NULL and sets `image`, to be given up by culet_store_free; or says what is wrong.
  */
-const char *culet_store_read(struct culet_image *image, const char *path, const char *flavour);
-void culet_store_free(struct culet_image *image);
+const char *culet_store_read(struct culet_index *index, const char *path, const char *native_extension);
+void culet_store_free(struct culet_index *index);
 
 /*
  * Writes a file whole or not at all. It gets the mode 0400: it is replaced, never changed.

@@ -4,20 +4,20 @@
 #include <ruby/debug.h>
 #include <time.h>
 
-#include "../../../calls/calls.h"
+#include "syscall_counter/syscall_counter.h"
 #include "common/active_malloc.h"
+#include "common/heap_walk.h"
 #include "requires/tags.h"
 
-typedef void read_function(struct culet_calls *calls);
-typedef size_t slot_function(VALUE object);
+typedef void read_function(struct culet_syscall_counts *calls);
 
-static read_function *read_calls;
-static slot_function *slot_bytes;
-static int following;
+static read_function *read_syscall_counts;
+static culet_heap_memsize_function *slot_bytes;
+static int follows_objects;
 static VALUE total_objects; /* :total_allocated_objects */
 
-static __thread struct culet_figures own;    /* what pauses took */
-static __thread struct culet_figures paused; /* as of the beginning of the one that is on */
+static __thread struct culet_counters recorder;    /* what pauses took */
+static __thread struct culet_counters pause_start; /* as of the beginning of the one that is on */
 static __thread uint64_t objects, object_bytes;
 static __thread uint32_t tag;
 static __thread int in_pause;
@@ -38,30 +38,28 @@ on_object(VALUE tracepoint, void *unused)
 }
 
 int
-culet_figures_start(int follow_objects)
+culet_counters_start(int follow_objects)
 {
-  void *calls_pointer = dlsym(RTLD_DEFAULT, "culet_calls_read");
-  void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
+  void *pointer = dlsym(RTLD_DEFAULT, "culet_syscall_counter_read");
   static VALUE tracepoint;
 
-  AS_FUNCTION(read_function, reader, calls_pointer);
-  AS_FUNCTION(slot_function, slots, slot_pointer);
-  read_calls = reader;
-  slot_bytes = slots;
+  AS_FUNCTION(read_function, reader, pointer);
+  read_syscall_counts = reader;
+  slot_bytes = culet_heap_slot_size();
   total_objects = culet_symbol("total_allocated_objects");
   if (follow_objects) {
     tracepoint = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_NEWOBJ, on_object, NULL);
     rb_gc_register_mark_object(tracepoint);
     rb_tracepoint_enable(tracepoint);
-    following = 1;
+    follows_objects = 1;
   }
-  return read_calls != NULL;
+  return read_syscall_counts != NULL;
 }
 
 int
-culet_figures_follow(void)
+culet_counters_follow(void)
 {
-  return following;
+  return follows_objects;
 }
 
 static double
@@ -73,62 +71,62 @@ seconds_of(clockid_t clock)
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static struct culet_figures
+static struct culet_counters
 raw(void)
 {
-  struct culet_figures figures = {0, 0, objects, object_bytes, 0, 0, 0, 0};
-  struct culet_calls calls = {0, 0, 0, 0};
+  struct culet_counters counters = {0, 0, objects, object_bytes, 0, 0, 0, 0};
+  struct culet_syscall_counts calls = {0, 0, 0, 0};
 
-  figures.seconds = seconds_of(CLOCK_MONOTONIC);
-  figures.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  if (read_calls != NULL) read_calls(&calls);
-  figures.mallocs = calls.mallocs;
-  figures.malloc_bytes = calls.malloc_bytes;
-  figures.paths = calls.paths;
-  figures.failed_paths = calls.failed_paths;
-  if (!following) {
-    figures.objects = rb_gc_stat(total_objects);
-    figures.object_bytes = figures.objects * 5 * sizeof(VALUE);
+  counters.seconds = seconds_of(CLOCK_MONOTONIC);
+  counters.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  if (read_syscall_counts != NULL) read_syscall_counts(&calls);
+  counters.mallocs = calls.mallocs;
+  counters.malloc_bytes = calls.malloc_bytes;
+  counters.paths = calls.paths;
+  counters.failed_paths = calls.failed_paths;
+  if (!follows_objects) {
+    counters.objects = rb_gc_stat(total_objects);
+    counters.object_bytes = counters.objects * 5 * sizeof(VALUE);
   }
-  return figures;
+  return counters;
 }
 
-struct culet_figures
-culet_figures_since(const struct culet_figures *later, const struct culet_figures *earlier)
+struct culet_counters
+culet_counters_since(const struct culet_counters *later, const struct culet_counters *earlier)
 {
-  return (struct culet_figures){later->seconds - earlier->seconds,           later->cpu_seconds - earlier->cpu_seconds,
+  return (struct culet_counters){later->seconds - earlier->seconds,           later->cpu_seconds - earlier->cpu_seconds,
                                 later->objects - earlier->objects,           later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
                                 later->malloc_bytes - earlier->malloc_bytes, later->paths - earlier->paths,
                                 later->failed_paths - earlier->failed_paths};
 }
 
-struct culet_figures
-culet_figures_pause(void)
+struct culet_counters
+culet_counters_pause(void)
 {
-  paused = raw();
+  pause_start = raw();
   in_pause = 1;
-  return culet_figures_since(&paused, &own);
+  return culet_counters_since(&pause_start, &recorder);
 }
 
 void
-culet_figures_resume(void)
+culet_counters_resume(void)
 {
-  struct culet_figures now = raw();
-  struct culet_figures pause = culet_figures_since(&now, &paused);
+  struct culet_counters now = raw();
+  struct culet_counters pause = culet_counters_since(&now, &pause_start);
 
-  own.seconds += pause.seconds;
-  own.cpu_seconds += pause.cpu_seconds;
-  own.objects += pause.objects;
-  own.object_bytes += pause.object_bytes;
-  own.mallocs += pause.mallocs;
-  own.malloc_bytes += pause.malloc_bytes;
-  own.paths += pause.paths;
-  own.failed_paths += pause.failed_paths;
+  recorder.seconds += pause.seconds;
+  recorder.cpu_seconds += pause.cpu_seconds;
+  recorder.objects += pause.objects;
+  recorder.object_bytes += pause.object_bytes;
+  recorder.mallocs += pause.mallocs;
+  recorder.malloc_bytes += pause.malloc_bytes;
+  recorder.paths += pause.paths;
+  recorder.failed_paths += pause.failed_paths;
   in_pause = 0;
 }
 
 uint32_t
-culet_figures_tag(uint32_t number)
+culet_counters_tag(uint32_t number)
 {
   uint32_t before = tag;
 

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGEST_NUMBER 1000
+#define MAX_NUMBER 1000
 
 static char folder[PATH_MAX];
 static char path[PATH_MAX];
-static pid_t owner;    /* whose file it is; 0: nobody's yet */
+static pid_t file_pid;    /* whose file it is; 0: nobody's yet */
 static off_t written;  /* bytes of it */
-static int begun;      /* it is there, and goes on */
-static int given_up;
+static int is_open;      /* it is there, and goes on */
+static int failed;
 
 void
 culet_requires_file_in(const char *name)
@@ -26,51 +26,51 @@ culet_requires_file_in(const char *name)
 }
 
 static int
-give_up(const char *what, const char *why)
+fail(const char *what, const char *why)
 {
   char words[PATH_MAX + 200];
   int length;
 
-  if (!given_up) {
+  if (!failed) {
     length = snprintf(words, sizeof(words), "culet: recording what is required ends here: cannot %s in %s: %s\n", what, folder, why);
-    if (write(STDERR_FILENO, words, (size_t)length) < 0) given_up = 2; /* there is nobody to tell */
+    if (write(STDERR_FILENO, words, (size_t)length) < 0) failed = 2; /* there is nobody to tell */
   }
-  given_up = 1;
-  begun = 0;
+  failed = 1;
+  is_open = 0;
   return 0;
 }
 
 /* A program that is executed in a process's place finds that process's file there, and takes the next number. */
 static int
-begin(void)
+create_file(void)
 {
-  begun = 0;
-  owner = getpid();
+  is_open = 0;
+  file_pid = getpid();
   written = 0;
-  for (int number = 0; number < LARGEST_NUMBER; number++) {
-    if (snprintf(path, sizeof(path), "%s/%d-%d.jsonl", folder, (int)owner, number) >= (int)sizeof(path)) return give_up("name a file", strerror(ENAMETOOLONG));
+  for (int number = 0; number < MAX_NUMBER; number++) {
+    if (snprintf(path, sizeof(path), "%s/%d-%d.jsonl", folder, (int)file_pid, number) >= (int)sizeof(path)) return fail("name a file", strerror(ENAMETOOLONG));
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) {
       close(file);
-      return begun = 1;
+      return is_open = 1;
     }
     if (errno != EEXIST) break;
   }
-  return give_up("make a file", strerror(errno));
+  return fail("make a file", strerror(errno));
 }
 
 int
 culet_requires_file_begun(void)
 {
-  return begun && owner == getpid();
+  return is_open && file_pid == getpid();
 }
 
 int
 culet_requires_file_ready(void)
 {
-  if (given_up) return 0;
+  if (failed) return 0;
   if (culet_requires_file_begun()) return 1;
-  return begin() ? 2 : 0;
+  return create_file() ? 2 : 0;
 }
 
 /* Returns NULL, or why not. The kernel ends a process that writes beyond its limit, so that is looked at first. */
@@ -98,12 +98,12 @@ append(int file, const char *bytes, size_t length)
 void
 culet_requires_file_add(const char *bytes, size_t length)
 {
-  const char *wrong;
+  const char *problem;
   int file;
 
-  if (length == 0 || !begun) return;
+  if (length == 0 || !is_open) return;
   file = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-  wrong = file < 0 ? strerror(errno) : append(file, bytes, length);
+  problem = file < 0 ? strerror(errno) : append(file, bytes, length);
   if (file >= 0) close(file);
-  if (wrong != NULL) give_up("write", wrong);
+  if (problem != NULL) fail("write", problem);
 }

@@ -32,9 +32,9 @@
  * A require that is under way. RubyGems' method makes one that is not named yet (marked), and what it calls to find and
  * run the file names it; where it tries again after activating a gem, that is the same one. The others name it at once.
  */
-struct open {
-  struct open *up;
-  struct culet_figures start;
+struct frame {
+  struct frame *up;
+  struct culet_counters start;
   uint32_t id; /* 0: not named yet */
   uint32_t tag_before;
   int marked;
@@ -42,26 +42,26 @@ struct open {
   int running;  /* the C function is at work for it */
   int compiled; /* its file has been compiled */
   VALUE result; /* Qtrue, Qfalse, or the class of what was raised; Qundef: it was left otherwise */
-  struct culet_figures before_run; /* when the file was compiled */
+  struct culet_counters before_run; /* when the file was compiled */
 };
 
-static __thread struct open *top;
+static __thread struct frame *top;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_id;
 static uint32_t first_id = 1; /* of this process; its parent's are below */
 static int started;
-static int calls_there;
+static int has_syscall_counter;
 static double start_seconds;
 
 /* ---- lines ---- */
 
 /* What is the nearest one around it that has an id; 0: none. */
 static uint32_t
-id_around(const struct open *open)
+id_around(const struct frame *frame)
 {
-  for (open = open->up; open != NULL; open = open->up)
-    if (open->id != 0) return open->id;
+  for (frame = frame->up; frame != NULL; frame = frame->up)
+    if (frame->id != 0) return frame->id;
   return 0;
 }
 
@@ -76,119 +76,119 @@ notice_fork(void)
 }
 
 static void
-add_figures(struct culet_buffer *text, const struct culet_figures *figures)
+add_counters(struct culet_buffer *buffer, const struct culet_counters *counters)
 {
-  culet_buffer_format(text, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", figures->seconds, figures->cpu_seconds, (unsigned long long)figures->objects,
-                    (unsigned long long)figures->object_bytes, (unsigned long long)figures->mallocs, (unsigned long long)figures->malloc_bytes,
-                    (unsigned long long)figures->paths, (unsigned long long)figures->failed_paths);
+  culet_buffer_format(buffer, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", counters->seconds, counters->cpu_seconds, (unsigned long long)counters->objects,
+                    (unsigned long long)counters->object_bytes, (unsigned long long)counters->mallocs, (unsigned long long)counters->malloc_bytes,
+                    (unsigned long long)counters->paths, (unsigned long long)counters->failed_paths);
 }
 
 static void
-add_string(struct culet_buffer *text, const char *key, VALUE string)
+add_string(struct culet_buffer *buffer, const char *key, VALUE string)
 {
-  culet_buffer_format(text, ",\"%s\":", key);
+  culet_buffer_format(buffer, ",\"%s\":", key);
   if (RB_TYPE_P(string, T_STRING))
-    culet_buffer_json_string(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    culet_buffer_json_string(buffer, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
   else
-    culet_buffer_text(text, "null");
+    culet_buffer_text(buffer, "null");
 }
 
 static void
-begin_line(struct culet_buffer *text, const struct open *open, const char *how, VALUE name, int inherited)
+begin_line(struct culet_buffer *buffer, const struct frame *frame, const char *how, VALUE name, int inherited)
 {
-  culet_buffer_format(text, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", open->id,
-                    id_around(open), open->start.seconds - start_seconds, inherited ? "true" : "false", how);
-  add_string(text, "name", name);
-  culet_buffer_text(text, "}\n");
+  culet_buffer_format(buffer, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", frame->id,
+                    id_around(frame), frame->start.seconds - start_seconds, inherited ? "true" : "false", how);
+  add_string(buffer, "name", name);
+  culet_buffer_text(buffer, "}\n");
 }
 
 /* The first lines of a process's file: what process, and the requires that were under way when it was forked. */
 static void
-head(struct culet_buffer *text, const struct open *innermost)
+write_process(struct culet_buffer *buffer, const struct frame *innermost)
 {
-  const struct open *chain[512];
+  const struct frame *chain[512];
   int count = 0;
 
-  culet_buffer_format(text, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
-                    (int)getppid(), first_id, calls_there ? "true" : "false", culet_figures_follow() ? "true" : "false");
-  add_string(text, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
-  add_string(text, "program", rb_gv_get("$0"));
-  culet_buffer_text(text, "}\n");
+  culet_buffer_format(buffer, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
+                    (int)getppid(), first_id, has_syscall_counter ? "true" : "false", culet_counters_follow() ? "true" : "false");
+  add_string(buffer, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
+  add_string(buffer, "program", rb_gv_get("$0"));
+  culet_buffer_text(buffer, "}\n");
   for (; innermost != NULL && count < 512; innermost = innermost->up)
     if (innermost->id != 0) chain[count++] = innermost;
-  while (count-- > 0) begin_line(text, chain[count], "inherited", Qnil, 1);
+  while (count-- > 0) begin_line(buffer, chain[count], "inherited", Qnil, 1);
 }
 
 /* Everything that is written goes by here; the text is empty then. `behind` is what was under way before. */
 static void
-emit(struct culet_buffer *text, const struct open *behind)
+emit(struct culet_buffer *buffer, const struct frame *behind)
 {
   struct culet_buffer first = {NULL, 0, 0, 0};
 
   pthread_mutex_lock(&lock);
   notice_fork();
-  if (culet_requires_file_ready() == 2) head(&first, behind);
+  if (culet_requires_file_ready() == 2) write_process(&first, behind);
   if (!first.failed) culet_requires_file_add(first.bytes, first.length);
-  if (!text->failed) culet_requires_file_add(text->bytes, text->length);
+  if (!buffer->failed) culet_requires_file_add(buffer->bytes, buffer->length);
   pthread_mutex_unlock(&lock);
   culet_buffer_free(&first);
-  culet_buffer_free(text);
+  culet_buffer_free(buffer);
 }
 
 /* ---- one require ---- */
 
-static struct open *
-push(int marked, const struct culet_figures *start)
+static struct frame *
+push(int marked, const struct culet_counters *start)
 {
-  struct open *open = calloc(1, sizeof(*open));
+  struct frame *frame = calloc(1, sizeof(*frame));
 
-  if (open == NULL) return NULL;
-  open->up = top;
-  open->start = *start;
-  open->marked = marked;
-  open->result = Qundef;
-  top = open;
-  return open;
+  if (frame == NULL) return NULL;
+  frame->up = top;
+  frame->start = *start;
+  frame->marked = marked;
+  frame->result = Qundef;
+  top = frame;
+  return frame;
 }
 
 static void
-give_id(struct open *open, const char *how, VALUE what)
+give_id(struct frame *frame, const char *how, VALUE what)
 {
-  struct culet_buffer text = {NULL, 0, 0, 0};
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
 
   pthread_mutex_lock(&lock);
   notice_fork();
-  open->id = ++last_id;
+  frame->id = ++last_id;
   pthread_mutex_unlock(&lock);
-  open->tag_before = culet_figures_tag(open->id);
-  begin_line(&text, open, how, what, 0);
-  emit(&text, open->up);
+  frame->tag_before = culet_counters_tag(frame->id);
+  begin_line(&buffer, frame, how, what, 0);
+  emit(&buffer, frame->up);
 }
 
 /* Marks around it that have no name yet, because RubyGems requires something before it looks for the file, come first. */
 static void
-give_ids_around(struct open *open)
+give_ids_around(struct frame *frame)
 {
-  if (open == NULL || open->id != 0) return;
-  give_ids_around(open->up);
-  give_id(open, "require", Qnil);
+  if (frame == NULL || frame->id != 0) return;
+  give_ids_around(frame->up);
+  give_id(frame, "require", Qnil);
 }
 
 static void
-name(struct open *open, const char *how, VALUE what)
+name(struct frame *frame, const char *how, VALUE what)
 {
-  struct culet_buffer text = {NULL, 0, 0, 0};
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
 
-  open->named = 1;
-  if (open->id == 0) {
-    give_ids_around(open->up);
-    give_id(open, how, what);
+  frame->named = 1;
+  if (frame->id == 0) {
+    give_ids_around(frame->up);
+    give_id(frame, how, what);
     return;
   }
-  culet_buffer_format(&text, "{\"kind\":\"name\",\"id\":%u", open->id);
-  add_string(&text, "name", what);
-  culet_buffer_text(&text, "}\n");
-  emit(&text, open);
+  culet_buffer_format(&buffer, "{\"kind\":\"name\",\"id\":%u", frame->id);
+  add_string(&buffer, "name", what);
+  culet_buffer_text(&buffer, "}\n");
+  emit(&buffer, frame);
 }
 
 /* The last entry of $LOADED_FEATURES, which is where what has just been required was put. */
@@ -210,64 +210,64 @@ is_extension(VALUE path)
 
 /* What was loaded. A file that was compiled is it already, unless it is one that an extension's C code required. */
 static VALUE
-loaded_feature(const struct open *open)
+loaded_feature(const struct frame *frame)
 {
   VALUE feature = last_feature();
 
-  return open->compiled && !is_extension(feature) ? Qnil : feature;
+  return frame->compiled && !is_extension(feature) ? Qnil : feature;
 }
 
 static void
-add_result(struct culet_buffer *text, const struct open *open)
+add_result(struct culet_buffer *buffer, const struct frame *frame)
 {
-  culet_buffer_text(text, ",\"result\":");
-  if (open->result == Qtrue || open->result == Qfalse)
-    culet_buffer_text(text, open->result == Qtrue ? "true" : "false");
-  else if (open->result == Qundef)
-    culet_buffer_text(text, "\"left\"");
+  culet_buffer_text(buffer, ",\"result\":");
+  if (frame->result == Qtrue || frame->result == Qfalse)
+    culet_buffer_text(buffer, frame->result == Qtrue ? "true" : "false");
+  else if (frame->result == Qundef)
+    culet_buffer_text(buffer, "\"left\"");
   else
-    culet_buffer_json_string(text, rb_class2name(open->result), strlen(rb_class2name(open->result)));
+    culet_buffer_json_string(buffer, rb_class2name(frame->result), strlen(rb_class2name(frame->result)));
 }
 
 static void
-tell_end(const struct open *open, const struct culet_figures *now)
+write_end(const struct frame *frame, const struct culet_counters *now)
 {
-  struct culet_buffer text = {NULL, 0, 0, 0};
-  struct culet_figures all = culet_figures_since(now, &open->start);
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
+  struct culet_counters all = culet_counters_since(now, &frame->start);
 
-  culet_buffer_format(&text, "{\"kind\":\"end\",\"id\":%u", open->id);
-  add_result(&text, open);
-  if (open->result == Qtrue) add_string(&text, "path", loaded_feature(open));
-  add_figures(&text, &all);
-  culet_buffer_text(&text, "}\n");
-  emit(&text, open);
+  culet_buffer_format(&buffer, "{\"kind\":\"end\",\"id\":%u", frame->id);
+  add_result(&buffer, frame);
+  if (frame->result == Qtrue) add_string(&buffer, "path", loaded_feature(frame));
+  add_counters(&buffer, &all);
+  culet_buffer_text(&buffer, "}\n");
+  emit(&buffer, frame);
 }
 
 /* Takes it off, with those above it that a fiber left behind. */
 static void
-pop(struct open *open, const struct culet_figures *now)
+pop(struct frame *frame, const struct culet_counters *now)
 {
-  int last;
+  int is_last;
 
   while (top != NULL) {
-    struct open *gone = top;
+    struct frame *gone = top;
 
     if (gone->id != 0) {
-      tell_end(gone, now);
-      culet_figures_tag(gone->tag_before);
+      write_end(gone, now);
+      culet_counters_tag(gone->tag_before);
     }
     top = gone->up;
-    last = gone == open;
+    is_last = gone == frame;
     free(gone);
-    if (last) return;
+    if (is_last) return;
   }
 }
 
 static int
-is_open(const struct open *open)
+is_on_stack(const struct frame *frame)
 {
-  for (const struct open *other = top; other != NULL; other = other->up)
-    if (other == open) return 1;
+  for (const struct frame *other = top; other != NULL; other = other->up)
+    if (other == frame) return 1;
   return 0;
 }
 
@@ -277,16 +277,16 @@ static void
 on_rubygems(VALUE tracepoint, void *unused)
 {
   int begins = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(tracepoint)) == RUBY_EVENT_CALL;
-  struct culet_figures now = culet_figures_pause();
+  struct culet_counters now = culet_counters_pause();
 
   if (begins) {
     push(1, &now);
   } else {
-    struct open *mark = top;
+    struct frame *mark = top;
     while (mark != NULL && (!mark->marked || mark->running)) mark = mark->up;
     if (mark != NULL) pop(mark, &now);
   }
-  culet_figures_resume();
+  culet_counters_resume();
 }
 
 static void
@@ -313,7 +313,7 @@ struct call {
   VALUE self;
   int argc;
   const VALUE *argv;
-  struct open *open;
+  struct frame *frame;
   int done;
   VALUE result;
 };
@@ -344,14 +344,14 @@ static VALUE
 end_call(VALUE data)
 {
   struct call *call = (struct call *)data;
-  struct culet_figures now = culet_figures_pause();
+  struct culet_counters now = culet_counters_pause();
 
-  if (is_open(call->open)) {
-    call->open->running--;
-    call->open->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
-    if (!call->open->marked) pop(call->open, &now);
+  if (is_on_stack(call->frame)) {
+    call->frame->running--;
+    call->frame->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
+    if (!call->frame->marked) pop(call->frame, &now);
   }
-  culet_figures_resume();
+  culet_counters_resume();
   return Qnil;
 }
 
@@ -381,42 +381,42 @@ belongs_to_mark(const struct call *call)
 }
 
 static VALUE
-follow(struct call *call)
+record_call(struct call *call)
 {
-  struct culet_figures now = culet_figures_pause();
+  struct culet_counters now = culet_counters_pause();
 
-  call->open = belongs_to_mark(call) ? top : push(0, &now);
-  if (call->open != NULL) {
-    call->open->running++;
-    if (!call->open->named) name(call->open, call->how, call->name);
+  call->frame = belongs_to_mark(call) ? top : push(0, &now);
+  if (call->frame != NULL) {
+    call->frame->running++;
+    if (!call->frame->named) name(call->frame, call->how, call->name);
   }
-  culet_figures_resume();
-  if (call->open == NULL) return call->function(call);
+  culet_counters_resume();
+  if (call->frame == NULL) return call->function(call);
   return rb_ensure(run_call, (VALUE)call, end_call, (VALUE)call);
 }
 
 static VALUE
-follow_require(VALUE self, VALUE feature)
+record_require(VALUE self, VALUE feature)
 {
   struct call call = {"require", feature, call_require, self, 1, &feature, NULL, 0, Qnil};
 
-  return follow(&call);
+  return record_call(&call);
 }
 
 static VALUE
-follow_relative(VALUE self, VALUE feature)
+record_relative(VALUE self, VALUE feature)
 {
   struct call call = {"require_relative", feature, call_relative, self, 1, &feature, NULL, 0, Qnil};
 
-  return follow(&call);
+  return record_call(&call);
 }
 
 static VALUE
-follow_load(int argc, const VALUE *argv, VALUE self)
+record_load(int argc, const VALUE *argv, VALUE self)
 {
   struct call call = {"load", argc > 0 ? argv[0] : Qnil, call_load, self, argc, argv, NULL, 0, Qnil};
 
-  return follow(&call);
+  return record_call(&call);
 }
 
 /* Under RubyGems the C function bears the name gem_original_require, but is require in backtraces: so does this one. */
@@ -427,15 +427,15 @@ replace_require(void)
   VALUE original = culet_symbol("gem_original_require");
 
   if (!RTEST(rb_funcall(rb_mKernel, rb_intern("private_method_defined?"), 1, original))) {
-    rb_define_global_function("require", follow_require, 1);
+    rb_define_global_function("require", record_require, 1);
     return;
   }
   scratch = rb_module_new();
-  rb_define_method(scratch, "require", follow_require, 1);
+  rb_define_method(scratch, "require", record_require, 1);
   method = rb_funcall(scratch, rb_intern("instance_method"), 1, culet_symbol("require"));
   rb_funcall(rb_mKernel, rb_intern("define_method"), 2, original, method);
   rb_funcall(rb_mKernel, rb_intern("private"), 1, original);
-  rb_define_singleton_method(rb_mKernel, "require", follow_require, 1);
+  rb_define_singleton_method(rb_mKernel, "require", record_require, 1);
 }
 
 /* The functions that Ruby does not hand out are looked for; a method whose function is not found stays as it is. */
@@ -447,38 +447,38 @@ replace_others(void)
 
   if (relative != NULL) {
     memcpy(&original_relative, &relative, sizeof(relative));
-    rb_define_global_function("require_relative", follow_relative, 1);
+    rb_define_global_function("require_relative", record_relative, 1);
   }
   if (load != NULL) {
     memcpy(&original_load, &load, sizeof(load));
-    rb_define_global_function("load", follow_load, -1);
+    rb_define_global_function("load", record_load, -1);
   }
 }
 
 /* ---- compiled files ---- */
 
 static VALUE
-tell_compiled(VALUE tracepoint)
+write_compiled(VALUE tracepoint)
 {
   VALUE code, path;
-  struct culet_buffer text = {NULL, 0, 0, 0};
-  struct open *open = top;
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
+  struct frame *frame = top;
 
   if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0))) return Qnil;
   code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
   path = rb_funcall(code, rb_intern("path"), 0);
-  while (open != NULL && open->id == 0) open = open->up;
-  if (open != NULL && open->running && !open->compiled) {
-    struct culet_figures until = culet_figures_since(&open->before_run, &open->start);
-    open->compiled = 1;
-    culet_buffer_format(&text, "{\"kind\":\"compiled\",\"id\":%u", open->id);
-    add_figures(&text, &until);
+  while (frame != NULL && frame->id == 0) frame = frame->up;
+  if (frame != NULL && frame->running && !frame->compiled) {
+    struct culet_counters until = culet_counters_since(&frame->before_run, &frame->start);
+    frame->compiled = 1;
+    culet_buffer_format(&buffer, "{\"kind\":\"compiled\",\"id\":%u", frame->id);
+    add_counters(&buffer, &until);
   } else {
-    culet_buffer_format(&text, "{\"kind\":\"inner\",\"up\":%u", open != NULL ? open->id : 0);
+    culet_buffer_format(&buffer, "{\"kind\":\"inner\",\"up\":%u", frame != NULL ? frame->id : 0);
   }
-  add_string(&text, "path", path);
-  culet_buffer_text(&text, "}\n");
-  emit(&text, top);
+  add_string(&buffer, "path", path);
+  culet_buffer_text(&buffer, "}\n");
+  emit(&buffer, top);
   return Qnil;
 }
 
@@ -486,13 +486,13 @@ tell_compiled(VALUE tracepoint)
 static void
 on_compiled(VALUE tracepoint, void *unused)
 {
-  struct culet_figures now = culet_figures_pause();
+  struct culet_counters now = culet_counters_pause();
   int failure = 0;
 
   if (top != NULL) top->before_run = now;
-  rb_protect(tell_compiled, tracepoint, &failure);
+  rb_protect(write_compiled, tracepoint, &failure);
   if (failure) rb_set_errinfo(Qnil);
-  culet_figures_resume();
+  culet_counters_resume();
 }
 
 static void
@@ -507,14 +507,14 @@ watch_compiled(void)
 /* ---- the end ---- */
 
 static VALUE
-tell_held(VALUE unused)
+write_retained(VALUE unused)
 {
-  struct culet_buffer text = {NULL, 0, 0, 0};
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
 
   rb_gc_start();
-  culet_held_tell(&text, first_id, last_id);
-  culet_buffer_format(&text, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
-  emit(&text, top);
+  culet_retained_write(&buffer, first_id, last_id);
+  culet_buffer_format(&buffer, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
+  emit(&buffer, top);
   return Qnil;
 }
 
@@ -522,17 +522,17 @@ tell_held(VALUE unused)
 static void
 at_end(VALUE unused)
 {
-  struct culet_figures now;
-  struct culet_buffer text = {NULL, 0, 0, 0};
+  struct culet_counters now;
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
   int failure = 0;
 
   if (!culet_requires_file_begun()) return;
-  now = culet_figures_pause();
-  culet_buffer_format(&text, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - start_seconds);
-  emit(&text, top);
-  rb_protect(tell_held, Qnil, &failure);
+  now = culet_counters_pause();
+  culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - start_seconds);
+  emit(&buffer, top);
+  rb_protect(write_retained, Qnil, &failure);
   if (failure) rb_set_errinfo(Qnil);
-  culet_figures_resume();
+  culet_counters_resume();
 }
 
 /*
@@ -544,7 +544,7 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
 {
   VALUE *verbose = rb_ruby_verbose_ptr();
   VALUE verbose_before = *verbose;
-  struct culet_figures now;
+  struct culet_counters now;
 
   if (started) return Qfalse;
   started = 1;
@@ -556,12 +556,12 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
   watch_rubygems();
   watch_compiled();
   rb_set_end_proc(at_end, Qnil);
-  calls_there = culet_figures_start(RTEST(follow_objects));
-  now = culet_figures_pause();
+  has_syscall_counter = culet_counters_start(RTEST(follow_objects));
+  now = culet_counters_pause();
   start_seconds = now.seconds;
-  struct culet_buffer text = {NULL, 0, 0, 0};
-  emit(&text, NULL);
-  culet_figures_resume();
+  struct culet_buffer buffer = {NULL, 0, 0, 0};
+  emit(&buffer, NULL);
+  culet_counters_resume();
   return Qtrue;
 }
 

@@ -16,107 +16,107 @@ struct file {
   size_t bytes, count;
 };
 
-struct held {
+struct retained {
   uint32_t first, last;
   struct sum *sums;
   struct file *files; /* a hash table with open addressing, by the path's address and whether it was evaluated */
-  size_t room, used;
+  size_t capacity, used;
   int failed;
 };
 
 static struct file *
-file_of(struct file *files, size_t room, VALUE path, int eval)
+file_of(struct file *files, size_t capacity, VALUE path, int eval)
 {
-  size_t at = (path >> 3) * 0x9e3779b97f4a7c15U % room;
+  size_t at = (path >> 3) * 0x9e3779b97f4a7c15U % capacity;
 
-  while (files[at].path != 0 && (files[at].path != path || files[at].eval != eval)) at = (at + 1) % room;
+  while (files[at].path != 0 && (files[at].path != path || files[at].eval != eval)) at = (at + 1) % capacity;
   return &files[at];
 }
 
 static int
-make_room(struct held *held)
+reserve(struct retained *retained)
 {
-  size_t more = held->room == 0 ? 4096 : held->room * 2;
+  size_t more = retained->capacity == 0 ? 4096 : retained->capacity * 2;
   struct file *files;
 
-  if (held->used * 2 < held->room) return 1;
+  if (retained->used * 2 < retained->capacity) return 1;
   files = calloc(more, sizeof(*files));
   if (files == NULL) return 0;
-  for (size_t i = 0; i < held->room; i++)
-    if (held->files[i].path != 0) *file_of(files, more, held->files[i].path, held->files[i].eval) = held->files[i];
-  free(held->files);
-  held->files = files;
-  held->room = more;
+  for (size_t i = 0; i < retained->capacity; i++)
+    if (retained->files[i].path != 0) *file_of(files, more, retained->files[i].path, retained->files[i].eval) = retained->files[i];
+  free(retained->files);
+  retained->files = files;
+  retained->capacity = more;
   return 1;
 }
 
 static void
-add_code(struct held *held, VALUE object)
+add_code(struct retained *retained, VALUE object)
 {
   int eval;
   VALUE path = culet_code_path(object, &eval);
   struct file *file;
 
   if (!RB_TYPE_P(path, T_STRING)) return;
-  if (!make_room(held)) {
-    held->failed = 1;
+  if (!reserve(retained)) {
+    retained->failed = 1;
     return;
   }
-  file = file_of(held->files, held->room, path, eval);
+  file = file_of(retained->files, retained->capacity, path, eval);
   if (file->path == 0) {
     *file = (struct file){path, eval, 0, 0};
-    held->used++;
+    retained->used++;
   }
   file->bytes += culet_code_bytes(object);
   file->count++;
 }
 
 static void
-look_at(VALUE object, void *data)
+add_object(VALUE object, void *data)
 {
-  struct held *held = data;
+  struct retained *retained = data;
   uint32_t tag = culet_tags_get(object);
 
-  if (tag >= held->first && tag <= held->last && tag != 0) {
-    held->sums[tag].objects++;
-    held->sums[tag].bytes += culet_code_bytes(object);
+  if (tag >= retained->first && tag <= retained->last && tag != 0) {
+    retained->sums[tag].objects++;
+    retained->sums[tag].bytes += culet_code_bytes(object);
   }
-  if (culet_code_is(object)) add_code(held, object);
+  if (culet_code_is(object)) add_code(retained, object);
 }
 
 static VALUE
 walk(VALUE data)
 {
-  culet_code_walk(look_at, (struct held *)data);
+  culet_code_walk(add_object, (struct retained *)data);
   return Qnil;
 }
 
 static void
-tell(struct culet_buffer *text, const struct held *held)
+write_lines(struct culet_buffer *buffer, const struct retained *retained)
 {
-  for (uint32_t tag = held->first; tag <= held->last; tag++)
-    if (held->sums[tag].objects > 0)
-      culet_buffer_format(text, "{\"kind\":\"held\",\"id\":%u,\"objects\":%zu,\"bytes\":%zu}\n", tag, held->sums[tag].objects, held->sums[tag].bytes);
-  for (size_t i = 0; i < held->room; i++) {
-    const struct file *file = &held->files[i];
+  for (uint32_t tag = retained->first; tag <= retained->last; tag++)
+    if (retained->sums[tag].objects > 0)
+      culet_buffer_format(buffer, "{\"kind\":\"held\",\"id\":%u,\"objects\":%zu,\"bytes\":%zu}\n", tag, retained->sums[tag].objects, retained->sums[tag].bytes);
+  for (size_t i = 0; i < retained->capacity; i++) {
+    const struct file *file = &retained->files[i];
     if (file->path == 0) continue;
-    culet_buffer_text(text, "{\"kind\":\"code\",\"path\":");
-    culet_buffer_json_string(text, RSTRING_PTR(file->path), (size_t)RSTRING_LEN(file->path));
-    culet_buffer_format(text, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n", file->eval ? "true" : "false", file->bytes, file->count);
+    culet_buffer_text(buffer, "{\"kind\":\"code\",\"path\":");
+    culet_buffer_json_string(buffer, RSTRING_PTR(file->path), (size_t)RSTRING_LEN(file->path));
+    culet_buffer_format(buffer, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n", file->eval ? "true" : "false", file->bytes, file->count);
   }
 }
 
 void
-culet_held_tell(struct culet_buffer *text, uint32_t first, uint32_t last)
+culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last)
 {
-  struct held held = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL, 0, 0, 0};
+  struct retained retained = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL, 0, 0, 0};
   int failure = 0;
 
-  if (held.sums == NULL) rb_raise(rb_eNoMemError, "there is no memory to count with");
-  rb_protect(walk, (VALUE)&held, &failure);
-  if (!failure) tell(text, &held);
-  if (held.failed) text->failed = 1;
-  free(held.sums);
-  free(held.files);
+  if (retained.sums == NULL) rb_raise(rb_eNoMemError, "there is no memory to count with");
+  rb_protect(walk, (VALUE)&retained, &failure);
+  if (!failure) write_lines(buffer, &retained);
+  if (retained.failed) buffer->failed = 1;
+  free(retained.sums);
+  free(retained.files);
   if (failure) rb_jump_tag(failure);
 }

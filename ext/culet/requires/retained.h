@@ -1,6 +1,6 @@
 /* requires/retained.h - what is left at the end: the objects that were made under each feature, and the compiled code. */
-#ifndef CULET_REQUIRES_HELD_H
-#define CULET_REQUIRES_HELD_H
+#ifndef CULET_REQUIRES_RETAINED_H
+#define CULET_REQUIRES_RETAINED_H
 
 #include "common/buffer.h"
 
@@ -14,6 +14,6 @@
  *
  * last: the largest tag there is.
  */
-void culet_held_tell(struct culet_buffer *text, uint32_t first, uint32_t last);
+void culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last_slot);
 
 #endif

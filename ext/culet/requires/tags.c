@@ -11,27 +11,27 @@
 #define PAGE_SHIFT 16
 #define SLOT_SHIFT 5
 #define TAGS ((size_t)1 << (PAGE_SHIFT - SLOT_SHIFT))
-#define FIRST_ROOM 1024
+#define FIRST_CAPACITY 1024
 
-struct place {
+struct slot {
   uintptr_t key; /* address >> PAGE_SHIFT; 0: free */
   uint32_t *tags;
 };
 
-static struct place *places;
-static size_t room, used, lost;
-static struct place last;
+static struct slot *slots;
+static size_t capacity, used, lost;
+static struct slot last_slot;
 
 static void *
-memory(size_t bytes)
+map_memory(size_t bytes)
 {
   void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   return got == MAP_FAILED ? NULL : got;
 }
 
-static struct place *
-place_of(struct place *table, size_t table_room, uintptr_t key)
+static struct slot *
+slot_of(struct slot *table, size_t table_room, uintptr_t key)
 {
   size_t at = key * 0x9e3779b97f4a7c15U % table_room;
 
@@ -41,39 +41,39 @@ place_of(struct place *table, size_t table_room, uintptr_t key)
 
 /* At most half of the table is used. */
 static int
-make_room(void)
+reserve(void)
 {
-  size_t more = room == 0 ? FIRST_ROOM : room * 2;
-  struct place *table;
+  size_t more = capacity == 0 ? FIRST_CAPACITY : capacity * 2;
+  struct slot *table;
 
-  if (used * 2 < room) return 1;
-  table = memory(more * sizeof(*table));
+  if (used * 2 < capacity) return 1;
+  table = map_memory(more * sizeof(*table));
   if (table == NULL) return 0;
-  for (size_t i = 0; i < room; i++)
-    if (places[i].key != 0) *place_of(table, more, places[i].key) = places[i];
-  if (places != NULL) munmap(places, room * sizeof(*places));
-  places = table;
-  room = more;
+  for (size_t i = 0; i < capacity; i++)
+    if (slots[i].key != 0) *slot_of(table, more, slots[i].key) = slots[i];
+  if (slots != NULL) munmap(slots, capacity * sizeof(*slots));
+  slots = table;
+  capacity = more;
   return 1;
 }
 
 static uint32_t *
 tags_of(uintptr_t key, int make)
 {
-  struct place *place;
+  struct slot *slot;
 
-  if (last.key == key) return last.tags;
-  if (make && !make_room()) return NULL;
-  if (room == 0) return NULL;
-  place = place_of(places, room, key);
-  if (place->key == 0) {
-    uint32_t *tags = make ? memory(TAGS * sizeof(*tags)) : NULL;
+  if (last_slot.key == key) return last_slot.tags;
+  if (make && !reserve()) return NULL;
+  if (capacity == 0) return NULL;
+  slot = slot_of(slots, capacity, key);
+  if (slot->key == 0) {
+    uint32_t *tags = make ? map_memory(TAGS * sizeof(*tags)) : NULL;
     if (tags == NULL) return NULL;
-    *place = (struct place){key, tags};
+    *slot = (struct slot){key, tags};
     used++;
   }
-  last = *place;
-  return place->tags;
+  last_slot = *slot;
+  return slot->tags;
 }
 
 static size_t

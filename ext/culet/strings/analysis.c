@@ -15,23 +15,23 @@
 #define KIND_MIX 0x9e3779b97f4a7c15U
 /* Equal strings are looked for in so many at a time; more parts than that take more time than they save memory. */
 #define PART_STRINGS 200000
-#define MOST_PARTS 8
+#define MAX_PARTS 8
 
 typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset);
 
 /* Calls a function with every string of the file. Returns whether all of it was records. */
 static int
-go_over(struct culet_strings_analysis *analysis, each_record *function)
+each_string(struct culet_strings_analysis *analysis, each_record *function)
 {
-  struct culet_strings_file *file = &analysis->file;
+  struct culet_record_file *file = &analysis->file;
   const struct culet_string_record *record;
   uint64_t offset = 0;
 
   for (; offset < file->size; offset += record->bytes) {
-    record = culet_strings_file_record(file, offset);
+    record = culet_record_file_record(file, offset);
     if (record == NULL) return 0;
     if ((record->flags & STRING_SITE) == 0) function(analysis, record, offset);
-    culet_strings_file_passed(file, record);
+    culet_record_file_passed(file, record);
   }
   return 1;
 }
@@ -39,10 +39,10 @@ go_over(struct culet_strings_analysis *analysis, each_record *function)
 /* ---- first: how many there are, and which are roots ---- */
 
 static void
-look(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
   (void)offset;
-  analysis->told += (record->flags & STRING_TOLD) != 0;
+  analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
   if (record->slot < analysis->smallest_slot) analysis->smallest_slot = record->slot;
   /* 23 bytes fit into 40 where the length is kept in the flags, 15 where it has a word of its own. */
   if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT && record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
@@ -65,7 +65,7 @@ add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *s
   uint64_t used = analysis->header + record->length + 1, buffer = record->held - record->slot;
 
   sum->count++;
-  sum->asked += record->flags & STRING_LENGTH_UNKNOWN ? 0 : record->length;
+  sum->text_bytes += record->flags & STRING_LENGTH_UNKNOWN ? 0 : record->length;
   sum->slots += record->slot;
   sum->buffers += buffer;
   if (record->flags & STRING_EMBEDDED) sum->slot_slack += record->slot > used ? record->slot - used : 0;
@@ -85,7 +85,7 @@ key_of(const struct culet_strings_analysis *analysis, const struct culet_string_
 static struct culet_string_entry
 entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset, uint32_t more_flags)
 {
-  uint64_t held = record->held < STRINGS_LARGEST_HELD ? record->held : STRINGS_LARGEST_HELD;
+  uint64_t held = record->held < STRINGS_MAX_HELD ? record->held : STRINGS_MAX_HELD;
 
   return (struct culet_string_entry){.key = key, .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
                                      .site = record->site, .length = record->length < UINT32_MAX ? (uint32_t)record->length : UINT32_MAX,
@@ -108,7 +108,7 @@ note_site(struct culet_strings_analysis *analysis, const struct culet_string_rec
 }
 
 static void
-add_up(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+sum_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
   struct culet_string_root *root = culet_string_roots_find(&analysis->roots, record->address);
 
@@ -120,17 +120,17 @@ add_up(struct culet_strings_analysis *analysis, const struct culet_string_record
   if (record->flags & STRING_INTERNED) add_to(analysis, &analysis->interned, record);
   if (record->flags & STRING_FROZEN) add_to(analysis, &analysis->frozen, record);
   note_site(analysis, record);
-  if (!(record->flags & STRING_TOLD)) add_to(analysis, &analysis->untold, record);
+  if (!(record->flags & STRING_HAS_CONTENT)) add_to(analysis, &analysis->without_content, record);
 }
 
 /* An entry for each of the part at hand. */
 static void
-take(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+add_entry(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
   uint64_t key;
   uint32_t more;
 
-  if (!(record->flags & STRING_TOLD)) return;
+  if (!(record->flags & STRING_HAS_CONTENT)) return;
   key = key_of(analysis, record);
   if (key % analysis->parts != analysis->part) return;
   more = culet_string_roots_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
@@ -140,20 +140,20 @@ take(struct culet_strings_analysis *analysis, const struct culet_string_record *
 /* ---- the whole ---- */
 
 static int
-make_room(struct culet_strings_analysis *analysis, size_t top)
+reserve(struct culet_strings_analysis *analysis, size_t top)
 {
   /* For all, as it could be that one part has them all; what is not written to takes no memory. */
-  size_t bytes = (analysis->told + 1) * sizeof(*analysis->entries);
+  size_t bytes = (analysis->with_content + 1) * sizeof(*analysis->entries);
   void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
   if (entries == MAP_FAILED) return 0;
   analysis->entries = entries;
   analysis->entry_bytes = bytes;
-  analysis->parts = analysis->told / PART_STRINGS + 1;
-  if (analysis->parts > MOST_PARTS) analysis->parts = MOST_PARTS;
+  analysis->parts = analysis->with_content / PART_STRINGS + 1;
+  if (analysis->parts > MAX_PARTS) analysis->parts = MAX_PARTS;
   analysis->duplicates.groups = calloc(top + 1, sizeof(struct culet_string_group));
   analysis->suffixes.groups = calloc(top + 1, sizeof(struct culet_string_group));
-  analysis->duplicates.room = analysis->suffixes.room = top;
+  analysis->duplicates.capacity = analysis->suffixes.capacity = top;
   return analysis->duplicates.groups != NULL && analysis->suffixes.groups != NULL;
 }
 
@@ -166,26 +166,26 @@ culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path,
   analysis->smallest_slot = SMALLEST_SLOT;
   analysis->header = LATER_HEADER;
   if ((error = culet_strings_secret_make(&analysis->secret)) != 0) return strerror(error);
-  if ((error = culet_strings_file_open(&analysis->file, path)) != 0) return strerror(error);
-  if (analysis->file.size >= STRINGS_LARGEST_FILE) return "these are more than a terabyte of strings";
-  if (!go_over(analysis, look)) return DAMAGED;
+  if ((error = culet_record_file_open(&analysis->file, path)) != 0) return strerror(error);
+  if (analysis->file.size >= STRINGS_MAX_FILE) return "these are more than a terabyte of strings";
+  if (!each_string(analysis, count_string)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;
-  culet_string_roots_unite(&analysis->roots);
-  if (!make_room(analysis, top)) return NO_MEMORY;
-  if (!go_over(analysis, add_up)) return DAMAGED;
+  culet_string_roots_merge(&analysis->roots);
+  if (!reserve(analysis, top)) return NO_MEMORY;
+  if (!each_string(analysis, sum_string)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;
   for (; analysis->part < analysis->parts; analysis->part++)
-    if (!go_over(analysis, take) || !culet_strings_unite_equal(analysis)) return NO_MEMORY;
-  if (!culet_strings_find_suffixes(analysis)) return NO_MEMORY;
-  culet_strings_best_sort(&analysis->duplicates);
-  culet_strings_best_sort(&analysis->suffixes);
+    if (!each_string(analysis, add_entry) || !culet_strings_group_duplicates(analysis)) return NO_MEMORY;
+  if (!culet_strings_group_suffixes(analysis)) return NO_MEMORY;
+  culet_top_groups_sort(&analysis->duplicates);
+  culet_top_groups_sort(&analysis->suffixes);
   return NULL;
 }
 
 void
 culet_strings_analysis_free(struct culet_strings_analysis *analysis)
 {
-  culet_strings_file_close(&analysis->file);
+  culet_record_file_close(&analysis->file);
   if (analysis->entries != NULL) munmap(analysis->entries, analysis->entry_bytes);
   free(analysis->duplicates.groups);
   free(analysis->suffixes.groups);

@@ -19,7 +19,7 @@ enum culet_string_place { PLACE_EMBEDDED, PLACE_OWN, PLACE_SHARED, PLACE_NOFREE,
 
 struct culet_string_sum {
   uint64_t count;
-  uint64_t asked;          /* bytes of text */
+  uint64_t text_bytes;          /* bytes of text */
   uint64_t slots;          /* bytes of slots */
   uint64_t buffers;        /* bytes of buffers of their own */
   uint64_t slot_slack;     /* bytes of slots that no text fills */
@@ -27,23 +27,23 @@ struct culet_string_sum {
 };
 
 struct culet_strings_analysis {
-  struct culet_strings_file file;
+  struct culet_record_file file;
   struct culet_strings_secret secret;
   struct culet_string_entry *entries; /* first those that may take part in sharing ends, then those of the part at hand */
   size_t entry_count, entry_bytes;
   size_t lasting; /* how many of the first sort there are */
-  size_t told;    /* strings whose content is known */
+  size_t with_content;    /* strings whose content is known */
   uint64_t parts, part;
   int out_of_memory;
 
   struct culet_string_sum places[PLACES];
-  struct culet_string_sum interned, frozen, untold, roots_sum;
+  struct culet_string_sum interned, frozen, without_content, roots_sum;
   uint64_t smallest_slot;
   uint64_t header; /* bytes of an embedded string's slot before its text */
 
   uint64_t duplicate_groups, duplicate_copies, duplicate_gain;
   uint64_t suffix_groups, suffix_strings, suffix_gain;
-  struct culet_strings_best duplicates, suffixes;
+  struct culet_top_groups duplicates, suffixes;
   struct culet_string_sites sites;
   struct culet_string_roots roots;
 };

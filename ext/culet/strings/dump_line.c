@@ -18,14 +18,14 @@ take(struct reading *reading, const char *words, size_t length)
 
 /* A JSON string without escapes; those of others are a parser's. */
 static int
-take_text(struct reading *reading, struct culet_string_text *text)
+take_text(struct reading *reading, struct culet_dump_text *text)
 {
   const char *end;
 
   if (!TAKE(reading, "\"")) return 0;
   end = memchr(reading->at, '"', (size_t)(reading->past - reading->at));
   if (end == NULL || memchr(reading->at, '\\', (size_t)(end - reading->at)) != NULL) return 0;
-  *text = (struct culet_string_text){reading->at, (size_t)(end - reading->at)};
+  *text = (struct culet_dump_text){reading->at, (size_t)(end - reading->at)};
   reading->at = end + 1;
   return 1;
 }
@@ -37,7 +37,7 @@ take_number(struct reading *reading, uint64_t *number)
 
   for (*number = 0; reading->at < reading->past && *reading->at >= '0' && *reading->at <= '9'; reading->at++) {
     *number = *number * 10 + (uint64_t)(*reading->at - '0');
-    if (*number > STRINGS_LINE_MOST) return 0;
+    if (*number > CULET_DUMP_LINE_MAX) return 0;
   }
   return reading->at > start;
 }
@@ -52,13 +52,13 @@ hex_digit(char digit)
 static int
 take_address(struct reading *reading, uint64_t *address)
 {
-  struct culet_string_text text;
+  struct culet_dump_text text;
 
-  return take_text(reading, &text) && culet_strings_address(text.bytes, text.length, address);
+  return take_text(reading, &text) && culet_dump_line_address(text.bytes, text.length, address);
 }
 
 int
-culet_strings_address(const char *bytes, size_t length, uint64_t *address)
+culet_dump_line_address(const char *bytes, size_t length, uint64_t *address)
 {
   *address = 0;
   if (length < 3 || length > 2 + 16 || memcmp(bytes, "0x", 2) != 0) return 0;
@@ -95,7 +95,7 @@ take_first_address(struct reading *reading, uint64_t *address)
 static int
 skip_value(struct reading *reading)
 {
-  struct culet_string_text text;
+  struct culet_dump_text text;
   uint64_t number;
   int truth;
 
@@ -117,9 +117,9 @@ skip_value(struct reading *reading)
 #define KEY(words) (key.length == sizeof(words) - 1 && memcmp(key.bytes, words, sizeof(words) - 1) == 0)
 
 static int
-take_member(struct reading *reading, struct culet_string_line *line)
+take_member(struct reading *reading, struct culet_dump_line *line)
 {
-  struct culet_string_text key;
+  struct culet_dump_text key;
   uint64_t ignored = 0;
 
   if (!take_text(reading, &key) || !TAKE(reading, ":")) return 0;
@@ -140,8 +140,8 @@ take_member(struct reading *reading, struct culet_string_line *line)
   return skip_value(reading);
 }
 
-enum culet_line_kind
-culet_strings_line(const char *bytes, size_t length, struct culet_string_line *line)
+enum culet_dump_line_kind
+culet_dump_line_read(const char *bytes, size_t length, struct culet_dump_line *line)
 {
   struct reading reading = {bytes, bytes + length};
 

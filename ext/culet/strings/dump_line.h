@@ -3,39 +3,39 @@
  * object, no white space but a blank behind a comma, no escapes but in values. This is no parser of JSON: whatever it does
  * not know it leaves to one.
  */
-#ifndef CULET_STRINGS_LINE_H
-#define CULET_STRINGS_LINE_H
+#ifndef CULET_STRINGS_DUMP_LINE_H
+#define CULET_STRINGS_DUMP_LINE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* No figure of a line is larger: sums of all strings of a dump fit into 64 bits. */
-#define STRINGS_LINE_MOST ((uint64_t)1 << 47)
+#define CULET_DUMP_LINE_MAX ((uint64_t)1 << 47)
 
-struct culet_string_text {
+struct culet_dump_text {
   const char *bytes; /* NULL: not there */
   size_t length;
 };
 
 /* A member that is not there is zero; of a number, `has_` tells. */
-struct culet_string_line {
+struct culet_dump_line {
   uint64_t address, class_address, root;
   uint64_t bytesize, memsize, slot_size, line;
   int has_bytesize, has_memsize;
   int embedded, shared, interned, frozen;
-  struct culet_string_text value, encoding, file;
+  struct culet_dump_text value, encoding, file;
 };
 
-enum culet_line_kind { LINE_STRING, LINE_OTHER, LINE_UNKNOWN };
+enum culet_dump_line_kind { LINE_STRING, LINE_OTHER, LINE_UNKNOWN };
 
 /*
  * Reads one line, without its end. LINE_OTHER: an object of another type. LINE_UNKNOWN: a parser is to say what it is.
  */
-enum culet_line_kind culet_strings_line(const char *bytes, size_t length, struct culet_string_line *line);
+enum culet_dump_line_kind culet_dump_line_read(const char *bytes, size_t length, struct culet_dump_line *line);
 
 /*
  * Reads an address as Ruby writes it, "0x" and up to 16 digits. Returns whether it is one.
  */
-int culet_strings_address(const char *bytes, size_t length, uint64_t *address);
+int culet_dump_line_address(const char *bytes, size_t length, uint64_t *address);
 
 #endif

@@ -79,12 +79,12 @@ add_group(struct culet_strings_analysis *analysis, const entry *first, const ent
   analysis->duplicate_groups++;
   analysis->duplicate_copies += group.count - 1;
   analysis->duplicate_gain += group.gain;
-  culet_strings_best_add(&analysis->duplicates, &group);
+  culet_top_groups_add(&analysis->duplicates, &group);
   return 1;
 }
 
 int
-culet_strings_unite_equal(struct culet_strings_analysis *analysis)
+culet_strings_group_duplicates(struct culet_strings_analysis *analysis)
 {
   entry *entries = analysis->entries + analysis->lasting, *past = analysis->entries + analysis->entry_count;
 

@@ -18,7 +18,7 @@ int culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t 
  * Finds equal strings among the entries of the part at hand; of each content the one that stays becomes a lasting entry, if
  * it may take part in sharing ends. Returns whether there was memory.
  */
-int culet_strings_unite_equal(struct culet_strings_analysis *analysis);
+int culet_strings_group_duplicates(struct culet_strings_analysis *analysis);
 
 /* Strings are sorted by so many of their last bytes first. */
 #define STRINGS_KEY_BYTES 8
@@ -33,6 +33,6 @@ culet_string_may_share_end(const struct culet_strings_analysis *analysis, const 
 }
 
 /* Among the lasting entries finds the ones that others end with; they are used up. Returns whether there was memory. */
-int culet_strings_find_suffixes(struct culet_strings_analysis *analysis);
+int culet_strings_group_suffixes(struct culet_strings_analysis *analysis);
 
 #endif

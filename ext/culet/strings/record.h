@@ -18,9 +18,9 @@ enum {
   STRING_INTERNED = 1 << 2, /* it is the one of its content in Ruby's table (fstring) */
   STRING_NOFREE = 1 << 3,   /* they lie in a library or elsewhere, and are nobody's to free */
   STRING_FROZEN = 1 << 4,
-  STRING_TOLD = 1 << 5,     /* there is content */
+  STRING_HAS_CONTENT = 1 << 5,     /* there is content */
   STRING_DIGEST = 1 << 6,   /* the content is a digest of 16 bytes, and then what may be shown of the string */
-  STRING_VEILED = 1 << 7,   /* the content is not to be shown: a digest, or a chain of digests (strings/digest.h) */
+  STRING_HASHED = 1 << 7,   /* the content is not to be shown: a digest, or a chain of digests (strings/digest.h) */
   STRING_LENGTH_UNKNOWN = 1 << 8,
   STRING_SITE = 1 << 9,
   STRING_ROOT = 1 << 10 /* others are shared with it; found by the analysis */
@@ -42,7 +42,7 @@ struct culet_string_record {
 #define STRING_FLAGS_READ (STRING_ROOT - 1) /* all that a record may bear */
 
 /* More bytes than any process can map: no string is longer, or holds more. */
-#define STRING_MOST_BYTES ((uint64_t)1 << 48)
+#define STRING_MAX_BYTES ((uint64_t)1 << 48)
 
 /* What of a long string may be shown when only a digest of it is told. */
 #define STRING_SAMPLE_BYTES 64

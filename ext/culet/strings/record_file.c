@@ -6,26 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "strings/digest.h"
 
 /* So much of it may be resident, and a little more: a fault maps the pages around too. */
 #define WINDOW ((size_t)4 << 20)
 
 int
-culet_strings_file_open(struct culet_strings_file *file, const char *path)
+culet_record_file_open(struct culet_record_file *file, const char *path)
 {
   int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
   struct stat stat;
   void *bytes;
 
-  *file = (struct culet_strings_file){NULL, 0, -1, 0};
+  *file = (struct culet_record_file){NULL, 0, -1, 0};
   if (fd < 0) return errno;
   if (fstat(fd, &stat) != 0) {
     error = errno;
   } else if (stat.st_size > 0) {
     bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED) error = errno;
-    else *file = (struct culet_strings_file){bytes, (size_t)stat.st_size, fd, 0};
+    else *file = (struct culet_record_file){bytes, (size_t)stat.st_size, fd, 0};
   }
   if (file->fd < 0) close(fd);
   return error;
@@ -37,10 +38,10 @@ content_fits(const struct culet_string_record *record)
 {
   uint64_t bytes = record->content_bytes;
 
-  if ((record->flags & STRING_TOLD) == 0) return bytes == 0;
-  if ((record->flags & STRING_DIGEST) && (record->flags & STRING_VEILED)) return bytes == STRINGS_DIGEST_BYTES;
+  if ((record->flags & STRING_HAS_CONTENT) == 0) return bytes == 0;
+  if ((record->flags & STRING_DIGEST) && (record->flags & STRING_HASHED)) return bytes == STRINGS_DIGEST_BYTES;
   if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES && bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
-  return bytes == record->length * (record->flags & STRING_VEILED ? STRINGS_LINK_BYTES : 1);
+  return bytes == record->length * (record->flags & STRING_HASHED ? STRINGS_LINK_BYTES : 1);
 }
 
 static int
@@ -48,11 +49,11 @@ is_consistent(const struct culet_string_record *record)
 {
   if (record->flags & ~(uint32_t)STRING_FLAGS_READ) return 0;
   if (record->flags & STRING_SITE) return 1;
-  return record->length <= STRING_MOST_BYTES && record->held <= STRING_MOST_BYTES && record->slot <= record->held && content_fits(record);
+  return record->length <= STRING_MAX_BYTES && record->held <= STRING_MAX_BYTES && record->slot <= record->held && content_fits(record);
 }
 
 const struct culet_string_record *
-culet_strings_file_record(struct culet_strings_file *file, uint64_t offset)
+culet_record_file_record(struct culet_record_file *file, uint64_t offset)
 {
   const struct culet_string_record *record;
 
@@ -63,7 +64,7 @@ culet_strings_file_record(struct culet_strings_file *file, uint64_t offset)
 }
 
 void
-culet_strings_file_passed(struct culet_strings_file *file, const struct culet_string_record *record)
+culet_record_file_passed(struct culet_record_file *file, const struct culet_string_record *record)
 {
   size_t place = (size_t)((const unsigned char *)record - file->bytes);
 
@@ -73,25 +74,15 @@ culet_strings_file_passed(struct culet_strings_file *file, const struct culet_st
 }
 
 int
-culet_strings_file_copy(const struct culet_strings_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
+culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
 {
-  off_t at = (off_t)(offset + sizeof(struct culet_string_record));
-
-  while (content_bytes > 0) {
-    ssize_t got = pread(file->fd, content, content_bytes, at);
-    if (got == 0 || (got < 0 && errno != EINTR)) return 0;
-    if (got < 0) continue;
-    content += got;
-    content_bytes -= (size_t)got;
-    at += got;
-  }
-  return 1;
+  return culet_read_all_at(file->fd, content, content_bytes, (off_t)(offset + sizeof(struct culet_string_record))) == 0;
 }
 
 void
-culet_strings_file_close(struct culet_strings_file *file)
+culet_record_file_close(struct culet_record_file *file)
 {
   if (file->bytes != NULL) munmap((void *)file->bytes, file->size);
   if (file->fd >= 0) close(file->fd);
-  *file = (struct culet_strings_file){NULL, 0, -1, 0};
+  *file = (struct culet_record_file){NULL, 0, -1, 0};
 }

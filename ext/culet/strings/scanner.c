@@ -3,25 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "strings/bytes.h"
+#include "common/buffer.h"
+#include "common/io.h"
 #include "strings/digest.h"
 #include "strings/dump_line.h"
 #include "strings/record.h"
 #include "strings/tables.h"
 
-#define LARGEST_CONTENT ((size_t)1 << 30) /* beyond it, a digest; record lengths have 32 bits */
+#define MAX_CONTENT ((size_t)1 << 30) /* beyond it, a digest; record lengths have 32 bits */
 #define SMALLEST_SLOT 40
 #define SITE_NAME_BYTES 1024
 #define LINE_DIGITS 24 /* of its number, and what stands around it */
 #define FULL_BYTES ((size_t)1 << 20) /* of records, before they are written */
-#define LONGEST_LINE ((size_t)64 << 20) /* a longer one is passed over: a packed file of 3 MB can hold one of 3 GB */
+#define MAX_LINE ((size_t)64 << 20) /* a longer one is passed over: a packed file of 3 MB can hold one of 3 GB */
 
 struct scanner {
   struct culet_strings_secret secret;
   struct culet_string_sites named; /* sites whose names were told */
-  struct culet_bytes records; /* not yet written */
-  struct culet_bytes pending; /* a line whose end has not been seen */
-  int passing; /* that line is too long, and none of it is kept */
+  struct culet_buffer records; /* not yet written */
+  struct culet_buffer pending; /* a line whose end has not been seen */
+  int skipping; /* that line is too long, and none of it is kept */
   uint64_t lines, strings;
 };
 
@@ -31,8 +32,8 @@ scanner_free(void *data)
   struct scanner *scanner = data;
 
   culet_string_sites_free(&scanner->named);
-  culet_bytes_free(&scanner->records);
-  culet_bytes_free(&scanner->pending);
+  culet_buffer_free(&scanner->records);
+  culet_buffer_free(&scanner->pending);
   xfree(scanner);
 }
 
@@ -41,7 +42,7 @@ scanner_bytes(const void *data)
 {
   const struct scanner *scanner = data;
 
-  return sizeof(*scanner) + scanner->named.room * sizeof(*scanner->named.places) + scanner->records.room + scanner->pending.room;
+  return sizeof(*scanner) + scanner->named.capacity * sizeof(*scanner->named.places) + scanner->records.capacity + scanner->pending.capacity;
 }
 
 static const rb_data_type_t scanner_type = {
@@ -72,9 +73,10 @@ scanner_allocate(VALUE class)
 /* ---- a record ---- */
 
 static void
-gather(struct culet_bytes *gathered, const void *bytes, size_t length)
+buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length)
 {
-  if (!culet_bytes_add(gathered, bytes, length)) rb_memerror();
+  culet_buffer_add(buffer, bytes, length);
+  if (buffer->failed) rb_memerror();
 }
 
 static void
@@ -82,13 +84,13 @@ append(struct scanner *scanner, const struct culet_string_record *record, const 
 {
   static const char zeros[8];
 
-  gather(&scanner->records, record, sizeof(*record));
-  gather(&scanner->records, content, length);
-  gather(&scanner->records, zeros, record->bytes - sizeof(*record) - length);
+  buffer_add(&scanner->records, record, sizeof(*record));
+  buffer_add(&scanner->records, content, length);
+  buffer_add(&scanner->records, zeros, record->bytes - sizeof(*record) - length);
 }
 
 static uint64_t
-site_of(struct scanner *scanner, const struct culet_string_line *line)
+site_of(struct scanner *scanner, const struct culet_dump_line *line)
 {
   char name[SITE_NAME_BYTES];
   uint64_t digest[2];
@@ -111,7 +113,7 @@ site_of(struct scanner *scanner, const struct culet_string_line *line)
 }
 
 static uint64_t
-kind_of(const struct scanner *scanner, const struct culet_string_line *line)
+kind_of(const struct scanner *scanner, const struct culet_dump_line *line)
 {
   uint64_t digest[2];
 
@@ -121,14 +123,14 @@ kind_of(const struct scanner *scanner, const struct culet_string_line *line)
 
 /* From 3.2 on slots differ in size; what does not embed its text lies in the smallest, unless the dump says otherwise. */
 static uint64_t
-slot_of(const struct culet_string_line *line)
+slot_of(const struct culet_dump_line *line)
 {
   if (line->slot_size > 0) return line->slot_size;
   return line->embedded || line->memsize < SMALLEST_SLOT ? line->memsize : SMALLEST_SLOT;
 }
 
 static uint32_t
-flags_of(const struct culet_string_line *line, uint64_t slot)
+flags_of(const struct culet_dump_line *line, uint64_t slot)
 {
   uint32_t flags = 0;
 
@@ -139,7 +141,7 @@ flags_of(const struct culet_string_line *line, uint64_t slot)
   if (line->frozen) flags |= STRING_FROZEN;
   if (!line->has_bytesize) flags |= STRING_LENGTH_UNKNOWN;
   /* An empty string has no value in the dump, and is known all the same. */
-  if (line->value.bytes != NULL || (line->has_bytesize && line->bytesize == 0)) flags |= STRING_TOLD;
+  if (line->value.bytes != NULL || (line->has_bytesize && line->bytesize == 0)) flags |= STRING_HAS_CONTENT;
   return flags;
 }
 
@@ -150,11 +152,11 @@ at_most(uint64_t number, uint64_t most)
 }
 
 static void
-add_record(struct scanner *scanner, const struct culet_string_line *line)
+add_record(struct scanner *scanner, const struct culet_dump_line *line)
 {
-  uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MOST_BYTES), digest[2];
+  uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MAX_BYTES), digest[2];
   struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root, .kind = kind_of(scanner, line),
-                                       .length = at_most(line->bytesize, STRING_MOST_BYTES), .held = memsize > slot ? memsize : slot, .slot = (uint32_t)slot};
+                                       .length = at_most(line->bytesize, STRING_MAX_BYTES), .held = memsize > slot ? memsize : slot, .slot = (uint32_t)slot};
 
   if (line->value.bytes != NULL) { /* a file may say anything of its length */
     record.length = line->value.length;
@@ -163,15 +165,15 @@ add_record(struct scanner *scanner, const struct culet_string_line *line)
 
   record.site = site_of(scanner, line);
   scanner->strings++;
-  if (line->value.length > LARGEST_CONTENT) {
+  if (line->value.length > MAX_CONTENT) {
     culet_strings_digest(&scanner->secret, line->value.bytes, line->value.length, digest);
-    char told[STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES];
-    memcpy(told, digest, sizeof(digest));
-    memcpy(told + sizeof(digest), line->value.bytes, STRING_SAMPLE_BYTES);
+    char with_content[STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES];
+    memcpy(with_content, digest, sizeof(digest));
+    memcpy(with_content + sizeof(digest), line->value.bytes, STRING_SAMPLE_BYTES);
     record.flags |= STRING_DIGEST;
-    record.content_bytes = sizeof(told);
-    record.bytes = (uint32_t)culet_string_record_bytes(sizeof(told));
-    append(scanner, &record, told, sizeof(told));
+    record.content_bytes = sizeof(with_content);
+    record.bytes = (uint32_t)culet_string_record_bytes(sizeof(with_content));
+    append(scanner, &record, with_content, sizeof(with_content));
     return;
   }
   record.content_bytes = (uint32_t)line->value.length;
@@ -184,10 +186,10 @@ add_record(struct scanner *scanner, const struct culet_string_line *line)
 static void
 take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unknown)
 {
-  struct culet_string_line line;
+  struct culet_dump_line line;
 
   scanner->lines++;
-  switch (culet_strings_line(bytes, length, &line)) {
+  switch (culet_dump_line_read(bytes, length, &line)) {
     case LINE_STRING: add_record(scanner, &line); break;
     case LINE_UNKNOWN: rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines), rb_str_new(bytes, (long)length))); break;
     case LINE_OTHER: break;
@@ -198,13 +200,13 @@ take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unkno
 static void
 keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
 {
-  if (scanner->passing) return;
-  if (length <= LONGEST_LINE - scanner->pending.length) {
-    gather(&scanner->pending, at, length);
+  if (scanner->skipping) return;
+  if (length <= MAX_LINE - scanner->pending.length) {
+    buffer_add(&scanner->pending, at, length);
     return;
   }
-  scanner->passing = 1;
-  culet_bytes_free(&scanner->pending);
+  scanner->skipping = 1;
+  culet_buffer_free(&scanner->pending);
   rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines + 1), Qnil));
 }
 
@@ -215,14 +217,14 @@ take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unkn
   const char *end;
 
   for (; at < past && (end = memchr(at, '\n', (size_t)(past - at))) != NULL; at = end + 1) {
-    if (scanner->pending.length == 0 && !scanner->passing) {
+    if (scanner->pending.length == 0 && !scanner->skipping) {
       take_line(scanner, at, (size_t)(end - at), unknown);
       continue;
     }
     keep(scanner, at, (size_t)(end - at), unknown);
-    if (scanner->passing) scanner->lines++;
+    if (scanner->skipping) scanner->lines++;
     else take_line(scanner, scanner->pending.bytes, scanner->pending.length, unknown);
-    scanner->passing = 0;
+    scanner->skipping = 0;
     scanner->pending.length = 0;
   }
   keep(scanner, at, (size_t)(past - at), unknown);
@@ -260,7 +262,8 @@ scanner_write(VALUE self, VALUE fd, VALUE all)
   int error;
 
   if (!RTEST(all) && scanner->records.length < FULL_BYTES) return Qnil;
-  if ((error = culet_bytes_write(&scanner->records, NUM2INT(fd))) != 0) rb_syserr_fail(error, NULL);
+  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0) rb_syserr_fail(error, NULL);
+  scanner->records.length = 0;
   return Qnil;
 }
 
@@ -274,18 +277,18 @@ static uint64_t
 number_member(VALUE fields, const char *name, int *has)
 {
   VALUE value = member(fields, name);
-  int there = FIXNUM_P(value) && FIX2LONG(value) >= 0 && (uint64_t)FIX2LONG(value) <= STRINGS_LINE_MOST;
+  int there = FIXNUM_P(value) && FIX2LONG(value) >= 0 && (uint64_t)FIX2LONG(value) <= CULET_DUMP_LINE_MAX;
 
   if (has != NULL) *has = there;
   return there ? (uint64_t)FIX2LONG(value) : 0;
 }
 
 static void
-text_member(VALUE fields, const char *name, struct culet_string_text *text)
+text_member(VALUE fields, const char *name, struct culet_dump_text *text)
 {
   VALUE value = member(fields, name);
 
-  if (RB_TYPE_P(value, T_STRING)) *text = (struct culet_string_text){RSTRING_PTR(value), (size_t)RSTRING_LEN(value)};
+  if (RB_TYPE_P(value, T_STRING)) *text = (struct culet_dump_text){RSTRING_PTR(value), (size_t)RSTRING_LEN(value)};
 }
 
 static uint64_t
@@ -293,7 +296,7 @@ address_of(VALUE text)
 {
   uint64_t address = 0;
 
-  if (RB_TYPE_P(text, T_STRING)) culet_strings_address(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &address);
+  if (RB_TYPE_P(text, T_STRING)) culet_dump_line_address(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &address);
   return address;
 }
 
@@ -304,7 +307,7 @@ address_of(VALUE text)
 static VALUE
 scanner_add(VALUE self, VALUE fields)
 {
-  struct culet_string_line line = {0};
+  struct culet_dump_line line = {0};
   VALUE references;
 
   Check_Type(fields, T_HASH);

@@ -16,7 +16,7 @@ less(const struct sorting *sorting, const entry *one, const entry *other)
 }
 
 static void
-exchange(entry *one, entry *other)
+swap(entry *one, entry *other)
 {
   entry kept = *one;
 
@@ -41,7 +41,7 @@ sift_down(const struct sorting *sorting, entry *entries, size_t at, size_t count
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count && less(sorting, &entries[child], &entries[child + 1])) child++;
     if (!less(sorting, &entries[at], &entries[child])) return;
-    exchange(&entries[at], &entries[child]);
+    swap(&entries[at], &entries[child]);
   }
 }
 
@@ -50,7 +50,7 @@ heap_sort(const struct sorting *sorting, entry *entries, size_t count)
 {
   for (size_t at = count / 2; at-- > 0;) sift_down(sorting, entries, at, count);
   for (size_t last = count; last-- > 1;) {
-    exchange(&entries[0], &entries[last]);
+    swap(&entries[0], &entries[last]);
     sift_down(sorting, entries, 0, last);
   }
 }
@@ -63,7 +63,7 @@ choose_pivot(const struct sorting *sorting, entry *entries, size_t count)
   entry *median = less(sorting, a, b) ? (less(sorting, b, c) ? b : less(sorting, a, c) ? c : a)
                                       : (less(sorting, a, c) ? a : less(sorting, b, c) ? c : b);
 
-  exchange(&entries[0], median);
+  swap(&entries[0], median);
 }
 
 /* Hoare's partition around the first. Returns where it stands then; equal ones go to both sides. */
@@ -76,9 +76,9 @@ partition(const struct sorting *sorting, entry *entries, size_t count)
     while (low <= high && less(sorting, &entries[low], &entries[0])) low++;
     while (high >= low && less(sorting, &entries[0], &entries[high])) high--;
     if (low >= high) break;
-    exchange(&entries[low++], &entries[high--]);
+    swap(&entries[low++], &entries[high--]);
   }
-  exchange(&entries[0], &entries[high]);
+  swap(&entries[0], &entries[high]);
   return high;
 }
 

@@ -16,8 +16,8 @@ struct culet_string_entry {
   uint32_t held_low; /* with held_high: the bytes of its slot and buffer */
 };
 
-#define STRINGS_LARGEST_FILE ((uint64_t)1 << 40)
-#define STRINGS_LARGEST_HELD (((uint64_t)1 << 40) - 1)
+#define STRINGS_MAX_FILE ((uint64_t)1 << 40)
+#define STRINGS_MAX_HELD (((uint64_t)1 << 40) - 1)
 
 /* Below zero, zero, above zero, as for qsort(3). */
 typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other, void *data);

@@ -11,7 +11,7 @@
 
 #define SAMPLE_BYTES 200
 
-struct asked {
+struct analysis_call {
   struct culet_strings_analysis analysis;
   const char *path;
   size_t top;
@@ -36,7 +36,7 @@ sum_hash(const struct culet_string_sum *sum)
   VALUE hash = rb_hash_new();
 
   set_number(hash, "count", sum->count);
-  set_number(hash, "asked_bytes", sum->asked);
+  set_number(hash, "asked_bytes", sum->text_bytes);
   set_number(hash, "slot_bytes", sum->slots);
   set_number(hash, "buffer_bytes", sum->buffers);
   set_number(hash, "slot_slack_bytes", sum->slot_slack);
@@ -46,12 +46,12 @@ sum_hash(const struct culet_string_sum *sum)
 
 /* What may be shown of a string: its first bytes, or nil. */
 static VALUE
-sample(const struct asked *asked, const struct culet_string_record *record)
+sample(const struct analysis_call *call, const struct culet_string_record *record)
 {
   const unsigned char *content = culet_strings_content(record);
   size_t length = record->content_bytes;
 
-  if (!asked->samples || !(record->flags & STRING_TOLD) || (record->flags & STRING_VEILED)) return Qnil;
+  if (!call->samples || !(record->flags & STRING_HAS_CONTENT) || (record->flags & STRING_HASHED)) return Qnil;
   if (record->flags & STRING_DIGEST) {
     content += STRINGS_DIGEST_BYTES;
     length -= STRINGS_DIGEST_BYTES;
@@ -61,21 +61,21 @@ sample(const struct asked *asked, const struct culet_string_record *record)
 
 /* Stands for content that is not shown: eight hexadecimal digits of its digest with the analysis's secret. */
 static VALUE
-mark(const struct asked *asked, const struct culet_string_record *record)
+mark(const struct analysis_call *call, const struct culet_string_record *record)
 {
   uint64_t digest[2];
   char text[9];
 
-  if (!(record->flags & STRING_TOLD)) return Qnil;
-  culet_strings_digest(&asked->analysis.secret, culet_strings_content(record), record->content_bytes, digest);
+  if (!(record->flags & STRING_HAS_CONTENT)) return Qnil;
+  culet_strings_digest(&call->analysis.secret, culet_strings_content(record), record->content_bytes, digest);
   snprintf(text, sizeof(text), "%08" PRIx32, (uint32_t)digest[0]);
   return rb_usascii_str_new_cstr(text);
 }
 
 static VALUE
-string_hash(struct asked *asked, uint64_t offset)
+string_hash(struct analysis_call *call, uint64_t offset)
 {
-  const struct culet_string_record *record = culet_strings_file_record(&asked->analysis.file, offset);
+  const struct culet_string_record *record = culet_record_file_record(&call->analysis.file, offset);
   VALUE hash = rb_hash_new();
 
   set_number(hash, "address", record->address);
@@ -83,37 +83,37 @@ string_hash(struct asked *asked, uint64_t offset)
   set_number(hash, "held_bytes", record->held);
   set_number(hash, "site", record->site);
   set_number(hash, "flags", record->flags);
-  set(hash, "sample", sample(asked, record));
-  set(hash, "mark", mark(asked, record));
+  set(hash, "sample", sample(call, record));
+  set(hash, "mark", mark(call, record));
   return hash;
 }
 
 static VALUE
-group_hash(struct asked *asked, const struct culet_string_group *group)
+group_hash(struct analysis_call *call, const struct culet_string_group *group)
 {
   VALUE hash = rb_hash_new(), sites = rb_ary_new(), parts = rb_ary_new();
 
   for (size_t i = 0; i < STRINGS_GROUP_SITES && group->sites[i] != 0; i++)
     rb_ary_push(sites, rb_assoc_new(ULL2NUM(group->sites[i]), ULL2NUM(group->site_counts[i])));
-  for (uint32_t i = 0; i < group->part_count; i++) rb_ary_push(parts, string_hash(asked, group->parts[i]));
+  for (uint32_t i = 0; i < group->part_count; i++) rb_ary_push(parts, string_hash(call, group->parts[i]));
   set_number(hash, "count", group->count);
   set_number(hash, "held_bytes", group->held);
   set_number(hash, "gain_bytes", group->gain);
   set_number(hash, "flags", group->flags);
   set_number(hash, "frozen", group->frozen);
   set_number(hash, "interned", group->interned);
-  set(hash, "kept", string_hash(asked, group->offset));
+  set(hash, "kept", string_hash(call, group->offset));
   set(hash, "sites", sites);
   set(hash, "parts", parts);
   return hash;
 }
 
 static VALUE
-groups_hash(struct asked *asked, const struct culet_strings_best *best, uint64_t groups, uint64_t strings, uint64_t gain)
+groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint64_t groups, uint64_t strings, uint64_t gain)
 {
   VALUE hash = rb_hash_new(), list = rb_ary_new();
 
-  for (size_t i = 0; i < best->count; i++) rb_ary_push(list, group_hash(asked, &best->groups[i]));
+  for (size_t i = 0; i < top->count; i++) rb_ary_push(list, group_hash(call, &top->groups[i]));
   set_number(hash, "groups", groups);
   set_number(hash, "strings", strings);
   set_number(hash, "gain_bytes", gain);
@@ -126,7 +126,7 @@ sites_hash(const struct culet_string_sites *sites)
 {
   VALUE hash = rb_hash_new();
 
-  for (size_t i = 0; i < sites->room; i++) {
+  for (size_t i = 0; i < sites->capacity; i++) {
     const struct culet_string_site *one = &sites->places[i];
     if (one->site == 0) continue;
     VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies), ULL2NUM(one->gain));
@@ -137,23 +137,23 @@ sites_hash(const struct culet_string_sites *sites)
 
 /* [strings that share it, the root or nil], most first. */
 static VALUE
-roots_list(struct asked *asked)
+roots_list(struct analysis_call *call)
 {
-  struct culet_string_roots *roots = &asked->analysis.roots;
-  struct culet_strings_best best = {calloc(asked->top + 1, sizeof(struct culet_string_group)), 0, asked->top};
+  struct culet_string_roots *roots = &call->analysis.roots;
+  struct culet_top_groups top = {calloc(call->top + 1, sizeof(struct culet_string_group)), 0, call->top};
   VALUE list = rb_ary_new();
 
-  if (best.groups == NULL) rb_memerror();
+  if (top.groups == NULL) rb_memerror();
   for (size_t i = 0; i < roots->count; i++) {
     struct culet_string_group group = {.gain = roots->list[i].count, .offset = i};
-    culet_strings_best_add(&best, &group);
+    culet_top_groups_add(&top, &group);
   }
-  culet_strings_best_sort(&best);
-  for (size_t i = 0; i < best.count; i++) {
-    const struct culet_string_root *root = &roots->list[best.groups[i].offset];
-    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(asked, root->offset)));
+  culet_top_groups_sort(&top);
+  for (size_t i = 0; i < top.count; i++) {
+    const struct culet_string_root *root = &roots->list[top.groups[i].offset];
+    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(call, root->offset)));
   }
-  free(best.groups);
+  free(top.groups);
   return list;
 }
 
@@ -172,21 +172,21 @@ places_hash(const struct culet_strings_analysis *analysis)
 static VALUE
 analyse_protected(VALUE data)
 {
-  struct asked *asked = (struct asked *)data;
-  struct culet_strings_analysis *analysis = &asked->analysis;
-  const char *why = culet_strings_analyse(analysis, asked->path, asked->top);
+  struct analysis_call *call = (struct analysis_call *)data;
+  struct culet_strings_analysis *analysis = &call->analysis;
+  const char *why = culet_strings_analyse(analysis, call->path, call->top);
   VALUE hash = rb_hash_new();
 
   if (why != NULL) rb_raise(rb_const_get(rb_path2class("Culet"), rb_intern("Error")), "%s", why);
   set(hash, "places", places_hash(analysis));
   set(hash, "interned", sum_hash(&analysis->interned));
   set(hash, "frozen", sum_hash(&analysis->frozen));
-  set(hash, "untold", sum_hash(&analysis->untold));
+  set(hash, "untold", sum_hash(&analysis->without_content));
   set(hash, "roots", sum_hash(&analysis->roots_sum));
-  set(hash, "shared_with", roots_list(asked));
-  set(hash, "duplicates", groups_hash(asked, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies,
+  set(hash, "shared_with", roots_list(call));
+  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies,
                                       analysis->duplicate_gain));
-  set(hash, "suffixes", groups_hash(asked, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
+  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
   return hash;
 }
@@ -198,11 +198,11 @@ analyse_protected(VALUE data)
 static VALUE
 analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
 {
-  struct asked asked = {.path = StringValueCStr(path), .top = NUM2SIZET(top), .samples = RTEST(samples)};
+  struct analysis_call call = {.path = StringValueCStr(path), .top = NUM2SIZET(top), .samples = RTEST(samples)};
   int failure = 0;
-  VALUE result = rb_protect(analyse_protected, (VALUE)&asked, &failure);
+  VALUE result = rb_protect(analyse_protected, (VALUE)&call, &failure);
 
-  culet_strings_analysis_free(&asked.analysis);
+  culet_strings_analysis_free(&call.analysis);
   RB_GC_GUARD(path);
   if (failure) rb_jump_tag(failure);
   return result;
@@ -212,17 +212,17 @@ analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
 static VALUE
 site_names(VALUE self, VALUE path)
 {
-  struct culet_strings_file file;
+  struct culet_record_file file;
   const struct culet_string_record *record;
   VALUE names = rb_hash_new();
 
-  if (culet_strings_file_open(&file, StringValueCStr(path)) != 0) return names;
-  for (uint64_t offset = 0; (record = culet_strings_file_record(&file, offset)) != NULL; offset += record->bytes) {
+  if (culet_record_file_open(&file, StringValueCStr(path)) != 0) return names;
+  for (uint64_t offset = 0; (record = culet_record_file_record(&file, offset)) != NULL; offset += record->bytes) {
     if (record->flags & STRING_SITE)
       rb_hash_aset(names, ULL2NUM(record->site), rb_utf8_str_new((const char *)culet_strings_content(record), record->content_bytes));
-    culet_strings_file_passed(&file, record);
+    culet_record_file_passed(&file, record);
   }
-  culet_strings_file_close(&file);
+  culet_record_file_close(&file);
   return names;
 }
 

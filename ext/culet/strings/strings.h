@@ -1,6 +1,6 @@
 /* strings/strings.h - Culet::Strings::Scanner and .analyse: what Ruby asks of the analysis of strings. */
-#ifndef CULET_STRINGS_RUBY_H
-#define CULET_STRINGS_RUBY_H
+#ifndef CULET_STRINGS_H
+#define CULET_STRINGS_H
 
 #include <ruby.h>
 

@@ -13,13 +13,13 @@ typedef struct culet_string_entry entry;
 /* The contents of entries whose last words are the same; an entry's key is where its content ends there. */
 struct contents {
   unsigned char *bytes;
-  size_t room;
+  size_t capacity;
 };
 
 static size_t
 content_bytes(const entry *one)
 {
-  return (size_t)one->length * (one->flags & STRING_VEILED ? STRINGS_LINK_BYTES : 1);
+  return (size_t)one->length * (one->flags & STRING_HASHED ? STRINGS_LINK_BYTES : 1);
 }
 
 static uint64_t
@@ -115,7 +115,7 @@ add_chain(struct culet_strings_analysis *analysis, const entry *first, const ent
   analysis->suffix_groups++;
   analysis->suffix_strings += group.count;
   analysis->suffix_gain += group.gain;
-  culet_strings_best_add(&analysis->suffixes, &group);
+  culet_top_groups_add(&analysis->suffixes, &group);
   return 1;
 }
 
@@ -128,16 +128,16 @@ by_offset(const entry *one, const entry *other, void *unused)
 
 /* Together with the entries this is less than the strings hold: each holds a slot of more than an entry besides its text. */
 static int
-make_room(struct contents *contents, size_t bytes)
+reserve(struct contents *contents, size_t bytes)
 {
-  void *room;
+  void *capacity;
 
-  if (bytes <= contents->room) return 1;
-  if (contents->bytes != NULL) munmap(contents->bytes, contents->room);
+  if (bytes <= contents->capacity) return 1;
+  if (contents->bytes != NULL) munmap(contents->bytes, contents->capacity);
   *contents = (struct contents){NULL, 0};
-  room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED) return 0;
-  *contents = (struct contents){room, bytes};
+  capacity = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (capacity == MAP_FAILED) return 0;
+  *contents = (struct contents){capacity, bytes};
   return 1;
 }
 
@@ -148,11 +148,11 @@ load(const struct culet_strings_analysis *analysis, struct contents *contents, e
   size_t bytes = 0;
 
   for (size_t i = 0; i < count; i++) bytes += content_bytes(&run[i]);
-  if (!make_room(contents, bytes)) return 0;
+  if (!reserve(contents, bytes)) return 0;
   culet_strings_sort(run, count, by_offset, NULL);
   bytes = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!culet_strings_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes)) return 0;
+    if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes)) return 0;
     bytes += content_bytes(&run[i]);
     run[i].key = bytes;
   }
@@ -177,16 +177,16 @@ static int
 read_last_words(struct culet_strings_analysis *analysis)
 {
   for (entry *one = analysis->entries; one < analysis->entries + analysis->lasting; one++) {
-    const struct culet_string_record *record = culet_strings_file_record(&analysis->file, one->offset);
+    const struct culet_string_record *record = culet_record_file_record(&analysis->file, one->offset);
     if (record == NULL) return 0;
     one->key = last_word(culet_strings_content(record) + record->content_bytes);
-    culet_strings_file_passed(&analysis->file, record);
+    culet_record_file_passed(&analysis->file, record);
   }
   return 1;
 }
 
 int
-culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
+culet_strings_group_suffixes(struct culet_strings_analysis *analysis)
 {
   struct contents contents = {NULL, 0};
   int done = 1;
@@ -201,6 +201,6 @@ culet_strings_find_suffixes(struct culet_strings_analysis *analysis)
     for (past = first + 1; past < count && analysis->entries[past].key == key; past++) continue;
     if (past > first + 1) done = find_in_run(analysis, &contents, &analysis->entries[first], past - first);
   }
-  if (contents.bytes != NULL) munmap(contents.bytes, contents.room);
+  if (contents.bytes != NULL) munmap(contents.bytes, contents.capacity);
   return done;
 }

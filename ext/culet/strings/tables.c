@@ -4,35 +4,35 @@
 
 #include "strings/digest.h"
 
-#define FIRST_ROOM 1024
+#define FIRST_CAPACITY 1024
 
 static struct culet_string_site *
-place_of(struct culet_string_site *places, size_t room, uint64_t mix, uint64_t site)
+place_of(struct culet_string_site *places, size_t capacity, uint64_t mix, uint64_t site)
 {
   unsigned __int128 product = (unsigned __int128)(site ^ mix) * mix;
-  size_t at = (size_t)(((uint64_t)product ^ (uint64_t)(product >> 64)) % room);
+  size_t at = (size_t)(((uint64_t)product ^ (uint64_t)(product >> 64)) % capacity);
 
-  while (places[at].site != 0 && places[at].site != site) at = (at + 1) % room;
+  while (places[at].site != 0 && places[at].site != site) at = (at + 1) % capacity;
   return &places[at];
 }
 
 static int
-widen(struct culet_string_sites *sites)
+grow(struct culet_string_sites *sites)
 {
-  size_t room = sites->room == 0 ? FIRST_ROOM : 2 * sites->room;
-  struct culet_string_site *places = calloc(room, sizeof(*places));
+  size_t capacity = sites->capacity == 0 ? FIRST_CAPACITY : 2 * sites->capacity;
+  struct culet_string_site *places = calloc(capacity, sizeof(*places));
 
   if (places == NULL) return 0;
-  if (sites->room == 0) {
+  if (sites->capacity == 0) {
     struct culet_strings_secret secret;
     if (culet_strings_secret_make(&secret) != 0) secret.words[0] = (uint64_t)(uintptr_t)places | 1;
     sites->mix = secret.words[0];
   }
-  for (size_t i = 0; i < sites->room; i++)
-    if (sites->places[i].site != 0) *place_of(places, room, sites->mix, sites->places[i].site) = sites->places[i];
+  for (size_t i = 0; i < sites->capacity; i++)
+    if (sites->places[i].site != 0) *place_of(places, capacity, sites->mix, sites->places[i].site) = sites->places[i];
   free(sites->places);
   sites->places = places;
-  sites->room = room;
+  sites->capacity = capacity;
   return 1;
 }
 
@@ -41,8 +41,8 @@ culet_string_sites_at(struct culet_string_sites *sites, uint64_t site)
 {
   struct culet_string_site *place;
 
-  if (sites->count >= sites->room / 4 * 3 && !widen(sites)) return NULL;
-  place = place_of(sites->places, sites->room, sites->mix, site);
+  if (sites->count >= sites->capacity / 4 * 3 && !grow(sites)) return NULL;
+  place = place_of(sites->places, sites->capacity, sites->mix, site);
   if (place->site == 0) {
     place->site = site;
     sites->count++;
@@ -60,12 +60,12 @@ culet_string_sites_free(struct culet_string_sites *sites)
 int
 culet_string_roots_add(struct culet_string_roots *roots, uint64_t address)
 {
-  if (roots->count == roots->room) {
-    size_t room = roots->room == 0 ? FIRST_ROOM : roots->room + roots->room / 2;
-    void *list = realloc(roots->list, room * sizeof(*roots->list));
+  if (roots->count == roots->capacity) {
+    size_t capacity = roots->capacity == 0 ? FIRST_CAPACITY : roots->capacity + roots->capacity / 2;
+    void *list = realloc(roots->list, capacity * sizeof(*roots->list));
     if (list == NULL) return 0;
     roots->list = list;
-    roots->room = room;
+    roots->capacity = capacity;
   }
   roots->list[roots->count++] = (struct culet_string_root){address, 1, UINT64_MAX};
   return 1;
@@ -80,7 +80,7 @@ lower_first(const void *one, const void *other)
 }
 
 void
-culet_string_roots_unite(struct culet_string_roots *roots)
+culet_string_roots_merge(struct culet_string_roots *roots)
 {
   size_t kept = 0;
 

@@ -13,7 +13,7 @@ struct culet_string_site {
 /* A hash table with open addressing. All zeroes: empty. */
 struct culet_string_sites {
   struct culet_string_site *places;
-  size_t count, room;
+  size_t count, capacity;
   uint64_t mix; /* random: numbers come from another process, and none of them is to find its place taken on purpose */
 };
 
@@ -31,14 +31,14 @@ struct culet_string_root {
 /* All zeroes: empty. */
 struct culet_string_roots {
   struct culet_string_root *list;
-  size_t count, room;
+  size_t count, capacity;
 };
 
 /* Notes that a string is shared with that one. Returns whether there was memory for it. */
 int culet_string_roots_add(struct culet_string_roots *roots, uint64_t address);
 
 /* After all were noted: one element for each, in order of addresses. */
-void culet_string_roots_unite(struct culet_string_roots *roots);
+void culet_string_roots_merge(struct culet_string_roots *roots);
 
 /* After that: the one at an address, or NULL. */
 struct culet_string_root *culet_string_roots_find(const struct culet_string_roots *roots, uint64_t address);

@@ -5,7 +5,7 @@
 typedef struct culet_string_group group;
 
 static void
-exchange(group *one, group *other)
+swap(group *one, group *other)
 {
   group kept = *one;
 
@@ -16,7 +16,7 @@ exchange(group *one, group *other)
 static void
 rise(group *groups, size_t at)
 {
-  for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2) exchange(&groups[at], &groups[(at - 1) / 2]);
+  for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2) swap(&groups[at], &groups[(at - 1) / 2]);
 }
 
 static void
@@ -25,27 +25,27 @@ sink(group *groups, size_t count)
   for (size_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count && groups[child + 1].gain < groups[child].gain) child++;
     if (groups[at].gain <= groups[child].gain) return;
-    exchange(&groups[at], &groups[child]);
+    swap(&groups[at], &groups[child]);
   }
 }
 
 int
-culet_strings_best_wants(const struct culet_strings_best *best, uint64_t gain)
+culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain)
 {
-  if (best->room == 0) return 0;
-  return best->count < best->room || gain > best->groups[0].gain;
+  if (top->capacity == 0) return 0;
+  return top->count < top->capacity || gain > top->groups[0].gain;
 }
 
 void
-culet_strings_best_add(struct culet_strings_best *best, const struct culet_string_group *added)
+culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *added)
 {
-  if (!culet_strings_best_wants(best, added->gain)) return;
-  if (best->count < best->room) {
-    best->groups[best->count] = *added;
-    rise(best->groups, best->count++);
+  if (!culet_top_groups_wants(top, added->gain)) return;
+  if (top->count < top->capacity) {
+    top->groups[top->count] = *added;
+    rise(top->groups, top->count++);
   } else {
-    best->groups[0] = *added;
-    sink(best->groups, best->count);
+    top->groups[0] = *added;
+    sink(top->groups, top->count);
   }
 }
 
@@ -59,7 +59,7 @@ larger_first(const void *one, const void *other)
 }
 
 void
-culet_strings_best_sort(struct culet_strings_best *best)
+culet_top_groups_sort(struct culet_top_groups *top)
 {
-  qsort(best->groups, best->count, sizeof(*best->groups), larger_first);
+  qsort(top->groups, top->count, sizeof(*top->groups), larger_first);
 }

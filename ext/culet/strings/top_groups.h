@@ -1,6 +1,6 @@
 /* strings/top_groups.h - the groups with the largest gains, of any number of groups. */
-#ifndef CULET_STRINGS_BEST_H
-#define CULET_STRINGS_BEST_H
+#ifndef CULET_STRINGS_TOP_GROUPS_H
+#define CULET_STRINGS_TOP_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,18 +23,18 @@ struct culet_string_group {
   uint32_t interned;
 };
 
-struct culet_strings_best {
+struct culet_top_groups {
   struct culet_string_group *groups; /* a heap, the smallest gain first */
-  size_t count, room;
+  size_t count, capacity;
 };
 
 /* Keeps a group if it is among the best so far. room: how many are kept. */
-void culet_strings_best_add(struct culet_strings_best *best, const struct culet_string_group *group);
+void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *group);
 
 /* Whether a group of that gain would be kept. */
-int culet_strings_best_wants(const struct culet_strings_best *best, uint64_t gain);
+int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain);
 
 /* Largest gain first. It is no heap any more. */
-void culet_strings_best_sort(struct culet_strings_best *best);
+void culet_top_groups_sort(struct culet_top_groups *top);
 
 #endif

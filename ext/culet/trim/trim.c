@@ -23,9 +23,6 @@
 /* What is done after major collections. ELSEWHERE: another copy of this library does it for the process. */
 enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
 
-/* Between trims in the background, at the least. In Ruby's threads a trim that is put off may be one that never comes. */
-#define INTERVAL_SECONDS 0.25
-
 static enum mode mode;       /* as chosen */
 static _Atomic int refusal;  /* why there is no thread: an error's number; 0: there is one, or none was needed yet */
 static VALUE error_class;
@@ -227,7 +224,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
 {
   static int watching;
   int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
-  double interval = in_background ? INTERVAL_SECONDS : 0;
+  double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
   struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds), NUM2ULL(minimum_bytes)};
   int error;
 

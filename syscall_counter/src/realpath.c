@@ -5,7 +5,7 @@
  * that nobody counts.
  */
 #define _GNU_SOURCE
-#include "steps.h"
+#include "realpath.h"
 #include "counts.h"
 
 #include <errno.h>
@@ -34,13 +34,13 @@ static void strip(char *path)
 }
 
 /* Puts a link's target before what is left of the path. False where that is too long. */
-static bool divert(char *rest, const char *target, size_t length, const char *behind)
+static bool divert(char *rest, const char *target, size_t length, const char *remainder)
 {
-    size_t behind_length = strlen(behind);
+    size_t remainder_length = strlen(remainder);
 
-    if (length + behind_length >= PATH_MAX)
+    if (length + remainder_length >= PATH_MAX)
         return false;
-    memmove(rest + length, behind, behind_length + 1);
+    memmove(rest + length, remainder, remainder_length + 1);
     memcpy(rest, target, length);
     return true;
 }
@@ -88,7 +88,7 @@ static void walk(char *done, char *rest)
     }
 }
 
-void culet_count_steps(const char *path, const char *resolved)
+void culet_count_realpath(const char *path, const char *resolved)
 {
     char done[PATH_MAX], rest[PATH_MAX];
     int saved = errno;

@@ -2,7 +2,7 @@
 #ifndef CULET_COUNTS_H
 #define CULET_COUNTS_H
 
-#include "../calls.h"
+#include "../syscall_counter.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,14 +10,14 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Initial-exec, so that reaching it never allocates: it is reached from malloc itself. */
-extern __thread struct culet_calls culet_calls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct culet_syscall_counts culet_syscall_counts __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* One request for memory; a refused one does not count. Returns the block. */
 static inline void *culet_count_block(void *block, size_t bytes)
 {
     if (block) {
-        culet_calls.mallocs++;
-        culet_calls.malloc_bytes += bytes;
+        culet_syscall_counts.mallocs++;
+        culet_syscall_counts.malloc_bytes += bytes;
     }
     return block;
 }
@@ -25,11 +25,11 @@ static inline void *culet_count_block(void *block, size_t bytes)
 /* One system call that named a path. */
 static inline void culet_count_path(bool failed)
 {
-    culet_calls.paths++;
-    culet_calls.failed_paths += failed;
+    culet_syscall_counts.paths++;
+    culet_syscall_counts.failed_paths += failed;
 }
 
 /* The function of that name behind this library. Ends the process where there is none: it was called by that name. */
-void *culet_behind(const char *name);
+void *culet_next_symbol(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
-/* steps.h - the system calls inside realpath, which no other library can see. */
-#ifndef CULET_STEPS_H
-#define CULET_STEPS_H
+/* realpath.h - the system calls inside realpath, which no other library can see. */
+#ifndef CULET_REALPATH_H
+#define CULET_REALPATH_H
 
 #include <stdbool.h>
 
@@ -10,6 +10,6 @@
  *
  * path: what it was asked; resolved: what it answered, or NULL where it failed.
  */
-void culet_count_steps(const char *path, const char *resolved);
+void culet_count_realpath(const char *path, const char *resolved);
 
 #endif
