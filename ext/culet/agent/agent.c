@@ -5,7 +5,7 @@
  * threads all sleep, none does. Only a signal that Ruby traps wakes the main thread wherever it sleeps. The signal is a
  * real-time one that nobody else has a handler for; no other process or thread is sent it, it never leaves the listener.
  */
-#include "agent/agent.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/agent.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <ruby/vm.h>

@@ -1,4 +1,4 @@
-#include "agent/classes.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/classes.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 

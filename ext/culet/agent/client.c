@@ -1,4 +1,4 @@
-#include "agent/client.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/client.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <signal.h>

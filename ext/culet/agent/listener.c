@@ -1,4 +1,4 @@
-#include "agent/listener.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/listener.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "agent/objects.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/objects.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/version.h>

@@ -1,4 +1,4 @@
-#include "agent/statistics.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/statistics.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * page freed between two slices would hide others. Then it tells the slots from the wished one on. Contents are copied:
  * nobody outside can rely on a buffer that the program may free as soon as it runs on.
  */
-#include "agent/strings.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/strings.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <ruby/encoding.h>
 

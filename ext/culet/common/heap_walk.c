@@ -6,7 +6,7 @@
 
 #include "common/active_malloc.h"
 
-/* Of Ruby, not in its headers; looked up, so that a Ruby without it has an agent that says so. */
+/* Not in Ruby's headers, and looked up, so that the extension loads into a Ruby without it. */
 typedef void each_function(culet_heap_walk_function *function, void *data);
 
 struct walk {
@@ -37,7 +37,7 @@ walk_slots(void *data)
   walk->each(walk->function, walk->data);
 }
 
-/* The objects of other Ractors change while they are walked over. */
+/* Other Ractors change their objects during the walk. */
 static int
 several_ractors(void)
 {
@@ -97,7 +97,7 @@ culet_heap_walk_obstacle(void)
   return several_ractors() ? "several Ractors run, whose objects cannot be counted while they do" : NULL;
 }
 
-/* GC as it was before: rb_gc_disable returns whether it was off already. */
+/* rb_gc_disable returns whether GC was disabled before. */
 int
 culet_without_gc(void (*function)(void *data), void *data)
 {

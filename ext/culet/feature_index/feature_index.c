@@ -2,7 +2,7 @@
  * feature_index/feature_index.c - Culet::FeatureIndex, the index as a library for Ruby. lib/culet/feature_index.rb tells what its methods
  * do; here is what needs C.
  */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+#include <ruby.h> /* first: defines _GNU_SOURCE */
 
 #include <limits.h>
 #include <string.h>

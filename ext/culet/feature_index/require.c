@@ -12,7 +12,7 @@
  * for a Ruby file beside a loaded native one. Names that are searched otherwise than by the load path and the two
  * extensions (absolute, "./", "~", a dot in the last part) go down as they came, too.
  */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+#include <ruby.h> /* first: defines _GNU_SOURCE */
 #include <ruby/encoding.h>
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE

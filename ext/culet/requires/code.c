@@ -1,4 +1,4 @@
-#include "requires/code.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/code.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

@@ -1,4 +1,4 @@
-#include "requires/counters.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/counters.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

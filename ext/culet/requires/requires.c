@@ -13,7 +13,7 @@
  * requirer's. So is one that an extension requires while it is loaded; it is taken for the extension at first, whose own
  * name comes when its require ends.
  */
-#include "requires/requires.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/requires.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <pthread.h>
 #include <ruby/debug.h>

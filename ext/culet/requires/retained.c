@@ -1,4 +1,4 @@
-#include "requires/retained.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/retained.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * each 32 bytes: the smallest slot has 40, so no two slots share one. The pages are found by a hash table with open
  * addressing; most look-ups are answered by the page that the last one found.
  */
-#include "requires/tags.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/tags.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <string.h>
 #include <sys/mman.h>

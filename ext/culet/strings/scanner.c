@@ -1,4 +1,4 @@
-#include "strings/scanner.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "strings/scanner.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * alone: of `def a = b` not whether the definition ran or the method. So the same event is heard here too, and what runs
  * in the body of a file, class or module, which is when it is loaded, is left out.
  */
-#include "unused/unused.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "unused/unused.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <pthread.h>
