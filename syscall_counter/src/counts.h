@@ -9,10 +9,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Initial-exec, so that reaching it never allocates: it is reached from malloc itself. */
+/* Initial-exec, because malloc uses it: access must not allocate. */
 extern __thread struct culet_syscall_counts culet_syscall_counts __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* One request for memory; a refused one does not count. Returns the block. */
+/* Counts a successful request for memory. Returns the block. */
 static inline void *culet_count_block(void *block, size_t bytes)
 {
     if (block) {
@@ -22,14 +22,14 @@ static inline void *culet_count_block(void *block, size_t bytes)
     return block;
 }
 
-/* One system call that named a path. */
+/* Counts a system call with a path. */
 static inline void culet_count_path(bool failed)
 {
     culet_syscall_counts.paths++;
     culet_syscall_counts.failed_paths += failed;
 }
 
-/* The function of that name behind this library. Ends the process where there is none: it was called by that name. */
+/* The next definition of a symbol after this library's. Aborts if there is none: the program called it by that name. */
 void *culet_next_symbol(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * files.c - libc's functions that name a path, counted and passed on.
+ * files.c - counts libc's functions that take a path, and calls the next definition.
  *
- * Programs built against glibc before 2.33 call stat by the names __xstat and so on. The headers that declare these
- * functions are left out where they would bring inline versions; the buffers are passed on as they are.
+ * Programs built against glibc before 2.33 call stat as __xstat. Headers that define these functions inline are not
+ * included; the buffers are passed on untyped.
  */
 #define _GNU_SOURCE
 #include "counts.h"
@@ -16,7 +16,7 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* The function next, looked up at its first call; `next` has its type. */
+/* Looks the next symbol up at the first call; `next` has its type. */
 #define NEXT(type, name, ...) \
     typedef type function(__VA_ARGS__); \
     static function *next; \
@@ -25,7 +25,7 @@
         memcpy(&next, &found, sizeof next); \
     }
 
-/* A function that returns -1 for an error. */
+/* Functions that return -1 on an error. */
 #define COUNTED(type, name, parameters, arguments) \
     EXPORT type name parameters \
     { \
@@ -91,7 +91,7 @@ POINTER(fopen, (const char *path, const char *mode), (path, mode))
 POINTER(fopen64, (const char *path, const char *mode), (path, mode))
 POINTER(opendir, (const char *path), (path))
 
-/* ---- looking ---- */
+/* ---- stat and access ---- */
 
 COUNTED(int, stat, (const char *path, void *answer), (path, answer))
 COUNTED(int, stat64, (const char *path, void *answer), (path, answer))
@@ -102,7 +102,7 @@ COUNTED(int, __xstat64, (int version, const char *path, void *answer), (version,
 COUNTED(int, __lxstat, (int version, const char *path, void *answer), (version, path, answer))
 COUNTED(int, __lxstat64, (int version, const char *path, void *answer), (version, path, answer))
 
-/* With an empty path it is the descriptor that is asked about. */
+/* An empty path stands for the descriptor. */
 static void count_at(const char *path, bool failed)
 {
     if (path && *path)

@@ -1,14 +1,13 @@
-/* realpath.h - the system calls inside realpath, which no other library can see. */
+/* realpath.h - the system calls inside realpath, which cannot be intercepted. */
 #ifndef CULET_REALPATH_H
 #define CULET_REALPATH_H
 
 #include <stdbool.h>
 
 /*
- * Counts what realpath needed for a path: one call for each component that it looked at, and those of the targets where
- * one is a symbolic link.
+ * Counts the calls of a realpath: one per component, including those of link targets.
  *
- * path: what it was asked; resolved: what it answered, or NULL where it failed.
+ * resolved: its result, or NULL on an error
  */
 void culet_count_realpath(const char *path, const char *resolved);
 

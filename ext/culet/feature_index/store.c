@@ -26,7 +26,7 @@ check_index(struct culet_index *index, const void *base, size_t bytes, const cha
   return culet_index_sum(0, (const uint8_t *)base + head, bytes - head) == index->header->sum ? NULL : "it is damaged";
 }
 
-/* Read and not mapped: a file that is cut off while it is mapped would end this process. */
+/* Not mapped: if the file were truncated while mapped, the process would be killed. */
 static const char *
 read_file(struct culet_index *index, int file, const char *native_extension)
 {
@@ -77,7 +77,7 @@ culet_store_write(const char *path, const void *bytes, size_t count)
   int file, error;
 
   if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary)) return ENAMETOOLONG;
-  unlink(temporary); /* of a process of our number that was killed */
+  unlink(temporary); /* of a killed process with this PID */
   file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
   if (file < 0) return errno;
   error = culet_write_all(file, bytes, count);

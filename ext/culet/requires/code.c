@@ -8,10 +8,10 @@
 #include "common/heap_walk.h"
 #include "layouts/ruby_slot.h"
 
-/* Of Ruby, not in its headers. */
+/* Not in Ruby's headers. */
 typedef const char *internal_name_function(int kind);
 
-/* Where Ruby names its kinds of internal object, the name must be the one expected. */
+/* If Ruby names its kinds of T_IMEMO, the number must have the expected name. */
 static int
 kind_is_known(void)
 {

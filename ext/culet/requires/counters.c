@@ -16,13 +16,13 @@ static culet_heap_memsize_function *slot_bytes;
 static int follows_objects;
 static VALUE total_objects; /* :total_allocated_objects */
 
-static __thread struct culet_counters recorder;    /* what pauses took */
-static __thread struct culet_counters pause_start; /* as of the beginning of the one that is on */
+static __thread struct culet_counters recorder;    /* used by the recorder itself */
+static __thread struct culet_counters pause_start; /* the counters when the current pause started */
 static __thread uint64_t objects, object_bytes;
 static __thread uint32_t tag;
 static __thread int in_pause;
 
-/* Every object that is made comes by: no more is done here than must be. */
+/* Runs at each allocation of an object. */
 static void
 on_object(VALUE tracepoint, void *unused)
 {
