@@ -1,12 +1,12 @@
 /*
- * files.c - libc's functions that name a path, counted and passed on.
+ * files.c - counts libc's functions that take a path, and calls the next definition.
  *
- * Programs built against glibc before 2.33 call stat by the names __xstat and so on. The headers that declare these
- * functions are left out where they would bring inline versions; the buffers are passed on as they are.
+ * Programs built against glibc before 2.33 call stat as __xstat. Headers that define these functions inline are not
+ * included; the buffers are passed on untyped.
  */
 #define _GNU_SOURCE
 #include "counts.h"
-#include "steps.h"
+#include "realpath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,21 +16,21 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* The function behind, looked up at its first call; `behind` has its type. */
-#define BEHIND(type, name, ...) \
+/* Looks the next symbol up at the first call; `next` has its type. */
+#define NEXT(type, name, ...) \
     typedef type function(__VA_ARGS__); \
-    static function *behind; \
-    if (__builtin_expect(!behind, 0)) { \
-        void *found = culet_behind(name); \
-        memcpy(&behind, &found, sizeof behind); \
+    static function *next; \
+    if (__builtin_expect(!next, 0)) { \
+        void *found = culet_next_symbol(name); \
+        memcpy(&next, &found, sizeof next); \
     }
 
-/* A function that returns -1 for an error. */
+/* Functions that return -1 on an error. */
 #define COUNTED(type, name, parameters, arguments) \
     EXPORT type name parameters \
     { \
-        BEHIND(type, #name, UNWRAP parameters) \
-        type result = behind arguments; \
+        NEXT(type, #name, UNWRAP parameters) \
+        type result = next arguments; \
         culet_count_path(result < 0); \
         return result; \
     }
@@ -46,12 +46,12 @@ static mode_t mode_of(int flags, va_list more)
 #define OPEN(name) \
     EXPORT int name(const char *path, int flags, ...) \
     { \
-        BEHIND(int, #name, const char *, int, ...) \
+        NEXT(int, #name, const char *, int, ...) \
         va_list more; \
         va_start(more, flags); \
         mode_t mode = mode_of(flags, more); \
         va_end(more); \
-        int result = behind(path, flags, mode); \
+        int result = next(path, flags, mode); \
         culet_count_path(result < 0); \
         return result; \
     }
@@ -59,12 +59,12 @@ static mode_t mode_of(int flags, va_list more)
 #define OPENAT(name) \
     EXPORT int name(int folder, const char *path, int flags, ...) \
     { \
-        BEHIND(int, #name, int, const char *, int, ...) \
+        NEXT(int, #name, int, const char *, int, ...) \
         va_list more; \
         va_start(more, flags); \
         mode_t mode = mode_of(flags, more); \
         va_end(more); \
-        int result = behind(folder, path, flags, mode); \
+        int result = next(folder, path, flags, mode); \
         culet_count_path(result < 0); \
         return result; \
     }
@@ -81,8 +81,8 @@ COUNTED(int, __openat64_2, (int folder, const char *path, int flags), (folder, p
 #define POINTER(name, parameters, arguments) \
     EXPORT void *name parameters \
     { \
-        BEHIND(void *, #name, UNWRAP parameters) \
-        void *result = behind arguments; \
+        NEXT(void *, #name, UNWRAP parameters) \
+        void *result = next arguments; \
         culet_count_path(!result); \
         return result; \
     }
@@ -91,7 +91,7 @@ POINTER(fopen, (const char *path, const char *mode), (path, mode))
 POINTER(fopen64, (const char *path, const char *mode), (path, mode))
 POINTER(opendir, (const char *path), (path))
 
-/* ---- looking ---- */
+/* ---- stat and access ---- */
 
 COUNTED(int, stat, (const char *path, void *answer), (path, answer))
 COUNTED(int, stat64, (const char *path, void *answer), (path, answer))
@@ -102,7 +102,7 @@ COUNTED(int, __xstat64, (int version, const char *path, void *answer), (version,
 COUNTED(int, __lxstat, (int version, const char *path, void *answer), (version, path, answer))
 COUNTED(int, __lxstat64, (int version, const char *path, void *answer), (version, path, answer))
 
-/* With an empty path it is the descriptor that is asked about. */
+/* An empty path stands for the descriptor. */
 static void count_at(const char *path, bool failed)
 {
     if (path && *path)
@@ -112,8 +112,8 @@ static void count_at(const char *path, bool failed)
 #define AT(name, parameters, arguments) \
     EXPORT int name parameters \
     { \
-        BEHIND(int, #name, UNWRAP parameters) \
-        int result = behind arguments; \
+        NEXT(int, #name, UNWRAP parameters) \
+        int result = next arguments; \
         count_at(path, result < 0); \
         return result; \
     }
@@ -134,8 +134,8 @@ COUNTED(int, faccessat, (int folder, const char *path, int mode, int flags), (fo
 #define LINK(name, parameters, arguments) \
     EXPORT ssize_t name parameters \
     { \
-        BEHIND(ssize_t, #name, UNWRAP parameters) \
-        ssize_t result = behind arguments; \
+        NEXT(ssize_t, #name, UNWRAP parameters) \
+        ssize_t result = next arguments; \
         culet_count_path(result < 0 && errno != EINVAL); \
         return result; \
     }
@@ -148,9 +148,9 @@ LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes
 #define REALPATH(name, parameters, arguments) \
     EXPORT char *name parameters \
     { \
-        BEHIND(char *, #name, UNWRAP parameters) \
-        char *result = behind arguments; \
-        culet_count_steps(path, result); \
+        NEXT(char *, #name, UNWRAP parameters) \
+        char *result = next arguments; \
+        culet_count_realpath(path, result); \
         return result; \
     }
 

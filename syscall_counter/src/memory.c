@@ -1,4 +1,4 @@
-/* memory.c - malloc's family, counted and passed on. */
+/* memory.c - counts calls of the malloc family, and calls the next definition. */
 #define _GNU_SOURCE
 #include "../../trace/recorder/next.h"
 #include "counts.h"
@@ -16,7 +16,7 @@ EXPORT void *malloc(size_t bytes)
     return culet_count_block(culet_next.malloc(bytes), bytes);
 }
 
-/* Only blocks from the time when the functions were looked up are not the allocator's. */
+/* Blocks allocated during the symbol look-up are not the allocator's. */
 EXPORT void free(void *block)
 {
     const char *end;
@@ -38,7 +38,7 @@ EXPORT void *calloc(size_t count, size_t bytes)
     return culet_count_block(culet_next.calloc(count, bytes), total);
 }
 
-/* An early block's size is not known: what could be of it is copied. */
+/* The size of an early block is unknown: copies as much as it can have. */
 static void *leave_early(const void *block, const char *end, size_t bytes)
 {
     size_t there = (size_t)(end - (const char *)block);

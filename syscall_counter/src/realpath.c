@@ -1,11 +1,10 @@
 /*
- * glibc's realpath (stdlib/canonicalize.c) asks the kernel about each component in turn: readlink since 2.33, lstat
- * before, which is as many calls but for the links. Where the answer is the path itself, no link was met, and counting
- * components is enough; that is nearly always so. Otherwise the walk is made once more, with system calls of our own
- * that nobody counts.
+ * glibc's realpath (stdlib/canonicalize.c) makes one system call per component: readlink since 2.33, lstat before. If
+ * the result equals the path there were no links, and counting components suffices, as nearly always. Otherwise the
+ * path is resolved once more here, with uncounted system calls.
  */
 #define _GNU_SOURCE
-#include "steps.h"
+#include "realpath.h"
 #include "counts.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LINKS 40 /* the kernel's own limit, and glibc's */
+#define LINKS 40 /* limit of the kernel and of glibc */
 
 static void count_components(const char *path)
 {
@@ -24,7 +23,7 @@ static void count_components(const char *path)
             culet_count_path(false);
 }
 
-/* Takes the last component away; the root stays. */
+/* Removes the last component, except the root. */
 static void strip(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -33,19 +32,19 @@ static void strip(char *path)
         *slash = '\0';
 }
 
-/* Puts a link's target before what is left of the path. False where that is too long. */
-static bool divert(char *rest, const char *target, size_t length, const char *behind)
+/* Puts a link's target before the remainder of the path. False if the result is too long. */
+static bool divert(char *rest, const char *target, size_t length, const char *remainder)
 {
-    size_t behind_length = strlen(behind);
+    size_t remainder_length = strlen(remainder);
 
-    if (length + behind_length >= PATH_MAX)
+    if (length + remainder_length >= PATH_MAX)
         return false;
-    memmove(rest + length, behind, behind_length + 1);
+    memmove(rest + length, remainder, remainder_length + 1);
     memcpy(rest, target, length);
     return true;
 }
 
-/* Walks the path as realpath does; `done` is what is resolved so far, `rest` what is not, both of PATH_MAX bytes. */
+/* Resolves as realpath does. done: the resolved part, rest: the remainder, both of PATH_MAX bytes. */
 static void walk(char *done, char *rest)
 {
     char target[PATH_MAX];
@@ -88,7 +87,7 @@ static void walk(char *done, char *rest)
     }
 }
 
-void culet_count_steps(const char *path, const char *resolved)
+void culet_count_realpath(const char *path, const char *resolved)
 {
     char done[PATH_MAX], rest[PATH_MAX];
     int saved = errno;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-__thread struct culet_calls culet_calls;
+__thread struct culet_syscall_counts culet_syscall_counts;
 
-EXPORT void culet_calls_read(struct culet_calls *calls)
+EXPORT void culet_syscall_counter_read(struct culet_syscall_counts *calls)
 {
-    *calls = culet_calls;
+    *calls = culet_syscall_counts;
 }
 
 static void say(const char *words)
@@ -19,7 +19,7 @@ static void say(const char *words)
         _exit(127);
 }
 
-void *culet_behind(const char *name)
+void *culet_next_symbol(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
 
