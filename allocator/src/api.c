@@ -33,7 +33,7 @@ static void *out_of_memory(void)
 /* The set of classes for calloc: what is added to the class of the size. */
 static inline unsigned calloc_set(void)
 {
-    return culet_bell_large() ? CULET_SIZES : 0;
+    return culet_wakeup_heap_large() ? CULET_SIZES : 0;
 }
 
 /* The address to which a function returns; in one that an allocation function calls at its end, so that the call is a jump,
@@ -59,8 +59,8 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     } else {
         block = NULL;
     }
-    culet_scavenger_offer(caller);
-    culet_stack_offer();
+    culet_scavenger_check(caller);
+    culet_stack_check();
     return block ? block : out_of_memory();
 }
 
@@ -122,40 +122,40 @@ void *API(calloc)(size_t count, size_t bytes)
 
 /* ---- giving back ---- */
 
-static __attribute__((noinline)) void free_other(const char *function, void *block)
+static __attribute__((noinline)) void free_not_slab(const char *function, void *block)
 {
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
-    if (!owner && culet_heap_dormant())
+    if (!span && culet_heap_dormant())
         culet_libc_free(block);
-    else if (owner && culet_orphan())
+    else if (span && culet_abandoned())
         return;
-    else if (!owner || !culet_large_put(owner, (uintptr_t)block))
+    else if (!span || !culet_large_put(span, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
 }
 
 /* Everything out of a free's common way is a call at its end, with what is known in registers, so that the common way
  * saves none. `number`: of the unit in the slab; `index`: of the block in the unit. */
 
-/* The unit was full before, or is empty now. For the heap's owner, between enter and leave. */
-static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet_slab *slab, unsigned number)
+/* The unit was full before, or is empty now. For the heap's span, between enter and leave. */
+static __attribute__((noinline)) void note_as_biased(unsigned klass, struct culet_slab *slab, unsigned number)
 {
-    culet_bin_note(klass, slab, number, true);
+    culet_bin_unit_changed(klass, slab, number, true);
     culet_bias_leave(culet_cache);
 }
 
-/* The same for whoever is not the owner. */
-static __attribute__((noinline)) void note_as_other(unsigned klass, struct culet_slab *slab, unsigned number)
+/* The same for whoever is not the span. */
+static __attribute__((noinline)) void note_as_shared(unsigned klass, struct culet_slab *slab, unsigned number)
 {
     struct culet_cache *cache = culet_cache;
 
-    culet_bin_note(klass, slab, number, false);
+    culet_bin_unit_changed(klass, slab, number, false);
     culet_bias_leave(cache);
     culet_bias_visit(cache);
 }
 
 /* Between enter and leave. */
-static _Noreturn __attribute__((noinline)) void leave_for_misuse(const char *function, void *block)
+static _Noreturn __attribute__((noinline)) void leave_and_report(const char *function, void *block)
 {
     culet_bias_leave(culet_cache);
     culet_misuse(function, (uintptr_t)block);
@@ -168,9 +168,9 @@ static inline bool was_live(uint64_t live, uint64_t claimed, unsigned index)
     return (live & ~claimed) >> index & 1;
 }
 
-/* After entering, as a guest or with a cache of one's own. Once the block is free another thread may claim it at once, so a bit
+/* After entering, as a uncached or with a cache of one's own. Once the block is free another thread may claim it at once, so a bit
  * in `claimed` is not yet a mistake: the note, under the bin's lock, tells. */
-static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool guest, unsigned klass,
+static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool uncached, unsigned klass,
                                                                struct culet_slab *slab, unsigned number, unsigned index,
                                                                void *block, const char *function)
 {
@@ -180,13 +180,13 @@ static inline __attribute__((always_inline)) void free_entered(struct culet_cach
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
 
     if (CULET_UNLIKELY(!(live & bit)))
-        leave_for_misuse(function, block);
+        leave_and_report(function, block);
     if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit || claimed & bit))
-        note_as_other(klass, slab, number);
-    else if (guest)
+        note_as_shared(klass, slab, number);
+    else if (uncached)
         culet_bias_leave(cache);
     else
-        culet_bias_leave_owner(cache);
+        culet_bias_leave_cached(cache);
 }
 
 static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct culet_slab *slab, unsigned number,
@@ -196,7 +196,7 @@ static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct 
     free_entered(culet_cache, true, klass, slab, number, index, block, function);
 }
 
-/* For whoever is not the heap's owner, after culet_bias_enter_owner. */
+/* For whoever is not the heap's span, after culet_bias_enter_biased. */
 static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number,
                                                   unsigned index, void *block, const char *function)
 {
@@ -213,44 +213,44 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     unsigned klass = culet_entry_class(entry);
     if (CULET_UNLIKELY(!klass)) {
-        free_other(function, block);
+        free_not_slab(function, block);
         return;
     }
 
     const struct culet_class *c = &culet_classes[klass];
     struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact)) {
+    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!index.exact)) {
         culet_misuse(function, (uintptr_t)block);
         return;
     }
 
     struct culet_cache *cache = culet_cache;
-    struct culet_unit *unit = &slab->unit[spot.unit];
+    struct culet_unit *unit = &slab->unit[index.unit];
     if (cache->claim[klass].word == &unit->claimed) {
         uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << spot.number, memory_order_relaxed);
+        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << index.number, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-        if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
+        if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
             culet_misuse(function, (uintptr_t)block);
         return;
     }
-    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
-        free_shared(klass, slab, spot.unit, spot.number, block, function);
+    if (CULET_UNLIKELY(!culet_bias_enter_biased(cache))) {
+        free_shared(klass, slab, index.unit, index.number, block, function);
         return;
     }
-    /* The owner alone changes it. */
-    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed), rest = live & ~(UINT64_C(1) << spot.number);
+    /* The span alone changes it. */
+    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed), rest = live & ~(UINT64_C(1) << index.number);
     atomic_store_explicit(&unit->live, rest, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
-        leave_for_misuse(function, block);
-    else if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || !rest))
-        note_as_owner(klass, slab, spot.unit);
+    if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
+        leave_and_report(function, block);
+    else if (CULET_UNLIKELY(live == culet_class_full(c, index.unit) || !rest))
+        note_as_biased(klass, slab, index.unit);
     else
-        culet_bias_leave_owner(cache);
+        culet_bias_leave_cached(cache);
 }
 
 void API(free)(void *block)
@@ -267,13 +267,13 @@ static __attribute__((noinline)) void free_as(const char *function, void *block)
 /* ---- asking and resizing ---- */
 
 /* Usable bytes of a block that is not in a slab; of anything but a live block: a misuse. */
-static __attribute__((noinline)) size_t usable_other(const char *function, void *block, uintptr_t entry)
+static __attribute__((noinline)) size_t usable_not_slab(const char *function, void *block, uintptr_t entry)
 {
-    struct culet_owner *owner = culet_entry_owner(entry);
+    struct culet_span *span = culet_entry_span(entry);
 
-    if (!owner || owner->start != (uintptr_t)block)
+    if (!span || span->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
-    return culet_large_bytes(owner);
+    return culet_large_bytes(span);
 }
 
 /* Usable bytes of a live block; anything else is a misuse. `entry` is the pagemap's. */
@@ -282,19 +282,19 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
     unsigned klass = culet_entry_class(entry);
 
     if (CULET_UNLIKELY(!klass))
-        return usable_other(function, block, entry);
+        return usable_not_slab(function, block, entry);
     const struct culet_class *c = &culet_classes[klass];
-    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(culet_entry_slab(entry), spot)))
+    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(culet_entry_slab(entry), index)))
         culet_misuse(function, (uintptr_t)block);
     return c->size;
 }
 
-static __attribute__((noinline)) size_t usable_size_other(void *block, uintptr_t entry)
+static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
 {
-    if (!culet_entry_owner(entry) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && culet_heap_dormant())
         return culet_libc_malloc_usable_size(block);
-    return usable_other("malloc_usable_size", block, entry);
+    return usable_not_slab("malloc_usable_size", block, entry);
 }
 
 size_t API(malloc_usable_size)(void *block)
@@ -303,7 +303,7 @@ size_t API(malloc_usable_size)(void *block)
         return 0;
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (CULET_UNLIKELY(!culet_entry_class(entry)))
-        return usable_size_other(block, entry);
+        return usable_size_not_slab(block, entry);
     return usable("malloc_usable_size", block, entry);
 }
 
@@ -329,8 +329,8 @@ static void *move(void *block, size_t held, size_t bytes, const void *caller)
 /* Of a block that does not stay as it is. */
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
-    struct culet_owner *owner = culet_entry_owner(entry);
-    if (CULET_UNLIKELY(!owner) && culet_heap_dormant())
+    struct culet_span *span = culet_entry_span(entry);
+    if (CULET_UNLIKELY(!span) && culet_heap_dormant())
         return culet_libc_realloc(block, bytes);
 
     size_t held = usable("realloc", block, entry);
@@ -340,8 +340,8 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     }
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
-    if (!culet_entry_class(entry) && !culet_orphan()) {
-        void *resized = culet_large_resize(owner, bytes);
+    if (!culet_entry_class(entry) && !culet_abandoned()) {
+        void *resized = culet_large_resize(span, bytes);
         if (resized)
             return resized;
     }
@@ -420,12 +420,12 @@ void *API(aligned_alloc)(size_t alignment, size_t bytes)
 
 void *API(valloc)(size_t bytes)
 {
-    return aligned(culet_os_page(), bytes, CALLER());
+    return aligned(culet_os_page_bytes(), bytes, CALLER());
 }
 
 void *API(pvalloc)(size_t bytes)
 {
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
 
     if (bytes > BYTES_MAX - page)
         return out_of_memory();
@@ -439,7 +439,7 @@ void *API(pvalloc)(size_t bytes)
 static void check_size(const char *function, void *block, size_t bytes)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (!culet_entry_owner(entry) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && culet_heap_dormant())
         return;
 
     size_t held = usable(function, block, entry);

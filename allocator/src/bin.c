@@ -1,11 +1,11 @@
 #include "bin.h"
 
-#include "bell.h"
+#include "wakeup.h"
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
 #include "misuse.h"
-#include "orphan.h"
+#include "abandoned.h"
 #include "pages.h"
 #include "size_class.h"
 #include "slab.h"
@@ -14,38 +14,38 @@ _Atomic uint64_t culet_nothing;
 
 /* A small heap's last slab of a tiny class is given up so many times when it is idle, and then kept: the program comes
  * back for it. */
-#define EMPTIED_MOST 64
+#define CULET_SMALL_SLAB_RELEASES 64
 
-/* Bytes of resident empty units that a small heap may have before it returns them, granules of the page heap that are
+/* Bytes of resident empty units that a small heap may have before it returns them, pages of the page heap that are
  * kept then, and bytes that are returned so in all: a program that goes on taking what it has freed has more use for
  * them. */
-#define TIDY_KEEP ((size_t)48 << 10)
-#define TIDY_GRANULES 8
-#define TIDY_MOST ((size_t)16 << 20)
+#define CULET_SMALL_KEEP_BYTES ((size_t)48 << 10)
+#define CULET_SMALL_KEEP_PAGES 8
+#define CULET_SMALL_RECLAIM_MAX ((size_t)16 << 20)
 
 static struct culet_bin bins[CULET_CLASSES];
-static _Atomic size_t tidied; /* bytes */
+static _Atomic size_t reclaimed; /* bytes */
 
-/* The heap's owner needs no lock; and lets nobody else in. */
+/* The heap's biased needs no lock; and lets nobody else in. */
 static bool enter(struct culet_bin *bin)
 {
-    bool owner = culet_bias_enter(culet_cache);
+    bool biased = culet_bias_enter(culet_cache);
 
-    if (!owner)
+    if (!biased)
         culet_lock(&bin->lock);
-    return owner;
+    return biased;
 }
 
-static void leave(struct culet_bin *bin, bool owner)
+static void leave(struct culet_bin *bin, bool biased)
 {
-    uintptr_t twice = bin->twice;
+    uintptr_t double_freed = bin->double_freed;
 
-    bin->twice = 0;
-    if (!owner)
+    bin->double_freed = 0;
+    if (!biased)
         culet_unlock(&bin->lock);
     culet_bias_leave(culet_cache);
-    if (CULET_UNLIKELY(twice))
-        culet_misuse("free", twice);
+    if (CULET_UNLIKELY(double_freed))
+        culet_misuse("free", double_freed);
 }
 
 /* ---- the list of slabs that have a free block [bin lock] ---- */
@@ -116,8 +116,8 @@ static uint32_t resident_empties(struct culet_bin *bin)
 static void add_empties(struct culet_bin *bin, uint32_t units)
 {
     set(&bin->empties, get(&bin->empties) + units);
-    if (resident_empties(bin) >= CULET_BIN_IDLE)
-        culet_bell_ring();
+    if (resident_empties(bin) >= CULET_IDLE_UNITS_MIN)
+        culet_wakeup_notify();
 }
 
 /* Which of the empty units were taken, resident or clean ones, is not known: the resident ones are offered
@@ -129,8 +129,8 @@ static void remove_empties(struct culet_bin *bin, uint32_t units)
     set(&bin->empties, left);
     if (get(&bin->clean) > left)
         set(&bin->clean, left);
-    if (resident_empties(bin) < get(&bin->least))
-        set(&bin->least, resident_empties(bin));
+    if (resident_empties(bin) < get(&bin->low_water))
+        set(&bin->low_water, resident_empties(bin));
 }
 
 static void add_clean(struct culet_bin *bin, size_t units)
@@ -164,9 +164,9 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 
     if (!idle(slab))
         return;
-    if (last && (culet_bell_answered() || (tiny && bin->emptied >= EMPTIED_MOST)))
+    if (last && (culet_wakeup_scavenger_runs() || (tiny && bin->slab_releases >= CULET_SMALL_SLAB_RELEASES)))
         return;
-    bin->emptied += last;
+    bin->slab_releases += last;
     destroy(bin, slab);
 }
 
@@ -174,7 +174,7 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
  * slab, and shares most of their descriptors with its parent. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
-    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
+    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE);
     uint16_t bit = (uint16_t)(1u << unit);
 
     if ((live != culet_class_full(culet_slab_class(slab), unit)) != ((slab->available & bit) != 0))
@@ -213,7 +213,7 @@ static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool 
 static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
+    return (void *)(slab->span.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
 /* `free`: blocks of a unit that are free. One that is in a claim as well was freed by two threads at the same moment, of
@@ -223,17 +223,17 @@ static void check_free(struct culet_bin *bin, const struct culet_slab *slab, uns
     uint64_t both = free & atomic_load_explicit(&slab->unit[unit].claimed, memory_order_relaxed);
 
     if (CULET_UNLIKELY(both))
-        bin->twice = (uintptr_t)block_of(slab, unit, (unsigned)__builtin_ctzll(both));
+        bin->double_freed = (uintptr_t)block_of(slab, unit, (unsigned)__builtin_ctzll(both));
 }
 
 /* Makes the free ones of `wanted` live; returns those it got. */
-static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool owner)
+static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool biased)
 {
     _Atomic uint64_t *live = &slab->unit[unit].live;
     uint64_t before;
 
-    slab->dirty |= culet_slab_granules(culet_slab_class(slab), unit);
-    if (CULET_LIKELY(owner)) {
+    slab->dirty |= culet_slab_unit_pages(culet_slab_class(slab), unit);
+    if (CULET_LIKELY(biased)) {
         before = atomic_load_explicit(live, memory_order_relaxed);
         atomic_store_explicit(live, before | wanted, memory_order_relaxed);
     } else {
@@ -268,7 +268,7 @@ static void check_masks(struct culet_slab *slab)
 
 /* ---- recent units [bin lock] ---- */
 
-static void remember(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
+static void push_recent(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     bin->recent[bin->recents++] = (uintptr_t)slab | unit;
 }
@@ -281,11 +281,11 @@ static struct culet_slab *slab_of(uintptr_t recent, unsigned *unit)
 
 /* The last remembered unit that still has a free block and is nobody's claim; NULL when there is none. The slab may
  * be gone since, and its descriptor serve another class; while it serves ours it stays, since we hold the lock. */
-static struct culet_slab *recall(struct culet_bin *bin, unsigned klass, unsigned *unit)
+static struct culet_slab *pop_recent(struct culet_bin *bin, unsigned klass, unsigned *unit)
 {
     while (bin->recents) {
         struct culet_slab *slab = slab_of(bin->recent[--bin->recents], unit);
-        if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) != klass || slab->claims >> *unit & 1)
+        if (atomic_load_explicit(&slab->span.klass, memory_order_relaxed) != klass || slab->claims >> *unit & 1)
             continue;
         uint64_t live = atomic_load_explicit(&slab->unit[*unit].live, memory_order_relaxed);
         if (live != culet_class_full(&culet_classes[klass], *unit))
@@ -295,13 +295,13 @@ static struct culet_slab *recall(struct culet_bin *bin, unsigned klass, unsigned
 }
 
 /* Has the slabs offer what is remembered. */
-static void announce(struct culet_bin *bin)
+static void flush_recent(struct culet_bin *bin)
 {
     unsigned unit;
 
     while (bin->recents) {
         struct culet_slab *slab = slab_of(bin->recent[--bin->recents], &unit);
-        if (&bins[atomic_load_explicit(&slab->owner.klass, memory_order_relaxed)] == bin)
+        if (&bins[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)] == bin)
             update(bin, slab, unit);
     }
 }
@@ -347,13 +347,13 @@ static void *claim_unit(struct culet_cache *cache, unsigned klass, struct culet_
 }
 
 /* One block from any unit that has one, a claimed one too; NULL when there is none. */
-static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
+static void *take_one(struct culet_bin *bin, unsigned klass, bool biased)
 {
     unsigned unit;
-    struct culet_slab *slab = recall(bin, klass, &unit);
-    bool recalled = slab;
+    struct culet_slab *slab = pop_recent(bin, klass, &unit);
+    bool is_recent = slab;
 
-    if (!recalled) {
+    if (!is_recent) {
         slab = bin->first;
         if (!slab)
             return NULL;
@@ -361,11 +361,11 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
     }
     const struct culet_class *c = &culet_classes[klass];
     uint64_t free = culet_class_full(c, unit) & ~atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
-    take_bits(bin, slab, unit, free & -free, owner);
+    take_bits(bin, slab, unit, free & -free, biased);
     /* Looked at again: who freed another block of it meanwhile saw no need for a note. */
-    if (recalled && !(slab->available >> unit & 1) &&
+    if (is_recent && !(slab->available >> unit & 1) &&
         atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed) != culet_class_full(c, unit))
-        remember(bin, slab, unit);
+        push_recent(bin, slab, unit);
     DEBUG_CHECK(slab);
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
@@ -392,11 +392,11 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     void *block = NULL;
     unsigned unit;
 
-    bool owner = enter(bin);
-    struct culet_slab *slab = recall(bin, klass, &unit);
+    bool biased = enter(bin);
+    struct culet_slab *slab = pop_recent(bin, klass, &unit);
     if (slab) {
         const struct culet_class *c = &culet_classes[klass];
-        uint64_t got = take_bits(bin, slab, unit, culet_class_full(c, unit), owner);
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(c, unit), biased);
         if (got & (got - 1) || !cache->slab[klass]) {
             release(bin, cache, klass);
             block = claim_unit(cache, klass, slab, unit, got);
@@ -405,60 +405,60 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
             block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
         }
         DEBUG_CHECK(slab);
-        leave(bin, owner);
+        leave(bin, biased);
         return block;
     }
     release(bin, cache, klass);
     slab = find_slab(bin, klass, false);
     if (CULET_UNLIKELY(!slab)) {
-        block = take_one(bin, klass, owner);
+        block = take_one(bin, klass, biased);
     } else {
         unit = choose_unit(slab);
-        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), biased);
         block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
     }
-    leave(bin, owner);
+    leave(bin, biased);
     return block;
 }
 
-void culet_bin_return(struct culet_cache *cache, unsigned klass)
+void culet_bin_release(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
 
     if (!cache->slab[klass])
         return;
-    bool owner = enter(bin);
+    bool biased = enter(bin);
     release(bin, cache, klass);
-    leave(bin, owner);
+    leave(bin, biased);
 }
 
 void *culet_bin_take(unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
 
-    bool owner = enter(bin);
-    void *block = take_one(bin, klass, owner);
+    bool biased = enter(bin);
+    void *block = take_one(bin, klass, biased);
     if (!block && find_slab(bin, klass, true))
-        block = take_one(bin, klass, owner);
-    leave(bin, owner);
+        block = take_one(bin, klass, biased);
+    leave(bin, biased);
     return block;
 }
 
-void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool owner)
+void culet_bin_unit_changed(unsigned klass, struct culet_slab *slab, unsigned unit, bool biased)
 {
     struct culet_bin *bin = &bins[klass];
 
-    if (culet_orphan())
+    if (culet_abandoned())
         return;
-    if (!owner)
+    if (!biased)
         culet_lock(&bin->lock);
     /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
-    if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
-        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
+    if (atomic_load_explicit(&slab->span.klass, memory_order_relaxed) == klass) {
+        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE);
         check_free(bin, slab, unit, ~live);
         if (live && bin->recents < CULET_RECENT && !((slab->available | slab->claims) >> unit & 1)) {
-            remember(bin, slab, unit);
+            push_recent(bin, slab, unit);
             DEBUG_CHECK(slab);
         } else {
             update(bin, slab, unit);
@@ -467,13 +467,13 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
                 destroy_if_idle(bin, slab);
         }
     }
-    uintptr_t twice = bin->twice;
-    bin->twice = 0;
-    if (!owner)
+    uintptr_t double_freed = bin->double_freed;
+    bin->double_freed = 0;
+    if (!biased)
         culet_unlock(&bin->lock);
-    if (CULET_UNLIKELY(twice)) {
+    if (CULET_UNLIKELY(double_freed)) {
         culet_bias_leave(culet_cache);
-        culet_misuse("free", twice);
+        culet_misuse("free", double_freed);
     }
 }
 
@@ -501,39 +501,39 @@ size_t culet_bin_purge(unsigned klass, size_t bytes)
     size_t returned = 0, left = SIZE_MAX;
 
     while (left && returned < bytes) {
-        bool owner = enter(bin);
-        size_t slice = returned + CULET_PURGE_SLICE;
+        bool biased = enter(bin);
+        size_t slice = returned + CULET_PURGE_SLICE_BYTES;
         if (left == SIZE_MAX) {
-            announce(bin);
+            flush_recent(bin);
             left = bin->listed;
         }
-        for (unsigned slabs = 0; left && bin->first && slabs < CULET_PURGE_SLABS && returned < slice; slabs++, left--)
+        for (unsigned slabs = 0; left && bin->first && slabs < CULET_PURGE_SLICE_SLABS && returned < slice; slabs++, left--)
             returned += purge_first(bin);
         if (!bin->first)
             left = 0;
         /* What could not be returned now, since a used block shares its page, cannot be later. */
         if (!left)
             add_clean(bin, SIZE_MAX);
-        leave(bin, owner);
+        leave(bin, biased);
     }
     culet_lock(&culet_pages_lock);
-    culet_pages_count(returned);
+    culet_pages_count_purged(returned);
     culet_unlock(&culet_pages_lock);
     return returned;
 }
 
-void culet_bin_watch(unsigned klass)
+void culet_bin_begin_interval(unsigned klass)
 {
-    set(&bins[klass].least, resident_empties(&bins[klass]));
+    set(&bins[klass].low_water, resident_empties(&bins[klass]));
 }
 
-size_t culet_bin_idle(unsigned klass, bool since)
+size_t culet_bin_idle_bytes(unsigned klass, bool since)
 {
     struct culet_bin *bin = &bins[klass];
     const struct culet_class *c = &culet_classes[klass];
-    uint32_t units = since ? get(&bin->least) : resident_empties(bin);
+    uint32_t units = since ? get(&bin->low_water) : resident_empties(bin);
 
-    return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
+    return units < CULET_IDLE_UNITS_MIN ? 0 : ((size_t)units * c->size) << c->unit_shift;
 }
 
 static size_t resident_bytes(unsigned klass)
@@ -541,35 +541,35 @@ static size_t resident_bytes(unsigned klass)
     return ((size_t)resident_empties(&bins[klass]) * culet_classes[klass].size) << culet_classes[klass].unit_shift;
 }
 
-bool culet_bin_untidy(void)
+bool culet_bin_reclaim_due(void)
 {
     size_t resident = 0;
 
-    if (culet_bell_answered() || atomic_load_explicit(&tidied, memory_order_relaxed) >= TIDY_MOST)
+    if (culet_wakeup_scavenger_runs() || atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_RECLAIM_MAX)
         return false;
     /* A heap that has never been large has none of calloc's own slabs. */
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
         resident += resident_bytes(klass);
-    return resident > TIDY_KEEP;
+    return resident > CULET_SMALL_KEEP_BYTES;
 }
 
-void culet_bin_tidy(void)
+void culet_bin_reclaim(void)
 {
     size_t returned = 0;
 
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (resident_bytes(klass) >= CULET_GRANULE)
+        if (resident_bytes(klass) >= CULET_PAGE)
             returned += culet_bin_purge(klass, SIZE_MAX);
     culet_lock(&culet_pages_lock);
-    returned += culet_pages_tidy(TIDY_GRANULES);
+    returned += culet_pages_reclaim(CULET_SMALL_KEEP_PAGES);
     culet_unlock(&culet_pages_lock);
-    atomic_fetch_add_explicit(&tidied, returned, memory_order_relaxed);
+    atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
 }
 
 #ifdef CULET_TEST
 static void count_slab(struct culet_slab *slab, void *data)
 {
-    struct culet_bin_figures *figures = (struct culet_bin_figures *)data + slab->owner.klass;
+    struct culet_bin_counts *figures = (struct culet_bin_counts *)data + slab->span.klass;
 
     figures->slabs++;
     figures->blocks += culet_slab_class(slab)->count;
@@ -579,7 +579,7 @@ static void count_slab(struct culet_slab *slab, void *data)
             (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
 }
 
-void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
+void culet_bin_counts(struct culet_bin_counts figures[CULET_CLASSES])
 {
     culet_lock(&culet_pages_lock);
     culet_slab_each(count_slab, figures);
@@ -609,7 +609,7 @@ static void reconcile(struct culet_slab *slab, void *data)
 {
     (void)data;
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
-        update(&bins[slab->owner.klass], slab, u);
+        update(&bins[slab->span.klass], slab, u);
 }
 
 void culet_bin_reconcile(void)
@@ -619,7 +619,7 @@ void culet_bin_reconcile(void)
     culet_unlock(&culet_pages_lock);
 }
 
-static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
+static bool listed_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
     for (uint32_t i = 0; i < bin->recents; i++)
         if (bin->recent[i] == ((uintptr_t)slab | unit))
@@ -630,12 +630,12 @@ static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab
 /* With no free in flight, the rest of the invariants. `data`: empty units, by class. */
 static void check_slab(struct culet_slab *slab, void *data)
 {
-    ((uint32_t *)data)[slab->owner.klass] += (uint32_t)__builtin_popcount(slab->empty);
+    ((uint32_t *)data)[slab->span.klass] += (uint32_t)__builtin_popcount(slab->empty);
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
         bool available = slab->available >> u & 1;
-        if ((available != (live != full) && (available || !is_recent(&bins[slab->owner.klass], slab, u))) ||
+        if ((available != (live != full) && (available || !listed_recent(&bins[slab->span.klass], slab, u))) ||
             (slab->empty >> u & 1) != (live == 0))
             __builtin_trap();
     }

@@ -1,49 +1,49 @@
 #include "cache.h"
 
-#include "bell.h"
+#include "wakeup.h"
 #include "bias.h"
 #include "lock.h"
 #include "meta.h"
-#include "orphan.h"
+#include "abandoned.h"
 #include "pages.h"
-#include "shown.h"
+#include "selfmap_export.h"
 
 #include <pthread.h>
 #include <string.h>
 
 /* Requests by the slow path between two looks at whether a small heap should be tidied. */
-#define REFILLS 64
+#define CULET_SMALL_CHECK_REFILLS 64
 
 /* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
  * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
  * not been large. Of the first threads only: where they come and go all the time a claim is the cheaper way. */
-#define SINGLE 8
-#define SINGLE_THREADS 64
+#define CULET_SMALL_UNCLAIMED_BLOCKS 8
+#define CULET_SMALL_UNCLAIMED_THREADS 64
 
 struct culet_lock culet_registry_lock;
 static struct culet_cache *registry; /* [registry lock] all threads' caches */
 static size_t threads;               /* [registry lock] */
-static size_t begun;                 /* [registry lock] threads that ever had a cache */
+static size_t created;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
 static bool key_made;
 
-CULET_SHOW(threads, culet_shown_threads);
+CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 
 /* The cache that holds nothing, of threads that have not allocated yet... */
-static struct culet_cache none = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+static struct culet_cache no_cache = {.uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
 /* ... and of those that are ending, or could not get one: they take block by block. */
-static struct culet_cache ended = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
+static struct culet_cache exited_cache = {.uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
 
-_Thread_local struct culet_cache *culet_cache = &none;
+_Thread_local struct culet_cache *culet_cache = &no_cache;
 
 /* By its thread; or by a forked child that does not have the thread. */
-static void give_up(struct culet_cache *cache)
+static void release_claims(struct culet_cache *cache)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        culet_bin_return(cache, klass);
+        culet_bin_release(cache, klass);
 }
 
-static void forget(struct culet_cache *cache)
+static void unlist(struct culet_cache *cache)
 {
     if (cache->prev)
         cache->prev->next = cache->next;
@@ -59,15 +59,15 @@ static void thread_ends(void *data)
 {
     struct culet_cache *cache = data;
 
-    if (culet_orphan()) {
-        culet_cache = &ended;
+    if (culet_abandoned()) {
+        culet_cache = &exited_cache;
         return;
     }
-    give_up(cache);
+    release_claims(cache);
     culet_bias_forget(cache);
-    culet_cache = &ended;
+    culet_cache = &exited_cache;
     culet_lock(&culet_registry_lock);
-    forget(cache);
+    unlist(cache);
     culet_unlock(&culet_registry_lock);
     culet_meta_put(CULET_META_CACHE, cache);
 }
@@ -88,13 +88,13 @@ static struct culet_cache *create(void)
         cache->slab[klass] = NULL;
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
-    cache->guest = false;
+    cache->uncached = false;
     cache->visits = 0;
     cache->refills = 0;
     culet_lock(&culet_registry_lock);
-    bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
-    memset(cache->single, single ? SINGLE : 0, sizeof cache->single);
-    begun++;
+    bool unclaimed = threads && created < CULET_SMALL_UNCLAIMED_THREADS && !culet_wakeup_heap_large();
+    memset(cache->unclaimed, unclaimed ? CULET_SMALL_UNCLAIMED_BLOCKS : 0, sizeof cache->unclaimed);
+    created++;
     cache->prev = NULL;
     cache->next = registry;
     if (registry)
@@ -103,17 +103,17 @@ static struct culet_cache *create(void)
     bool others = threads++ != 0;
     culet_unlock(&culet_registry_lock);
     if (others)
-        culet_orphan_watch();
+        culet_abandoned_watch();
     return cache;
 }
 
-/* The thread's first request. Without a key nobody would give back what an ended thread holds, so then
+/* The thread's first request. Without a key nobody would give back what an exited_cache thread holds, so then
  * there are no caches. The cache is in place before pthread_setspecific, which may allocate. */
 static void begin_thread(void)
 {
     struct culet_cache *cache;
 
-    culet_cache = &ended;
+    culet_cache = &exited_cache;
     if (!key_made || !(cache = create()))
         return;
     culet_cache = cache;
@@ -123,21 +123,21 @@ static void begin_thread(void)
 
 void *culet_cache_refill(unsigned klass)
 {
-    if (CULET_UNLIKELY(culet_cache == &none))
+    if (CULET_UNLIKELY(culet_cache == &no_cache))
         begin_thread();
     struct culet_cache *cache = culet_cache;
-    if (cache == &ended)
+    if (cache == &exited_cache)
         return culet_bin_take(klass);
-    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
+    if (++cache->refills % CULET_SMALL_CHECK_REFILLS == 0 && culet_bin_reclaim_due()) {
         /* What the thread claims next are the holes in units that are in use anyway. */
-        give_up(cache);
-        culet_bin_tidy();
+        release_claims(cache);
+        culet_bin_reclaim();
     }
     /* Where a unit has one or two blocks a claim would only keep them from others. */
     if (culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);
-    if (cache->single[klass]) {
-        cache->single[klass]--;
+    if (cache->unclaimed[klass]) {
+        cache->unclaimed[klass]--;
         return culet_bin_take(klass);
     }
     culet_bias_visit(cache);
@@ -146,8 +146,8 @@ void *culet_cache_refill(unsigned klass)
 
 void culet_cache_flush(void)
 {
-    if (culet_cache != &none && culet_cache != &ended)
-        give_up(culet_cache);
+    if (culet_cache != &no_cache && culet_cache != &exited_cache)
+        release_claims(culet_cache);
 }
 
 void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy))
@@ -166,7 +166,7 @@ size_t culet_cache_count(void)
     return count;
 }
 
-void culet_cache_adopt(void)
+void culet_cache_release_others(void)
 {
     struct culet_cache *next;
 
@@ -174,8 +174,8 @@ void culet_cache_adopt(void)
         next = cache->next;
         if (cache == culet_cache)
             continue;
-        give_up(cache);
-        forget(cache);
+        release_claims(cache);
+        unlist(cache);
         culet_meta_put(CULET_META_CACHE, cache);
     }
 }

@@ -39,6 +39,6 @@ void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy));
 
 /* Around fork. `adopt`: the child gives back what the threads that it does not have were holding. */
 extern struct culet_lock culet_registry_lock;
-void culet_cache_adopt(void);
+void culet_cache_release_others(void);
 
 #endif

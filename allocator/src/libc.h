@@ -12,6 +12,6 @@ void *culet_libc_memalign(size_t alignment, size_t bytes);
 size_t culet_libc_malloc_usable_size(void *block);
 
 /* The next definition of a function behind this library's; NULL where libc has none. */
-void *culet_libc_find(const char *name);
+void *culet_libc_next(const char *name);
 
 #endif

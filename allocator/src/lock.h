@@ -7,7 +7,7 @@
 #ifndef CULET_LOCK_H
 #define CULET_LOCK_H
 
-#include "bias_orders.h"
+#include "memory_orders.h"
 #include "types.h"
 
 void culet_lock_wait(struct culet_lock *lock);

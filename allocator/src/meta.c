@@ -2,7 +2,7 @@
 
 #include "lock.h"
 #include "os.h"
-#include "shown.h"
+#include "selfmap_export.h"
 
 #define LINE 64
 
@@ -26,7 +26,7 @@ static struct {
 } meta;
 static struct culet_chunk *chunks; /* [meta lock] the last one first */
 
-CULET_SHOW(chunks, culet_shown_chunks);
+CULET_SELFMAP_EXPORT(chunks, culet_selfmap_chunks);
 
 static void **link_of(enum culet_meta kind, void *descriptor)
 {

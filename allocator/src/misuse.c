@@ -2,7 +2,7 @@
 #include "misuse.h"
 
 #include "large.h"
-#include "orphan.h"
+#include "abandoned.h"
 #include "os.h"
 #include "pagemap.h"
 #include "size_class.h"
@@ -47,7 +47,7 @@ static void add_pointer(struct line *line, uintptr_t p)
 _Noreturn static void die(struct line *line)
 {
     line->text[line->length++] = '\n';
-    culet_os_say(line->text, line->length);
+    culet_os_write_error(line->text, line->length);
     abort();
 }
 
@@ -77,7 +77,7 @@ static void begin(struct line *line, const char *what, uintptr_t p)
 }
 
 /* The pointer lies in a block, live or freed, that starts at `start`. */
-static void say_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
+static void describe_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
                       unsigned klass, bool live)
 {
     if (p == start) {
@@ -99,10 +99,10 @@ static void say_block(struct line *line, const char *function, uintptr_t p, uint
     add(line, live ? ", not at its start" : ", which is free");
 }
 
-static void say_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
+static void describe_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    uint32_t index = (uint32_t)(p - slab->owner.start) / c->size;
+    uint32_t index = (uint32_t)(p - slab->span.start) / c->size;
 
     if (index >= c->count) {
         begin(line, function, p);
@@ -111,36 +111,36 @@ static void say_slab(struct line *line, const char *function, uintptr_t p, struc
         add(line, ")");
         return;
     }
-    say_block(line, function, p, slab->owner.start + index * c->size, c->size, slab->owner.klass,
-              culet_slab_is_live(slab, culet_slab_spot(c, index * c->size)));
+    describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
+              culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
 }
 
-static void say_grave(struct line *line, const char *function, uintptr_t p, struct culet_grave grave)
+static void describe_grave(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)
 {
-    size_t bytes = grave.granules * CULET_GRANULE;
-    uintptr_t start = grave.start;
+    size_t bytes = freed.pages * CULET_PAGE;
+    uintptr_t start = freed.start;
 
-    if (grave.klass) {
-        bytes = culet_classes[grave.klass].size;
+    if (freed.klass) {
+        bytes = culet_classes[freed.klass].size;
         start += (p - start) / bytes * bytes;
     }
-    say_block(line, function, p, start, bytes, grave.klass, false);
+    describe_block(line, function, p, start, bytes, freed.klass, false);
 }
 
 /* Reads one line of /proc/self/maps at a time, without stdio; the process is lost already. */
-static bool next_line(int fd, char *buffer, size_t size, size_t *held)
+static bool next_line(int fd, char *buffer, size_t size, size_t *filled)
 {
-    char *end = memchr(buffer, '\n', *held);
+    char *end = memchr(buffer, '\n', *filled);
 
     if (end) {
-        *held -= (size_t)(end + 1 - buffer);
-        memmove(buffer, end + 1, *held);
+        *filled -= (size_t)(end + 1 - buffer);
+        memmove(buffer, end + 1, *filled);
     }
-    while (!memchr(buffer, '\n', *held)) {
-        ssize_t got = *held < size ? read(fd, buffer + *held, size - *held) : 0;
+    while (!memchr(buffer, '\n', *filled)) {
+        ssize_t got = *filled < size ? read(fd, buffer + *filled, size - *filled) : 0;
         if (got <= 0)
             return false;
-        *held += (size_t)got;
+        *filled += (size_t)got;
     }
     return true;
 }
@@ -155,15 +155,15 @@ static uintptr_t read_hex(const char **at)
 }
 
 /* Says what mapping a foreign pointer lies in. */
-static void say_mapping(struct line *line, uintptr_t p)
+static void describe_mapping(struct line *line, uintptr_t p)
 {
     char buffer[4096];
-    size_t held = 0;
+    size_t filled = 0;
     uintptr_t here = (uintptr_t)buffer;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
-    while (fd >= 0 && next_line(fd, buffer, sizeof buffer, &held)) {
-        const char *at = buffer, *end = memchr(buffer, '\n', held);
+    while (fd >= 0 && next_line(fd, buffer, sizeof buffer, &filled)) {
+        const char *at = buffer, *end = memchr(buffer, '\n', filled);
         uintptr_t from = read_hex(&at), to = (at++, read_hex(&at));
         if (p < from || p >= to)
             continue;
@@ -188,22 +188,22 @@ static void say_mapping(struct line *line, uintptr_t p)
 _Noreturn void culet_misuse(const char *function, uintptr_t p)
 {
     struct line line = {.length = 0};
-    struct culet_owner *owner = culet_pagemap_owner(p);
-    struct culet_grave grave = culet_pagemap_grave(p);
+    struct culet_span *span = culet_pagemap_span(p);
+    struct culet_freed freed = culet_pagemap_freed(p);
     struct culet_large *huge;
 
-    if (owner && owner->kind == CULET_SLAB) {
-        say_slab(&line, function, p, (struct culet_slab *)owner);
-    } else if (owner) {
-        say_block(&line, function, p, owner->start, culet_large_bytes(owner), 0, true);
-    } else if (!culet_orphan() && (huge = culet_large_holding(p))) {
-        say_block(&line, function, p, huge->owner.start, huge->bytes, 0, true);
-    } else if (grave.present) {
-        say_grave(&line, function, p, grave);
+    if (span && span->kind == CULET_SLAB) {
+        describe_slab(&line, function, p, (struct culet_slab *)span);
+    } else if (span) {
+        describe_block(&line, function, p, span->start, culet_large_bytes(span), 0, true);
+    } else if (!culet_abandoned() && (huge = culet_large_containing(p))) {
+        describe_block(&line, function, p, huge->span.start, huge->bytes, 0, true);
+    } else if (freed.present) {
+        describe_grave(&line, function, p, freed);
     } else {
         begin(&line, function, p);
         add(&line, "not a block of culet's");
-        say_mapping(&line, p);
+        describe_mapping(&line, p);
     }
     die(&line);
 }

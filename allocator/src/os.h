@@ -5,7 +5,7 @@
 #include "types.h"
 
 /* Bytes per page of the running kernel. */
-size_t culet_os_page(void);
+size_t culet_os_page_bytes(void);
 
 /* Maps zeroed, private, readable and writable memory.
  * bytes: a multiple of the page size. Returns NULL when the kernel refuses. */
@@ -48,7 +48,7 @@ bool culet_os_barrier(void);
 void culet_os_pause(unsigned microseconds);
 
 /* Writes to stderr, whole, as far as stderr takes it. */
-void culet_os_say(const char *text, size_t bytes);
+void culet_os_write_error(const char *text, size_t bytes);
 
 #ifdef CULET_TEST
 /* Tests refuse memory through this: called before each mapping; true refuses it. */

@@ -46,22 +46,22 @@ bool culet_program_ruby(void)
 }
 
 
-struct wishes {
+struct environment_settings {
     bool inherited;
     bool all;
 };
 
-static void look(const char *entry, struct wishes *wishes)
+static void read_entry(const char *entry, struct environment_settings *settings)
 {
     if (strcmp(entry, MARK) == 0)
-        wishes->inherited = true;
+        settings->inherited = true;
     else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
-        wishes->all = true;
+        settings->all = true;
 }
 
 /* The environment as the program was started with, asked of the kernel: the first allocation can come
  * before libc has an environ. Entries longer than the buffer are passed over: neither variable is one. */
-static void read_environment(struct wishes *wishes)
+static void read_environment(struct environment_settings *settings)
 {
     char buffer[1024], *at = buffer;
     bool skipping = false;
@@ -74,7 +74,7 @@ static void read_environment(struct wishes *wishes)
         char *end = at + got, *from = buffer, *zero;
         while ((zero = memchr(from, 0, (size_t)(end - from)))) {
             if (!skipping)
-                look(from, wishes);
+                read_entry(from, settings);
             skipping = false;
             from = zero + 1;
         }
@@ -93,14 +93,14 @@ static void read_environment(struct wishes *wishes)
 
 bool culet_program_dormant(void)
 {
-    struct wishes wishes = {0};
+    struct environment_settings settings = {0};
 
     if (environ)
         for (char **entry = environ; *entry; entry++)
-            look(*entry, &wishes);
+            read_entry(*entry, &settings);
     else
-        read_environment(&wishes);
-    return wishes.inherited && !wishes.all && !culet_program_ruby();
+        read_environment(&settings);
+    return settings.inherited && !settings.all && !culet_program_ruby();
 }
 
 /* `entry` is "LD_PRELOAD=..."; writes it to `rest` without this library and its place in the search. Returns
@@ -163,7 +163,7 @@ static void add_mark(void)
     environ = longer;
 }
 
-static bool wished(const char *entry)
+static bool environment_has(const char *entry)
 {
     for (char **at = environ; *at; at++)
         if (strcmp(*at, entry) == 0)
@@ -175,9 +175,9 @@ bool culet_program_mark(void)
 {
     if (!environ)
         return false;
-    if (wished("CULET_CHILDREN=none"))
+    if (environment_has("CULET_CHILDREN=none"))
         leave_preload();
-    else if (!wished("CULET_CHILDREN=all") && culet_program_ruby())
+    else if (!environment_has("CULET_CHILDREN=all") && culet_program_ruby())
         add_mark();
     return true;
 }

@@ -12,19 +12,19 @@
 #ifndef CULET_SCAVENGER_H
 #define CULET_SCAVENGER_H
 
-#include "bell.h"
+#include "wakeup.h"
 
 /* `caller`: of the request (loader.h). */
 void culet_scavenger_start(const void *caller);
 
 /* After a request for memory, outside of all locks. */
-static inline void culet_scavenger_offer(const void *caller)
+static inline void culet_scavenger_check(const void *caller)
 {
-    if (CULET_UNLIKELY(atomic_load_explicit(&culet_bell, memory_order_relaxed) == CULET_BELL_WANTED))
+    if (CULET_UNLIKELY(atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) == CULET_SCAVENGER_REQUESTED))
         culet_scavenger_start(caller);
 }
 
-/* Returns the dirty granules of the page heap but `keep`, a slice at a time. Returns bytes given back.
+/* Returns the dirty pages of the page heap but `keep`, a slice at a time. Returns bytes given back.
  * No lock held. */
 size_t culet_scavenger_purge_pages(size_t keep);
 

@@ -38,7 +38,7 @@ static inline uint64_t culet_class_full(const struct culet_class *c, unsigned un
 }
 
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
- * granule; 0 when there is none. */
+ * page; 0 when there is none. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);
 
 #endif

@@ -11,9 +11,9 @@
 
 /* How far from where it began a main thread's stack may reach to be looked at; there is 128 MiB of address space for
  * it at the least. */
-#define REACH ((uintptr_t)64 << 20)
+#define CULET_STACK_REACH ((uintptr_t)64 << 20)
 
-_Atomic bool culet_stack_due;
+_Atomic bool culet_stack_requested;
 static uintptr_t top;
 
 /* The last seven characters of a line of /proc/self/maps that describes the main thread's stack: "[stack]". */
@@ -73,12 +73,12 @@ void culet_stack_setup(void)
     top = (uintptr_t)__builtin_frame_address(0);
 }
 
-void culet_stack_want(void)
+void culet_stack_request(void)
 {
     static _Atomic bool wanted;
 
     if (!atomic_exchange_explicit(&wanted, true, memory_order_relaxed))
-        atomic_store_explicit(&culet_stack_due, true, memory_order_relaxed);
+        atomic_store_explicit(&culet_stack_requested, true, memory_order_relaxed);
 }
 
 __attribute__((noinline)) size_t culet_stack_release(void)
@@ -93,9 +93,9 @@ __attribute__((noinline)) size_t culet_stack_release(void)
 
 void culet_stack_trim(void)
 {
-    if (top - (uintptr_t)__builtin_frame_address(0) >= REACH)
+    if (top - (uintptr_t)__builtin_frame_address(0) >= CULET_STACK_REACH)
         return;
-    atomic_store_explicit(&culet_stack_due, false, memory_order_relaxed);
+    atomic_store_explicit(&culet_stack_requested, false, memory_order_relaxed);
     if (culet_program_ruby())
         culet_stack_release();
 }

@@ -14,13 +14,13 @@
 /* Kept below the stack pointer: what the next calls need. */
 #define CULET_STACK_MARGIN ((size_t)128 << 10)
 
-extern _Atomic bool culet_stack_due;
+extern _Atomic bool culet_stack_requested;
 
 /* From the main thread, at its start. */
 void culet_stack_setup(void);
 
 /* The main thread's next request looks after its stack; the first time that this is called. */
-void culet_stack_want(void);
+void culet_stack_request(void);
 
 /* The main thread of a Ruby program gives back what it does not use of its stack; others do nothing. */
 void culet_stack_trim(void);
@@ -30,9 +30,9 @@ void culet_stack_trim(void);
 size_t culet_stack_release(void);
 
 /* After a request for memory, outside of all locks. */
-static inline void culet_stack_offer(void)
+static inline void culet_stack_check(void)
 {
-    if (CULET_UNLIKELY(atomic_load_explicit(&culet_stack_due, memory_order_relaxed)))
+    if (CULET_UNLIKELY(atomic_load_explicit(&culet_stack_requested, memory_order_relaxed)))
         culet_stack_trim();
 }
 

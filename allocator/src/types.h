@@ -1,10 +1,10 @@
 /* types.h - the map of culet's design: every structure, who owns it, which lock guards it.
  *
- *   address --> pagemap --> owner --> slab: block index --> unit, bit
+ *   address --> pagemap --> span --> slab: block index --> unit, bit
  *                                 --> run, huge: the whole block
  *
- * Memory comes from the kernel in segments. A segment is divided into granules of 4 KiB; the page heap
- * hands out runs of granules. A slab is such a run cut into blocks of one size class. What is known of a
+ * Memory comes from the kernel in segments. A segment is divided into pages of 4 KiB; the page heap
+ * hands out runs of pages. A slab is such a run cut into blocks of one size class. What is known of a
  * block (live, free, claimed) stands in bitmaps of the slab's descriptor, away from the block: neither a
  * free nor a purge ever writes into a block, so a forked child shares what it only frees.
  *
@@ -29,10 +29,10 @@
  *     bit u of empty     == (live of u == 0)                   bin lock, no free in flight
  *     slab in bin's list <=> available != 0                    bin lock, no free in flight
  *     a bin's empties == the sum of its slabs' empty bits >= its clean
- *     used granules of a segment == granules of its slabs and runs
+ *     used pages of a segment == pages of its slabs and runs
  *     dirty & used == 0 in a segment                           pages lock
  *
- * "bin lock" below means: the lock, or being the heap's owner, or alone (bias.h).
+ * "bin lock" below means: the lock, or being the heap's span, or alone (bias.h).
  *
  * Locks, in the order in which they may be taken:
  *     bias -> registry -> bin (one per size class) -> pages -> meta
@@ -57,13 +57,13 @@
 
 /* The page heap's unit of 4 KiB, whatever the kernel's page size (which is only asked when memory is
  * given back). */
-#define CULET_GRANULE_SHIFT 12
-#define CULET_GRANULE ((size_t)1 << CULET_GRANULE_SHIFT)
+#define CULET_PAGE_SHIFT 12
+#define CULET_PAGE ((size_t)1 << CULET_PAGE_SHIFT)
 
 #define CULET_ALIGNMENT 16
 #define CULET_TINY_MAX 1024      /* classes in steps of 16 bytes up to here, */
 #define CULET_SMALL_MAX 32768    /* then nine per doubling up to here; */
-#define CULET_RUN_MAX (1u << 20) /* runs of granules up to here; above, the kernel serves directly */
+#define CULET_LARGE_MAX (1u << 20) /* runs of pages up to here; above, the kernel serves directly */
 
 /* Class 0 is not used; 1..64 are the multiples of 16; then five doublings of nine. */
 #define CULET_TINY_CLASSES (CULET_TINY_MAX / CULET_ALIGNMENT)
@@ -78,10 +78,10 @@
 #define CULET_CLASSES (1 + 2 * CULET_SIZES)
 
 #define CULET_UNITS 16          /* units per slab at the most */
-#define CULET_SLAB_GRANULES 16  /* granules per slab at the most */
+#define CULET_SLAB_PAGES 16  /* pages per slab at the most */
 
-#define CULET_SEGMENT_GRANULES 1024 /* 4 MiB */
-#define CULET_SEGMENT_BYTES (CULET_SEGMENT_GRANULES * CULET_GRANULE)
+#define CULET_SEGMENT_PAGES 1024 /* 4 MiB */
+#define CULET_SEGMENT_BYTES (CULET_SEGMENT_PAGES * CULET_PAGE)
 #define CULET_SEGMENTS (1u << 18) /* 1 TiB of slabs and runs */
 
 /* A futex: 0 free, 1 held, 2 held and waited for. */
@@ -98,15 +98,15 @@ struct culet_class {
     uint16_t count;      /* blocks per slab */
     uint8_t unit_shift;  /* log2 of the blocks per unit */
     uint8_t last;        /* index of the last unit, which may be shorter than the others */
-    uint8_t granules;    /* per slab */
+    uint8_t pages;    /* per slab */
     uint8_t unit_mask;   /* blocks per unit, less one */
 };
 
-enum culet_kind { CULET_SLAB = 1, CULET_RUN = 2, CULET_HUGE = 3 };
+enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
 
 /* What the pagemap leads to. Descriptors are type-stable: their memory is reused for descriptors of the
  * same kind only, so a late reader finds an old one or a new one, never something else. */
-struct culet_owner {
+struct culet_span {
     uintptr_t start; /* address of the first block */
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab */
@@ -120,24 +120,24 @@ struct culet_unit {
 
 /* A slab. Its class gives its shape. A free touches the pagemap's entry and the unit, nothing else. */
 struct culet_slab {
-    struct culet_owner owner;
+    struct culet_span span;
     uint32_t segment;
     uint16_t available; /* units with a free block                   [bin lock, as all below] */
     uint16_t empty;     /* units without any live block */
     uint16_t claims;    /* units with a claim that may not be used up */
-    uint16_t dirty;     /* granules that may be resident */
+    uint16_t dirty;     /* pages that may be resident */
     bool listed;
     struct culet_slab *next; /* the bin's list */
     struct culet_slab *prev;
     _Alignas(64) struct culet_unit unit[CULET_UNITS];
 };
 
-/* A block of its own: a run of granules, or one straight from the kernel. [pages lock] */
+/* A block of its own: a run of pages, or one straight from the kernel. [pages lock] */
 struct culet_large {
-    struct culet_owner owner;
+    struct culet_span span;
     uint32_t segment; /* of a run */
-    uint32_t mapping; /* of a huge block: what was mapped together has the same number (stock.h) */
-    size_t bytes;     /* usable: a multiple of the granule, or of the kernel's page */
+    uint32_t mapping; /* of a huge block: what was mapped together has the same number (huge_cache.h) */
+    size_t bytes;     /* usable: a multiple of the page, or of the kernel's page */
     bool ending;      /* a huge block that is freed, but not unmapped yet */
     struct culet_large *next; /* huge blocks are listed, so that an interior pointer can be named */
     struct culet_large *prev;
@@ -146,9 +146,9 @@ struct culet_large {
 /* Four MiB from the kernel. [pages lock] */
 struct culet_segment {
     uintptr_t base;
-    uint32_t free;  /* granules */
-    uint64_t used[CULET_SEGMENT_GRANULES / 64];
-    uint64_t dirty[CULET_SEGMENT_GRANULES / 64]; /* free, and maybe resident */
+    uint32_t free;  /* pages */
+    uint64_t used[CULET_SEGMENT_PAGES / 64];
+    uint64_t dirty[CULET_SEGMENT_PAGES / 64]; /* free, and maybe resident */
 };
 
 /* The last units that got a free block, which their slabs do not offer yet: the next requests take these, whose
@@ -165,10 +165,10 @@ struct culet_bin {
     uint32_t listed;
     _Atomic uint32_t empties; /* units without a live block; read without the lock, as the next two */
     _Atomic uint32_t clean;   /* of these, those that are not resident or cannot be returned, about */
-    _Atomic uint32_t least;   /* least of empties - clean since the scavenger looked */
+    _Atomic uint32_t low_water;   /* low_water of empties - clean since the scavenger looked */
     uint32_t recents;
-    uint32_t emptied; /* times that the last slab was given up */
-    uintptr_t twice;  /* a block that was found to be free and in a claim at once */
+    uint32_t slab_releases; /* times that the last slab was given up */
+    uintptr_t double_freed;  /* a block that was found to be free and in a claim at once */
     uintptr_t recent[CULET_RECENT]; /* a slab's address + the unit's number */
 };
 
@@ -183,10 +183,10 @@ struct culet_cache {
     struct culet_claim claim[CULET_CLASSES];
     struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
     _Atomic uint32_t busy;                  /* between culet_bias_enter and _leave */
-    bool guest;                             /* shared by threads without a cache of their own */
-    uint32_t visits;                        /* to slow paths; a guest's are not counted */
+    bool uncached;                             /* shared by threads without a cache of their own */
+    uint32_t visits;                        /* to slow paths; a uncached's are not counted */
     uint32_t refills;                       /* requests by the slow path */
-    uint8_t single[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
+    uint8_t unclaimed[CULET_CLASSES];          /* requests that are served block by block before a unit is claimed */
     struct culet_cache *next;               /* [registry lock] */
     struct culet_cache *prev;
 };

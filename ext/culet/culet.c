@@ -1,23 +1,23 @@
 /*
  * The native extension: asks the malloc that serves this process who it is
- * (here) and what it holds (stats.c); and lets a process read this one (reader.c).
+ * (here) and what it holds (common/stats.c); and lets a process read this one (common/tracer.c).
  */
 #include <ruby.h> /* defines _GNU_SOURCE, hence first */
 
 #include <string.h>
 
-#include "agent.h"
-#include "comparison.h"
-#include "feature_index.h"
-#include "feature_index_require.h"
-#include "memory_file.h"
-#include "owner.h"
-#include "reader.h"
-#include "requires.h"
-#include "stats.h"
-#include "strings_ruby.h"
-#include "trim.h"
-#include "unused.h"
+#include "agent/agent.h"
+#include "common/active_malloc.h"
+#include "common/memory_file.h"
+#include "common/stats.h"
+#include "common/tracer.h"
+#include "comparison/comparison.h"
+#include "feature_index/feature_index.h"
+#include "feature_index/require.h"
+#include "requires/requires.h"
+#include "strings/strings.h"
+#include "trim/trim.h"
+#include "unused/unused.h"
 
 /* The functions that are looked up. */
 typedef const char *text_function(void);
@@ -74,31 +74,31 @@ mimalloc_version(void *pointer)
 }
 
 static void
-identify(const struct owner *owner, const char **name, VALUE *version, int *active)
+identify(const struct active_malloc *library, const char **name, VALUE *version, int *active)
 {
   void *pointer;
 
   *active = 0;
   *version = Qnil;
-  if ((pointer = culet_function_of(owner, "culet_version")) != NULL) {
+  if ((pointer = culet_malloc_function(library, "culet_version")) != NULL) {
     *name = "culet";
     *version = call_for_text(pointer);
-    if ((pointer = culet_function_of(owner, "culet_active")) != NULL) {
+    if ((pointer = culet_malloc_function(library, "culet_active")) != NULL) {
       AS_FUNCTION(number_function, is_active, pointer);
       *active = is_active() != 0;
     }
-  } else if ((pointer = culet_function_of(owner, "mi_version")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "mi_version")) != NULL) {
     *name = "mimalloc";
     *version = mimalloc_version(pointer);
-  } else if ((pointer = culet_function_of(owner, "tc_version")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "tc_version")) != NULL) {
     *name = "tcmalloc";
     *version = tcmalloc_version(pointer);
-  } else if ((pointer = culet_function_of(owner, "mallctl")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
     *name = "jemalloc";
     *version = jemalloc_version(pointer);
-  } else if (culet_function_of(owner, "rpmalloc_global_statistics") != NULL) {
+  } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
     *name = "rpmalloc"; /* it does not tell its version */
-  } else if ((pointer = culet_function_of(owner, "gnu_get_libc_version")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
     *name = "glibc";
     *version = call_for_text(pointer);
   } else {
@@ -119,16 +119,16 @@ identify(const struct owner *owner, const char **name, VALUE *version, int *acti
 static VALUE
 culet_allocator(VALUE self)
 {
-  struct owner owner = {NULL, NULL};
+  struct active_malloc library = {NULL, NULL};
   const char *name = "unknown";
   VALUE version = Qnil;
   VALUE result = rb_hash_new();
   int active = 0;
 
-  if (culet_find_owner(&owner)) identify(&owner, &name, &version, &active);
+  if (culet_find_active_malloc(&library)) identify(&library, &name, &version, &active);
   rb_hash_aset(result, culet_symbol("name"), text(name));
   rb_hash_aset(result, culet_symbol("version"), version);
-  rb_hash_aset(result, culet_symbol("library"), text(owner.path));
+  rb_hash_aset(result, culet_symbol("library"), text(library.path));
   rb_hash_aset(result, culet_symbol("active"), active ? Qtrue : Qfalse);
   return rb_obj_freeze(result);
 }

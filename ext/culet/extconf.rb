@@ -32,4 +32,9 @@ Dir.mktmpdir do |directory|
   $LOAD_PATH.pop(2)
 end
 
+# One folder for each tool; the object files are in folders of the same names.
+sources = Dir["**/*.c", base: __dir__].sort
+sources.each { |source| FileUtils.mkdir_p(File.dirname(source)) }
+$objs = sources.map { |source| source.sub(/c\z/, "o") }
+
 create_makefile("culet/culet")

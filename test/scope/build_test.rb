@@ -21,7 +21,8 @@ class ScopeBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[scope/Makefile scope/format.h scope/src/main.c lib/culet/scope.rb lib/culet/tools/report.rb lib/culet/cli/report.rb].each do |file|
+    %w[scope/Makefile scope/format.h scope/src/main.c layouts/glibc_chunk.h layouts/ruby_slot.h lib/culet/scope.rb
+       lib/culet/tools/report.rb lib/culet/cli/report.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\Ascope/(build|test)|\.snapshot\z})

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trim_policy.h"
+#include "trim/policy.h"
 
 static int at, count;
 static char **words;

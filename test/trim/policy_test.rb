@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# When a trim is due: ext/culet/trim_policy.c alone, which knows no Ruby and no clock.
+# When a trim is due: ext/culet/trim/policy.c alone, which knows no Ruby and no clock.
 class TrimPolicyTest < Minitest::Test
   MB = 1_000_000
   INTERVAL = 0.25
@@ -16,7 +16,7 @@ class TrimPolicyTest < Minitest::Test
       Minitest.after_run { FileUtils.rm_rf(directory) }
       path = File.join(directory, "policy")
       built = system("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet", "-o", path,
-                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim_policy.c")
+                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim/policy.c")
       raise "the policy does not build" unless built
 
       path

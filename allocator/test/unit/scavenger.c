@@ -1,6 +1,6 @@
 /* The scavenger: idle memory goes back without a call, in a forked child too; small programs have no such thread. */
 #define _GNU_SOURCE
-#include "bell.h"
+#include "wakeup.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -146,7 +146,7 @@ TEST(small_programs_have_no_scavenger)
     for (size_t i = 0; i < 8000; i++)
         culet_free(block[i]);
     CHECK_EQUAL(scavengers(NULL), 0);
-    CHECK_EQUAL(atomic_load(&culet_bell), CULET_BELL_NONE);
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_NONE);
 }
 
 static void check_blocked(FILE *status)
@@ -178,7 +178,7 @@ TEST(without_the_thread_frees_return_what_is_too_much)
     CHECK(setrlimit(RLIMIT_NPROC, &none) == 0, "no limit");
     size_t before = returned();
     burst();
-    CHECK_EQUAL(atomic_load(&culet_bell), CULET_BELL_NEVER);
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_UNAVAILABLE);
     for (size_t i = 0; i < BLOCKS; i++)
         culet_free(block[i]);
     CHECK(returned() - before >= ((size_t)30 << 20), "only %zu bytes went back", returned() - before);

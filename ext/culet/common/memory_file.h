@@ -1,0 +1,11 @@
+/*
+ * common/memory_file.h - files in memory for Ruby: what `culet trace` collects recordings in.
+ */
+#ifndef CULET_MEMORY_FILE_H
+#define CULET_MEMORY_FILE_H
+
+#include <ruby.h>
+
+void culet_init_memory_file(VALUE culet);
+
+#endif
