@@ -58,8 +58,8 @@ class DamageTest < Minitest::Test
   end
 
   {
-    "empty" => ["", /is empty/], "foreign" => ["\x7fELF#{"x" * 9000}", /is not a trace of culet's/],
-    "short_and_foreign" => ["abc", /is not a trace of culet's/]
+    "empty" => ["", /is empty/], "foreign" => ["\x7fELF#{"x" * 9000}", /is not a culet trace/],
+    "short_and_foreign" => ["abc", /is not a culet trace/]
   }.each do |name, (bytes, message)|
     define_method(:"test_a_file_that_is_#{name}") do
       File.binwrite(path, bytes)

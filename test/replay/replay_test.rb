@@ -68,7 +68,7 @@ class ReplayTest < Minitest::Test
     "calloc_is_not_zeroed" => ["void *calloc(size_t n, size_t m) { char *p = __libc_malloc(n * m); memset(p, 1, n * m); return p; }", /not all zero/],
     "does_not_align" => ["int posix_memalign(void **b, size_t a, size_t n) { char *p = __libc_malloc(n + 2 * a); " \
                          "*b = (void *)(((uintptr_t)p + a) / a * a + 8); return 0; }", /is not aligned to 256/],
-    "has_no_memory" => ["void *malloc(size_t n) { return n == 1003 ? NULL : __libc_malloc(n); }", /has no memory for a block of 1003 bytes/]
+    "has_no_memory" => ["void *malloc(size_t n) { return n == 1003 ? NULL : __libc_malloc(n); }", /returned no memory for a block of 1003 bytes/]
   }.freeze
 
   BROKEN.each do |fault, (source, message)|

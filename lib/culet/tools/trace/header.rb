@@ -39,9 +39,9 @@ module Culet
         bytes = File.binread(path, BYTES).to_s
         raise Error, "#{path} is empty; `culet trace -o FILE -- COMMAND` records a trace" if bytes.empty?
         unless bytes.start_with?(MAGIC.byteslice(0, bytes.bytesize))
-          raise Error, "#{path} is not a trace of culet's; `culet trace -o FILE -- COMMAND` records one"
+          raise Error, "#{path} is not a culet trace; `culet trace -o FILE -- COMMAND` records one"
         end
-        raise Error, "#{path} is truncated: it ends within its header; copy it again or record again" if bytes.bytesize < BYTES
+        raise Error, "#{path} is truncated: it ends in the header; copy it again or record again" if bytes.bytesize < BYTES
 
         new(path, bytes)
       rescue SystemCallError => e
@@ -80,7 +80,7 @@ module Culet
       def check(version, command_bytes)
         return if version.positive? && header_bytes.between?(BYTES, LONGEST_STEP) && stride.between?(1, LONGEST_STEP) && command_bytes <= 3600
 
-        raise Error, "#{path} is damaged: its header makes no sense; record again"
+        raise Error, "#{path} is damaged: its header is invalid; record again"
       end
 
       # As in /proc/PID/cmdline, made fit for JSON.
