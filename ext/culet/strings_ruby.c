@@ -192,7 +192,7 @@ analyse_protected(VALUE data)
 }
 
 /*
- * Culet::Strings.analyse(path, top, samples): what lib/culet/strings/findings.rb makes a report of. path: a file of records
+ * Culet::Strings.analyse(path, top, samples): what lib/culet/tools/strings/findings.rb makes a report of. path: a file of records
  * (strings_record.h); top: how many groups are wanted; samples: whether contents may be shown. Raises Culet::Error.
  */
 static VALUE

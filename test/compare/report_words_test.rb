@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet/tools/compare/report/findings"
-require "culet/text/palette"
+require "culet/tools/compare/report/palette"
 require "culet/tools/compare/report/thinning"
 require_relative "report_documents"
 
@@ -19,20 +19,20 @@ class ReportWordsTest < Minitest::Test
   def test_numbers_have_three_significant_digits_or_thousands_separators
     expected = { 0 => "0", 0.1234 => "0.12", 1.005 => "1.00", 9.99 => "9.99", 9.996 => "10.0", 12.34 => "12.3", 99.96 => "100", 840.4 => "840", 1234.5 => "1,235",
                  1_234_567 => "1,234,567" }
-    expected.each { |value, text| assert_equal text, Figures.number(value) }
-    assert_equal "", Figures.number(nil)
-    assert_equal "401 (395–410)", Figures.interval(401, 395, 410)
-    assert_equal "401", Figures.interval(401)
-    assert_equal "16.8 GB", Figures.bytes(16_777_216_000)
-    assert_equal "512 bytes", Figures.bytes(512)
+    expected.each { |value, text| assert_equal text, Culet::Text::Numbers.significant(value) }
+    assert_equal "", Culet::Text::Numbers.significant(nil)
+    assert_equal "401 (395–410)", Culet::Text::Numbers.interval(401, 395, 410)
+    assert_equal "401", Culet::Text::Numbers.interval(401)
+    assert_equal "16.8 GB", Culet::Text::Size.human(16_777_216_000)
+    assert_equal "512 bytes", Culet::Text::Size.human(512)
   end
 
   def test_a_ratio_that_differs_from_one_is_seen_to_differ
-    assert_equal "0.48 (0.46–0.51)", Figures.ratio({ "median" => 0.481, "low" => 0.462, "high" => 0.507 }, apart: true)
-    assert_equal "0.992 (0.988–0.996)", Figures.ratio({ "median" => 0.992, "low" => 0.988, "high" => 0.996 }, apart: true)
-    assert_equal "1.00 (0.99–1.02)", Figures.ratio({ "median" => 1.0004, "low" => 0.988, "high" => 1.017 })
-    assert_equal "0.013 (0.012–0.014)", Figures.ratio({ "median" => 0.013, "low" => 0.012, "high" => 0.014 })
-    assert_equal "120 (99–1,000)", Figures.ratio({ "median" => 120, "low" => 99, "high" => 1000 })
+    assert_equal "0.48 (0.46–0.51)", Culet::Text::Numbers.ratio({ "median" => 0.481, "low" => 0.462, "high" => 0.507 }, apart: true)
+    assert_equal "0.992 (0.988–0.996)", Culet::Text::Numbers.ratio({ "median" => 0.992, "low" => 0.988, "high" => 0.996 }, apart: true)
+    assert_equal "1.00 (0.99–1.02)", Culet::Text::Numbers.ratio({ "median" => 1.0004, "low" => 0.988, "high" => 1.017 })
+    assert_equal "0.013 (0.012–0.014)", Culet::Text::Numbers.ratio({ "median" => 0.013, "low" => 0.012, "high" => 0.014 })
+    assert_equal "120 (99–1,000)", Culet::Text::Numbers.ratio({ "median" => 120, "low" => 99, "high" => 1000 })
   end
 
   def test_units_grow_with_the_figures

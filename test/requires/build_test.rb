@@ -18,7 +18,7 @@ class RequiresBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[calls/Makefile calls/calls.h calls/src/files.c trace/recorder/next.c ext/culet/requires.c lib/culet/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
+    %w[calls/Makefile calls/calls.h calls/src/files.c trace/recorder/next.c ext/culet/requires.c lib/culet/tools/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
     assert_empty files.grep(%r{\Acalls/build})
   end
 end

@@ -91,7 +91,7 @@ module Culet
         err.puts("culet: #{header.path} lacks #{header.lost} calls, made by signal handlers") if header.lost.positive?
       end
 
-      def size_of(header) = Size.human(File.size(header.path))
+      def size_of(header) = Text::Size.human(File.size(header.path))
 
       def document(recording, headers)
         { "exit_status" => recording.status.exitstatus, "signal" => recording.status.termsig, "traces" => headers.map(&:to_h) }

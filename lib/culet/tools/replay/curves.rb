@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compare/report/plots"
 require_relative "../../text/plot"
 
 module Culet
@@ -9,7 +10,7 @@ module Culet
       REQUESTED = "requested"
 
       # @return [Boolean] whether a terminal is there and shows it
-      def self.supported?(io:, env: ENV) = Compare::Report::TerminalPlot.supported?(io: io, env: env)
+      def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
       # @param document [Hash] of Engine
       # @param width [Integer] columns
@@ -21,7 +22,7 @@ module Culet
       end
 
       # @return [String]
-      def to_s = Compare::Report::TerminalPlot.new(with_requested, width: @width, color: @color).to_s
+      def to_s = Compare::Report::Plots.new(with_requested, width: @width, color: @color).to_s
 
       private
 

@@ -111,7 +111,7 @@ module Culet
         return if parse(rest)
         raise Error, foreign if @lines == 1 && !rest.start_with?(*STARTS)
 
-        @problems << "#{@path} breaks off in line #{@lines}, after #{Size.human(@file_bytes)}; what stands before was read"
+        @problems << "#{@path} breaks off in line #{@lines}, after #{Text::Size.human(@file_bytes)}; what stands before was read"
       end
 
       # @return [Boolean] whether it is a line of a dump

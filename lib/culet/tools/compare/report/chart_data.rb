@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/numbers"
 require_relative "findings"
-require_relative "../../../text/palette"
+require_relative "palette"
 require_relative "thinning"
 
 module Culet
@@ -45,7 +46,7 @@ module Culet
           symbol, size = curve_unit(workload)
           parts = workload.contenders.select(&:median_run).map do |contender|
             rss = contender.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
-            "#{contender.allocator} rises to #{Figures.number((rss.max || 0) / size)} #{symbol} and ends at #{Figures.number((rss.last || 0) / size)} #{symbol}"
+            "#{contender.allocator} rises to #{Text::Numbers.significant((rss.max || 0) / size)} #{symbol} and ends at #{Text::Numbers.significant((rss.last || 0) / size)} #{symbol}"
           end
           "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
         end
@@ -54,7 +55,7 @@ module Culet
         def bars_text(workload, metric)
           symbol, size = workload.unit(metric)
           parts = workload.contenders.select { |contender| contender.median(metric) }.map do |contender|
-            "#{contender.allocator} #{Figures.interval(contender.median(metric) / size, *contender.bounds(metric)&.map { |bound| bound / size })}"
+            "#{contender.allocator} #{Text::Numbers.interval(contender.median(metric) / size, *contender.bounds(metric)&.map { |bound| bound / size })}"
           end
           "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
         end
@@ -103,8 +104,8 @@ module Culet
         def bar(contender, metric, size)
           low, high = contender.bounds(metric)&.map { |bound| bound / size }
           median = contender.median(metric) / size
-          { "allocator" => contender.allocator, "median" => median, "low" => low, "high" => high, "text" => Figures.number(median),
-            "full" => Figures.interval(median, low, high) }
+          { "allocator" => contender.allocator, "median" => median, "low" => low, "high" => high, "text" => Text::Numbers.significant(median),
+            "full" => Text::Numbers.interval(median, low, high) }
         end
 
         # The baseline keeps a row of its own, so that the rows of both charts align.

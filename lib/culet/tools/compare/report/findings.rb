@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../statistics"
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
 require_relative "model"
 
 module Culet
@@ -42,7 +44,7 @@ module Culet
         # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown by 5 runs", "not compared"
         def verdict(comparison)
           return "not compared" unless comparison
-          return "no difference shown by #{Figures.counted(comparison["runs"].to_i, "run")}" unless difference?(comparison)
+          return "no difference shown by #{Text::Numbers.count(comparison["runs"].to_i, "run")}" unless difference?(comparison)
 
           "#{comparison["verdict"]}: #{ratio(comparison)}"
         end
@@ -51,7 +53,7 @@ module Culet
         # @return [String] "0.48 (0.46–0.51)"; without an interval where one run gives none
         def ratio(comparison)
           ratio = comparison["runs"].to_i > 1 ? comparison["ratio"] : comparison["ratio"]&.slice("median")
-          Figures.ratio(ratio, apart: difference?(comparison))
+          Text::Numbers.ratio(ratio, apart: difference?(comparison))
         end
 
         # @param comparison [Hash]
@@ -125,7 +127,7 @@ module Culet
         def clause(workloads, words)
           return unless workloads
 
-          "#{words} " + Figures.list(workloads.map do |workload|
+          "#{words} " + Text::Lines.list(workloads.map do |workload|
             "#{workload.title} (#{point(workload.contender(subject).comparison(PEAK))} times)"
           end)
         end
@@ -138,7 +140,7 @@ module Culet
           measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.title}: #{text[0].downcase}#{text[1..]}" } }
         end
 
-        def names(workloads) = Figures.list(workloads.map(&:title))
+        def names(workloads) = Text::Lines.list(workloads.map(&:title))
 
         def peak(workload, one)
           return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
@@ -147,7 +149,7 @@ module Culet
           comparison = one.comparison(PEAK)
           base = comparison && workload.contender(comparison["baseline"])
           return "#{start}." unless base
-          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Figures.counted(comparison["runs"].to_i, "run")} " \
+          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
                  "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
 
           "#{start}, #{ratio(comparison)} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
@@ -157,7 +159,7 @@ module Culet
           best = workload.best(PEAK)
           return if best.empty?
 
-          names = Figures.list(best.map(&:allocator))
+          names = Text::Lines.list(best.map(&:allocator))
           return "No contender's median peak is lower." if one && best.include?(one)
 
           "The lowest median peak is that of #{names}, #{amount(workload, PEAK, best.first)}."
@@ -187,7 +189,7 @@ module Culet
 
         def amount(workload, metric, contender)
           symbol, size = workload.unit(metric)
-          "#{Figures.number(contender.median(metric) / size)} #{symbol}"
+          "#{Text::Numbers.significant(contender.median(metric) / size)} #{symbol}"
         end
       end
     end

@@ -2,6 +2,8 @@
 
 require "erb"
 require "json"
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
 require_relative "chart_data"
 require_relative "environment_value"
 
@@ -68,7 +70,7 @@ module Culet
 
         def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
 
-        def title = "Allocators compared#{" on #{Figures.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
+        def title = "Allocators compared#{" on #{Text::Lines.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
 
         def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
 
@@ -99,7 +101,7 @@ module Culet
         def figure(workload, contender, metric)
           size = workload.unit(metric).last
           median = contender.median(metric)
-          median ? Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size }) : "–"
+          median ? Text::Numbers.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size }) : "–"
         end
 
         # A class for the verdict's colour and its lines of words; a mark says the
@@ -133,7 +135,7 @@ module Culet
         def raw(value)
           case value
           when nil then "–"
-          when Integer then Figures.grouped(value)
+          when Integer then Text::Numbers.grouped(value)
           else value.to_s
           end
         end
@@ -145,7 +147,7 @@ module Culet
           end
           return if distances.empty?
 
-          Figures.number(distances.sort[distances.size / 2] * 1000)
+          Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
         end
 
         def environment

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/numbers"
 require_relative "environment_value"
 require_relative "findings"
 
@@ -44,7 +45,7 @@ module Culet
           median = contender.median(metric)
           return "–" unless median
 
-          text = Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size })
+          text = Text::Numbers.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size })
           workload.best(metric).include?(contender) ? Bold.new(text) : text
         end
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../../errors"
-require_relative "../../../text/figures"
 require_relative "metric"
 
 module Culet

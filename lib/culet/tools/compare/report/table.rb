@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
+require_relative "../../../text/table"
 require_relative "findings"
-require_relative "../../../text/grid"
 
 module Culet
   module Compare
@@ -109,7 +111,7 @@ module Culet
           return "-" unless median
 
           bounds = form == :long ? contender.bounds(metric) : nil
-          Figures.interval(median / size, *bounds&.map { |bound| bound / size })
+          Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size })
         end
 
         def verdict_column(workload)
@@ -127,7 +129,7 @@ module Culet
         end
 
         def render(columns)
-          Grid.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
+          Text::Table.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
         end
 
         def painted(column)
@@ -142,7 +144,7 @@ module Culet
 
           metrics = metrics.select { |metric| compared.any? { |contender| contender.comparison(metric) } }
           undecided = metrics.none? { |metric| compared.any? { |contender| findings.difference?(contender.comparison(metric)) } }
-          return ["", wrap("No difference to #{workload.baseline} shown in #{Figures.list(metrics.map(&:title))}.")] if undecided
+          return ["", wrap("No difference to #{workload.baseline} shown in #{Text::Lines.list(metrics.map(&:title))}.")] if undecided
 
           columns = metrics.map { |metric| ratio_column(compared, metric) }
           ["", fitted([names_column(compared, "ratio to #{workload.baseline}"), *columns])]

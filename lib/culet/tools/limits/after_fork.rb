@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../text/size"
+
 module Culet
   module Limits
     # A fork of this process, measured when its work is done.
@@ -32,14 +34,14 @@ module Culet
       # @return [String]
       def explanation(at_least)
         total = @census.total
-        "after the fork #{percent(kept)} of #{Size.human(total.inherited)} are shared still, less than #{percent(at_least)}; " \
-          "#{Size.human(total.unshared)} are not any more:\n#{rows(&:unshared)}"
+        "after the fork #{percent(kept)} of #{Text::Size.human(total.inherited)} are shared still, less than #{percent(at_least)}; " \
+          "#{Text::Size.human(total.unshared)} are not any more:\n#{rows(&:unshared)}"
       end
 
       # @param most [Integer] bytes allowed
       # @return [String]
       def explanation_of_private(most)
-        "the forked process has #{Size.human(@private_bytes)} for itself, more than #{Size.human(most)}:\n#{rows(&:private)}"
+        "the forked process has #{Text::Size.human(@private_bytes)} for itself, more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
       end
 
       private

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../text/size"
+
 module Culet
   module Limits
     # What a process has for itself.
@@ -16,7 +18,7 @@ module Culet
       # @param most [Integer] bytes allowed
       # @return [String]
       def explanation(most)
-        "process #{@snapshot.pid} has #{Size.human(private_bytes)} for itself, not less than #{Size.human(most)}; its #{Size.human(@snapshot.process.rss_bytes)} resident are:\n" \
+        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} for itself, not less than #{Text::Size.human(most)}; its #{Text::Size.human(@snapshot.process.rss_bytes)} resident are:\n" \
           "#{Held.rows(Report::Ledger.new(@snapshot).levels)}"
       end
 
@@ -32,7 +34,7 @@ module Culet
       # @param levels [Hash{String => Integer}] bytes by level
       # @return [String] a line for each that there is
       def self.rows(levels)
-        levels.reject { |_, bytes| bytes.zero? }.map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Size.human(bytes)) }.join("\n")
+        levels.reject { |_, bytes| bytes.zero? }.map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes)) }.join("\n")
       end
     end
   end
