@@ -195,7 +195,7 @@ class RecordingTest < Minitest::Test
 
   # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
   def test_without_culet_trace_the_recorder_writes_by_itself
-    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)
+    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Binaries.recorder, "CULET_TRACE_FILE" => path)
     program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")
     _, err, status = run_program(program, env: environment)
     assert_equal [0, ""], [status.exitstatus, err]
@@ -225,7 +225,7 @@ class RecordingTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_equal "done\n", out
     assert_match(/stopped recording process \d+: .*File too large/, err)
-    assert_match(/ends before its program did: its file could not be written any more/, err)
+    assert_match(/ends before its program did: its file could no longer be written/, err)
     assert_includes 1..49_999, asked(1001).size
     assert_whole info
   end
@@ -243,7 +243,7 @@ class RecordingTest < Minitest::Test
 
   def test_the_limit_stops_the_recording_and_not_the_program
     err = record(compile("for (int i = 0; i < 50000; i++) free(malloc(1001));"), options: %w[--limit 128K])
-    assert_match(/t\.trace ends before its program did: the limit was reached/, err)
+    assert_match(/t\.trace ends before its program did: the size limit was reached/, err)
     assert_includes 1..49_999, asked(1001).size
     assert_operator File.size(path), :<=, 128 * 1024 + 4096
   end
