@@ -3,12 +3,12 @@
 require_relative "document"
 require_relative "exclusion"
 require_relative "machine"
-require_relative "trial"
+require_relative "run"
 
 module Culet
   module Compare
-    # Makes the runs of a plan, one at a time, and gathers what comes of them.
-    class Engine
+    # Makes the runs of a plan, one at a time, and collects the results.
+    class Runner
       # @param plan [Plan]
       # @param interruption [Interruption]
       # @param progress [Progress]
@@ -21,10 +21,10 @@ module Culet
         @document = Document.new(plan)
       end
 
-      # @return [Hash] the result document; "complete" is false when the user stopped it
-      # @raise [Culet::Error] when a command cannot be run at all
+      # @return [Hash] the result document; "complete" is false after an interruption
+      # @raise [Culet::Error] when a command cannot be run
       def call
-        environment = @machine.to_h
+        environment = self.environment
         complete = make_runs
         @document.to_h(complete: complete, environment: environment)
       ensure
@@ -33,27 +33,34 @@ module Culet
 
       private
 
+      def environment = @machine.to_h
+
+      # @param scheduled [Plan::ScheduledRun]
+      # @return [Hash] the metrics of the run
+      # @raise [Exclusion]
+      def measure(scheduled)
+        Run.new(workload: scheduled.workload, choice: scheduled.choice, plan: @plan, interruption: @interruption).call
+      end
+
       def make_runs
-        exclude_absent
-        @plan.turns.each do |turn|
+        exclude_unavailable
+        @plan.schedule.each do |scheduled|
           @interruption.check
-          make(turn)
+          make(scheduled)
         end
         true
       rescue Interrupted
         false
       end
 
-      def exclude_absent
-        @plan.choices.each do |choice|
-          next if choice.available?
-
-          absence = exclusion_of(choice)
-          @plan.workloads.each { |workload| exclude(workload, choice, nil, absence) }
+      def exclude_unavailable
+        @plan.choices.reject(&:available?).each do |choice|
+          exclusion = exclusion_of(choice)
+          @plan.workloads.each { |workload| exclude(workload, choice, nil, exclusion) }
         end
       end
 
-      # The catalogue's sentence is "what is wrong: what to do".
+      # The catalogue's message is "reason: remedy".
       def exclusion_of(choice)
         choice.library
       rescue Error => e
@@ -61,16 +68,16 @@ module Culet
         Exclusion.new(reason, remedy: remedy)
       end
 
-      def make(turn)
-        return @progress.skip if @document.excluded?(turn.workload.name, turn.choice.spec)
+      def make(scheduled)
+        return @progress.skip if @document.excluded?(scheduled.workload.name, scheduled.choice.spec)
 
-        prepare(turn.workload)
-        @progress.start(turn)
-        figures = Trial.new(workload: turn.workload, choice: turn.choice, plan: @plan, interruption: @interruption).call
-        @document.add(turn, figures)
-        @progress.done(turn, figures)
+        prepare(scheduled.workload)
+        @progress.start(scheduled)
+        metrics = measure(scheduled)
+        @document.add(scheduled, metrics)
+        @progress.done(scheduled, metrics)
       rescue Exclusion => e
-        exclude(turn.workload, turn.choice, (turn.run unless turn.workload.unprepared?), e)
+        exclude(scheduled.workload, scheduled.choice, (scheduled.run unless scheduled.workload.unprepared?), e)
         @progress.skip
       end
 

@@ -4,12 +4,12 @@ require_relative "../trace/header"
 
 module Culet
   module Replay
-    # The trace that is replayed: what a workload is to a comparison.
-    class Subject
+    # The trace to replay, in place of a comparison's workload.
+    class TraceFile
       attr_reader :path, :header
 
       # @param path [String]
-      # @raise [Culet::Error] when it is no trace
+      # @raise [Culet::Error] when it is not a trace
       def initialize(path)
         @path = path
         @header = Trace::Header.read(path)
@@ -18,8 +18,10 @@ module Culet
       # @return [String]
       def name = File.basename(path)
 
-      # @return [Boolean] as Compare::Document asks
+      # As Compare::Workload answers.
       def server? = false
+
+      def unprepared? = false
     end
   end
 end

@@ -4,22 +4,22 @@ require_relative "../../native"
 
 module Culet
   module Trace
-    # The compiled parts: the recorder, a library, and the player, a program.
-    module Tools
+    # The compiled parts: the recorder, a library, and the program that replays.
+    module Binaries
       RECORDER = "culet-trace.so"
-      PLAYER = "culet-replay"
+      REPLAY = "culet-replay"
 
       module_function
 
-      # @return [String] absolute path of the library that records
-      # @raise [Culet::Error] when it is not built; the message says why and what to do
+      # @return [String] absolute path of the recorder
+      # @raise [Culet::Error] when it is not built
       def recorder = find(RECORDER)
 
       # @return [String] absolute path of the program that replays
       # @raise [Culet::Error] when it is not built
-      def player = find(PLAYER)
+      def replay = find(REPLAY)
 
-      # A checkout has them in the folder they are built in, an installed gem with its other compiled files.
+      # In a checkout they are in trace/build, in an installed gem beside its other compiled files.
       def find(file)
         root = Native.checkout
         built = root && File.join(root, "trace/build", file)

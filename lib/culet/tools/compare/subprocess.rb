@@ -2,21 +2,20 @@
 
 module Culet
   module Compare
-    # A helping program (Bundler, wrk), run to its end while its caller looks around.
-    module Tool
+    # Runs a helper program (Bundler, wrk) to its end.
+    module Subprocess
       TICK_SECONDS = 0.05
       private_constant :TICK_SECONDS
 
       module_function
 
-      # Runs a program in a process group of its own, without input. The block is called several times a second and
-      # may raise to end it; nothing of the group is left running then.
+      # Runs a program in its own process group, without input. The block is called several times a second; when it
+      # raises, the group is killed.
       #
       # @param command [Array] as for Process.spawn
-      # @param seconds [Numeric, nil] how long it may take
-      # @return [Array(String, Process::Status)] what it wrote on both streams, and how it ended; the status is nil where
-      #   it took too long and was ended
-      # @raise [Errno::ENOENT] when there is no such program
+      # @param seconds [Numeric, nil] time limit
+      # @return [Array(String, Process::Status)] its output and error output, and its status; nil after the time limit
+      # @raise [Errno::ENOENT] when the program does not exist
       def run(*command, seconds: nil, **options, &block)
         reader, writer = IO.pipe
         pid = Process.spawn(*command, **options, pgroup: true, in: File::NULL, out: writer, err: writer)

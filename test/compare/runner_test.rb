@@ -141,8 +141,8 @@ class CompareEngineTest < Minitest::Test
     plan = Compare::Plan.new(workloads: [Compare::Workload.command(command)], choices: choices, runs: runs, seed: 1,
                              baseline: baseline || choices.first.spec, timeout_seconds: timeout)
     @progress = StringIO.new
-    progress = Compare::Progress.new(out: @progress, total: plan.turns.size)
-    Compare::Engine.new(plan: plan, interruption: Compare::Interruption.new, progress: progress).call
+    progress = Compare::Progress.new(out: @progress, total: plan.schedule.size)
+    Compare::Runner.new(plan: plan, interruption: Compare::Interruption.new, progress: progress).call
   end
 
   def ruby(script, *arguments) = [RbConfig.ruby, "--disable-gems", "-e", script, *arguments]
