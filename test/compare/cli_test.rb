@@ -97,7 +97,7 @@ class CompareCliTest < Minitest::Test
     out, err, status = run_culet("compare", *QUICK, "--", RbConfig.ruby, "-e", "abort 'no luck'")
     assert_equal 1, status.exitstatus
     assert_match(/no luck/, out)
-    assert_match(/no contender completed a run/, err.lines.last)
+    assert_match(/no candidate completed a run/, err.lines.last)
   end
 
   def test_interrupted_reports_what_is_complete_and_leaves_nothing

@@ -5,7 +5,7 @@ require "rbconfig"
 require "shellwords"
 require_relative "allocator_help"
 require_relative "command"
-require_relative "contenders"
+require_relative "candidates"
 require_relative "../tools/compare"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/compare/progress"
@@ -15,7 +15,7 @@ module Culet
   module CLI
     # `culet compare`: compares allocators on Ruby workloads.
     class Compare < Command
-      include Contenders
+      include Candidates
 
       # What wrk can open from one address, and what a machine can hold of a workload.
       MOST_CONNECTIONS = 10_000
@@ -123,7 +123,7 @@ module Culet
       end
 
       def plan(workloads)
-        choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
 
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
@@ -153,8 +153,8 @@ module Culet
       end
 
       def measure(plan, interruption)
-        progress = engine::Progress.new(out: err, total: plan.turns.size)
-        engine::Engine.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
+        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
       end
 
       def report(document, interruption)
@@ -162,7 +162,7 @@ module Culet
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
         check_interruption(interruption)
-        raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
+        raise Error, "no candidate completed a run; see the reasons above" if document["results"].empty?
 
         EXIT_OK
       end

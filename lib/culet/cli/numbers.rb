@@ -6,7 +6,7 @@ module Culet
   module CLI
     # Numbers of options, with limits that keep a mistyped one from using up the machine.
     module Numbers
-      # Runs of one contender.
+      # Runs of one candidate.
       MOST_RUNS = 10_000
       # A seed that JSON keeps exactly.
       MOST_SEED = (1 << 53) - 1

@@ -24,7 +24,7 @@ module Culet
       # @return [Boolean] whether it is this one, whatever its value
       def self.setting?(word) = word[/\A[^=]*/] == KEY
 
-      # @param words [Array<String>] those of one contender that are this setting
+      # @param words [Array<String>] the settings of one candidate that are this one
       # @return [Trim]
       # @raise [UsageError] when it is given twice, or has no such value
       def self.parse(words)
