@@ -1,10 +1,10 @@
 #include "heap.h"
 
+#include "abandoned.h"
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
 #include "meta.h"
-#include "abandoned.h"
 #include "program.h"
 #include "scavenger.h"
 #include "size_class.h"
@@ -17,14 +17,15 @@ static struct culet_lock setup_lock;
 
 static size_t forks; /* [pages lock] For culet_heap_counters. */
 
-/* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
+/* ---- fork: all locks are taken, so that the child's copy of the heap is consistent ---- */
 
-/* glibc 2.32 and later tells whether the process has one thread only. */
+/* glibc 2.32 and later says whether the process has one thread only. */
 extern char __libc_single_threaded __attribute__((weak));
-static bool forked_alone;
+static bool forked_single_threaded;
 
-/* glibc's lock on the list of open streams. Whoever flushes all streams holds it while their functions run, which may
- * allocate; glibc's fork takes it after our handler, so ours takes it before the heap's locks. It is recursive. */
+/* glibc's lock on the list of open streams: a flush of all streams holds it while their functions run, which may
+ * allocate, and glibc's fork takes it after our handler. So ours takes it before the heap's locks. The lock is
+ * recursive. */
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
@@ -34,12 +35,12 @@ static void before_fork(void)
 {
     if (culet_abandoned())
         return;
-    bool alone = &__libc_single_threaded && __libc_single_threaded;
-    bool streams = !alone && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
+    bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
+    bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
         _IO_list_lock();
     culet_bias_freeze();
-    forked_alone = alone;
+    forked_single_threaded = single_threaded;
     streams_held = streams;
     culet_lock(&culet_registry_lock);
     culet_bin_lock_all();
@@ -78,15 +79,14 @@ static void after_fork_in_child(void)
     culet_cache_release_others();
     culet_large_finish_frees();
     culet_wakeup_reset();
-    if (!forked_alone)
+    if (!forked_single_threaded)
         culet_bin_reconcile();
-    /* glibc has done so already, unless it took the process for one with a single thread. */
+    /* glibc has done so itself, unless it considered the process single-threaded. */
     if (streams_held)
         _IO_list_resetlock();
 }
 
-/* Registering may allocate; the heap can serve that by then. As early as this, so that other libraries'
- * handlers run outside of ours. */
+/* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */
 static enum culet_state set_up(void)
 {
     culet_size_class_setup();
@@ -148,7 +148,7 @@ void culet_heap_test_counts(struct culet_test_counts *counts)
     counts->pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
     counts->meta_bytes = culet_meta_bytes();
-    counts->threads = culet_cache_count();
+    counts->threads = culet_registry_count();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         counts->used_bytes += counts->bins[klass].live * culet_classes[klass].size;
         counts->cached_bytes += counts->bins[klass].claimed * culet_classes[klass].size;
@@ -181,7 +181,7 @@ static void check(void)
 
 void culet_heap_check(void)
 {
-    /* With nobody inside, the scavenger neither; where the kernel has no barrier everybody uses the locks. */
+    /* Excludes the scavenger too. Where the kernel has no membarrier every thread uses the locks. */
     if (!culet_bias_run_exclusive(check))
         check();
 }

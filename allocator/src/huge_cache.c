@@ -3,7 +3,7 @@
 #include "os.h"
 #include "selfmap_export.h"
 
-/* [pages lock] The longest cached first. */
+/* [pages lock] The oldest first. */
 static struct culet_extent extents[CULET_HUGE_CACHE_EXTENTS];
 static unsigned count;
 static size_t cached;
@@ -45,7 +45,7 @@ static void cut(unsigned i, size_t bytes)
     remove_bytes(bytes);
 }
 
-/* What lies beside it and was mapped with it becomes one with it. */
+/* Joins adjacent extents of the same mapping to `extent`. */
 static void absorb(struct culet_extent *extent)
 {
     for (unsigned i = count; i-- > 0;) {
@@ -80,7 +80,7 @@ void culet_huge_cache_put(struct culet_extent extent)
     cached += extent.bytes;
 }
 
-/* The smallest extent that holds so many bytes; `count` if none does. */
+/* The smallest extent of at least so many bytes; `count` if there is none. */
 static unsigned best_fit(size_t bytes)
 {
     unsigned best = count;
@@ -142,7 +142,7 @@ size_t culet_huge_cache_purge(size_t bytes)
         struct culet_extent *extent = &extents[0];
         size_t left = bytes - returned;
         size_t part = left < extent->bytes ? (left + page - 1) & ~(page - 1) : extent->bytes;
-        /* From its end: what is left may still lengthen the block before it. */
+        /* From its end: the rest may still extend the block before it. */
         uintptr_t start = end_of(extent) - part;
         if (part == extent->bytes) {
             remove_at(0);

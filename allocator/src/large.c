@@ -1,23 +1,17 @@
 #include "large.h"
 
-#include "wakeup.h"
+#include "huge_cache.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
+#include "reclaim_policy.h"
 #include "selfmap_export.h"
-#include "huge_cache.h"
+#include "wakeup.h"
 
-/* A program without a scavenger that has freed so many bytes of huge blocks is better off with one. */
-#define CULET_SCAVENGER_HUGE_FREED_BYTES ((size_t)16 << 20)
-
-/* A huge block is copied to pages that are kept, rather than moved and lengthened by new ones, when it is at most so
- * many times as long as what it grows by: a copied page costs 0.5 us, a new one 3.2, a moved one 0.2. */
-#define CULET_HUGE_COPY_RATIO 8
-
-static struct culet_large *huge_blocks;    /* [pages lock] */
-static struct culet_large_stats stats; /* [pages lock] */
+static struct culet_large *huge_blocks; /* [pages lock] */
+static struct culet_large_stats stats;  /* [pages lock] */
 
 CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
@@ -40,7 +34,7 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
     atomic_store_explicit(&block->span.klass, 0, memory_order_relaxed);
 }
 
-/* ---- large: only the first page is in the pagemap; the others have freed records, or were never used ---- */
+/* ---- large blocks ---- */
 
 static bool get_large(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
 {
@@ -58,44 +52,43 @@ static bool get_large(struct culet_large *block, size_t bytes, size_t alignment,
 }
 
 /* [pages lock] */
-static void put_large(struct culet_large *run)
+static void put_large(struct culet_large *block)
 {
-    culet_pagemap_set_freed(run->span.start, pages_of(run->bytes), 0);
+    culet_pagemap_set_freed(block->span.start, pages_of(block->bytes), 0);
     stats.large--;
-    stats.large_bytes -= run->bytes;
-    culet_pages_put(run->segment, run->span.start, pages_of(run->bytes), ~UINT64_C(0));
+    stats.large_bytes -= block->bytes;
+    culet_pages_put(block->segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
-static bool resize_large(struct culet_large *run, size_t bytes)
+static bool resize_large(struct culet_large *block, size_t bytes)
 {
-    size_t old = run->bytes;
+    size_t old = block->bytes;
     bool done = true;
 
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
     if (bytes < old) {
-        culet_pagemap_set_freed(run->span.start + bytes, pages_of(old - bytes), 0);
-        culet_pages_put(run->segment, run->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
+        culet_pagemap_set_freed(block->span.start + bytes, pages_of(old - bytes), 0);
+        culet_pages_put(block->segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     } else if (bytes > old) {
-        done = culet_pages_extend(run->segment, run->span.start, pages_of(old), pages_of(bytes - old));
+        done = culet_pages_extend(block->segment, block->span.start, pages_of(old), pages_of(bytes - old));
     }
     if (done) {
         stats.large_bytes += bytes - old;
-        run->bytes = bytes;
+        block->bytes = bytes;
     }
     culet_unlock(&culet_pages_lock);
     return done;
 }
 
-/* ---- huge blocks: only the first page is in the pagemap ---- */
+/* ---- huge blocks ---- */
 
 static struct culet_extent extent_of(const struct culet_large *block)
 {
     return (struct culet_extent){.start = block->span.start, .bytes = block->bytes, .mapping = block->mapping};
 }
 
-/* Keeps an extent that is not used any more, for a while; not one that is too long, nor where nobody would return it
- * later: false then. [pages lock] */
+/* Caches an unused extent. False if it is too long, or if no scavenger would return it later. [pages lock] */
 static bool cache_huge(struct culet_extent extent)
 {
     if (extent.bytes > CULET_HUGE_CACHE_BYTES_MAX || !culet_wakeup_scavenger_runs())
@@ -128,7 +121,7 @@ static void unlist(struct culet_large *block)
     stats.huge_bytes -= block->bytes;
 }
 
-/* A mapping; where the kernel refuses it the segments that are only kept are given up first. */
+/* A mapping; spare memory is released first if the kernel refuses it. */
 static uintptr_t map(size_t bytes, size_t alignment)
 {
     uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes, alignment);
@@ -141,7 +134,7 @@ static uintptr_t map(size_t bytes, size_t alignment)
     return released ? (uintptr_t)culet_os_map_aligned(bytes, alignment) : 0;
 }
 
-/* A block of that extent; false when there is no memory for its place in the pagemap. [pages lock] */
+/* Makes an extent a block; false if there is no memory for its pagemap entry. [pages lock] */
 static bool begin_huge(struct culet_large *block, struct culet_extent extent)
 {
     if (!culet_pagemap_prepare(extent.start, 1))
@@ -153,7 +146,7 @@ static bool begin_huge(struct culet_large *block, struct culet_extent extent)
     return true;
 }
 
-/* Moves an extent's pages to a larger mapping with a place in the pagemap. [pages lock] */
+/* Moves an extent's pages to a larger mapping with a pagemap entry. [pages lock] */
 static bool move_extent(struct culet_extent *extent, size_t bytes)
 {
     void *target = culet_os_map(bytes);
@@ -167,13 +160,14 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
         culet_os_unmap(target, bytes);
         return false;
     }
-    *extent = (struct culet_extent){.start = (uintptr_t)target, .bytes = bytes, .mapping = culet_huge_cache_new_mapping()};
+    extent->start = (uintptr_t)target;
+    extent->bytes = bytes;
+    extent->mapping = culet_huge_cache_new_mapping();
     return true;
 }
 
-/* Takes the largest extent of the stock and lengthens it. As much of the rest goes back as new pages come: what is kept
- * is to add nothing to a peak. [pages lock] */
-static bool lengthen_largest(size_t bytes, struct culet_extent *taken)
+/* Takes the largest extent of the cache and extends it; as many cached pages go back as new ones come. [pages lock] */
+static bool extend_largest(size_t bytes, struct culet_extent *taken)
 {
     if (!culet_huge_cache_take_largest(taken))
         return false;
@@ -190,7 +184,7 @@ static bool get_huge_cached(struct culet_large *block, size_t bytes)
     struct culet_extent extent;
 
     culet_lock(&culet_pages_lock);
-    bool found = culet_huge_cache_take(bytes, &extent) || lengthen_largest(bytes, &extent);
+    bool found = culet_huge_cache_take(bytes, &extent) || extend_largest(bytes, &extent);
     bool begun = found && begin_huge(block, extent);
     if (found && !begun)
         culet_os_unmap((void *)extent.start, extent.bytes);
@@ -222,7 +216,7 @@ static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment, 
     return !*zeroed || get_huge_new(block, bytes, alignment);
 }
 
-/* [pages lock, so that the old address cannot be given to anybody before the pagemap has forgotten it] */
+/* [pages lock: nobody may get the old address before the pagemap has cleared it] */
 static bool move_huge(struct culet_large *block, size_t bytes)
 {
     struct culet_extent extent = extent_of(block);
@@ -272,7 +266,7 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
     return done;
 }
 
-/* ---- both ---- */
+/* ---- both kinds ---- */
 
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 {
@@ -280,9 +274,9 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 
     if (!block)
         return NULL;
-    bool run = bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX;
+    bool large = bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX;
     *zeroed = true;
-    if (run ? get_large(block, bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed)
+    if (large ? get_large(block, bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed)
             : get_huge(block, bytes, alignment, zeroed))
         return (void *)block->span.start;
     culet_meta_put(CULET_META_LARGE, block);
@@ -296,7 +290,7 @@ static void unmap_huge(struct culet_large *block)
     culet_os_unmap((void *)block->span.start, block->bytes);
 }
 
-/* Ends a huge block; false when it is still to be unmapped, by end_huge. [pages lock] */
+/* Frees a huge block; false if end_huge has still to unmap it. [pages lock] */
 static bool put_huge(struct culet_large *block)
 {
     static size_t freed;
@@ -313,7 +307,7 @@ static bool put_huge(struct culet_large *block)
     return false;
 }
 
-/* Giving back many pages takes long; the lock is held for the empty mapping only. */
+/* Purging many pages takes long; the lock is held only to unmap the empty mapping. */
 static void end_huge(struct culet_large *block)
 {
     culet_os_purge(block->span.start, block->bytes);
@@ -325,18 +319,18 @@ static void end_huge(struct culet_large *block)
 bool culet_large_put(struct culet_span *span, uintptr_t start)
 {
     struct culet_large *block = (struct culet_large *)span;
-    bool there, done = true;
+    bool valid, done = true;
 
     culet_lock(&culet_pages_lock);
-    there = culet_pagemap_span(start) == span && span->start == start;
-    if (there) {
+    valid = culet_pagemap_span(start) == span && span->start == start;
+    if (valid) {
         if (span->kind == CULET_HUGE)
             done = put_huge(block);
         else
             put_large(block);
     }
     culet_unlock(&culet_pages_lock);
-    if (!there)
+    if (!valid)
         return false;
     if (!done)
         end_huge(block);
@@ -360,7 +354,7 @@ void *culet_large_resize(struct culet_span *span, size_t bytes)
     struct culet_large *block = (struct culet_large *)span;
     bool huge = span->kind == CULET_HUGE;
 
-    /* What has outgrown its kind, or shrunk out of it, is copied. */
+    /* A block that changes its kind is copied. */
     if (huge ? bytes <= CULET_LARGE_MAX : bytes <= CULET_SMALL_MAX || bytes > CULET_LARGE_MAX)
         return NULL;
     if (!(huge ? resize_huge(block, bytes) : resize_large(block, bytes)))
@@ -373,14 +367,14 @@ static bool contains(const struct culet_large *block, uintptr_t address)
     return address >= block->span.start && address - block->span.start < block->bytes;
 }
 
-/* The run that contains an address: it is the first span before it, and not far. [pages lock] */
+/* The large block that contains an address: the nearest span before it. [pages lock] */
 static struct culet_large *large_containing(uintptr_t address)
 {
     for (size_t back = 0; back < CULET_LARGE_MAX && back <= address; back += CULET_PAGE) {
         struct culet_span *span = culet_pagemap_span(address - back);
+        struct culet_large *block = (struct culet_large *)span;
         if (span)
-            return span->kind == CULET_LARGE && contains((struct culet_large *)span, address) ? (struct culet_large *)span
-                                                                                           : NULL;
+            return span->kind == CULET_LARGE && contains(block, address) ? block : NULL;
     }
     return NULL;
 }

@@ -3,8 +3,7 @@
 
 #include <dlfcn.h>
 
-/* glibc exports its allocator under these names too; unlike dlsym they cost no look-up, which could
- * allocate and so come back here. */
+/* glibc exports its allocator under these names too; dlsym could allocate and recurse. */
 extern void *__libc_malloc(size_t bytes);
 extern void __libc_free(void *block);
 extern void *__libc_calloc(size_t count, size_t bytes);

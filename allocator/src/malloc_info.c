@@ -1,4 +1,4 @@
-/* figures.c - libc's questions about the heap, from culet_stats: mallinfo, malloc_info, malloc_stats,
+/* malloc_info.c - libc's statistics interface, answered from culet_stats: mallinfo, malloc_info, malloc_stats; and
  * malloc_trim, mallopt. */
 #define _GNU_SOURCE
 #include "culet.h"
@@ -14,7 +14,7 @@
 
 #define API(name) CULET_NAME(name)
 
-/* mallopt's parameters, by the numbers of the ABI. */
+/* mallopt's parameters, as the ABI numbers them. */
 enum {
     M_MXFAST = 1,
     M_ARENA_MAX = -8,
@@ -35,8 +35,8 @@ int API(malloc_trim)(size_t pad)
     return culet_heap_trim(pad) != 0;
 }
 
-/* The tuning parameters are hints for another design: taken, without effect. M_PERTURB and M_CHECK_ACTION
- * promise something culet does not do, so they are refused. */
+/* glibc's tuning parameters are accepted and ignored. M_PERTURB and M_CHECK_ACTION promise what culet does not do, so
+ * they are refused. */
 int API(mallopt)(int parameter, int value)
 {
     if (culet_heap_dormant()) {
@@ -57,7 +57,7 @@ int API(mallopt)(int parameter, int value)
     }
 }
 
-/* arena == uordblks + fordblks, as in glibc; the blocks with a mapping of their own are apart. */
+/* arena == uordblks + fordblks, as in glibc; huge blocks are counted in hblks and hblkhd only. */
 struct mallinfo2 API(mallinfo2)(void)
 {
     struct mallinfo2 info = {0};
@@ -123,7 +123,8 @@ void API(malloc_stats)(void)
             s.free_resident_bytes, s.returned_bytes, s.purges, s.descriptor_bytes, s.large_blocks, s.large_bytes);
 }
 
-/* One line per class in use; `count` and `total` are glibc's names for its free blocks, here with the cached. */
+/* One line per class in use. `count` and `total` are glibc's names for its free blocks; here they include cached
+ * ones. */
 static void write_classes(const struct culet_stats *s, FILE *stream)
 {
     for (unsigned klass = 1; klass < s->classes; klass++) {
@@ -148,8 +149,8 @@ static void write_counted(FILE *stream, const char *type, uint64_t count, uint64
     fprintf(stream, "<total type=\"%s\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n", type, count, bytes);
 }
 
-/* "used", "rest", "mmap" and the system's "current" mean what they do in glibc: used and rest are all that is
- * mapped. The other names are those of struct culet_stats without their `_bytes`. */
+/* "used", "rest", "mmap" and the system's "current" mean what they mean in glibc: used + rest is all that is mapped.
+ * The other names are those of struct culet_stats without `_bytes`. */
 static void write_totals(const struct culet_stats *s, FILE *stream)
 {
     write_total(stream, "used", s->used_bytes + s->large_bytes);

@@ -8,7 +8,7 @@
 
 struct culet_lock culet_meta_lock;
 
-/* Spare descriptors are chained through a member that late readers never look at. */
+/* Spare descriptors are linked through a member that late readers do not read. */
 static const struct {
     size_t bytes, link;
 } kinds[CULET_META_KINDS] = {
@@ -24,7 +24,7 @@ static struct {
     size_t bytes;
     void *spare[CULET_META_KINDS];
 } meta;
-static struct culet_chunk *chunks; /* [meta lock] the last one first */
+static struct culet_chunk *chunks; /* [meta lock] the newest first */
 
 CULET_SELFMAP_EXPORT(chunks, culet_selfmap_chunks);
 

@@ -1,20 +1,18 @@
 #define _GNU_SOURCE
 #include "misuse.h"
 
-#include "large.h"
 #include "abandoned.h"
+#include "large.h"
+#include "maps.h"
 #include "os.h"
 #include "pagemap.h"
 #include "size_class.h"
 #include "slab.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* The line is put together here without stdio, which may allocate. */
+/* The diagnostic, put together without stdio, which may allocate. */
 struct line {
     char text[512];
     size_t length;
@@ -106,7 +104,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
 
     if (index >= c->count) {
         begin(line, function, p);
-        add(line, "it points behind the last block of a slab (size class ");
+        add(line, "it points past the last block of a slab (size class ");
         add_number(line, c->size, 10);
         add(line, ")");
         return;
@@ -115,7 +113,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
               culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
 }
 
-static void describe_grave(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)
+static void describe_freed(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)
 {
     size_t bytes = freed.pages * CULET_PAGE;
     uintptr_t start = freed.start;
@@ -127,62 +125,22 @@ static void describe_grave(struct line *line, const char *function, uintptr_t p,
     describe_block(line, function, p, start, bytes, freed.klass, false);
 }
 
-/* Reads one line of /proc/self/maps at a time, without stdio; the process is lost already. */
-static bool next_line(int fd, char *buffer, size_t size, size_t *filled)
-{
-    char *end = memchr(buffer, '\n', *filled);
-
-    if (end) {
-        *filled -= (size_t)(end + 1 - buffer);
-        memmove(buffer, end + 1, *filled);
-    }
-    while (!memchr(buffer, '\n', *filled)) {
-        ssize_t got = *filled < size ? read(fd, buffer + *filled, size - *filled) : 0;
-        if (got <= 0)
-            return false;
-        *filled += (size_t)got;
-    }
-    return true;
-}
-
-static uintptr_t read_hex(const char **at)
-{
-    uintptr_t value = 0;
-
-    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); (*at)++)
-        value = value * 16 + (uintptr_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
-    return value;
-}
-
-/* Says what mapping a foreign pointer lies in. */
+/* Names the mapping that a foreign pointer lies in. */
 static void describe_mapping(struct line *line, uintptr_t p)
 {
-    char buffer[4096];
-    size_t filled = 0;
-    uintptr_t here = (uintptr_t)buffer;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct culet_mapping mapping;
+    uintptr_t here = (uintptr_t)&mapping;
 
-    while (fd >= 0 && next_line(fd, buffer, sizeof buffer, &filled)) {
-        const char *at = buffer, *end = memchr(buffer, '\n', filled);
-        uintptr_t from = read_hex(&at), to = (at++, read_hex(&at));
-        if (p < from || p >= to)
-            continue;
-        const char *path = memchr(at, '/', (size_t)(end - at));
-        if (!path)
-            path = memchr(at, '[', (size_t)(end - at));
-        if (here >= from && here < to) {
-            add(line, "; it lies on this thread's stack");
-        } else if (path) {
-            add(line, "; it lies in ");
-            for (; path < end && line->length < sizeof line->text - 1; path++)
-                line->text[line->length++] = *path;
-        } else {
-            add(line, "; it lies in a mapping of somebody else's");
-        }
-        close(fd);
-        return;
+    if (!culet_maps_find(p, &mapping)) {
+        add(line, "; nothing is mapped there");
+    } else if (here >= mapping.start && here < mapping.end) {
+        add(line, "; it lies on this thread's stack");
+    } else if (mapping.name[0]) {
+        add(line, "; it lies in ");
+        add(line, mapping.name);
+    } else {
+        add(line, "; it lies in an anonymous mapping");
     }
-    add(line, "; nothing is mapped there");
 }
 
 _Noreturn void culet_misuse(const char *function, uintptr_t p)
@@ -199,10 +157,10 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     } else if (!culet_abandoned() && (huge = culet_large_containing(p))) {
         describe_block(&line, function, p, huge->span.start, huge->bytes, 0, true);
     } else if (freed.present) {
-        describe_grave(&line, function, p, freed);
+        describe_freed(&line, function, p, freed);
     } else {
         begin(&line, function, p);
-        add(&line, "not a block of culet's");
+        add(&line, "not a culet block");
         describe_mapping(&line, p);
     }
     die(&line);

@@ -164,7 +164,7 @@ bool culet_os_barrier(void)
 
 void culet_os_pause(unsigned microseconds)
 {
-    struct timespec time = {.tv_nsec = microseconds * 1000L};
+    struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000L};
     int saved = errno;
 
     if (microseconds)

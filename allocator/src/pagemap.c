@@ -6,14 +6,13 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
-/* A freed_record: bit 0 set, 8 bits of class, then 23 bits of distance from the start and 24 of length, in
- * pages; the 8 bits that are the class in the entry of a slab are 0. A huge block has one freed_record, at
- * its start. */
-#define GRAVE_CLASS_SHIFT 1
-#define GRAVE_DISTANCE_SHIFT 9
-#define GRAVE_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
-#define GRAVE_LENGTH_SHIFT 32
-#define GRAVE_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
+/* A freed record: bit 0 set, 8 bits of class, 23 bits of distance from the start and 24 of length, in pages. The 8 bits
+ * of a slab's class are 0. */
+#define FREED_CLASS_SHIFT 1
+#define FREED_DISTANCE_SHIFT 9
+#define FREED_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
+#define FREED_LENGTH_SHIFT 32
+#define FREED_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
 
 static culet_entry *entry_at(uintptr_t address)
 {
@@ -22,11 +21,10 @@ static culet_entry *entry_at(uintptr_t address)
     return &leaf[(address >> CULET_PAGE_SHIFT) & (LEAF_ENTRIES - 1)];
 }
 
-/* Writes the entries of a range: `value`, and `step` more for each page. Leaf by leaf, so that it is a store and
- * an addition for each. */
+/* Writes the entries of a range: `value`, plus `step` for each page. */
 static void put(uintptr_t start, size_t pages, uintptr_t value, uintptr_t step)
 {
-    /* What an entry leads to is complete before the entry is seen. */
+    /* A reader that sees an entry sees the span that it leads to. */
     atomic_thread_fence(memory_order_release);
     while (pages) {
         culet_entry *entry = entry_at(start);
@@ -66,14 +64,14 @@ void culet_pagemap_set(uintptr_t start, size_t pages, struct culet_span *span, u
 
 static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)
 {
-    if (length > GRAVE_LENGTH_MAX)
-        length = GRAVE_LENGTH_MAX;
-    return 1 | (uintptr_t)klass << GRAVE_CLASS_SHIFT | distance << GRAVE_DISTANCE_SHIFT | length << GRAVE_LENGTH_SHIFT;
+    if (length > FREED_LENGTH_MAX)
+        length = FREED_LENGTH_MAX;
+    return 1 | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT | length << FREED_LENGTH_SHIFT;
 }
 
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass)
 {
-    put(start, pages, freed_record(klass, 0, pages), UINT64_C(1) << GRAVE_DISTANCE_SHIFT);
+    put(start, pages, freed_record(klass, 0, pages), UINT64_C(1) << FREED_DISTANCE_SHIFT);
 }
 
 void culet_pagemap_set_freed_huge(uintptr_t start, size_t pages)
@@ -92,9 +90,10 @@ struct culet_freed culet_pagemap_freed(uintptr_t address)
     struct culet_freed freed = {.present = (entry & 1) != 0};
 
     if (freed.present) {
-        freed.klass = (entry >> GRAVE_CLASS_SHIFT) & 0xff;
-        freed.start = (address & ~(CULET_PAGE - 1)) - ((entry >> GRAVE_DISTANCE_SHIFT) & GRAVE_DISTANCE_MAX) * CULET_PAGE;
-        freed.pages = (entry >> GRAVE_LENGTH_SHIFT) & GRAVE_LENGTH_MAX;
+        freed.klass = (entry >> FREED_CLASS_SHIFT) & 0xff;
+        size_t distance = (entry >> FREED_DISTANCE_SHIFT) & FREED_DISTANCE_MAX;
+        freed.start = (address & ~(CULET_PAGE - 1)) - distance * CULET_PAGE;
+        freed.pages = (entry >> FREED_LENGTH_SHIFT) & FREED_LENGTH_MAX;
     }
     return freed;
 }

@@ -1,49 +1,31 @@
 #include "pages.h"
 
-#include "wakeup.h"
+#include "huge_cache.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
+#include "reclaim_policy.h"
 #include "selfmap_export.h"
 #include "stack.h"
-#include "huge_cache.h"
+#include "wakeup.h"
 
 #include <string.h>
 
-/* Free memory that stays resident where there is no scavenger, and that the heap grows beside: 128 KiB, and a
- * thirty-second of what is used. */
-#define CULET_KEEP_PAGES_MIN ((size_t)32)
-#define CULET_KEEP_PAGES_SHARE 32
-
-/* A heap of more segments than this gets a scavenger; and so does a smaller one once it has returned so many bytes:
- * it takes again what it frees. */
-#define CULET_SCAVENGER_SEGMENTS 3
-#define CULET_SCAVENGER_PURGED_BYTES ((size_t)4 << 20)
-
-/* With this many the program is past its first steps, and has taken the stack that it will not use (stack.h). */
-#define CULET_STACK_SEGMENTS 2
-
-/* When the heap grows while it keeps too much, one page goes back for so many new ones; a batch at a time. */
-#define CULET_GROWTH_RATIO 4
-#define CULET_GROWTH_BATCH_PAGES ((size_t)256)
-#define CULET_GROWTH_HUGE_BATCH_PAGES ((size_t)64)
-
 struct culet_lock culet_pages_lock;
 
-/* [pages lock] `longest[i]` is the longest free run of segment i, `dirty_of[i]` its number of dirty pages;
- * both are 0 where there is no segment. */
+/* [pages lock, as all below] `longest[i]` is the longest free range of segment i, `dirty_of[i]` its number of dirty
+ * pages; both are 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
-static uint32_t ceiling; /* no segment at or above this index */
+static uint32_t ceiling;        /* no segment at or above this index */
 static struct culet_pages_stats stats;
-static size_t unpurgeable; /* dirty pages that the kernel would not take back (locked memory) */
-static size_t reclaimed; /* bytes given back that do not call for a scavenger */
-static size_t low_water;   /* low_water number of dirty pages since culet_pages_begin_interval */
+static size_t unpurgeable;      /* dirty pages that the kernel refused to take back (locked memory) */
+static size_t reclaimed;        /* bytes returned that do not count towards CULET_SCAVENGER_PURGED_BYTES */
+static size_t low_water;        /* least number of dirty pages since culet_pages_begin_interval */
 static uint32_t spare_segments; /* segments without a used page */
-/* No segment below lowest[n] has a free run of n pages, for the lengths that slabs have. */
-static uint32_t lowest[CULET_SLAB_PAGES + 1];
+static uint32_t lowest[CULET_SLAB_PAGES + 1]; /* no segment below lowest[n] has a free range of n pages */
 
 CULET_SELFMAP_EXPORT(segments, culet_selfmap_segments);
 CULET_SELFMAP_EXPORT(ceiling, culet_selfmap_ceiling);
@@ -66,7 +48,7 @@ static size_t find(const uint64_t *map, size_t from, bool value)
     return word * 64 + (size_t)__builtin_ctzll(bits);
 }
 
-/* The bits of the word at `from` that belong to a range of `count` bits. Stores how many they are. */
+/* The part of a range of `count` bits that lies in the word of bit `from`, as a mask. Stores its length. */
 static uint64_t mask_of(size_t from, size_t count, size_t *here)
 {
     size_t bit = from % 64;
@@ -95,7 +77,7 @@ static size_t count_bits(const uint64_t *map, size_t from, size_t count)
     return bits;
 }
 
-/* The first page of the free run that ends before `to`; `to` if there is none. */
+/* The first page of the free range that ends before `to`; `to` if there is none. */
 static size_t find_start(const uint64_t *used, size_t to)
 {
     size_t word = to / 64;
@@ -109,7 +91,7 @@ static size_t find_start(const uint64_t *used, size_t to)
     return word * 64 + 64 - (size_t)__builtin_clzll(bits);
 }
 
-/* The length of the free run around pages that are free. */
+/* The length of the free range around pages that are free. */
 static size_t length_around(const struct culet_segment *s, size_t from, size_t pages)
 {
     return find(s->used, from + pages, true) - find_start(s->used, from);
@@ -247,7 +229,7 @@ void culet_pages_check(void)
 #define DEBUG_CHECK() ((void)0)
 #endif
 
-/* The lowest fitting run in a segment; CULET_SEGMENT_PAGES if none. */
+/* The lowest fitting range in a segment; CULET_SEGMENT_PAGES if none. */
 static size_t fit(const struct culet_segment *s, size_t pages, size_t alignment)
 {
     size_t from = find(s->used, 0, false);
@@ -263,7 +245,7 @@ static size_t fit(const struct culet_segment *s, size_t pages, size_t alignment)
     return CULET_SEGMENT_PAGES;
 }
 
-/* Makes free pages used ones. Returns how many of them were dirty. */
+/* Marks free pages as used. Returns how many of them were dirty. */
 static size_t occupy(struct culet_segment *s, size_t from, size_t count)
 {
     size_t dirty = 0;
@@ -297,21 +279,19 @@ static size_t take(uint32_t index, size_t from, size_t pages)
 
 static size_t purge_segments(size_t target, size_t most);
 
-static size_t keep(void)
+static size_t keep_pages(void)
 {
-    return CULET_KEEP_PAGES_MIN + stats.used / CULET_KEEP_PAGES_SHARE;
+    return culet_reclaim_keep_pages(stats.used);
 }
 
-/* More is kept than should be, and the kernel does not refuse to take it. */
-static bool keeps_too_much(void)
+/* There are more dirty pages than to keep, and the kernel does not refuse them. */
+static bool keeps_too_many(void)
 {
-    return stats.dirty > keep() && stats.dirty > 2 * unpurgeable;
+    return stats.dirty > keep_pages() && stats.dirty > 2 * unpurgeable;
 }
 
-/* More becomes resident, by so many pages. As many of the huge_cached go back: it is to add nothing to a peak. And while
- * the heap keeps too much, a quarter as many dirty ones: so a heap that grows does not keep what it cannot use, and one
- * whose runs come and go in all lengths, of which some never fit what the others left, soon has room enough and returns
- * nothing. */
+/* `pages` become resident: as many cached huge pages go back, and a part as many dirty ones while the heap keeps too
+ * many. */
 static void purge_on_growth(size_t pages)
 {
     static size_t owed, huge_owed;
@@ -320,23 +300,23 @@ static void purge_on_growth(size_t pages)
         culet_pages_count_purged(culet_huge_cache_purge(huge_owed << CULET_PAGE_SHIFT));
         huge_owed = 0;
     }
-    if (!keeps_too_much())
+    if (!keeps_too_many())
         return;
     owed += pages;
     if (owed < CULET_GROWTH_RATIO * CULET_GROWTH_BATCH_PAGES)
         return;
     size_t batch = owed / CULET_GROWTH_RATIO;
     owed = 0;
-    purge_segments(stats.dirty - keep() > batch ? stats.dirty - batch : keep(), SIZE_MAX);
+    purge_segments(stats.dirty - keep_pages() > batch ? stats.dirty - batch : keep_pages(), SIZE_MAX);
 }
 
-/* The first segment that may have such a run. */
+/* The first segment that may have a free range of so many pages. */
 static uint32_t first_segment(size_t pages)
 {
     return pages <= CULET_SLAB_PAGES ? lowest[pages] : lowest[CULET_SLAB_PAGES];
 }
 
-/* No segment below this one has such a run: so the next search need not look there. */
+/* No segment below `index` has such a range. */
 static void record_search(size_t pages, size_t alignment, uint32_t index)
 {
     if (pages <= CULET_SLAB_PAGES && alignment == CULET_PAGE)
@@ -355,7 +335,7 @@ uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, boo
         if (!add_segment(&i))
             return 0;
         from = fit(segments[i], pages, alignment);
-        /* Runs and alignments are at most a quarter of a segment each. */
+        /* Ranges and alignments are at most a quarter of a segment each. */
         if (from == CULET_SEGMENT_PAGES)
             __builtin_trap();
     }
@@ -370,7 +350,7 @@ uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, boo
     return s->base + from * CULET_PAGE;
 }
 
-/* `dirty` as in culet_pages_put: a mask of the first 64 pages; the others all are. */
+/* `dirty`: as in culet_pages_put. */
 static void mark_dirty(uint32_t index, size_t from, size_t pages, uint64_t dirty)
 {
     struct culet_segment *s = segments[index];
@@ -387,7 +367,7 @@ static void mark_dirty(uint32_t index, size_t from, size_t pages, uint64_t dirty
     add_dirty(index, count_bits(s->dirty, from, pages));
 }
 
-/* One segment without a used page is kept, for the next request. */
+/* Wholly free, and not the only such segment, which is kept for the next request. */
 static bool is_surplus(uint32_t index)
 {
     return segments[index]->free == CULET_SEGMENT_PAGES && spare_segments > 1;
@@ -409,12 +389,12 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
         set_longest(segment, length);
     if (is_surplus(segment) && (!culet_wakeup_scavenger_runs() || !dirty_of[segment]))
         drop_segment(segment);
-    if (!keeps_too_much())
+    if (!keeps_too_many())
         return;
     if (culet_wakeup_scavenger_runs()) {
         culet_wakeup_notify();
     } else {
-        purge_segments(keep() / 2, SIZE_MAX);
+        purge_segments(keep_pages() / 2, SIZE_MAX);
         if (stats.purged_bytes - reclaimed > CULET_SCAVENGER_PURGED_BYTES)
             culet_wakeup_request_scavenger();
     }
@@ -434,23 +414,24 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t 
     return true;
 }
 
-/* Returns the dirty pages of [from, to), a free run, as far as whole kernel pages of it are free. */
+/* Purges the dirty pages of [from, to), a free range, as far as whole kernel pages of it are free. */
 static size_t purge_range(uint32_t index, size_t from, size_t to)
 {
     struct culet_segment *s = segments[index];
     size_t returned = 0;
 
     for (size_t i = find(s->dirty, from, true); i < to; i = find(s->dirty, i, true)) {
-        size_t per_page = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
+        size_t per_kernel_page = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
         size_t end = find(s->dirty, i, false);
         if (end > to)
             end = to;
-        /* Whole kernel pages: outwards as far as the run is free, else inwards. */
-        size_t first = i / per_page * per_page, last = (end + per_page - 1) / per_page * per_page;
+        /* Rounds to whole kernel pages: outwards as far as the range is free, else inwards. */
+        size_t first = i / per_kernel_page * per_kernel_page;
+        size_t last = (end + per_kernel_page - 1) / per_kernel_page * per_kernel_page;
         if (first < from)
-            first += per_page;
+            first += per_kernel_page;
         if (last > to)
-            last -= per_page;
+            last -= per_kernel_page;
         if (first < last && culet_os_purge(s->base + first * CULET_PAGE, (last - first) * CULET_PAGE)) {
             size_t dirty = count_bits(s->dirty, first, last - first);
             fill(s->dirty, first, last - first, false);
@@ -475,13 +456,13 @@ static size_t purge_segment(uint32_t index)
     return returned;
 }
 
-/* As culet_pages_purge, of the segments alone. */
+/* culet_pages_purge of the segments alone. */
 static size_t purge_segments(size_t target, size_t most)
 {
     size_t returned = 0;
     uint32_t i = ceiling;
 
-    /* From the top: what lies low is used again first. */
+    /* From the top, because low addresses are used first. */
     while (i-- > 0 && stats.dirty > target && returned < most * CULET_PAGE) {
         if (!dirty_of[i])
             continue;

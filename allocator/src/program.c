@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include "reclaim_policy.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef CULET_PREFIXED /* linked in, not preloaded: there is nothing to decide */
+static unsigned decay_ms = CULET_DECAY_MS;
+
+unsigned culet_program_decay_ms(void)
+{
+    return decay_ms;
+}
+
+#ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
 bool culet_program_dormant(void)
 {
@@ -30,6 +39,7 @@ bool culet_program_ruby(void)
 #define LIBRARY "libculet.so"
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
+#define DECAY "CULET_DECAY="
 
 bool culet_program_ruby(void)
 {
@@ -45,7 +55,6 @@ bool culet_program_ruby(void)
     return strncmp(name ? name + 1 : path, "ruby", 4) == 0;
 }
 
-
 struct environment_settings {
     bool inherited;
     bool all;
@@ -57,10 +66,12 @@ static void read_entry(const char *entry, struct environment_settings *settings)
         settings->inherited = true;
     else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
         settings->all = true;
+    else if (strncmp(entry, DECAY, sizeof DECAY - 1) == 0)
+        decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
 }
 
-/* The environment as the program was started with, asked of the kernel: the first allocation can come
- * before libc has an environ. Entries longer than the buffer are passed over: neither variable is one. */
+/* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.
+ * Entries longer than the buffer are skipped; none of ours is. */
 static void read_environment(struct environment_settings *settings)
 {
     char buffer[1024], *at = buffer;
@@ -90,7 +101,6 @@ static void read_environment(struct environment_settings *settings)
     errno = saved;
 }
 
-
 bool culet_program_dormant(void)
 {
     struct environment_settings settings = {0};
@@ -103,8 +113,7 @@ bool culet_program_dormant(void)
     return settings.inherited && !settings.all && !culet_program_ruby();
 }
 
-/* `entry` is "LD_PRELOAD=..."; writes it to `rest` without this library and its place in the search. Returns
- * whether anything is left. */
+/* Copies `entry`, "LD_PRELOAD=...", to `rest` without this library. Returns whether any library is left. */
 static bool preload_without_us(const char *entry, char *rest)
 {
     size_t name = sizeof PRELOAD - 1;

@@ -1,23 +1,21 @@
 #define _GNU_SOURCE
 #include "scavenger.h"
 
+#include "abandoned.h"
 #include "bin.h"
 #include "loader.h"
 #include "lock.h"
-#include "abandoned.h"
 #include "os.h"
 #include "pages.h"
+#include "program.h"
+#include "reclaim_policy.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
-/* What has stayed free for an interval is returned: after one to two of them. */
-#define INTERVAL_MICROSECONDS 500000
 #define STACK_BYTES ((size_t)256 << 10)
-/* Granules that are not worth a visit. */
-#define CULET_IDLE_PAGES_MIN 64
 
 static size_t pages_idle(bool since)
 {
@@ -27,7 +25,7 @@ static size_t pages_idle(bool since)
     return pages <= CULET_IDLE_PAGES_MIN ? 0 : pages - CULET_IDLE_PAGES_MIN;
 }
 
-static bool anything(void)
+static bool anything_idle(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         if (culet_bin_idle_bytes(klass, false))
@@ -35,7 +33,7 @@ static bool anything(void)
     return pages_idle(false) != 0;
 }
 
-static void watch(void)
+static void begin_interval(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_bin_begin_interval(klass);
@@ -76,12 +74,12 @@ static void *scavenge(void *unused)
 {
     prctl(PR_SET_NAME, "culet");
     for (;;) {
-        while (anything()) {
-            watch();
-            culet_os_pause(INTERVAL_MICROSECONDS);
+        while (anything_idle()) {
+            begin_interval();
+            culet_os_pause(culet_program_decay_ms() * 1000);
             return_idle();
         }
-        culet_wakeup_wait(anything);
+        culet_wakeup_wait(anything_idle);
     }
     return unused;
 }
@@ -106,16 +104,17 @@ static bool create(void)
 
 void culet_scavenger_start(const void *caller)
 {
-    uint32_t wanted = CULET_SCAVENGER_REQUESTED;
+    uint32_t requested = CULET_SCAVENGER_REQUESTED;
     int saved = errno;
 
     /* Not in the middle of a fork: it would wait for the locks, and the child would not have it. */
     if (atomic_load(&culet_lock_held_for_fork) || culet_loader_busy(caller) ||
-        !atomic_compare_exchange_strong(&culet_scavenger_state, &wanted, CULET_SCAVENGER_STARTING))
+        !atomic_compare_exchange_strong(&culet_scavenger_state, &requested, CULET_SCAVENGER_STARTING))
         return;
     culet_abandoned_watch();
     bool done = create();
-    uint32_t beginning = CULET_SCAVENGER_STARTING;
-    atomic_compare_exchange_strong(&culet_scavenger_state, &beginning, done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);
+    uint32_t starting = CULET_SCAVENGER_STARTING;
+    atomic_compare_exchange_strong(&culet_scavenger_state, &starting,
+                                   done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);
     errno = saved;
 }

@@ -8,23 +8,23 @@
 
 extern const struct culet_selfmap culet_selfmap;
 
-/* Other files' own variables (selfmap_export.h); of no type here. */
+/* Static variables of other files (selfmap_export.h); only their addresses matter. */
 extern char culet_selfmap_segments[], culet_selfmap_ceiling[], culet_selfmap_huge[], culet_selfmap_extents[];
 extern char culet_selfmap_extent_count[], culet_selfmap_chunks[], culet_selfmap_threads[];
 
-/* The linker's: zero-initialised data begins and ends there. */
+/* From the linker: start and end of the zero-initialised data. */
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
 #define BYTES(type) sizeof(struct type)
 #define AT(type, member) offsetof(struct type, member)
 
-/* Addresses are uint64_t, which C does not let an address initialise: each stands in for its pointer. */
+/* C does not let an address initialise a uint64_t; uintptr_t it does. */
 #define ADDRESS(object) ((uintptr_t)(object))
 
 _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "an address has 64 bits");
 
-/* Nothing in the library uses it; it is to be found in memory. */
+/* Unused by the library: readers find it in memory. */
 __attribute__((used)) const struct culet_selfmap culet_selfmap = {
     .magic = CULET_SELFMAP_MAGIC,
     .version = CULET_SELFMAP_VERSION,

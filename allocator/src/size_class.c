@@ -12,7 +12,7 @@ static uint32_t class_size(unsigned klass)
     return eighths ? base + base / 8 * eighths : base + base / 32;
 }
 
-/* A unit is the largest power of two of blocks that fits a page, 64 at the most. */
+/* A unit has the largest power of two of blocks that fits a page, 64 at most. */
 static uint8_t unit_shift(uint32_t size)
 {
     uint8_t shift = 0;
@@ -22,8 +22,7 @@ static uint8_t unit_shift(uint32_t size)
     return shift;
 }
 
-/* Of the lengths from half the greatest to the greatest that CULET_UNITS units fill, the one that wastes
- * the smallest part at the slab's end. */
+/* The slab length with the smallest waste at its end, between half and all of what CULET_UNITS units fill. */
 static uint8_t best_granules(uint32_t size, uint8_t shift)
 {
     size_t most = ((size_t)CULET_UNITS << shift) * size >> CULET_PAGE_SHIFT;

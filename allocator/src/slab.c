@@ -23,7 +23,7 @@ struct culet_slab *culet_slab_create(unsigned klass)
         atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
         slab->available = slab->empty = (uint16_t)((2u << c->last) - 1);
         slab->claims = 0;
-        /* What the page heap had kept resident is the slab's now. */
+        /* Pages that the page heap kept resident may be resident in the slab. */
         slab->dirty = zeroed ? 0 : (uint16_t)((2u << (c->pages - 1)) - 1);
         slab->listed = false;
         for (unsigned u = 0; u < CULET_UNITS; u++) {
@@ -49,12 +49,12 @@ void culet_slab_destroy(struct culet_slab *slab)
     culet_pagemap_set_freed(slab->span.start, pages, klass);
     culet_pages_put(slab->segment, slab->span.start, pages, slab->dirty);
     culet_unlock(&culet_pages_lock);
-    /* A late culet_bin_unit_changed must not take the descriptor for a slab of its class. */
+    /* So that a late culet_bin_unit_changed does not take the descriptor for a slab of its class. */
     atomic_store_explicit(&slab->span.klass, 0, memory_order_relaxed);
     culet_meta_put(CULET_META_SLAB, slab);
 }
 
-/* Whether no block from index `from` to `to` is live or claimed. */
+/* Whether the blocks from index `from` to `to` are all free. */
 static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
 {
     unsigned shift = culet_slab_class(slab)->unit_shift;
@@ -84,23 +84,22 @@ static bool pages_free(struct culet_slab *slab, size_t first, size_t last)
 
 size_t culet_slab_purge(struct culet_slab *slab)
 {
-    size_t pages = culet_slab_class(slab)->pages, page = culet_os_page_bytes(), returned = 0;
-    size_t per_page = page >> CULET_PAGE_SHIFT;
-    /* A kernel page larger than a page may begin before the slab. */
-    size_t skew = ((page - slab->span.start % page) % page) >> CULET_PAGE_SHIFT;
+    size_t pages = culet_slab_class(slab)->pages, kernel_page = culet_os_page_bytes(), returned = 0;
+    size_t step = kernel_page >> CULET_PAGE_SHIFT;
+    /* A kernel page of 16 or 64 KiB may begin before the slab. */
+    size_t first = ((kernel_page - slab->span.start % kernel_page) % kernel_page) >> CULET_PAGE_SHIFT;
 
-    for (size_t i = skew; i + per_page <= pages;) {
+    for (size_t i = first; i + step <= pages;) {
         size_t end = i;
-        while (end + per_page <= pages && slab->dirty >> end & ((1u << per_page) - 1) &&
-               pages_free(slab, end, end + per_page - 1))
-            end += per_page;
+        while (end + step <= pages && slab->dirty >> end & ((1u << step) - 1) && pages_free(slab, end, end + step - 1))
+            end += step;
         if (end > i) {
             size_t bytes = culet_os_purge(slab->span.start + i * CULET_PAGE, (end - i) * CULET_PAGE);
             returned += bytes;
             if (bytes)
                 slab->dirty &= (uint16_t) ~((1u << end) - (1u << i));
         }
-        i = end + per_page;
+        i = end + step;
     }
     return returned;
 }
@@ -112,7 +111,8 @@ unsigned culet_slab_live(struct culet_slab *slab)
 
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        live += (unsigned)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed);
+        uint64_t bits = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed;
+        live += (unsigned)__builtin_popcountll(bits);
     }
     return live;
 }

@@ -1,20 +1,20 @@
-/* slab.h - one slab: from pointers to blocks, birth and death, and the return of its free pages. */
+/* slab.h - one slab: from an offset to a block, creation and destruction, and the purge of its free pages. */
 #ifndef CULET_SLAB_H
 #define CULET_SLAB_H
 
 #include "size_class.h"
 #include "types.h"
 
-/* Where a pointer lies in a slab. */
+/* Which block of a slab an offset lies in. */
 struct culet_block_index {
     unsigned unit;
     unsigned number; /* of the block in its unit */
-    uint64_t bit;    /* the same as a bit of the unit's words */
-    bool exact;   /* it is the start of a block, or of the waste behind the last, whose bit is never set */
+    uint64_t bit;    /* 1 << number */
+    bool exact;      /* the offset is the start of a block, or of the rest behind the last, whose bit is never set */
 };
 
-/* The index of the byte at `offset` in a slab of that class. A slab's pages are at most what CULET_UNITS
- * units fill, so the unit is always one of the slab's. */
+/* The block index of an offset in a slab of that class. A slab has no pages beyond CULET_UNITS units, so the unit is
+ * always one of the slab's. */
 static inline struct culet_block_index culet_slab_index(const struct culet_class *c, uint32_t offset)
 {
     uint32_t block = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
@@ -27,7 +27,7 @@ static inline struct culet_block_index culet_slab_index(const struct culet_class
     return index;
 }
 
-/* Whether the block is in the program's hands. */
+/* Whether the program uses the block. */
 static inline bool culet_slab_is_live(struct culet_slab *slab, struct culet_block_index index)
 {
     struct culet_unit *unit = &slab->unit[index.unit];
@@ -42,16 +42,16 @@ static inline const struct culet_class *culet_slab_class(const struct culet_slab
     return &culet_classes[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)];
 }
 
-/* A new slab of that class, all blocks free; NULL when out of memory. [bin lock] */
+/* A new slab with all blocks free; NULL when out of memory. [bin lock] */
 struct culet_slab *culet_slab_create(unsigned klass);
 
 /* Gives the slab's pages back to the page heap. [bin lock; no block live, no unit claimed] */
 void culet_slab_destroy(struct culet_slab *slab);
 
-/* Returns to the kernel the pages that only free blocks touch. Returns bytes given back. [bin lock] */
+/* Returns to the kernel the pages that overlap free blocks only. Returns bytes. [bin lock] */
 size_t culet_slab_purge(struct culet_slab *slab);
 
-/* The pages that a unit of a class touches, as a mask. */
+/* The pages that a unit overlaps, as a mask. */
 static inline uint16_t culet_slab_unit_pages(const struct culet_class *c, unsigned unit)
 {
     uint32_t unit_bytes = c->size << c->unit_shift, most = (uint32_t)c->count * c->size;
@@ -63,7 +63,7 @@ static inline uint16_t culet_slab_unit_pages(const struct culet_class *c, unsign
 }
 
 #ifdef CULET_TEST
-/* Blocks in the program's hands. */
+/* Blocks that the program uses. */
 unsigned culet_slab_live(struct culet_slab *slab);
 #endif
 

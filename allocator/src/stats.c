@@ -16,8 +16,8 @@
 
 _Static_assert(CULET_SIZES < CULET_STATS_CLASSES, "every class needs an entry");
 
-/* How long a thread that waits for the pages lock is let in between two segments. Waking it takes some tens of
- * microseconds; without the pause the lock would be taken again before it is up. */
+/* How long a waiting thread gets the pages lock between two segments. Waking it takes some tens of microseconds;
+ * without the pause the lock would be taken again first. */
 #define YIELD_MICROSECONDS 50
 
 static unsigned bits(uint64_t word)
@@ -25,7 +25,7 @@ static unsigned bits(uint64_t word)
     return (unsigned)__builtin_popcountll(word);
 }
 
-/* Most units of a busy heap are full: of those the bits need not be counted. */
+/* Most units of a busy heap are full: their bits need not be counted. */
 static void count_slab(struct culet_slab *slab, const struct culet_class *c, struct culet_stats_class *count)
 {
     unsigned used = 0, cached = 0;
@@ -44,7 +44,7 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
     count->free += c->count - used;
 }
 
-/* Counts the slabs of the segment at `base`. Returns the bytes they take. [pages lock] */
+/* Counts the slabs of the segment at `base`. Returns their bytes. [pages lock] */
 static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
 {
     size_t slabs = 0;
@@ -64,7 +64,7 @@ static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
     return slabs << CULET_PAGE_SHIFT;
 }
 
-/* Gives the pages lock back. A waiting thread gets its turn before the lock is taken again. */
+/* Releases the pages lock, and yields to a waiting thread before it is taken again. */
 static void unlock_and_yield(void)
 {
     bool waited_for = atomic_load_explicit(&culet_pages_lock.state, memory_order_relaxed) > 1;
@@ -74,7 +74,7 @@ static void unlock_and_yield(void)
         culet_os_pause(YIELD_MICROSECONDS);
 }
 
-/* Segment by segment, so that nobody waits for the whole walk. */
+/* One segment at a time, so that no thread waits for the whole walk. */
 static size_t count_slabs(struct culet_stats_class *count)
 {
     size_t slab_bytes = 0;
@@ -121,7 +121,7 @@ static void gather(struct culet_stats *s)
     s->large_bytes = large.huge_bytes;
     s->mapped_bytes = s->heap_bytes + s->large_bytes;
     s->used_bytes += s->run_bytes;
-    /* Counted at different moments, they could cross. */
+    /* Counted at different moments, the sums could cross. */
     if (s->used_bytes > s->heap_bytes)
         s->used_bytes = s->heap_bytes;
     s->free_bytes = s->heap_bytes - s->used_bytes;
@@ -131,7 +131,7 @@ static void gather(struct culet_stats *s)
     s->returned_bytes = counters.returned_bytes;
     s->purges = counters.purges;
     s->forks = counters.forks;
-    s->threads = culet_cache_count();
+    s->threads = culet_registry_count();
 }
 
 int culet_stats(struct culet_stats *out, size_t bytes)

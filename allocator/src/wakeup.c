@@ -22,8 +22,8 @@ void culet_wakeup_request_scavenger(void)
 void culet_wakeup_wait(bool (*anything)(void))
 {
     atomic_store(&culet_scavenger_state, CULET_SCAVENGER_ASLEEP);
-    /* Who rings looks at the bell after changing its figures, without a fence: that is here. Where the kernel has none,
-     * wait far longer than any processor holds a store back. */
+    /* culet_wakeup_notify loads the state after its stores without a fence: the barrier here stands for it. Where the
+     * kernel has none, wait much longer than any processor delays a store. */
     if (!culet_os_barrier())
         culet_os_pause(10000);
     if (anything())

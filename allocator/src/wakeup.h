@@ -1,11 +1,11 @@
-/* wakeup.h - how the heap calls the scavenger, and knows whether there is one. */
+/* wakeup.h - how the heap wakes the scavenger, and whether there is one. */
 #ifndef CULET_WAKEUP_H
 #define CULET_WAKEUP_H
 
 #include "types.h"
 
-/* NONE: the heap is small, and needs no scavenger. WANTED: the next request that can starts it.
- * BEGINNING: somebody is about to. ASLEEP: there is nothing to do. NEVER: the kernel refused the thread. */
+/* NONE: the heap is small and needs no scavenger. REQUESTED: the next request for memory that may starts it. STARTING:
+ * a thread is about to. UNAVAILABLE: the kernel refused the thread. ASLEEP: nothing to return. */
 enum culet_scavenger_state {
     CULET_SCAVENGER_NONE,
     CULET_SCAVENGER_REQUESTED,
@@ -19,10 +19,11 @@ extern _Atomic uint32_t culet_scavenger_state;
 
 void culet_wakeup_send(void);
 
-/* There is memory that may be returned later. */
+/* There is memory to return later. */
 static inline void culet_wakeup_notify(void)
 {
-    /* The figures were stored before the look, and the compiler keeps to that order; see culet_wakeup_wait. */
+    /* The counts are stored before the state is loaded; only the compiler is held to that order. See
+     * culet_wakeup_wait. */
     atomic_signal_fence(memory_order_seq_cst);
     if (CULET_UNLIKELY(atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) == CULET_SCAVENGER_ASLEEP))
         culet_wakeup_send();
@@ -34,17 +35,16 @@ static inline bool culet_wakeup_heap_large(void)
     return atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) != CULET_SCAVENGER_NONE;
 }
 
-/* Whether somebody will look after free memory, so that it need not be returned at once. */
+/* Whether there is a scavenger, so that free memory need not be returned at once. */
 static inline bool culet_wakeup_scavenger_runs(void)
 {
     return atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) >= CULET_SCAVENGER_ASLEEP;
 }
 
-/* The heap has grown so large that it needs a scavenger. */
+/* The heap is large enough for a scavenger. */
 void culet_wakeup_request_scavenger(void);
 
-/* The scavenger's side. Sleep returns when it is called; at once if `anything` says after the bell is hung
- * that there is something to do. */
+/* By the scavenger: sleeps until notified. `anything` is called once after the state is ASLEEP; true ends the sleep. */
 void culet_wakeup_wait(bool (*anything)(void));
 
 /* In a forked child, which has no scavenger yet. */

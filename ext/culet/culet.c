@@ -1,8 +1,5 @@
-/*
- * The native extension: asks the malloc that serves this process who it is
- * (here) and what it holds (common/stats.c); and lets a process read this one (common/tracer.c).
- */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+/* The native extension: Culet.allocator, and the initialization of all parts. */
+#include <ruby.h> /* first: defines _GNU_SOURCE */
 
 #include <string.h>
 
@@ -19,7 +16,7 @@
 #include "trim/trim.h"
 #include "unused/unused.h"
 
-/* The functions that are looked up. */
+/* Functions of the active malloc. */
 typedef const char *text_function(void);
 typedef int number_function(void);
 typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
@@ -47,7 +44,7 @@ jemalloc_version(void *pointer)
   VALUE full;
 
   if (mallctl("version", &version, &size, NULL, 0) != 0 || version == NULL) return Qnil;
-  /* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": the part behind the number is the commit. */
+  /* e.g. "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": version and commit */
   full = rb_utf8_str_new(version, (long)strcspn(version, "-"));
   return rb_obj_freeze(full);
 }
@@ -97,7 +94,7 @@ identify(const struct active_malloc *library, const char **name, VALUE *version,
     *name = "jemalloc";
     *version = jemalloc_version(pointer);
   } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
-    *name = "rpmalloc"; /* it does not tell its version */
+    *name = "rpmalloc"; /* rpmalloc does not report its version */
   } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
     *name = "glibc";
     *version = call_for_text(pointer);
@@ -107,14 +104,12 @@ identify(const struct active_malloc *library, const char **name, VALUE *version,
 }
 
 /*
- * The allocator that serves malloc in this process.
- *
- * Returns a frozen Hash:
+ * Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
  *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc" or "unknown"
- *   version: String, or nil where the library does not tell
+ *   version: String; nil if the library does not report it
  *   library: absolute path of the file that defines malloc, or nil
- *   active:  true when culet serves this process's allocations; false with the
- *            name "culet" means that it is loaded but passes all on to glibc
+ *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
+ *            glibc
  */
 static VALUE
 culet_allocator(VALUE self)

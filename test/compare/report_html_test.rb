@@ -98,7 +98,7 @@ class ReportHtmlTest < Minitest::Test
       assert_equal document, embedded(text, "document"), name
     end
     assert_includes markup(ReportDocuments.edges["incomplete"]), %(<p class="notice" role="note">The comparison was interrupted)
-    assert_includes markup(ReportDocuments.edges["nothing"]), "No contender completed a run, so there is nothing to compare."
+    assert_includes markup(ReportDocuments.edges["nothing"]), "No candidate completed a run, so there is nothing to compare."
     refute_includes markup(ReportDocuments.edges["no pss"]), "peak PSS, MB"
     refute_includes markup(ReportDocuments.edges["no baseline"]), "Ratio to"
     refute_includes markup(ReportDocuments.edges["single run"]), "95 % interval</span>"

@@ -98,7 +98,7 @@ class ReportTextTest < Minitest::Test
       refute_includes Plots.new(document, width: 80).to_s, "\e", name
       refute_match(/NaN|Infinity|\bnil\b/, Markdown.new(document).to_s, name)
     end
-    assert_includes table(ReportDocuments.edges["nothing"]), "No contender completed a run"
+    assert_includes table(ReportDocuments.edges["nothing"]), "No candidate completed a run"
     assert_includes table(ReportDocuments.edges["all excluded"]), "left out: culet: it crashed."
     refute_includes table(ReportDocuments.edges["no pss"], width: 200), "PSS MB"
     assert_includes table(ReportDocuments.edges["huge"], width: 200), "peak RSS PB"

@@ -81,7 +81,7 @@ class ReportWordsTest < Minitest::Test
 
   def test_documents_that_lack_something_are_put_into_words_too
     edges = ReportDocuments.edges
-    assert_equal "No contender completed a run, so there is nothing to compare.", lead(edges["nothing"])
+    assert_equal "No candidate completed a run, so there is nothing to compare.", lead(edges["nothing"])
     assert_equal lead(edges["nothing"]), lead(edges["no keys"])
     assert_equal lead(edges["nothing"]), lead(edges["all excluded"])
     assert_includes lead(edges["single run"]), "One run each"
@@ -90,7 +90,7 @@ class ReportWordsTest < Minitest::Test
     assert_includes lead(edges["no culet"]), "On threads: the lowest median peak is that of jemalloc, 70.0 MB."
     assert_includes lead(edges["culet as baseline"]), "culet is the baseline"
     assert_includes lead(edges["no baseline"]), "culet has no result to compare on threads."
-    assert_includes words(edges["all excluded"]), "No contender completed a run on threads."
+    assert_includes words(edges["all excluded"]), "No candidate completed a run on threads."
   end
 
   def test_culet_left_out_of_a_workload_is_said_with_its_reason
@@ -101,7 +101,7 @@ class ReportWordsTest < Minitest::Test
   def test_the_median_run_is_the_one_whose_peak_is_nearest_to_the_median
     document = ReportDocuments.small({ "culet" => 50 }, runs: 3)
     document["results"][0]["runs"].zip([40, 90, 52]) { |run, peak| run["peak_rss_bytes"] = peak * 1_000_000 }
-    assert_equal 3, Model.new(document).workloads[0].contenders[0].median_run["run"]
+    assert_equal 3, Model.new(document).workloads[0].candidates[0].median_run["run"]
   end
 
   def test_bytes_that_are_no_text_and_control_characters_do_no_harm

@@ -6,7 +6,8 @@ require_relative "scope_helper"
 class ScopeBuildTest < Minitest::Test
   include ScopeHelper
 
-  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_scope)"
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
+           ".send(:build_part, 'scope', 'scope', NativeBuild::SCOPE)"
 
   def test_the_gems_build_makes_the_program
     in_directory do |directory|

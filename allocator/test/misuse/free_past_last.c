@@ -1,4 +1,4 @@
-/* expect: culet: free of {q}: it points behind the last block of a slab (size class 272) */
+/* expect: culet: free of {q}: it points past the last block of a slab (size class 272) */
 #include "misuse.h"
 
 static int by_address(const void *a, const void *b)

@@ -1,9 +1,9 @@
 /* The barrier that makes the bias safe: who ends a bias must see a biased thread that got in just before.
  *
- * Without it (bias.c, culet_os_barrier) a processor may still hold back the biased thread's store to `busy` when it has read
- * culet_bias_thread already; the other thread then finds nobody inside, and both change the same word, one of them
- * without an atomic. The window is some nanoseconds; so the biased thread's store is kept waiting behind others that miss
- * the cache, which leave the processor in order, and the bias is ended many times. */
+ * Without it (bias.c, culet_os_barrier) a processor may still hold back the biased thread's store to `busy` when it has
+ * read culet_bias_thread already; the other thread then finds nobody inside, and both change the same word, one of them
+ * without an atomic. The window is some nanoseconds; so the biased thread's store is kept waiting behind others that
+ * miss the cache, which leave the processor in order, and the bias is ended many times. */
 #include "check.h"
 #include "culet.h"
 

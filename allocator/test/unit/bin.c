@@ -246,18 +246,18 @@ static void *use_every_class(void *data)
         memset(block, 1, culet_classes[klass].size);
         culet_free(block);
     }
-    CHECK(culet_cache_count() >= 1, "this thread has a cache");
+    CHECK(culet_registry_count() >= 1, "this thread has a cache");
     return NULL;
 }
 
 TEST(a_thread_that_ends_gives_back_what_it_held)
 {
     get(1);
-    CHECK_EQUAL(culet_cache_count(), 1);
+    CHECK_EQUAL(culet_registry_count(), 1);
     size_t before = used_bytes();
     for (unsigned round = 0; round < 50; round++) {
         run_thread(use_every_class, NULL);
-        CHECK_EQUAL(culet_cache_count(), 1);
+        CHECK_EQUAL(culet_registry_count(), 1);
     }
     CHECK_EQUAL(used_bytes(), before);
     for (unsigned klass = 2; klass < CULET_CLASSES; klass++)
@@ -299,7 +299,7 @@ TEST(destructors_may_allocate_after_the_cache_is_gone)
     for (unsigned i = 0; i < 20; i++)
         run_thread(end_late, NULL);
     CHECK_EQUAL(used_bytes(), before);
-    CHECK_EQUAL(culet_cache_count(), 1);
+    CHECK_EQUAL(culet_registry_count(), 1);
     culet_heap_check();
 }
 

@@ -1,9 +1,10 @@
 /* The scavenger: idle memory goes back without a call, in a forked child too; small programs have no such thread. */
 #define _GNU_SOURCE
-#include "wakeup.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "reclaim_policy.h"
+#include "wakeup.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -224,6 +225,16 @@ TEST(it_works_beside_threads_that_allocate)
     atomic_store(&stop, true);
     for (size_t i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
+}
+
+TEST(intervals_within_the_bounds_are_accepted)
+{
+    CHECK_EQUAL(culet_reclaim_parse_decay("10"), 10);
+    CHECK_EQUAL(culet_reclaim_parse_decay("2500"), 2500);
+    CHECK_EQUAL(culet_reclaim_parse_decay("3600000"), 3600000);
+    static const char *const others[] = {"", "0", "9", "3600001", "99999999999999999999999", "-20", "20ms", "1.5", " 20"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        CHECK(culet_reclaim_parse_decay(others[i]) == CULET_DECAY_MS, "'%s' was accepted", others[i]);
 }
 
 CHECK_MAIN

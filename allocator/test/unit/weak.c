@@ -1,7 +1,7 @@
 /* weak.c - a model of the bias on weakly ordered processors, explored exhaustively.
  *
- * What enters and leaves the heap, changes its biased thread, frees and claims blocks (bias.c, api.c, bin.c) and calls the
- * scavenger (wakeup.c) is written down below as programs of a small machine, with the orders that the code uses
+ * What enters and leaves the heap, changes its biased thread, frees and claims blocks (bias.c, api.c, bin.c) and calls
+ * the scavenger (wakeup.c) is written down below as programs of a small machine, with the orders that the code uses
  * (memory_orders.h). Every interleaving, and everything that the memory may let a thread see, is tried:
  *
  *   - A location is the list of all values stored to it. A load takes any that is not older than what the thread has
@@ -11,13 +11,14 @@
  *     takes the last value, and carries on what that carried.
  *   - A seq_cst load takes nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
  *   - membarrier is a fence in each thread, wherever that one is in its program.
- * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential
- * Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the code a load that
- * decides about a store is an acquire, which forbids that; the exception, the biased thread's own `live` words, nobody else
- * touches then.
+ * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing
+ * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the
+ * code a load that decides about a store is an acquire, which forbids that; the exception, the biased thread's own
+ * `live` words, nobody else touches then.
  *
- * Wrong is: a block in two hands, a lost free, a bin or a block's content touched by two threads with nothing between them
- * that orders the two, a reader that is alone and sees old words, a wake-up that is lost, and threads that all wait.
+ * Wrong is: a block in two hands, a lost free, a bin or a block's content touched by two threads with nothing between
+ * them that orders the two, a reader that is alone and sees old words, a wake-up that is lost, and threads that all
+ * wait.
  *
  * Then each order is weakened, and each fence and wait left out: the explorer must find what breaks. Where nothing
  * breaks, the code is stricter than it needs to be: that is stated too, so that a change shows. */
@@ -29,7 +30,7 @@
 enum { THREADS = 3, MESSAGES = 14, CODE = 200, REGISTERS = 4, STEPS = 250 };
 
 /* Locations. LIST, CONTENT: plain memory, of which two uses must be ordered. A thread has its own `busy`. */
-enum { OWNER, BIAS_LOCK, BIN_LOCK, GUESTS, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT, FIGURE = CONTENT + 2, BELL, PLACES };
+enum { BIASED, BIAS_LOCK, BIN_LOCK, UNCACHED, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT, FIGURE = CONTENT + 2, WAKEUP, PLACES };
 enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
 
 /* ---- what is weakened ---- */
@@ -76,7 +77,7 @@ static bool left_out[CHOICES];
 /* ---- programs ---- */
 
 enum operation {
-    LOAD, STORE, STORE_REGISTER, AND_NOT, OR, ADD, CULET_GROWTH_RATIO, COMPARE_EXCHANGE, TAKE_LOCK, GIVE_LOCK, WAIT_ZERO,
+    LOAD, STORE, STORE_REGISTER, AND_NOT, OR, ADD, EXCHANGE, COMPARE_EXCHANGE, TAKE_LOCK, GIVE_LOCK, WAIT_ZERO,
     TOUCH, EXACT, FENCE_ALL, JUMP, JUMP_IF, JUMP_UNLESS, MAY_JUMP, CLEAR_BITS, DROP, GET, END
 };
 
@@ -119,7 +120,7 @@ static void write_begin_exclusive(void)
 {
     uint8_t done[THREADS];
 
-    EMIT(CULET_GROWTH_RATIO, OWNER, CHANGING, .with = 1, .order = order[SHUT]);
+    EMIT(EXCHANGE, BIASED, CHANGING, .with = 1, .order = order[SHUT]);
     if (!left_out[BARRIER])
         EMIT(FENCE_ALL);
     uint8_t shared = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
@@ -128,7 +129,7 @@ static void write_begin_exclusive(void)
         if (!uncached[t] && !left_out[WAIT_ALL])
             EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
     if (!left_out[WAIT_GUESTS])
-        EMIT(WAIT_ZERO, GUESTS, .order = order[WAIT]);
+        EMIT(WAIT_ZERO, UNCACHED, .order = order[WAIT]);
     uint8_t all = EMIT(JUMP);
     land(shared);
     for (uint8_t t = 0; t < THREADS; t++) {
@@ -146,13 +147,13 @@ static void write_begin_exclusive(void)
 static void write_change(uint8_t biased)
 {
     write_begin_exclusive();
-    EMIT(STORE, OWNER, biased, .order = order[ADMIT]);
+    EMIT(STORE, BIASED, biased, .order = order[ADMIT]);
 }
 
 /* end */
 static void write_end(void)
 {
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t none = EMIT(JUMP_IF, .with = 1, .value = 0);
     write_change(0);
     land(none);
@@ -161,7 +162,7 @@ static void write_end(void)
 static void write_leave(void)
 {
     if (uncached[writing])
-        EMIT(ADD, GUESTS, (uint8_t)-1, .order = order[LEAVE_GUESTS]);
+        EMIT(ADD, UNCACHED, (uint8_t)-1, .order = order[LEAVE_GUESTS]);
     else
         EMIT(STORE, BUSY + writing, 0, .order = order[LEAVE_BUSY]);
 }
@@ -172,10 +173,10 @@ static void write_enter_slow(void)
     uint8_t again = length[writing];
 
     if (uncached[writing])
-        EMIT(ADD, GUESTS, 1, .order = order[SLOW_GUESTS]);
+        EMIT(ADD, UNCACHED, 1, .order = order[SLOW_GUESTS]);
     else
         EMIT(STORE, BUSY + writing, 1, .order = order[SLOW_BUSY]);
-    EMIT(LOAD, OWNER, .with = 0, .order = order[SLOW_OWNER]);
+    EMIT(LOAD, BIASED, .with = 0, .order = order[SLOW_OWNER]);
     uint8_t in = EMIT(JUMP_IF, .with = 0, .value = 0);
     write_leave();
     write_lock(BIAS_LOCK);
@@ -193,11 +194,11 @@ static uint8_t write_enter(void)
     if (!uncached[writing]) {
         if (!left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        EMIT(LOAD, OWNER, .with = 0, .order = order[ENTER_OWNER]);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
         if (left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
         biased = EMIT(JUMP_IF, .with = 0, .value = writing + 1);
-        EMIT(LOAD, OWNER, .with = 0, .order = order[ENTER_OWNER]);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
         in = EMIT(JUMP_IF, .with = 0, .value = 0);
     }
     write_enter_slow();
@@ -209,8 +210,8 @@ static uint8_t write_enter(void)
     return shared;
 }
 
-/* culet_bin_unit_changed, which is not needed after each free: the bin's list, and a slab without a live block goes back to the page
- * heap, or its pages to the kernel. */
+/* culet_bin_unit_changed, which is not needed after each free: the bin's list, and a slab without a live block goes
+ * back to the page heap, or its pages to the kernel. */
 static void write_note(bool biased)
 {
     uint8_t spared = EMIT(MAY_JUMP);
@@ -276,7 +277,7 @@ static void write_claim(void)
 static void write_visit(void)
 {
     write_lock(BIAS_LOCK);
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t taken = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
     write_change(writing + 1);
     land(taken);
@@ -286,7 +287,7 @@ static void write_visit(void)
 static void write_forget(void)
 {
     write_lock(BIAS_LOCK);
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t others = EMIT(JUMP_UNLESS, .with = 1, .value = writing + 1);
     write_change(0);
     land(others);
@@ -300,7 +301,7 @@ static void write_exclusive(void)
     write_begin_exclusive();
     EMIT(EXACT, LIVE);
     EMIT(TOUCH, LIST);
-    EMIT(STORE_REGISTER, OWNER, .with = 1, .order = order[ADMIT]);
+    EMIT(STORE_REGISTER, BIASED, .with = 1, .order = order[ADMIT]);
     write_unlock(BIAS_LOCK);
 }
 
@@ -308,24 +309,24 @@ static void write_exclusive(void)
 static void write_notify(void)
 {
     if (left_out[WAKEUP_FENCE])
-        EMIT(LOAD, BELL, .with = 0, .order = memory_order_relaxed);
+        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
     EMIT(STORE, FIGURE, 1, .order = memory_order_relaxed);
     if (!left_out[WAKEUP_FENCE])
-        EMIT(LOAD, BELL, .with = 0, .order = memory_order_relaxed);
+        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
     uint8_t awake = EMIT(JUMP_UNLESS, .with = 0, .value = ASLEEP);
-    EMIT(COMPARE_EXCHANGE, BELL, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     land(awake);
 }
 
 /* culet_wakeup_wait, up to its sleep. */
 static void write_sleep(void)
 {
-    EMIT(STORE, BELL, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(STORE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     if (!left_out[WAKEUP_BARRIER])
         EMIT(FENCE_ALL);
     EMIT(LOAD, FIGURE, .with = 0, .order = memory_order_relaxed);
     uint8_t nothing = EMIT(JUMP_IF, .with = 0, .value = 0);
-    EMIT(COMPARE_EXCHANGE, BELL, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     land(nothing);
 }
 
@@ -463,18 +464,18 @@ static void step(struct state *s, unsigned t, uint8_t number)
     case AND_NOT:
     case OR:
     case ADD:
-    case CULET_GROWTH_RATIO:
+    case EXCHANGE:
         *with = change(s, thread, i.place, i.order, i.operation, i.value);
         break;
     case COMPARE_EXCHANGE: /* the wake-up's */
         if (s->message[i.place][last(s, i.place)].value == i.value)
-            change(s, thread, i.place, i.order, CULET_GROWTH_RATIO, AWAKE);
+            change(s, thread, i.place, i.order, EXCHANGE, AWAKE);
         break;
     case TAKE_LOCK:
-        change(s, thread, i.place, i.order, CULET_GROWTH_RATIO, 1);
+        change(s, thread, i.place, i.order, EXCHANGE, 1);
         break;
     case GIVE_LOCK:
-        change(s, thread, i.place, i.order, CULET_GROWTH_RATIO, 0);
+        change(s, thread, i.place, i.order, EXCHANGE, 0);
         break;
     case TOUCH:
         touch(s, thread, i.place, i.place == LIST ? "a bin is used by two threads" : "a block is written by two threads");
@@ -513,8 +514,8 @@ static void step(struct state *s, unsigned t, uint8_t number)
     }
 }
 
-/* Values that nobody can see any more are forgotten, and what a thread knew that has ended, but for later fences: so that
- * states which differ in nothing else are one. */
+/* Values that nobody can see any more are forgotten, and what a thread knew that has ended, but for later fences: so
+ * that states which differ in nothing else are one. */
 static void forget_old(struct state *s)
 {
     uint8_t oldest[PLACES];
@@ -558,7 +559,7 @@ static void show(const struct state *s)
     static const char *const operations[] = {
         "load", "store", "store", "and", "or", "add", "exchange", "compare and exchange", "lock", "unlock", "wait for 0",
         "touch", "look at", "membarrier", "jump", "jump if", "jump unless", "may jump", "clear bits", "drop", "get", "end"};
-    static const char *const places[] = {"biased", "bias lock", "bin lock", "uncached_inside", "busy 0", "busy 1", "busy 2", "live",
+    static const char *const places[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2", "live",
                                          "list", "block 0", "block 1", "figure", "wake-up"};
 
     if (!getenv("WEAK_VERBOSE"))
@@ -689,7 +690,7 @@ static void check_end(const struct state *s)
         }
     if (s->message[LIVE][last(s, LIVE)].value != s->held)
         wrong = "a free is lost";
-    if (s->message[BELL][last(s, BELL)].value == ASLEEP && s->message[FIGURE][last(s, FIGURE)].value)
+    if (s->message[WAKEUP][last(s, WAKEUP)].value == ASLEEP && s->message[FIGURE][last(s, FIGURE)].value)
         wrong = "a wake-up is lost";
 }
 
@@ -703,7 +704,7 @@ static void explore(uint8_t biased)
     }
     for (unsigned p = 0; p < PLACES; p++)
         start.count[p] = 1;
-    start.message[OWNER][0].value = biased;
+    start.message[BIASED][0].value = biased;
     start.message[LIVE][0].value = ALL;
     memset(seen, 0, SEEN_MOST * sizeof *seen);
     seen_count = stack_count = 0;

@@ -1,11 +1,11 @@
 /*
- * Questions come to a native thread (agent/listener.c); what needs Ruby happens in the main thread, as a trap handler.
+ * Requests arrive in a native thread (agent/listener.c). What needs Ruby runs in the main thread, in a trap handler.
  *
- * Why a trap, and not a postponed job: a job waits for the next Ruby thread that runs, and in an idle server, whose
- * threads all sleep, none does. Only a signal that Ruby traps wakes the main thread wherever it sleeps. The signal is a
- * real-time one that nobody else has a handler for; no other process or thread is sent it, it never leaves the listener.
+ * A postponed job would wait for the next Ruby thread that runs, and in an idle server none does. Only a trapped signal
+ * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
+ * other thread is interrupted.
  */
-#include "agent/agent.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/agent.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <ruby/vm.h>
@@ -20,7 +20,7 @@
 #include "common/active_malloc.h"
 #include "common/buffer.h"
 
-/* GC.stat, and what Ruby this is. */
+/* GC.stat and the Ruby version. */
 static void
 write_vm(struct culet_buffer *buffer)
 {
@@ -41,7 +41,7 @@ struct report {
   struct culet_request request;
 };
 
-/* A slice of the strings; or three figures of before the count, then the count. */
+/* Writes a slice of the strings; or the statistics before the count, then the count. */
 static VALUE
 write_report(VALUE data)
 {
@@ -58,7 +58,7 @@ write_report(VALUE data)
   return Qnil;
 }
 
-/* ---- asked from outside ---- */
+/* ---- requests from outside ---- */
 
 static VALUE
 describe(VALUE error)
@@ -68,7 +68,7 @@ describe(VALUE error)
   return rb_str_plus(rb_sprintf("counting failed there, %s: ", rb_obj_classname(error)), message);
 }
 
-/* Copies the exception's words; where even that fails, its absence is said. Control characters would end the line. */
+/* Copies the exception's message, if it has one. Control characters would end the line. */
 static void
 error_message(VALUE error, char *message, size_t size)
 {
@@ -105,7 +105,7 @@ answer_unused(void)
   rb_warn("culet: it is not followed which code runs: %s", message);
 }
 
-/* Whatever goes wrong is the asker's to know, not the program's. */
+/* Errors are reported to the client, not to the program. */
 static VALUE
 answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
@@ -129,12 +129,12 @@ answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
   return Qnil;
 }
 
-/* { Object => :never }, for Thread.handle_interrupt: any exception. */
+/* { Object => :never }, for Thread.handle_interrupt: defers every exception. */
 static VALUE interrupt_mask;
 
 /*
- * The trap handler. Exceptions that other threads send to this one (a timeout's, Thread#kill) wait until all is done:
- * they are for the program, and would be taken for a failure of the count.
+ * The trap handler. Exceptions from other threads (Timeout, Thread#kill) are deferred: they are meant for the program
+ * and would abort the count.
  */
 static VALUE
 answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
@@ -142,7 +142,7 @@ answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
   return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_uninterrupted, Qnil);
 }
 
-/* Returns a real-time signal that nobody has a handler for, from the highest down; 0: there is none. */
+/* Returns the highest real-time signal without a handler; 0: none. */
 static int
 free_signal(void)
 {
@@ -161,9 +161,7 @@ stop_at_exit(ruby_vm_t *vm)
 
 static int started;
 
-/*
- * Culet::Agent.start: listens from now on, in this process and in those it forks; once is enough. Returns whether it does.
- */
+/* Culet::Agent.start: listens from now on, in this process and in those it forks. Returns whether it listens. */
 static VALUE
 agent_start(VALUE self)
 {
@@ -181,14 +179,14 @@ agent_start(VALUE self)
   return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
 }
 
-/* Culet::Agent.listening?: whether this process can be asked now. */
+/* Culet::Agent.listening?: whether this process answers requests now. */
 static VALUE
 agent_listening(VALUE self)
 {
   return started && culet_listener_error() == 0 ? Qtrue : Qfalse;
 }
 
-/* Culet::Agent.problem: why not, in words; nil where it can, or was not started. */
+/* Culet::Agent.problem: why it does not listen; nil if it listens or was not started. */
 static VALUE
 agent_problem(VALUE self)
 {
@@ -197,7 +195,7 @@ agent_problem(VALUE self)
   return error == 0 ? Qnil : rb_utf8_str_new_cstr(strerror(error));
 }
 
-/* ---- asked from inside ---- */
+/* ---- requests from inside ---- */
 
 static VALUE
 string_of(VALUE data)
@@ -207,7 +205,7 @@ string_of(VALUE data)
   return rb_str_new(buffer->bytes, (long)buffer->length);
 }
 
-/* Tells into a String of its own. */
+/* Writes the report into a Ruby String. */
 static VALUE
 report_to_string(struct report *report)
 {
@@ -222,8 +220,8 @@ report_to_string(struct report *report)
 }
 
 /*
- * Culet::Agent.detail(data, limit_seconds): a String of JSON objects, one to a line, of the kinds "gc", "vm",
- * "allocator_statistics" and "objects" (agent/objects.h). data: whether extensions' objects are asked for their sizes.
+ * Culet::Agent.detail(data, limit_seconds): a String of JSON lines of the kinds "gc", "vm", "allocator_statistics" and
+ * "objects" (agent/objects.h). data: whether extensions' objects report their sizes.
  */
 static VALUE
 agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
@@ -234,8 +232,8 @@ agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 }
 
 /*
- * Culet::Agent.strings(from, collect, content, limit_seconds): a slice of this process's strings, see agent/strings.h: a
- * String of one line of JSON and records.
+ * Culet::Agent.strings(from, collect, content, limit_seconds): a slice of this process's strings (agent/strings.h): a
+ * String of one JSON line and records.
  */
 static VALUE
 agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)

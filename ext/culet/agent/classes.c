@@ -1,21 +1,21 @@
-#include "agent/classes.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/classes.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 
 #include "common/active_malloc.h"
 
-/* What there is of an object for its age: two bits up to Ruby 3.2, of which later the lower one alone is used. */
+/* Age bits: two up to Ruby 3.2, later the lower one alone. */
 #define AGES ((VALUE)0x60)
-/* rb_obj_gc_flags names no more than this. */
+/* more than rb_obj_gc_flags has */
 #define MOST_FLAGS 8
 
-/* What Ruby 4.0's rb_gc_object_metadata returns, one after the other until one has no name (its internal/gc.h). */
+/* Ruby 4.0's rb_gc_object_metadata returns an array of these, which ends with a zero name (internal/gc.h). */
 struct metadata {
   ID name;
   VALUE value;
 };
 
-/* Of Ruby, not in its headers: there is the one up to 3.4, the other from 4.0 on. */
+/* Not in Ruby's headers: the former exists up to 3.4, the latter from 4.0 on. */
 typedef size_t flags_function(VALUE object, ID *flags, size_t most);
 typedef struct metadata *metadata_function(VALUE object);
 
@@ -59,7 +59,7 @@ add_name(struct culet_classes *classes, VALUE object)
 {
   VALUE name;
 
-  /* One that is still being made has no class itself; a singleton class has no name. */
+  /* A class under construction has no class itself; a singleton class has no name. */
   if (RBASIC_CLASS(object) == 0 || RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON)) return;
   name = rb_mod_name(object);
   if (!RB_TYPE_P(name, T_STRING)) return;

@@ -1,26 +1,25 @@
-/* agent/classes.h - what Ruby's classes are called, and how an old object is told from a young one by its flags. */
+/* agent/classes.h - the names of Ruby's classes, and the flags that mark old objects. */
 #ifndef CULET_AGENT_CLASSES_H
 #define CULET_AGENT_CLASSES_H
 
 #include "common/buffer.h"
 
-/* All zeroes: nobody was looked at. */
+/* All zeros: empty. */
 struct culet_classes {
-  struct culet_buffer names; /* address and name of each, as JSON, with commas between */
-  VALUE old_bits;               /* bits that all old objects have of those that can tell their age */
-  size_t old_count;             /* how many were old */
-  void *gc_flags;          /* Ruby's functions that tell; NULL: it has none of that name, or was not looked for */
+  struct culet_buffer names; /* JSON: [address, name] of each class, separated by commas */
+  VALUE old_bits;               /* age bits that all old objects have in common */
+  size_t old_count;             /* old objects seen */
+  void *gc_flags;          /* Ruby's functions; NULL: this Ruby lacks it, or not looked up yet */
   void *metadata;
   int looked_up;
 };
 
-/* Looks at one live object. Makes no object, so that it can be called while all are walked through. */
+/* Takes a live object into account. Allocates no object, so that it can be called during a walk. */
 void culet_classes_add(struct culet_classes *classes, VALUE object);
 
 /*
- * Adds one JSON object of kind "classes" and a line's end: old_bits, which together say in the first word of an object
- * that it is old (0: this Ruby does not tell), names: [[address, name], ...] of classes that have one. The names are
- * gone then.
+ * Adds a JSON line of kind "classes": old_bits, the bits of an object's first word that together mark it as old (0: not
+ * known), and names: [[address, name], ...]. Frees the names.
  */
 void culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes);
 

@@ -1,4 +1,4 @@
-#include "agent/client.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/client.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LONGEST_MS 600000 /* nobody waits longer */
-#define SEND_MS 10000     /* for an answer to be taken */
+#define LONGEST_MS 600000 /* upper bound of every limit */
+#define SEND_MS 10000     /* for the client to receive the answer */
 
 int64_t
 culet_now_ms(void)
@@ -20,7 +20,7 @@ culet_now_ms(void)
   return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Understands a line. Returns whether it is a question. */
+/* Parses a request line. Returns whether it is valid. */
 static int
 parse_request(const char *line, struct culet_request *request, long *wait_ms)
 {
@@ -48,7 +48,7 @@ short
 culet_client_events(const struct culet_client *client)
 {
   if (client->stage == CLIENT_READING) return POLLIN;
-  return client->stage == CLIENT_SENDING ? POLLOUT : 0; /* 0: whether it hung up is told even so */
+  return client->stage == CLIENT_SENDING ? POLLOUT : 0; /* poll(2) reports a hang-up in any case */
 }
 
 void
@@ -105,7 +105,7 @@ culet_client_send(struct culet_client *client)
     ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) client->sent += (size_t)sent;
     else if (errno == EAGAIN) return;
-    else if (errno != EINTR) break; /* who asked is gone */
+    else if (errno != EINTR) break; /* the client is gone */
   }
   culet_client_close(client);
 }

@@ -1,4 +1,4 @@
-/* agent/client.h - one who asks: a connection, its question, its answer. Nothing here waits. */
+/* agent/client.h - a client: connection, request and answer. No function blocks. */
 #ifndef CULET_AGENT_CLIENT_H
 #define CULET_AGENT_CLIENT_H
 
@@ -13,21 +13,21 @@
 #define CULET_ERROR_BYTES 400
 
 enum culet_stage {
-  CLIENT_NONE,    /* there is none */
-  CLIENT_READING, /* its question has not come */
-  CLIENT_QUEUED,  /* it waits for the main thread */
-  CLIENT_IN_PROGRESS,  /* the main thread has its question */
-  CLIENT_COPYING, /* a copy of the process makes its answer */
-  CLIENT_SENDING   /* it takes its answer */
+  CLIENT_NONE,    /* free entry */
+  CLIENT_READING, /* the request is incomplete */
+  CLIENT_QUEUED,  /* waits for the main thread */
+  CLIENT_IN_PROGRESS,  /* the main thread has the request */
+  CLIENT_COPYING, /* a copy of the process makes the answer */
+  CLIENT_SENDING   /* the answer is being sent */
 };
 
 struct culet_client {
   enum culet_stage stage;
   int connection;
   struct culet_credentials credentials;
-  uint64_t sequence;   /* lower ones came earlier */
-  int64_t since;   /* milliseconds of the monotonic clock: when it came */
-  int64_t until;   /* when it is dropped, or its copy ended */
+  uint64_t sequence;   /* order of arrival */
+  int64_t since;   /* when it connected, in culet_now_ms */
+  int64_t until;   /* when it is dropped, or its copy killed */
   char line[CULET_LINE_BYTES];
   size_t length;
   struct culet_request request;
@@ -35,7 +35,7 @@ struct culet_client {
   struct culet_copy copy;
   pid_t copy_pid;  /* 0: not known yet */
   int copy_whole;
-  char head[CULET_ERROR_BYTES + 16]; /* the first line of the answer */
+  char head[CULET_ERROR_BYTES + 16]; /* first line of the answer */
   size_t head_length, sent;
   struct culet_buffer buffer;
 };
@@ -43,19 +43,19 @@ struct culet_client {
 /* Milliseconds of the monotonic clock. */
 int64_t culet_now_ms(void);
 
-/* What poll(2) is to wait for. */
+/* Events to poll(2) for. */
 short culet_client_events(const struct culet_client *client);
 
-/* Takes what there is of the question; it is QUEUED then, or is to be answered with an error, or gone. */
+/* Reads what has arrived of the request. The client is then QUEUED, answered with an error, or closed. */
 void culet_client_read(struct culet_client *client);
 
-/* Has it take an answer: the text, which is the client's from here on; or a sentence, instead. */
+/* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
 void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
 
-/* Sends what it takes; closes it at the end. */
+/* Sends what the socket takes, and closes the client at the end. */
 void culet_client_send(struct culet_client *client);
 
-/* Closes all that it has. */
+/* Closes the client's descriptors and frees its answer. */
 void culet_client_close(struct culet_client *client);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The copy is forked twice and its first half ends at once: the program never gets to see a child that it did not start,
- * neither by Process.wait nor by Process.waitall. It collects no garbage, because what only other threads of the program
- * held seems garbage in it, and freeing that may say good-bye on a connection that it shares with the program.
+ * Two forks, of which the first child ends at once: the copy is not the program's child, so Process.wait and
+ * Process.waitall never return it. GC stays disabled in the copy, because objects that only other threads reference
+ * would count as garbage there, and freeing them may end a connection that is shared with the program.
  */
 #include "agent/copy.h"
 
@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/io.h"
 
 #define CPU_SECONDS 60
 #define NICE 10
@@ -41,7 +43,7 @@ culet_copy_follow_unused(VALUE unused)
   return Qnil;
 }
 
-/* Does the program's Ruby side follow? */
+/* Whether culet/unused is active in the program. */
 static int
 is_followed(void)
 {
@@ -50,7 +52,7 @@ is_followed(void)
 
 /* ---- in the copy ---- */
 
-/* Who is at the other end of a connection that the program closes meanwhile is to see that. */
+/* Otherwise the peer would not see that the program closed the connection. */
 static void
 close_sockets(void)
 {
@@ -66,7 +68,7 @@ close_sockets(void)
   closedir(list);
 }
 
-/* If memory or a processor is scarce, it goes short, not the program. */
+/* The copy yields memory and processor to the program. */
 static void
 lower_priority(void)
 {
@@ -78,22 +80,8 @@ lower_priority(void)
     close(fd);
   }
   (void)setpriority(PRIO_PROCESS, 0, NICE);
-  (void)setrlimit(RLIMIT_CPU, &limit); /* all other signals are blocked */
+  (void)setrlimit(RLIMIT_CPU, &limit); /* SIGXCPU is blocked; the hard limit kills */
   (void)prctl(PR_SET_NAME, "culet-unused", 0, 0, 0);
-}
-
-static int
-write_all(int fd, const char *bytes, size_t length)
-{
-  while (length > 0) {
-    ssize_t written = write(fd, bytes, length);
-    if (written < 0 && errno != EINTR) return 0;
-    if (written > 0) {
-      bytes += written;
-      length -= (size_t)written;
-    }
-  }
-  return 1;
 }
 
 static void
@@ -108,9 +96,9 @@ write_report(const long *pids, int output, int status_pipe)
 #endif
   close_sockets();
   lower_priority();
-  if (!write_all(status_pipe, (const char *)&own, sizeof(own))) return;
+  if (culet_write_all(status_pipe, &own, sizeof(own)) != 0) return;
   document = rb_protect(call_document, (VALUE)pids, &failure);
-  if (!failure && write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document))) (void)write_all(status_pipe, "", 1);
+  if (!failure && culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) == 0) (void)culet_write_all(status_pipe, "", 1);
 }
 
 /* ---- in the program ---- */
@@ -126,7 +114,7 @@ fork_copy(int output, int status_pipe)
   _exit(0);
 }
 
-/* No signal finds the copy with the program's handlers. */
+/* With signals blocked, the program's handlers do not run in the copy. */
 static pid_t
 fork_undisturbed(int output, int status_pipe)
 {
@@ -135,7 +123,7 @@ fork_undisturbed(int output, int status_pipe)
   int was_off;
 
   sigfillset(&all);
-  was_off = RTEST(rb_gc_disable()); /* it ends a sweep that is under way, too */
+  was_off = RTEST(rb_gc_disable()); /* also finishes a sweep in progress */
   pthread_sigmask(SIG_SETMASK, &all, &before);
   half = fork_copy(output, status_pipe);
   if (half > 0)

@@ -1,25 +1,24 @@
-/* agent/copy.h - has a copy of this process tell which of its code never ran. */
+/* agent/copy.h - a forked copy of the process that reports which code never ran. */
 #ifndef CULET_AGENT_COPY_H
 #define CULET_AGENT_COPY_H
 
 #include <ruby.h>
 
-/* A copy at work. */
+/* A running copy. */
 struct culet_copy {
-  int status; /* the reading end of a pipe: the copy's pid_t, one byte when the answer is complete, end of file when it ends */
-  int output; /* the file that the copy writes the answer to */
+  int status; /* reading end of a pipe: the copy's pid_t, one byte when the answer is complete, end of file when the copy ends */
+  int output; /* file that receives the answer, JSON */
 };
 
 /*
- * Forks a copy, which takes the census (lib/culet/unused.rb) and ends. So the process itself makes no object for it, and
- * stands still for the two forks alone. Called by the main thread with the GVL.
+ * Forks a copy that calls Culet::Unused.document and ends. The process itself allocates no objects for the answer and
+ * stops for the two forks only. Called by the main thread with the GVL, inside culet_listener_no_child.
  *
- * copy: is filled in, see agent/listener.h; what comes in the file is JSON
- * Returns NULL, or a sentence: why there is none.
+ * Returns NULL and sets `copy`, or returns an error message.
  */
 const char *culet_copy_start(struct culet_copy *copy);
 
-/* What runs counts from now on, if it did not before. May raise; for rb_protect. Returns Qnil. */
+/* Calls Culet::Unused.follow. May raise; for rb_protect. Returns Qnil. */
 VALUE culet_copy_follow_unused(VALUE unused);
 
 #endif

@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux's own since 2.4; /proc/sys may not be mounted. */
+/* Linux's default; /proc/sys may not be mounted. */
 #define DEFAULT_OVERFLOW 65534
 
 /*
- * The number that stands for all users without one in this process's user namespace, user_namespaces(7). So it says
- * nothing about who asks, not even where this process has the same number: its user is nobody, or is unmapped too.
+ * The ID that stands for all users without a number in this user namespace, see user_namespaces(7). It identifies
+ * nobody, even if this process has it too.
  */
 static unsigned long
 overflow_id(const char *path)
@@ -30,7 +30,7 @@ overflow_id(const char *path)
   return got > 0 ? strtoul(buffer, NULL, 10) : DEFAULT_OVERFLOW;
 }
 
-/* A process with capabilities holds more than its user. Unknown counts as such. */
+/* A process with capabilities has more rights than its user. An error counts as yes. */
 static int
 holds_capabilities(void)
 {
@@ -62,7 +62,7 @@ culet_credentials_refusal(int connection, struct culet_credentials *credentials)
 
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "the kernel does not tell it who asks";
   *credentials = (struct culet_credentials){peer.pid, peer.uid, peer.gid};
-  /* First, so that a kernel set to number the unmapped 0 makes no root of them. */
+  /* Before the check for root: the overflow ID can be configured to be 0. */
   if (credentials->uid == overflow_id("/proc/sys/kernel/overflowuid")) return "it cannot tell who asks: the user has no number of its own where it runs; ask as root of its user namespace";
   if (credentials->uid == 0) return NULL;
   if (credentials->gid == overflow_id("/proc/sys/kernel/overflowgid")) return "it cannot tell who asks: the group has no number of its own where it runs; ask as root of its user namespace";

@@ -1,22 +1,21 @@
-/* agent/credentials.h - who may ask this process. */
+/* agent/credentials.h - who may send requests to this process. */
 #ifndef CULET_AGENT_CREDENTIALS_H
 #define CULET_AGENT_CREDENTIALS_H
 
 #include <sys/types.h>
 
 struct culet_credentials {
-  pid_t pid; /* 0: not of this PID namespace, or of a child of it */
-  uid_t uid; /* both as this process's user namespace numbers them */
+  pid_t pid; /* 0: in another PID namespace */
+  uid_t uid; /* in this process's user namespace */
   gid_t gid;
 };
 
 /*
- * Whether a connection is to be answered: to root always; to this process's own user and group only if the kernel would
- * let them read this process's memory too, ptrace(2), "Ptrace access mode checking": real, effective and saved ids are
- * one, the process is dumpable, and it holds no capabilities.
+ * Decides whether a client is answered: root always; this process's user and group only if the kernel would let them
+ * read its memory (ptrace(2), "Ptrace access mode checking"): equal real, effective and saved IDs, dumpable, no
+ * capabilities.
  *
- * peer: is filled in
- * Returns NULL, or a sentence: why it is not.
+ * Sets `peer`. Returns NULL, or why the client is rejected.
  */
 const char *culet_credentials_refusal(int connection, struct culet_credentials *credentials);
 

@@ -1,4 +1,4 @@
-#include "agent/listener.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/listener.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <limits.h>
@@ -19,47 +19,43 @@
 #include "agent/client.h"
 #include "agent/credentials.h"
 #include "agent/socket.h"
-
-/* From linux/prctl.h, which older distributions' headers may lack: "Yama" in ASCII. */
-#ifndef PR_SET_PTRACER
-#define PR_SET_PTRACER 0x59616d61
-#endif
+#include "common/tracer.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 #define CLIENTS 16
-#define NON_ROOT_CLIENTS 12       /* clients that are not root's: root is let in even if the process's own user floods it */
+#define NON_ROOT_CLIENTS 12       /* the rest are reserved for root, in case the process's own user floods it */
 #define CLIENTS_PER_PROCESS 2
-#define READ_MS 2000       /* for a question to come */
-#define CROWDED_READ_MS 100    /* the same while others wait to be let in */
-#define WORK_MS 10000      /* for an answer, beyond its limit */
-#define ACCEPT_RETRY_MS 100        /* after the kernel refused a connection for want of something */
-#define REJECTION_PAUSE_MS 10     /* after so many refusals, as whoever is refused can come again at once */
+#define READ_MS 2000       /* for the request to arrive */
+#define CROWDED_READ_MS 100    /* the same while further clients wait */
+#define WORK_MS 10000      /* for the answer, in addition to the request's limit */
+#define ACCEPT_RETRY_MS 100        /* pause when the kernel lacks descriptors or memory */
+#define REJECTION_PAUSE_MS 10     /* pause after REJECTIONS_PER_PAUSE, because rejected clients reconnect at once */
 #define REJECTIONS_PER_PAUSE 64
 #define LARGEST_COPIED ((off_t)1 << 30)
 
-/* Of the question that the main thread has. LEFT: nobody waits for the answer that is being worked on. */
+/* State of the main thread's request. ABANDONED: the client is gone, the main thread still works. */
 enum state { IDLE, REQUESTED, IN_PROGRESS, ANSWERED, ABANDONED };
 
 static struct {
-  pthread_mutex_t lock; /* for all that follows; held for moments only */
+  pthread_mutex_t lock; /* for the members below; held briefly */
   enum state state;
   struct culet_request request;
-  int64_t until; /* when it is given up */
+  int64_t until; /* deadline */
   struct culet_buffer buffer;
-  struct culet_copy copy; /* ended -1: none */
+  struct culet_copy copy; /* status -1: none */
   char message[CULET_ERROR_BYTES + 1];
   int signal;
   int started;
   int ended;
-  int no_child; /* a fork is under way whose child is to have no agent */
-  int error;    /* why nobody listens; 0: somebody does */
-  int wakeup;     /* an eventfd: the main thread has changed the state; -1: none */
+  int no_child; /* during a fork whose child gets no agent */
+  int error;    /* why the process does not listen; 0: it listens */
+  int wakeup;     /* eventfd: the main thread changed the state; -1: none */
   struct culet_agent_socket socket;
-  struct culet_client clients[CLIENTS]; /* changed by the listener alone; their descriptors with the lock */
+  struct culet_client clients[CLIENTS]; /* changed by the listener only; descriptors with the lock */
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .copy = {-1, -1}, .wakeup = -1, .socket = {.fd = -1}};
 
-/* The listener's own. */
-static struct culet_client *current; /* whose question the main thread has; NULL: it hung up */
+/* Used by the listener thread only. */
+static struct culet_client *current; /* whose request the main thread has; NULL: it hung up */
 static uint64_t last_sequence;
 static unsigned rejections;
 
@@ -77,7 +73,7 @@ unlock(void)
 
 /* ---- clients ---- */
 
-/* A fork meanwhile: no child keeps a connection that it does not know of. */
+/* With the lock, so that a child forked meanwhile closes every connection. */
 static void
 drop(struct culet_client *client)
 {
@@ -88,7 +84,7 @@ drop(struct culet_client *client)
   if (current == client && agent.state == REQUESTED) agent.state = IDLE;
   unlock();
   if (current == client) current = NULL;
-  if (copy > 0) (void)waitpid(copy, NULL, WNOHANG); /* as in leave_copy */
+  if (copy > 0) (void)waitpid(copy, NULL, WNOHANG); /* see close_copy */
 }
 
 static void
@@ -119,7 +115,7 @@ free_client(void)
   return vacant;
 }
 
-/* Whether there are as many of its kind as may be. */
+/* Whether the client's process, or its user, has too many connections. */
 static int
 is_over_limit(const struct culet_credentials *credentials)
 {
@@ -133,7 +129,7 @@ is_over_limit(const struct culet_credentials *credentials)
   return of_process >= CLIENTS_PER_PROCESS || (credentials->uid != 0 && non_root >= NON_ROOT_CLIENTS);
 }
 
-/* ---- being asked ---- */
+/* ---- connections ---- */
 
 static void
 reject(int connection, const char *word, const char *message)
@@ -146,7 +142,7 @@ reject(int connection, const char *word, const char *message)
   rejections++;
 }
 
-/* Accepts with the lock: see drop. */
+/* Accepts with the lock, as in drop. */
 static void
 accept_client(void)
 {
@@ -170,22 +166,12 @@ accept_client(void)
     (void)poll(NULL, 0, REJECTION_PAUSE_MS);
   }
   if (connection < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-    (void)poll(NULL, 0, ACCEPT_RETRY_MS); /* no descriptors or memory left: who waits is served once there are */
+    (void)poll(NULL, 0, ACCEPT_RETRY_MS); /* out of descriptors or memory: the client waits in the backlog */
 }
 
-/*
- * Under Yama's ptrace_scope 1 a process is read by its ancestors alone, or by the one that it names and that one's
- * children: whoever asks for this detail reads the rest from outside.
- */
-static void
-allow_tracer(pid_t asker)
-{
-  if (asker > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)asker, 0, 0, 0); /* EINVAL: no Yama, nothing to allow */
-}
+/* ---- the main thread's request ---- */
 
-/* ---- the main thread's question ---- */
-
-/* The question whose turn it is. There is one copy of the process at a time, for the memory that it takes. */
+/* The oldest queued request. One copy of the process at a time, because of its memory. */
 static struct culet_client *
 next_request(void)
 {
@@ -208,8 +194,8 @@ fail_all(const char *message)
 }
 
 /*
- * Leaves the oldest question to the main thread, if that has none. The signal is raised in this thread: whoever else is in
- * a system call is not disturbed by it.
+ * Passes the oldest request to the main thread, if it has none. The signal is raised in this thread, so that no system
+ * call of another thread is interrupted.
  */
 static void
 pass_to_main_thread(void)
@@ -225,8 +211,8 @@ pass_to_main_thread(void)
     client->stage = CLIENT_IN_PROGRESS;
     current = client;
     agent.until = culet_now_ms() + client->wait_ms;
-    allow_tracer(client->credentials.pid);
-    pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end has had it */
+    if (client->credentials.pid > 0) (void)culet_allow_tracer(client->credentials.pid); /* the client reads the rest from outside */
+    pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end */
   }
   enum state state = agent.state;
   int ended = agent.ended;
@@ -235,7 +221,7 @@ pass_to_main_thread(void)
   else if (state == ABANDONED) fail_all("it is still counting for an earlier question that was given up; ask again in a while");
 }
 
-/* The client whose answer has come, in its next stage. */
+/* Passes the main thread's answer to the client. */
 static void
 deliver(const struct culet_copy *copy, struct culet_buffer *buffer, const char *message)
 {
@@ -255,7 +241,7 @@ deliver(const struct culet_copy *copy, struct culet_buffer *buffer, const char *
   }
 }
 
-/* What became of the question that the main thread has. */
+/* Handles the main thread's answer, or a missed deadline. */
 static void
 check_main_thread(int64_t now)
 {
@@ -294,7 +280,7 @@ check_main_thread(int64_t now)
   if (problem != NULL && current != NULL) answer(current, NULL, problem);
 }
 
-/* ---- a copy's answer ---- */
+/* ---- answers of copies ---- */
 
 static void
 close_copy(struct culet_client *client)
@@ -304,7 +290,7 @@ close_copy(struct culet_client *client)
   close(client->copy.output);
   client->stage = CLIENT_IN_PROGRESS;
   unlock();
-  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG); /* ours where this process is its container's first */
+  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG); /* the copy is our child if this process is its container's first */
 }
 
 static void
@@ -343,8 +329,8 @@ read_copy(struct culet_client *client)
 }
 
 /*
- * As long as the copy holds the pipe's other end its number is its own, and so is the descriptor that was got by it before.
- * Before Linux 5.3 it is left to its limit of time.
+ * While the copy holds the other end of the pipe its PID cannot be reused, so the pidfd is the copy's. Before Linux 5.3
+ * only the copy's CPU limit ends it.
  */
 static void
 kill_copy(const struct culet_client *client)
@@ -400,7 +386,7 @@ earlier(int64_t one, int64_t other)
   return one < 0 || other < one ? other : one;
 }
 
-/* When something is due; -1: nothing is. */
+/* Milliseconds to the next deadline; -1: none. */
 static int
 next_timeout(int64_t now)
 {
@@ -459,7 +445,7 @@ run_thread(void *unused)
   return NULL;
 }
 
-/* The thread takes no signals but the one that it raises itself. Returns 0 or an error's number. */
+/* The thread blocks all signals except the one that it raises. Returns 0 or an errno. */
 static int
 start_thread(void)
 {
@@ -480,7 +466,7 @@ start_thread(void)
   return error;
 }
 
-/* Opens the socket and starts the thread. Returns 0 or an error's number. */
+/* Opens the socket and starts the thread. Returns 0 or an errno. */
 static int
 listen_now(int sweep)
 {
@@ -497,7 +483,7 @@ listen_now(int sweep)
 
 /* ---- fork ---- */
 
-/* A child has none of its parent's threads, and a number of its own. */
+/* The child has no listener thread and needs a socket of its own. */
 static void
 in_child(void)
 {
@@ -523,7 +509,7 @@ culet_listener_no_child(int begins)
   agent.no_child = begins;
 }
 
-/* ---- for the main thread ---- */
+/* ---- called by the main thread ---- */
 
 int
 culet_listener_start(int signal)
@@ -549,7 +535,7 @@ wake_listener(void)
   (void)!write(agent.wakeup, &once, sizeof(once));
 }
 
-/* From here on it has the time that the answer may take. */
+/* The deadline is now that of the answer. */
 int
 culet_listener_take(struct culet_request *request)
 {

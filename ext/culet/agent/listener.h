@@ -1,16 +1,16 @@
 /*
- * agent/listener.h - the thread that waits for questions. It is no Ruby thread and knows no Ruby: a question is left for
- * the main thread, which is woken as by a signal that Ruby traps.
+ * agent/listener.h - the native thread that receives requests. It knows no Ruby: it passes each request to the main
+ * thread, which a trapped signal wakes.
  *
- * Where it listens is in agent/socket.h, who is answered in agent/credentials.h. The conversation:
+ * agent/socket.h says where it listens, agent/credentials.h who is answered. The protocol:
  *
- *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                      what its objects hold, or:
- *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF         a slice of its strings, or:
- *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                         which of its code never ran
- *   <- ok BYTES LF and so many bytes, or: error SENTENCE LF, or: busy LF, ask again
+ *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
+ *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
+ *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
+ *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
  *
- * The main thread works on one question at a time, in the order they came. All else goes on meanwhile: a client that is
- * slow to ask, or to take its answer, is dropped after some seconds and keeps nobody waiting.
+ * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
+ * receive its answer is dropped after some seconds and delays no other client.
  */
 #ifndef CULET_AGENT_LISTENER_H
 #define CULET_AGENT_LISTENER_H
@@ -30,34 +30,34 @@ struct culet_request {
 };
 
 /*
- * Starts listening, in this process and in every one that it forks.
+ * Starts to listen, in this process and in every process that it forks.
  *
- * signal: raised in the listener's own thread to call the main thread: Ruby must trap it
- * Returns 0, or the error's number. A second call changes nothing.
+ * signal: a signal that Ruby traps; raised in the listener's thread to wake the main thread
+ * Returns 0 or an errno. Further calls have no effect.
  */
 int culet_listener_start(int signal);
 
-/* Whether this process listens; if not, the number of the error that prevented it. */
+/* 0 if this process listens, else the errno that prevented it. */
 int culet_listener_error(void);
 
-/* The main thread: takes the question that waits. Returns whether there is one. */
+/* Main thread: takes the pending request. Returns whether there is one. */
 int culet_listener_take(struct culet_request *request);
 
 /*
- * The main thread: answers the question that was taken.
+ * Main thread: answers the request that it took.
  *
- * text: the answer, which the listener owns from here on
- * error: a sentence, instead of the text; NULL: none. Its first 400 bytes are passed on.
+ * buffer: the answer, which the listener owns from now on
+ * error: an error message instead, or NULL; truncated to 400 bytes
  */
 void culet_listener_answer(struct culet_buffer *buffer, const char *error);
 
-/* The same with an answer that is still made. The listener owns the descriptors from here on. */
+/* The same for an answer that a copy makes. The listener owns the descriptors from now on. */
 void culet_listener_answer_later(const struct culet_copy *copy);
 
-/* Around a fork whose child is to have no agent. Called by the thread that forks. */
+/* Called before and after a fork whose child gets no agent, by the forking thread. */
 void culet_listener_no_child(int begins);
 
-/* The process ends: nobody is called any more. */
+/* The process ends: no more requests are passed on. */
 void culet_listener_end(void);
 
 #endif

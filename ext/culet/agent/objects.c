@@ -1,4 +1,4 @@
-#include "agent/objects.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/objects.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/version.h>
@@ -12,14 +12,12 @@
 #include "common/heap_walk.h"
 
 #define TYPES 32
-#define INTERNALS 16 /* kinds of T_IMEMO: four bits of an object's flags */
+#define INTERNALS 16 /* kinds of T_IMEMO */
 #define DATA_TYPES 4096
 #define DATA_SHOWN 20
-#define CLOCK_EVERY 1024 /* slots from one look at the clock to the next, or more */
+#define CLOCK_EVERY 1024 /* slots between two looks at the clock */
 
-/* Of Ruby, not in its headers; looked up, so that a Ruby without them has an agent that says so. */
-typedef size_t memsize_function(VALUE object);
-typedef size_t slot_function(VALUE object);
+/* Not in Ruby's headers. */
 typedef const char *internal_name_function(int kind);
 
 struct tally {
@@ -29,48 +27,30 @@ struct tally {
 };
 
 struct count {
-  memsize_function *memsize;
-  slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
+  culet_heap_memsize_function *memsize;
+  culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
   const struct culet_objects_options *options;
   size_t vm_stack_bytes; /* of a thread; 0: not known */
   struct timespec start;
-  size_t since_clock; /* slots since the last look at it */
+  size_t since_clock; /* slots since the last look at the clock */
   int incomplete;
   struct tally all;
   struct tally types[TYPES];
   struct tally internals[INTERNALS];
-  struct tally data[DATA_TYPES]; /* a hash table with open addressing */
-  struct tally other_data;       /* what did not fit, and what is not among the largest */
+  struct tally data[DATA_TYPES]; /* hash table with open addressing */
+  struct tally other_data;       /* types beyond the table's capacity or the largest ones */
   struct culet_classes classes;
 };
 
 /* ---- one object ---- */
 
-/*
- * Of types that it does not know rb_obj_memsize_of ends the process, and of dead objects it may: Ruby 4.0 follows what a
- * class held. The walk ends the sweep before it begins and lets none begin, so that whatever it meets is whole.
- */
-int
-culet_heap_memsize_is_safe(int type)
-{
-  switch (type) {
-    case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
-    case T_DATA: case T_MATCH: case T_COMPLEX: case T_RATIONAL: case T_FLOAT: case T_SYMBOL: case T_IMEMO:
-    case T_CLASS: case T_MODULE: case T_ICLASS:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
 static int
 data_has_size(const struct count *count, VALUE object)
 {
-  if (!(count->options->data & CULET_REPORT_DATA) || !RTYPEDDATA_P(object)) return 0;
-  return RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
+  return (count->options->data & CULET_REPORT_DATA) && culet_heap_data_has_size(object);
 }
 
-/* What it holds beside its slot. */
+/* Bytes outside of the slot. */
 static size_t
 malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
@@ -81,8 +61,9 @@ malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
 }
 
 /*
- * Up to Ruby 3.1 what young arrays, hashes, structs and objects hold is in Ruby's own transient heap, a mapping. The flags as
- * in that Ruby's internal/{array,hash,struct,variable}.h. Ruby 3.2 asks malloc for that heap; no later Ruby has such a thing.
+ * Whether the object's memory is in the transient heap, a mapping that Ruby up to 3.1 has for young arrays, hashes,
+ * structs and objects. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2 allocates that heap by malloc,
+ * later Rubies have none.
  */
 static int
 transient(int type, VALUE flags)
@@ -109,8 +90,8 @@ is_thread(VALUE object)
 }
 
 /*
- * Of what an object holds, the bytes that are not malloc's. A thread counts its VM stack, which lies on its native stack
- * (alloca in thread.c's start of a thread).
+ * The object's bytes that are not malloc's. A thread's size includes its VM stack, which is on the native stack (alloca
+ * in thread.c).
  */
 static size_t
 bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
@@ -119,7 +100,7 @@ bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
   return type == T_DATA && bytes >= count->vm_stack_bytes && is_thread(object) ? count->vm_stack_bytes : 0;
 }
 
-/* What one object adds to the sums it is in. */
+/* What one object adds to the sums. */
 static struct tally
 tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
@@ -176,7 +157,7 @@ count_object(struct count *count, VALUE object, size_t slot_bytes)
   if (type == T_IMEMO) add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
 }
 
-/* The clock is asked before the first slot, and where a run is a single slot, as MMTk's are, not at each. */
+/* Looks at the clock before the first slot, and then once per CLOCK_EVERY slots: with MMTk each slot is a run. */
 static int
 is_late(struct count *count, size_t slots)
 {
@@ -186,7 +167,7 @@ is_late(struct count *count, size_t slots)
   return look && culet_seconds_since(&count->start) > count->options->limit_seconds;
 }
 
-/* One run of slots. Slots without an object, or with one that has moved away, have nothing to tell. */
+/* Counts one run of slots. */
 static int
 count_page(void *start, void *past, size_t slot_bytes, void *data)
 {
@@ -228,12 +209,12 @@ name_all(struct count *count)
   for (int kind = 0; kind < INTERNALS; kind++) count->internals[kind].name = NULL;
   if (pointer == NULL) return;
   AS_FUNCTION(internal_name_function, internal_name, pointer);
-  /* Of kinds that it does not know it ends the process: only those that there are. */
+  /* rb_imemo_name ends the process on unknown kinds: only for those that exist. */
   for (int kind = 0; kind < INTERNALS; kind++)
     if (count->internals[kind].count > 0) count->internals[kind].name = internal_name(kind);
 }
 
-/* ---- telling ---- */
+/* ---- report ---- */
 
 static int
 larger_first(const void *one, const void *other)
@@ -272,7 +253,7 @@ write_list(struct culet_buffer *buffer, const char *name, const struct tally *li
   culet_buffer_text(buffer, "]");
 }
 
-/* Sums up what is not among the largest behind them. Returns how many there are to tell. */
+/* Sums up all but the largest types behind them. Returns how many entries to report. */
 static int
 gather_data(struct count *count)
 {
@@ -311,9 +292,9 @@ write_empty(struct culet_buffer *buffer, const char *why)
                           "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n", why);
 }
 
-/* ---- the whole ---- */
+/* ---- the count ---- */
 
-/* RubyVM::DEFAULT_PARAMS tells how large a thread's VM stack is; 0 where it does not. */
+/* The size of a thread's VM stack, from RubyVM::DEFAULT_PARAMS; 0: not known. */
 static size_t
 vm_stack_bytes(void)
 {
@@ -327,8 +308,6 @@ void
 culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
 {
   const char *obstacle = culet_heap_walk_obstacle();
-  void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
-  void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
   struct count *count;
   size_t stack_bytes;
   int failure;
@@ -340,10 +319,8 @@ culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_opti
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
-  AS_FUNCTION(memsize_function, memsize, memsize_pointer);
-  AS_FUNCTION(slot_function, base_bytes, slot_pointer);
-  count->memsize = memsize;
-  count->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
+  count->memsize = culet_heap_memsize();
+  count->base_bytes = culet_heap_slot_size();
   count->options = options;
   count->vm_stack_bytes = stack_bytes;
   clock_gettime(CLOCK_MONOTONIC, &count->start);

@@ -18,14 +18,14 @@
 
 #define BACKLOG 128
 #define FOLDER "culet"
-#define TRIES 4 /* names of 64 random bits: the second is for nothing but luck's sake */
+#define TRIES 4 /* names of 64 random bits: a collision is improbable */
 
 /* ---- the folder ---- */
 
 /*
- * Opens a folder if it is this user's own.
+ * Opens a folder if it belongs to this user.
  *
- * others: bits that others must not have of its mode
+ * others: mode bits that must not be set
  * Returns a descriptor, or -1.
  */
 static int
@@ -40,7 +40,7 @@ open_own(int within, const char *name, mode_t others)
   return -1;
 }
 
-/* "culet" in a folder in which nobody else can make one. Returns a descriptor, or -1. */
+/* Opens "culet" in a folder in which no other user can create files. Returns a descriptor, or -1. */
 static int
 open_folder(const char *base)
 {
@@ -49,13 +49,13 @@ open_folder(const char *base)
   if (base == NULL || base[0] != '/') return -1;
   outer = open_own(AT_FDCWD, base, S_IWGRP | S_IWOTH);
   if (outer < 0) return -1;
-  (void)mkdirat(outer, FOLDER, S_IRWXU); /* it may be there: opening it says whether that went well */
+  (void)mkdirat(outer, FOLDER, S_IRWXU); /* if it exists, opening it checks it */
   inner = open_own(outer, FOLDER, S_IRWXG | S_IRWXO);
   close(outer);
   return inner;
 }
 
-/* PID namespaces may share a folder, and number alike. 0: /proc is not mounted. */
+/* PID namespaces may share a folder and use the same PIDs. 0: /proc is not mounted. */
 static unsigned long long
 namespace_inode(void)
 {
@@ -65,7 +65,7 @@ namespace_inode(void)
   return (unsigned long long)space.st_ino;
 }
 
-/* Removes what processes that were killed have left. */
+/* Removes the sockets of killed processes. */
 static void
 sweep_folder(int folder)
 {
@@ -97,7 +97,7 @@ listen_in(struct culet_agent_socket *opened, const char *base, int sweep)
   length = snprintf(address.sun_path, room, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
   close(folder);
   if (length < 0 || (size_t)length >= room) return 0;
-  (void)unlink(address.sun_path); /* of an earlier process of this number */
+  (void)unlink(address.sun_path); /* of an earlier process with this PID */
   bound = bind(opened->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
   if (bound) memcpy(opened->path, address.sun_path, sizeof(opened->path));
   return bound;

@@ -1,4 +1,4 @@
-#include "agent/statistics.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/statistics.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ store(VALUE stats, const char *name, size_t value)
   rb_hash_aset(stats, rb_str_new_cstr(name), SIZET2NUM(value));
 }
 
-/* jemalloc(3): its statistics are those of the last time the epoch was set. */
+/* jemalloc(3): setting the epoch updates the statistics. */
 static void
 read_jemalloc(void *pointer, VALUE stats)
 {

@@ -1,15 +1,15 @@
-/* agent/statistics.h - what the allocator that serves this process counts itself. */
+/* agent/statistics.h - the active malloc's own statistics. */
 #ifndef CULET_AGENT_STATISTICS_H
 #define CULET_AGENT_STATISTICS_H
 
 #include "common/buffer.h"
 
 /*
- * Adds one JSON object of kind "allocator_statistics" and a line's end: name, version, library, and
- *   figures: what it counts, names as it gives them with _bytes behind those that are bytes. Under glibc and culet
- *            what Culet.stats has; under jemalloc its stats.*, under gperftools' tcmalloc its properties, under
- *            mimalloc mi_process_info; nothing under others.
- * With the GVL; may raise.
+ * Adds a JSON line of kind "allocator_statistics": name, version, library, and
+ *   figures: under glibc and culet those of Culet.stats, under jemalloc stats.*, under gperftools' tcmalloc its
+ *   properties, under mimalloc mi_process_info; empty under others. Names are the allocator's, with _bytes appended to
+ *   bytes.
+ * Requires the GVL. May raise.
  */
 void culet_statistics_write(struct culet_buffer *buffer);
 

@@ -1,9 +1,9 @@
 /*
- * A slice first notes where Ruby's pages lie and sorts them, because Ruby goes over them in an order of its own, in which a
- * page freed between two slices would hide others. Then it tells the slots from the wished one on. Contents are copied:
- * nobody outside can rely on a buffer that the program may free as soon as it runs on.
+ * A slice first lists Ruby's heap pages and sorts them: Ruby's own order changes when a page is freed between two
+ * slices. Then it writes the strings from the requested slot on. Contents are copied, because the program may free a
+ * buffer as soon as it runs again.
  */
-#include "agent/strings.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "agent/strings.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <ruby/encoding.h>
 
@@ -19,22 +19,19 @@
 #include "strings/record.h"
 
 #define LARGEST_SLICE ((size_t)4 << 20)
-#define HEAD_BYTES ((size_t)256) /* of the line before the records, blanks included: it is known when they are */
-#define LARGEST_CONTENT ((size_t)1 << 20) /* of one string; of a longer one a digest is told */
-#define CHAINED_FROM 16                   /* shorter ones are never worth sharing: their bytes fit into any slot */
+#define HEAD_BYTES ((size_t)256) /* reserved for the JSON line, padded with blanks */
+#define LARGEST_CONTENT ((size_t)1 << 20) /* of one string; longer ones are reported as digests */
+#define CHAINED_FROM 16                   /* shorter strings fit into any slot, so sharing them gains nothing */
 #define FIRST_PAGES 4096
-#define CLOCK_EVERY 64 /* strings from one look at the clock to the next */
-#define SITE_SLOTS 4096     /* of one slice, told by name; open addressing */
+#define CLOCK_EVERY 64 /* strings between two looks at the clock */
+#define SITE_SLOTS 4096     /* allocation sites named in this slice, with open addressing */
 
-/* As CULET_ELEMENTS_SHARED: a Ruby whose headers do not tell has no interned ones, as far as is told. */
+/* 0 where Ruby's headers do not define it: no string counts as interned. */
 #ifdef HAVE_CONST_RSTRING_FSTR
 #define INTERNED ((VALUE)RSTRING_FSTR)
 #else
 #define INTERNED ((VALUE)0)
 #endif
-
-typedef size_t memsize_function(VALUE object);
-typedef size_t slot_function(VALUE object);
 
 struct run {
   char *start, *past;
@@ -44,17 +41,17 @@ struct run {
 struct slice {
   struct culet_buffer *buffer;
   const struct culet_strings_options *options;
-  memsize_function *memsize;
-  slot_function *base_bytes; /* what memsize says of the slot itself; NULL: its size */
+  culet_heap_memsize_function *memsize;
+  culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
   struct run *runs;
   size_t count, room;
   struct timespec start;
-  double limit_seconds; /* from start on */
-  VALUE sites; /* ObjectSpace, where it tells allocation sites; else Qnil */
+  double limit_seconds; /* since `start` */
+  VALUE sites; /* ObjectSpace if it reports allocation sites, else Qnil */
   ID file, line;
   uint64_t named[SITE_SLOTS];
   size_t strings;
-  uint64_t next; /* 0: that was all */
+  uint64_t next; /* 0: no further slice */
   int failed;
 };
 
@@ -85,7 +82,7 @@ is_string(const char *slot)
   return (RBASIC((VALUE)slot)->flags & RUBY_T_MASK) == T_STRING;
 }
 
-/* MMTk has no pages, each of its objects is a run: of those only strings are worth a note. */
+/* MMTk has no pages, each object is a run: only strings are listed. */
 static int
 list_page(void *start, void *past, size_t slot_bytes, void *data)
 {
@@ -109,7 +106,7 @@ lower_first(const void *one, const void *other)
   return (a > b) - (a < b);
 }
 
-/* Of many single objects, which come in order for the most part, sorting would take as long as noting them. */
+/* Single objects are mostly in order already, and sorting them would take as long as listing them. */
 static void
 sort_runs(struct slice *slice)
 {
@@ -120,9 +117,9 @@ sort_runs(struct slice *slice)
   }
 }
 
-/* ---- who allocated it ---- */
+/* ---- allocation sites ---- */
 
-/* Adds the site's name where this slice has not told it yet; where the table is full it is told again. */
+/* Adds the site's name unless this slice has it; if the table is full, repeatedly. */
 static void
 name_site(struct slice *slice, uint64_t site, const char *name, size_t length)
 {
@@ -142,8 +139,8 @@ name_site(struct slice *slice, uint64_t site, const char *name, size_t length)
 }
 
 /*
- * objspace makes a String for every answer, in the heap that is being told of. It is emptied and hidden at once: a hidden
- * string without bytes is not told.
+ * objspace allocates a String for each answer, in the heap being reported. It is emptied and hidden at once, and hidden
+ * empty strings are not reported.
  */
 static uint64_t
 site_of(struct slice *slice, VALUE string)
@@ -169,7 +166,7 @@ site_of(struct slice *slice, VALUE string)
 
 /* ---- one string ---- */
 
-/* Up to so many bytes of the string are told as they are. */
+/* The content, its chain of digests, or a digest and a sample. */
 static void
 add_content(struct slice *slice, const struct culet_string_record *record, const unsigned char *bytes)
 {
@@ -182,7 +179,7 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
     culet_buffer_add(slice->buffer, digest, sizeof(digest));
     culet_buffer_add(slice->buffer, bytes, used - sizeof(digest));
   } else if (record->flags & STRING_HASHED) {
-    /* In pieces that fit the stack the chain would break: it is written where it goes. */
+    /* A chain cannot be computed in pieces, so it is written in place. */
     unsigned char *chain = culet_buffer_reserve(slice->buffer, used);
     if (chain != NULL) culet_strings_chain(&secret, bytes, (size_t)record->length, chain);
   } else {
@@ -191,7 +188,7 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
   culet_buffer_add(slice->buffer, zeros, room - used);
 }
 
-/* How its content is told: flags and bytes of it. */
+/* Sets how the content is reported. */
 static void
 choose_content(const struct slice *slice, struct culet_string_record *record)
 {
@@ -223,7 +220,7 @@ write_string(struct slice *slice, VALUE string, size_t slot_bytes)
   int own = (flags & RSTRING_NOEMBED) != 0, shared = own && (flags & CULET_ELEMENTS_SHARED) != 0;
 
   record.length = (uint64_t)RSTRING_LEN(string);
-  if (RBASIC_CLASS(string) == 0 && !own && record.length == 0) return; /* one of site_of's, or nothing anyway */
+  if (RBASIC_CLASS(string) == 0 && !own && record.length == 0) return; /* site_of's strings, and empty hidden ones */
   record.held = slot_bytes + malloced;
   record.kind = (uint64_t)RBASIC_CLASS(string) * 256 + (uint64_t)rb_enc_get_index(string);
   if (!own) record.flags |= STRING_EMBEDDED;
@@ -248,7 +245,7 @@ slice_is_full(const struct slice *slice)
   return slice->strings % CLOCK_EVERY == CLOCK_EVERY - 1 && culet_seconds_since(&slice->start) > slice->limit_seconds;
 }
 
-/* Returns whether the slice is full; next is then the slot to go on with. Each slice tells one string at least. */
+/* Returns whether the slice is full and sets `next`. Each slice has at least one string. */
 static int
 write_run(struct slice *slice, const struct run *run)
 {
@@ -287,7 +284,7 @@ collect(const struct culet_strings_options *options)
   return culet_seconds_since(&start);
 }
 
-/* ObjectSpace where objspace is loaded, for what ObjectSpace.trace_object_allocations noted. */
+/* ObjectSpace if objspace is loaded and ObjectSpace.trace_object_allocations can have recorded sites. */
 static VALUE
 site_source(void)
 {
@@ -303,7 +300,7 @@ write_obstacle(struct culet_buffer *buffer, const char *why)
   culet_buffer_format(buffer, ",\"sites\":false,\"why\":\"%s\"}\n", why);
 }
 
-/* Into the room that was left for it. */
+/* Writes the JSON line into the space reserved for it. */
 static void
 write_head(char *head, const struct slice *slice, double collection)
 {
@@ -319,9 +316,8 @@ write_head(char *head, const struct slice *slice, double collection)
 }
 
 /*
- * The pages, then their strings. GC is off all the while: a page that is noted stays. Where noting alone takes as long as
- * the slice may, as with MMTk, which goes over object by object, slices would be many and tell next to nothing each:
- * telling may take as long as noting did. A limit of zero stays one: the shortest slices that there are.
+ * GC is disabled since the pages were listed. Writing may take as long as listing did: with MMTk, which lists object by
+ * object, slices would otherwise be many and tiny. A limit of zero gives the shortest slices.
  */
 static void
 fill(void *data)
@@ -364,13 +360,10 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   collection = collect(options);
   slice = mmap(NULL, sizeof(*slice), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to tell the strings with");
-  void *memsize_pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of"), *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
-  AS_FUNCTION(memsize_function, memsize, memsize_pointer);
-  AS_FUNCTION(slot_function, base_bytes, slot_pointer);
   slice->buffer = buffer;
   slice->options = options;
-  slice->memsize = memsize;
-  slice->base_bytes = slot_pointer != NULL ? base_bytes : NULL;
+  slice->memsize = culet_heap_memsize();
+  slice->base_bytes = culet_heap_slot_size();
   slice->sites = site_source();
   slice->file = rb_intern("allocation_sourcefile");
   slice->line = rb_intern("allocation_sourceline");

@@ -1,4 +1,4 @@
-/* agent/strings.h - every String of this process, a slice at a time. */
+/* agent/strings.h - the strings of this process, in slices. */
 #ifndef CULET_AGENT_STRINGS_H
 #define CULET_AGENT_STRINGS_H
 
@@ -7,19 +7,19 @@
 #include <stdint.h>
 
 struct culet_strings_options {
-  uint64_t from;        /* the slot to begin with: 0, or what the slice before told as next */
-  int collect;          /* whether garbage is collected first: what is dead is told too, otherwise, until it is swept */
-  int content;          /* whether the strings' bytes are told; if not, digests of them */
-  double limit_seconds; /* end the slice after that, or after twice what finding the objects takes; 0: at once */
+  uint64_t from;        /* the slot to start at: 0, or `next` of the previous slice */
+  int collect;          /* whether to collect garbage first; otherwise dead strings are reported until they are swept */
+  int content;          /* whether to report the strings' bytes instead of digests */
+  double limit_seconds; /* ends the slice, but not before twice the time that listing the pages takes; 0: as early as possible */
 };
 
 /*
- * Adds one JSON object and a line's end, and behind it the strings from that slot on, in the order of addresses, as records
- * (strings/record.h). Ends after the limit, or with some MB: the program goes on between two slices. What is born, freed or
- * moved meanwhile may be missed. Called with the GVL, by a Ruby thread, which it occupies meanwhile. May raise.
+ * Adds a JSON line, then the strings from a slot on, by address, as records (strings/record.h), until the limit or some
+ * MB; the program runs between two slices. Strings that are allocated, freed or moved meanwhile may be missed. Requires
+ * the GVL and a Ruby thread, which is busy meanwhile. May raise.
  *
- * {"kind":"strings","next":N or null (that was all),"seconds":...,"collection_seconds":...,"strings":N,"sites":true or
- * false (whether objspace is there to tell who allocated them),"why":"" or a sentence: why there is nothing}
+ * {"kind":"strings","next":N or null (last slice),"seconds":...,"collection_seconds":...,"strings":N,"sites":whether
+ * allocation sites are reported,"why":"" or why there are no strings}
  */
 void culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_options *options);
 

@@ -1,4 +1,4 @@
-#include "common/active_malloc.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "common/active_malloc.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 

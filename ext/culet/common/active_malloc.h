@@ -1,8 +1,8 @@
 /*
- * common/active_malloc.h - the object that defines the global `malloc`, the one that all of Ruby's allocations go to, whatever the
- * environment says was preloaded.
+ * common/active_malloc.h - the library that defines `malloc` in this process and serves all of Ruby's allocations,
+ * whatever LD_PRELOAD says.
  *
- * Nothing is linked against an allocator: every function is looked up in that object at run time.
+ * The extension is not linked against an allocator: every function is looked up in that library at run time.
  */
 #ifndef CULET_ACTIVE_MALLOC_H
 #define CULET_ACTIVE_MALLOC_H
@@ -12,23 +12,23 @@
 #include <string.h>
 
 struct active_malloc {
-  void *base;       /* load address of the object that defines malloc */
-  const char *path; /* its file; valid while it is loaded */
+  void *base;       /* load address */
+  const char *path; /* its file; valid while the library is loaded */
 };
 
-/* Returns whether the owner could be found. */
+/* Returns whether the library was found. */
 int culet_find_active_malloc(struct active_malloc *library);
 
 /*
- * The address of a function of the owner; NULL where only some other object
- * has one of that name (glibc's unused mallinfo2 under jemalloc).
+ * The address of a function of the library. NULL if it has none, even if another library has one of that name, such as
+ * glibc's unused mallinfo2 under jemalloc.
  */
 void *culet_malloc_function(const struct active_malloc *library, const char *name);
 
 /* The Symbol of that name. */
 VALUE culet_symbol(const char *name);
 
-/* ISO C has no conversion from object to function pointers, POSIX guarantees that they have one size. */
+/* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer) \
   type *variable; \
   memcpy(&variable, &(pointer), sizeof(variable))

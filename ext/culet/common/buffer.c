@@ -1,4 +1,4 @@
-#include "common/buffer.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "common/buffer.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FIRST_ROOM ((size_t)64 << 10) /* a whole number of pages of any size */
+#define FIRST_ROOM ((size_t)64 << 10) /* a multiple of every page size */
 
 static int
 grow(struct culet_buffer *buffer, size_t length)
@@ -120,7 +120,7 @@ add_array(struct culet_buffer *buffer, VALUE array)
   culet_buffer_text(buffer, "]");
 }
 
-/* The first member's comma is blanked: whether there is a first one is known behind it only. */
+/* Each member starts with a comma; the first one is overwritten with a blank. */
 static void
 add_hash(struct culet_buffer *buffer, VALUE hash)
 {
@@ -136,7 +136,7 @@ static void
 add_float(struct culet_buffer *buffer, double number)
 {
   if (isfinite(number)) culet_buffer_format(buffer, "%.17g", number);
-  else culet_buffer_text(buffer, "null"); /* JSON has no word for it */
+  else culet_buffer_text(buffer, "null"); /* JSON has no infinity and no NaN */
 }
 
 void

@@ -6,7 +6,7 @@
 
 #include "common/active_malloc.h"
 
-/* Of Ruby, not in its headers; looked up, so that a Ruby without it has an agent that says so. */
+/* Not in Ruby's headers, and looked up, so that the extension loads into a Ruby without it. */
 typedef void each_function(culet_heap_walk_function *function, void *data);
 
 struct walk {
@@ -37,7 +37,7 @@ walk_slots(void *data)
   walk->each(walk->function, walk->data);
 }
 
-/* The objects of other Ractors change while they are walked over. */
+/* Other Ractors change their objects during the walk. */
 static int
 several_ractors(void)
 {
@@ -46,15 +46,58 @@ several_ractors(void)
   return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
+culet_heap_memsize_function *
+culet_heap_memsize(void)
+{
+  void *pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
+
+  AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+  return function;
+}
+
+culet_heap_memsize_function *
+culet_heap_slot_size(void)
+{
+  void *pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
+
+  AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+  return function;
+}
+
+int
+culet_heap_memsize_is_safe(int type)
+{
+  switch (type) {
+    case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
+    case T_DATA: case T_MATCH: case T_COMPLEX: case T_RATIONAL: case T_FLOAT: case T_SYMBOL: case T_IMEMO:
+    case T_CLASS: case T_MODULE: case T_ICLASS:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+int
+culet_heap_data_has_size(VALUE object)
+{
+  return RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
+}
+
+int
+culet_heap_walk_is_possible(void)
+{
+  return dlsym(RTLD_DEFAULT, "rb_objspace_each_objects") != NULL;
+}
+
 const char *
 culet_heap_walk_obstacle(void)
 {
-  if (dlsym(RTLD_DEFAULT, "rb_objspace_each_objects") == NULL || dlsym(RTLD_DEFAULT, "rb_obj_memsize_of") == NULL)
+  if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
     return "this Ruby does not let its objects be counted";
   return several_ractors() ? "several Ractors run, whose objects cannot be counted while they do" : NULL;
 }
 
-/* GC as it was before: rb_gc_disable returns whether it was off already. */
+/* rb_gc_disable returns whether GC was disabled before. */
 int
 culet_without_gc(void (*function)(void *data), void *data)
 {

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 /*
- * Culet::MemoryFile.create(name, bytes): a file without a name, in memory, that nobody can shorten; programs that are
- * executed do not inherit it. Returns its descriptor. Raises SystemCallError.
+ * Culet::MemoryFile.create(name, bytes): creates an anonymous file in memory that cannot be truncated and is closed on
+ * exec. Returns its descriptor. Raises SystemCallError.
  */
 static VALUE
 memory_file_create(VALUE self, VALUE name, VALUE bytes)

@@ -1,6 +1,4 @@
-/*
- * common/memory_file.h - files in memory for Ruby: what `culet trace` collects recordings in.
- */
+/* common/memory_file.h - files in memory, to which `culet trace` records. */
 #ifndef CULET_MEMORY_FILE_H
 #define CULET_MEMORY_FILE_H
 

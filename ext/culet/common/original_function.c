@@ -1,10 +1,9 @@
 /*
- * Ruby has no function that tells it. But the pointer is there: a Method object points to a method entry, that to a
- * definition, that to the function. At which offsets is found by looking for functions of our own in methods of our
- * own, two of them, so that chance is ruled out; it is then the same for all methods. Memory is only read, through the
- * kernel, so that what is no pointer does no harm.
+ * Ruby has no call for this, but the pointers exist: Method object -> method entry -> definition -> function. Their
+ * offsets are found by searching two methods defined here for their known functions; two, to exclude coincidence.
+ * Memory is read through the kernel, so that following a word that is no pointer is harmless.
  */
-#include "common/original_function.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "common/original_function.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -14,7 +13,7 @@
 
 #define WORDS 8
 
-/* From Ruby 3.3 on data may lie in the object's own slot. */
+/* From Ruby 3.3 on the data may be embedded in the slot. */
 #ifndef HAVE_RTYPEDDATA_GET_DATA
 #define RTYPEDDATA_GET_DATA(object) RTYPEDDATA_DATA(object)
 #endif
@@ -59,7 +58,7 @@ follow(const void *data, const struct offsets *offsets)
   return read_words((void *)entry[offsets->definition], definition) ? (void *)definition[offsets->function] : NULL;
 }
 
-/* Looks everywhere where the function may be. */
+/* Tries all offsets. */
 static int
 find_offsets(const void *first, void *first_function, const void *second, void *second_function, struct offsets *offsets)
 {

@@ -1,21 +1,21 @@
 /*
- * What gives memory back, from each project's documentation and headers:
+ * The calls that return memory, by each project's documentation and headers:
  *
- * - glibc: malloc_trim(0), all arenas, one after the other (malloc_trim(3)). It does not tell what it would return:
- *   mallinfo2 counts free blocks whether their pages are there or not, and by the same walk, so it is not asked.
- * - culet: malloc_trim as well; dormant, it hands the call on to glibc's.
- * - jemalloc: mallctl "arena.<i>.purge", with i = 4096 for all arenas (MALLCTL_ARENAS_ALL since 5.0), or the number of
- *   arenas, which meant all of them before. "thread.tcache.flush" is for the calling thread alone.
- * - tcmalloc (gperftools): MallocExtension_ReleaseToSystem and _ReleaseFreeMemory of malloc_extension_c.h. Both hold the
- *   page heap's lock all the time, so the former is asked for slices.
- * - mimalloc: mi_collect(true): the calling thread's heap, and what ended threads left. What it frees goes back only after
- *   a delay, and then at the thread's next slow request alone, so the delay is zero meanwhile. With a delay of zero it
- *   passes over what waits for the end of one already (all that other threads have freed, in version 3), so a second call
- *   comes with the delay as it was.
+ * - glibc: malloc_trim(0), all arenas in turn (malloc_trim(3)). There is no estimate: mallinfo2 walks the same lists
+ *   and counts free blocks whether or not they are resident.
+ * - culet: malloc_trim as well; dormant, culet passes the call on to glibc.
+ * - jemalloc: mallctl "arena.<i>.purge", where i is 4096 (MALLCTL_ARENAS_ALL, since 5.0) or the number of arenas
+ *   (before). "thread.tcache.flush" affects only the calling thread.
+ * - tcmalloc (gperftools): MallocExtension_ReleaseToSystem and _ReleaseFreeMemory of malloc_extension_c.h. Both hold
+ *   the page heap's lock throughout, so the former is called in slices.
+ * - mimalloc: mi_collect(true) collects the calling thread's heap and what ended threads left. Freed pages are purged
+ *   after a delay, at the thread's next slow allocation, so the delay is set to zero first. With a zero delay mimalloc
+ *   skips pages that already wait for the end of a delay (in version 3, all that other threads freed), so a second call
+ *   follows with the original delay.
  */
 #include "common/release.h"
 
-#include "common/active_malloc.h" /* ruby.h defines _GNU_SOURCE, hence before the system's */
+#include "common/active_malloc.h" /* before system headers: defines _GNU_SOURCE */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,12 +32,12 @@ typedef long mi_option_get_function(int);
 typedef void mi_option_set_function(int, long);
 typedef int mi_version_function(void);
 
-/* What tcmalloc gives back under its lock at a time: some milliseconds of the kernel's work. */
+/* what tcmalloc releases at a time while it holds its lock: a few milliseconds */
 #define SLICE_BYTES ((size_t)16 << 20)
 
 #define JEMALLOC_ALL_ARENAS 4096U
 
-/* mi_option_purge_delay (before 2.1 decommit_delay, before 2.0 reset_delay): the enumeration's places do not change. */
+/* mi_option_purge_delay (before 2.1 decommit_delay, before 2.0 reset_delay); the number does not change */
 #define MIMALLOC_PURGE_DELAY 15
 #define MIMALLOC_OLDEST 170 /* 1.7.0 */
 
@@ -50,16 +50,16 @@ static struct {
   tc_property_function *tc_property;
   mi_collect_function *mi_collect;
   mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
-  long mi_purge_delay;                   /* as the program has it */
+  long mi_purge_delay;                   /* the program's setting */
   char jemalloc_purge[40];
   char jemalloc_dirty[40];
   char jemalloc_muzzy[40];
-  size_t jemalloc_page_bytes; /* 0: it keeps no statistics */
+  size_t jemalloc_page_bytes; /* 0: no statistics */
 } calls;
 
 static struct culet_release found = {"unknown", NULL, "no allocator was looked for yet", 0};
 
-/* Returns whether the owner of malloc has a function of that name, and keeps its address in a member of calls. */
+/* Looks up a function of the active malloc into a member of `calls`. Returns whether it exists. */
 #define LOOK_UP(library, name, member) look_up(library, name, &calls.member, sizeof(calls.member))
 
 static int
@@ -114,7 +114,7 @@ find_jemalloc(const struct active_malloc *library)
   return 1;
 }
 
-/* Pages that are free and resident, dirty ones and those of which the kernel was told that it may take them. */
+/* Bytes of free resident pages: dirty ones, and muzzy ones (MADV_FREE). */
 static size_t
 estimate_jemalloc(void)
 {
@@ -151,7 +151,7 @@ estimate_tcmalloc(void)
   return bytes;
 }
 
-/* In slices, so that a thread that needs pages waits for one slice at most; no more than were free at first. */
+/* In slices, so that a thread that needs pages waits for one slice at most. */
 static void
 release_tcmalloc(void)
 {
@@ -182,7 +182,7 @@ find_mimalloc(const struct active_malloc *library)
   (void)LOOK_UP(library, "mi_option_set", mi_option_set);
 }
 
-/* Threads may do this at the same time: the delay is back once the last of them is through. */
+/* Several threads may run this at once; the last one restores the delay. */
 static void
 release_mimalloc(void)
 {
@@ -194,7 +194,7 @@ release_mimalloc(void)
   calls.mi_collect(true);
 }
 
-/* ---- all ---- */
+/* ---- any allocator ---- */
 
 static void
 find_by_trim(const struct active_malloc *library)
@@ -231,10 +231,10 @@ void
 culet_release_memory(void)
 {
   if (found.call == NULL) return;
-  if (calls.malloc_trim != NULL) (void)calls.malloc_trim(0); /* whether it did anything shows in the resident bytes */
+  if (calls.malloc_trim != NULL) (void)calls.malloc_trim(0); /* the result shows in the resident bytes */
   else if (calls.mi_collect != NULL) release_mimalloc();
   else if (calls.tc_release_all != NULL) release_tcmalloc();
-  else (void)calls.mallctl(calls.jemalloc_purge, NULL, NULL, NULL, 0); /* was found to be known */
+  else (void)calls.mallctl(calls.jemalloc_purge, NULL, NULL, NULL, 0); /* known to exist */
 }
 
 size_t

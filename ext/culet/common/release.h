@@ -1,7 +1,7 @@
 /*
- * common/release.h - the call by which the malloc that serves this process gives its free memory back to the kernel.
+ * common/release.h - returns free memory to the kernel, by the active malloc's own call.
  *
- * Found at run time in the object that defines malloc; nothing is linked against an allocator.
+ * The call is looked up at run time; the extension is not linked against an allocator.
  */
 #ifndef CULET_RELEASE_H
 #define CULET_RELEASE_H
@@ -9,29 +9,26 @@
 #include <stddef.h>
 
 struct culet_release {
-  const char *allocator; /* its name, as Culet.allocator tells it */
-  const char *call;      /* the function, for people; NULL where there is none */
-  const char *why_not;   /* a sentence: why nothing can be given back; NULL where it can */
-  int in_ruby_threads;   /* the call acts on the calling thread's memory, and does not bear a fork in its midst */
+  const char *allocator; /* as Culet.allocator names it */
+  const char *call;      /* the function's name for reports; NULL: there is none */
+  const char *why_not;   /* why no memory can be returned, or NULL */
+  int in_ruby_threads;   /* the call acts on the calling thread's heap and must not be interrupted by fork */
 };
 
-/* Looks for the call. Not safe inside a GC; to be called once, before any of those below. */
+/* Looks up the call, once, before the functions below. Not during GC. */
 void culet_release_find(void);
 
-/* What was found. */
+/* The result of the look-up. */
 const struct culet_release *culet_release_found(void);
 
 /*
- * Gives back what is free, of all threads' memory as far as the allocator can. Returns nothing: what it was shows in the
- * process's resident bytes. Does nothing where there is no call. Any thread, no GVL needed (but see in_ruby_threads); not
- * in signal handlers.
+ * Returns the free memory of all threads, as far as the allocator can. The result shows in the process's resident
+ * bytes. Without a call it does nothing. Any thread, with or without the GVL (but see in_ruby_threads); not in a signal
+ * handler.
  */
 void culet_release_memory(void);
 
-/*
- * How many bytes culet_release_memory would give back, as far as the allocator counts that itself in little time;
- * SIZE_MAX: it does not.
- */
+/* How many bytes culet_release_memory would return, if the allocator counts them cheaply; else SIZE_MAX. */
 size_t culet_release_estimate(void);
 
 #endif

@@ -1,14 +1,14 @@
-#include "common/stats.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "common/stats.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <ruby/thread.h>
 #ifdef HAVE_MALLOC_H
 #include <malloc.h>
 #endif
 
-#include "../../../allocator/src/stats.h"
+#include "allocator/src/stats.h"
 #include "common/active_malloc.h"
 
-/* mallinfo2 of glibc 2.33 and later; its header may be older than the library. */
+/* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
 struct info {
   size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
@@ -25,7 +25,7 @@ store(VALUE hash, const char *name, uint64_t value)
   rb_hash_aset(hash, culet_symbol(name), ULL2NUM(value));
 }
 
-/* ---- culet's own figures ---- */
+/* ---- culet's own statistics ---- */
 
 struct question {
   culet_stats_function *ask;
@@ -42,7 +42,7 @@ ask_without_gvl(void *data)
   return NULL;
 }
 
-/* Returns whether culet serves this process. Of a large heap the count takes milliseconds: other threads run on. */
+/* Returns whether culet is active. Counting a large heap takes milliseconds, so the GVL is released. */
 static int
 read_culet(const struct active_malloc *library, struct question *question)
 {
@@ -78,7 +78,7 @@ array_of_classes(const struct culet_stats *stats)
   return array;
 }
 
-/* A library that is older than this extension fills less: what it does not know is left out. */
+/* A library older than the extension fills fewer members; the others are omitted. */
 #define STORE(hash, stats, member) \
   if ((stats)->filled_bytes >= offsetof(struct culet_stats, member) + sizeof((stats)->member)) \
     store(hash, #member, (stats)->member)
@@ -111,7 +111,7 @@ hash_of_culet(const struct culet_stats *stats)
   return hash;
 }
 
-/* ---- glibc's, by mallinfo2 (see mallinfo(3)); also what culet answers when it is dormant ---- */
+/* ---- glibc's mallinfo2, see mallinfo(3); also culet's answer while it is dormant ---- */
 
 static int
 read_info(const struct active_malloc *library, struct info *info)
@@ -125,8 +125,8 @@ read_info(const struct active_malloc *library, struct info *info)
   }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
   /*
-   * glibc before 2.33. Its fields are ints that wrap: read as unsigned they hold up to 4 GiB. mimalloc and
-   * tcmalloc have a mallinfo too, with other meanings, hence only glibc's is asked.
+   * glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
+   * and tcmalloc has other meanings and is not read.
    */
   if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
       (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {

@@ -5,14 +5,14 @@
 #include <ruby.h>
 
 /*
- * What malloc itself counts. Returns a Hash of Integers, in blocks or bytes. Under culet and under glibc:
- *   heap_bytes:   address space of the heap, large blocks aside
+ * The active malloc's own counts. Returns a Hash of Integers, in blocks or bytes. Under culet and glibc:
+ *   heap_bytes:   address space of the heap without large blocks
  *   used_bytes:   of these, in blocks that the program holds
- *   free_bytes:   of these, free, whether resident or returned
+ *   free_bytes:   of these, free, resident or returned
  *   large_blocks:, large_bytes: blocks with a mapping of their own
- * Under culet also every other member of struct culet_stats (allocator/src/stats.h) by its name there, and
- *   classes:      an Array with one Hash per size class in use: block_bytes, slabs, used, free, cached
- * nil under an allocator that has no such call.
+ * Under culet also every other member of struct culet_stats (allocator/src/stats.h) under its name, and
+ *   classes:      an Array with a Hash per size class in use: block_bytes, slabs, used, free, cached
+ * nil under an allocator without such a call.
  */
 VALUE culet_stats_of_malloc(VALUE self);
 

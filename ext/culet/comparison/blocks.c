@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* A block's length is told in these; the two lowest bits of the number are its state. */
-#define CULET_BLOCK_UNIT 16
-#define CULET_BLOCK_STATE_BITS 2
 /* So many blocks share an entry of the index, on average. */
 #define BLOCKS_PER_ENTRY 4
 #define MAX_NUMBER_BYTES 10

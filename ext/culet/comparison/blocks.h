@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* States of a block, as in scope/format.h. */
-enum comparison_state { CULET_BLOCK_USED, CULET_BLOCK_FREE, CULET_BLOCK_CACHED, CULET_BLOCK_OVERHEAD };
+#include "scope/format.h"
 
 /* No block. */
 #define COMPARISON_NONE UINT32_MAX

@@ -2,13 +2,8 @@
 
 #include <string.h>
 
-/*
- * glibc keeps in a free block two links, and two more in one of 1 KiB or longer (malloc/malloc.c, "struct malloc_chunk");
- * in one that a thread keeps for itself a link and a key.
- */
-#define GLIBC_CHUNK_LINKS_BYTES 16
-#define GLIBC_CHUNK_LARGE_LINKS_BYTES 32
-#define GLIBC_CHUNK_LARGE_BYTES 1024
+#include "layouts/glibc_chunk.h"
+
 /* Longer ones hold other things than remembered calls: the interpreter's own state, for one. */
 #define MAX_CALL_CACHE_BYTES 4096
 

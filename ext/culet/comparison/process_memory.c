@@ -2,9 +2,9 @@
 
 #include "comparison/process_memory.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "common/io.h"
 
 /* The first extent that ends behind an address; `extents` where there is none. */
 static size_t
@@ -30,20 +30,6 @@ culet_comparison_present(const struct comparison_memory *memory, uint64_t first,
   return 1;
 }
 
-static int
-read_fully(int fd, uint64_t from, char *bytes, size_t length)
-{
-  while (length > 0) {
-    ssize_t count = pread(fd, bytes, length, (off_t)from);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return 0;
-    bytes += count;
-    from += (uint64_t)count;
-    length -= (size_t)count;
-  }
-  return 1;
-}
-
 int
 culet_comparison_read(const struct comparison_memory *memory, uint64_t first, uint64_t past, char *bytes)
 {
@@ -53,7 +39,7 @@ culet_comparison_read(const struct comparison_memory *memory, uint64_t first, ui
     uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
     uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
     memset(bytes + (at - first), 0, from - at);
-    if (!read_fully(memory->fd, from, bytes + (from - first), to - from)) return 0;
+    if (culet_read_all_at(memory->fd, bytes + (from - first), to - from, (off_t)from) != 0) return 0;
     at = to;
   }
   memset(bytes + (at - first), 0, past - at);

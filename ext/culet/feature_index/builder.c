@@ -17,7 +17,7 @@ struct table {
 struct culet_builder {
   char native_extension[16];
   struct table roots, stamps, nodes, buckets, text;
-  struct table paths; /* node + 1 by its path's hash, so that the path of two roots' file is stored once */
+  struct table paths; /* node + 1 by the hash of its path, so that a file of two roots has its path stored once */
   uint64_t allocations;
 };
 
@@ -111,7 +111,7 @@ culet_builder_free(struct culet_builder *builder)
   free(builder);
 }
 
-/* Where the text has that path; CULET_INDEX_NONE where memory is short. */
+/* The path's offset in the text; CULET_INDEX_NONE without memory. */
 static uint32_t
 store_path(struct culet_builder *builder, const char *path, size_t length)
 {
@@ -147,7 +147,7 @@ add_node(struct culet_builder *builder, uint32_t root, const char *path, size_t 
   size_t extension = kind == CULET_NODE_RUBY ? sizeof(".rb") - 1 : kind == CULET_NODE_NATIVE ? strlen(builder->native_extension) : 0;
 
   if (length > MAX_PATH || path[0] != '/' || suffix + extension > length) return 0;
-  /* Half of the places for paths stay free, so that a search ends soon. */
+  /* The table of paths stays at most half full. */
   if (builder->nodes.count >= builder->buckets.capacity / 2 && !rehash(builder, builder->buckets.capacity * 2)) return 0;
   if (!reserve(builder, &builder->nodes, sizeof(node), 1)) return 0;
   if ((node.path = store_path(builder, path, length)) == CULET_INDEX_NONE) return 0;
@@ -184,7 +184,7 @@ int
 culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length, enum culet_node_kind kind,
                   const struct culet_stamp *stamp)
 {
-  /* Behind the root's path and a slash; "/" itself ends with one. */
+  /* After the root's path and a slash; "/" itself ends with one. */
   size_t suffix = nodes(builder)[root_of(builder, root)->node].length;
 
   suffix += suffix > 1;
@@ -228,7 +228,7 @@ culet_builder_withdraw(struct culet_builder *builder, uint32_t root)
   for (i = 0; i < first; i++) link_node(builder, i);
 }
 
-/* From the last one on: paths are added folder by folder. */
+/* Backwards, because paths are added folder by folder. */
 uint32_t
 culet_builder_find_root(const struct culet_builder *builder, const char *path, size_t length)
 {
@@ -298,7 +298,7 @@ culet_builder_finish(const struct culet_builder *builder, size_t *bytes)
   if (at > CULET_INDEX_MAX_BYTES || (index = calloc(1, (size_t)at)) == NULL) return NULL;
 
   header.bytes = at;
-  /* An empty table has no items to copy from. */
+  /* items of an empty table are NULL */
   if (header.roots) memcpy(index + header.roots_at, builder->roots.items, header.roots * sizeof(struct culet_index_root));
   if (header.stamps) memcpy(index + header.stamps_at, builder->stamps.items, header.stamps * sizeof(struct culet_stamp));
   if (header.nodes) memcpy(index + header.nodes_at, builder->nodes.items, header.nodes * sizeof(struct culet_node));

@@ -1,8 +1,5 @@
-/*
- * feature_index/feature_index.c - Culet::FeatureIndex, the index as a library for Ruby. lib/culet/feature_index.rb tells what its methods
- * do; here is what needs C.
- */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+/* Culet::FeatureIndex, the index as a Ruby class. lib/culet/feature_index.rb documents its methods. */
+#include <ruby.h> /* first: defines _GNU_SOURCE */
 
 #include <limits.h>
 #include <string.h>
@@ -14,9 +11,9 @@
 #include "feature_index/store.h"
 
 struct wrapper {
-  struct culet_builder *builder; /* NULL: it is that of a file */
+  struct culet_builder *builder; /* NULL: the index is a file's */
   struct culet_index index;
-  void *in_memory; /* the image, where it is in memory */
+  void *in_memory; /* memory of an index that was built here, else NULL */
 };
 
 static VALUE error_class;
@@ -81,7 +78,7 @@ mutable_wrapper(VALUE self)
   return wrapper;
 }
 
-/* The image, made anew where something has been added since. */
+/* The serialized index, built if something was added. */
 static const struct culet_index *
 index_of(VALUE self)
 {
@@ -107,7 +104,7 @@ begin(VALUE self)
   return self;
 }
 
-/* map(file) -> nil, or what is wrong */
+/* map(file) -> nil, or an error message */
 static VALUE
 map(VALUE self, VALUE file)
 {
@@ -125,7 +122,7 @@ ends_with(const char *path, size_t length, const char *end)
   return length > wanted && memcmp(path + length - wanted, end, wanted) == 0;
 }
 
-/* enter(path, folder) -> whether it could be */
+/* enter(path, folder) -> whether the path was added */
 static VALUE
 enter(VALUE self, VALUE path, VALUE folder)
 {
@@ -144,12 +141,12 @@ enter(VALUE self, VALUE path, VALUE folder)
   root = culet_builder_find_root(wrapper->builder, root_text, root_length);
   if (root == CULET_INDEX_NONE) root = culet_builder_root(wrapper->builder, root_text, root_length, &none, 0);
   if (root == CULET_INDEX_NONE) return Qfalse;
-  /* The nodes of a root stand together. */
+  /* The nodes of a root are consecutive. */
   if (root + 1 != culet_builder_roots(wrapper->builder)) rb_raise(error_class, "%s: its files have to be added one after the other", root_text);
   return culet_builder_add(wrapper->builder, root, text, length, kind, NULL) ? Qtrue : Qfalse;
 }
 
-/* read(folder, by its real path) -> a Symbol */
+/* read(folder's real path) -> a Symbol */
 static VALUE
 read_folder(VALUE self, VALUE folder)
 {
@@ -165,7 +162,7 @@ read_folder(VALUE self, VALUE folder)
   return culet_symbol(names[scanned]);
 }
 
-/* The rank of a root among the folders to be asked, from 0; -1: it is none of them. */
+/* The position of a root in `folders`; -1: it is not in the list. */
 static long
 rank_of(const struct culet_index *index, uint32_t root, VALUE folders)
 {
@@ -264,7 +261,7 @@ changed(VALUE self)
   return result;
 }
 
-/* store(file) -> nil, or what is wrong */
+/* store(file) -> nil, or an error message */
 static VALUE
 store(VALUE self, VALUE file)
 {

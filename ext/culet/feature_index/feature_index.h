@@ -1,6 +1,4 @@
-/*
- * feature_index/feature_index.h - Culet::FeatureIndex, the index as a library for Ruby.
- */
+/* feature_index/feature_index.h - Culet::FeatureIndex, the index as a Ruby class. */
 #ifndef CULET_FEATURE_INDEX_H
 #define CULET_FEATURE_INDEX_H
 

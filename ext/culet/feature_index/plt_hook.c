@@ -20,8 +20,8 @@
 struct object {
   uintptr_t inside;
   uintptr_t base;
-  uintptr_t first, last; /* its addresses */
-  uintptr_t relro, relro_end; /* which the dynamic linker has made read-only */
+  uintptr_t first, last; /* address range */
+  uintptr_t relro, relro_end; /* range that the dynamic linker made read-only (RELRO) */
   const ElfW(Dyn) *dynamic;
 };
 
@@ -46,7 +46,7 @@ find_object(struct dl_phdr_info *info, size_t size, void *argument)
       found.dynamic = (const void *)start;
     } else if (part->p_type == PT_GNU_RELRO) {
       found.relro = start & ~(page - 1);
-      found.relro_end = end & ~(page - 1); /* a last page that is not wholly sealed is left writable by glibc */
+      found.relro_end = end & ~(page - 1); /* glibc leaves a partial last page writable */
     }
   }
   if (here) *object = found;
@@ -70,7 +70,7 @@ address(culet_function *function)
 {
   uintptr_t value;
 
-  memcpy(&value, &function, sizeof(value)); /* POSIX: as wide as a pointer */
+  memcpy(&value, &function, sizeof(value)); /* POSIX: function and object pointers have the same size */
   return value;
 }
 

@@ -1,22 +1,19 @@
-/*
- * feature_index/plt_hook.h - the slot through which a loaded object calls a function of another one.
- */
+/* feature_index/plt_hook.h - redirects the calls that a loaded object makes to a function of another object. */
 #ifndef CULET_FEATURE_INDEX_PLT_HOOK_H
 #define CULET_FEATURE_INDEX_PLT_HOOK_H
 
 typedef void culet_function(void);
 
 /*
- * Has the object that contains an address call another function wherever it calls the one of that name. Other objects are
- * left as they are; so is a slot that leads to neither the object itself (where it has not been called yet) nor
- * `original`: somebody else has changed it.
+ * Makes the object that contains an address call `replacement` instead of the function with a name, by changing the
+ * object's PLT entries. Other objects are unaffected. An entry is left alone if it leads neither to `original` nor, as
+ * before the first call, into the object itself: another library has hooked it.
  *
- * inside:      an address in the object, a function of it say
- * name:        of the function
- * original:    what the name stands for by rights
- * replacement: what to call instead; it must not call through that slot
+ * inside:      an address in the object, such as one of its functions
+ * original:    what the name resolves to
+ * replacement: must not call through the changed entry
  *
- * Returns how many slots were changed, 0 where there is none or it may not be written.
+ * Returns how many entries were changed; 0 if there are none or they cannot be written.
  */
 int culet_plt_hook(const void *inside, const char *name, culet_function *original, culet_function *replacement);
 

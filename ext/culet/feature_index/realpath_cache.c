@@ -8,10 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/*
- * Folders are remembered by a hash of 64 bits alone, with a seed of this process: that two of some thousand have the same
- * is a matter of one in 10^12.
- */
+/* Folders are stored as seeded 64-bit hashes only: among some thousand, a collision has a probability of 1 in 10^12. */
 struct cache {
   uint64_t hash;
   uint32_t checked; /* 0: free */
@@ -60,7 +57,7 @@ find(uint64_t hash)
   return &cache.entries[entry];
 }
 
-/* Half of the places stay free. Where there are too many, or memory is short, what is known is forgotten or stays as it is. */
+/* The table stays at most half full. At MAX_ENTRIES it is cleared; without memory it stays as it is. */
 static int
 reserve(void)
 {
@@ -87,7 +84,7 @@ reserve(void)
   return 1;
 }
 
-/* Whether "." and ".." or nothing stands between two slashes; looks at the last part only, as the others are asked first. */
+/* Whether the last part is neither empty nor "." nor ".."; the other parts are checked as folders. */
 static int
 plain_part(const char *part, size_t length)
 {
@@ -118,7 +115,7 @@ culet_realpath_is_folder(const char *path, size_t length)
   part[length] = '\0';
   if (lstat(part, &status) != 0 || !S_ISDIR(status.st_mode)) return 0;
   if (!reserve()) return 0;
-  entry = find(hash); /* its parents may have moved it */
+  entry = find(hash); /* the recursion may have grown the table */
   if (entry->checked == 0) cache.count++;
   entry->hash = hash;
   entry->checked = now;

@@ -1,8 +1,8 @@
 /*
- * feature_index/realpath_cache.h - paths that are their own real paths.
+ * feature_index/realpath_cache.h - paths that are known to be real paths.
  *
- * Ruby asks realpath(3) for each feature it loads and for each folder of the load path, and that reads a link for each
- * part of a path. A folder that is known to have no link on its way needs none of them.
+ * Ruby calls realpath(3) for each feature that it loads and for each folder of the load path, which costs a readlink(2)
+ * for each part of the path. A folder without links on its path needs none.
  */
 #ifndef CULET_FEATURE_INDEX_REALPATH_CACHE_H
 #define CULET_FEATURE_INDEX_REALPATH_CACHE_H
@@ -11,22 +11,22 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* For how long a folder that has been looked at counts as unchanged, in milliseconds. */
+/* How long a checked folder counts as unchanged. */
 #define CULET_FRESH_MILLISECONDS 50
 
-/* Milliseconds on a clock that is cheap to ask and goes on by itself; never 0. */
+/* Milliseconds of a cheap monotonic clock; never 0. */
 uint32_t culet_coarse_milliseconds(void);
 
 /*
- * Whether a folder is there and no part of its path is a link, as seen at most CULET_FRESH_MILLISECONDS ago. A path that
- * is not written as realpath would write it (absolute, no "//", "/./", "/../", no slash at the end) never is.
+ * Whether a path is that of a folder and has no links in it, checked at most CULET_FRESH_MILLISECONDS ago. False for a
+ * path that realpath would write differently (relative, with "//", "/./", "/../" or a slash at the end).
  */
 int culet_realpath_is_folder(const char *path, size_t length);
 
-/* Likewise for a file of any kind; sets what lstat(2) told of it now. */
+/* The same for a file of any type; sets the result of lstat(2), which is called each time. */
 int culet_realpath_is_file(const char *path, struct stat *status);
 
-/* Whether a path leads nowhere: a folder on the way has no link in its own path, and no entry of the next part's name. */
+/* Whether nothing has this path: the longest prefix that is a folder has no links and no entry with the next name. */
 int culet_realpath_is_absent(const char *path);
 
 #endif

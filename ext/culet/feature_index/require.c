@@ -1,18 +1,17 @@
 /*
- * feature_index/require.c - `require` that asks the index of the load path first.
+ * `require` with the index of the load path.
  *
- * It takes the place of Ruby's own C function at the very bottom, below RubyGems, Bundler and whoever else has put
- * himself in the chain, and hands on to that function: the file's absolute path where the index knows it, else the name
- * as it came. So all that happens on the way down still happens, and what Ruby does with a file is Ruby's: locks against
- * two threads, $LOADED_FEATURES, errors. `load` of a Ruby file by its name in the load path, and
- * $LOAD_PATH.resolve_feature_path, are served likewise.
+ * This function replaces Ruby's own C function at the bottom of the chain, below RubyGems, Bundler and others, and
+ * calls that function with the file's absolute path, if the index has it, or else with the original name. So everything
+ * above still runs, and locks, $LOADED_FEATURES and errors are Ruby's. `load` of a Ruby file by its name in the load
+ * path and $LOAD_PATH.resolve_feature_path work alike.
  *
- * What has to be the same is which file it is. Ruby looks first whether a feature of that name is loaded already, from
- * wherever: rb_provided tells, and then the name goes down as it came, except where Ruby would now search the load path
- * for a Ruby file beside a loaded native one. Names that are searched otherwise than by the load path and the two
- * extensions (absolute, "./", "~", a dot in the last part) go down as they came, too.
+ * The result must be the file that Ruby would find. Ruby first checks whether a feature of that name is loaded
+ * (rb_provided); the name is then passed on unchanged, unless Ruby would search the load path for a Ruby file beside a
+ * loaded native one. Names that Ruby does not search by load path and extensions (absolute, "./", "~", a dot in the
+ * last part) are passed on unchanged.
  */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+#include <ruby.h> /* first: defines _GNU_SOURCE */
 #include <ruby/encoding.h>
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
@@ -43,18 +42,18 @@
 static struct {
   struct culet_resolver *resolver;
   VALUE load_path; /* $LOAD_PATH */
-  VALUE known_load_path;      /* what it held when the finder was told; hidden */
+  VALUE known_load_path;      /* its contents when the resolver got it; hidden */
   char dlext[16];
-  int reports_missing;      /* whether the index may tell that nothing provides a name */
-  int realpath_hooks;  /* slots of Ruby's that lead here */
-  int trims;  /* whether free memory goes back after a large part of a program has been loaded */
-  int loading;     /* whether a feature is being loaded by way of culet_require */
-  unsigned long files;   /* loaded so far, */
-  unsigned long trimmed_at; /* and when memory was given back last */
+  int reports_missing;      /* whether the index may report that no file provides a name */
+  int realpath_hooks;  /* hooked PLT entries for realpath */
+  int trims;  /* whether to trim after a large part of a program was loaded */
+  int loading;     /* whether a feature is being loaded through culet_require */
+  unsigned long files;   /* loaded so far */
+  unsigned long trimmed_at; /* `files` at the last trim */
   unsigned long found, nowhere, unsure, loaded;
-  ID functions[3]; /* those that load features */
-  VALUE (*load)(int, const VALUE *, VALUE); /* Ruby's own, and */
-  VALUE (*resolve)(VALUE, VALUE);           /* $LOAD_PATH.resolve_feature_path; NULL where they are not known */
+  ID functions[3]; /* require, require_relative, load */
+  VALUE (*load)(int, const VALUE *, VALUE); /* Ruby's own; NULL: not found */
+  VALUE (*resolve)(VALUE, VALUE);           /* $LOAD_PATH.resolve_feature_path; NULL: not found */
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
   rb_ractor_local_key_t main_ractor;
 #endif
@@ -71,9 +70,8 @@ load_path_is_unchanged(void)
 }
 
 /*
- * An entry that Ruby reads as it stands: an absolute path of a String. Any other depends on the working directory, the
- * home or a method; or, with characters beyond ASCII where the file system's encoding is not UTF-8, on the encoding of the
- * name that is asked for.
+ * Only Strings with an absolute path are known. Other entries depend on the working directory, the home directory or a
+ * method; with characters beyond ASCII, unless the file system encoding is UTF-8, on the encoding of the required name.
  */
 static struct culet_load_path_entry
 entry_of(VALUE entry)
@@ -100,7 +98,7 @@ update_load_path(void)
   for (i = 0; i < count; i++) {
     VALUE entry = RARRAY_AREF(state.load_path, i);
 
-    /* As Ruby does when it first reads the load path: so none is changed in place. */
+    /* Ruby freezes them too when it reads the load path. */
     if (RB_TYPE_P(entry, T_STRING)) rb_str_freeze(entry);
     entries[i] = entry_of(entry);
   }
@@ -125,7 +123,7 @@ find(const char *name, size_t length, unsigned kinds, int now, char path[PATH_MA
   return culet_resolver_find(state.resolver, name, length, kinds, now, path);
 }
 
-/* What a name without extension stands for. */
+/* Resolves a name without extension. */
 static enum culet_answer
 find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 {
@@ -138,7 +136,7 @@ find_any(const char *name, size_t length, int now, char path[PATH_MAX])
 #endif
 }
 
-/* What a name stands for; `kinds` is what its extension says, which begins at `stem`: 0 where it has none. */
+/* Resolves a name. kinds: by its extension, which starts at `stem`; 0: it has none. */
 static enum culet_answer
 find_named(const char *name, size_t length, size_t stem, unsigned kinds, int now, char path[PATH_MAX])
 {
@@ -147,7 +145,7 @@ find_named(const char *name, size_t length, size_t stem, unsigned kinds, int now
   return answer == CULET_NOWHERE && kinds != CULET_RUBY ? find_any(name, length, now, path) : answer;
 }
 
-/* Whether Ruby has a feature of that name with that extension. */
+/* Whether Ruby has loaded a feature with this name and extension. */
 static int
 provided(const char *name, size_t length, const char *extension)
 {
@@ -160,10 +158,9 @@ provided(const char *name, size_t length, const char *extension)
 }
 
 /*
- * What to give Ruby instead of a name without extension, of which something is loaded. A Ruby file ends the matter; but
- * beside a native file alone Ruby searches the load path for a Ruby file each time, and where there is none, what is
- * loaded is the feature. With its extension Ruby takes it for loaded, or waits for the thread that is loading it, without
- * a search.
+ * The name to pass on for a name without extension of which a feature is loaded. Beside a loaded native file Ruby
+ * searches the load path for a Ruby file at each call. If there is none, the native file's name, with its extension,
+ * spares Ruby the search: the feature is loaded, or being loaded by another thread.
  */
 static VALUE
 resolve_provided(VALUE name, const char *text, size_t length)
@@ -176,10 +173,7 @@ resolve_provided(VALUE name, const char *text, size_t length)
   return rb_str_cat_cstr(rb_str_dup(name), ".so");
 }
 
-/*
- * Whether an extension of that name may be linked into Ruby itself, as prism is: no folder has it, and yet Ruby would find
- * it. Its function is among the program's then.
- */
+/* Whether an extension of this name may be linked into Ruby itself, as prism is: then its Init function exists. */
 static int
 linked_in(const char *name, size_t length)
 {
@@ -191,9 +185,8 @@ linked_in(const char *name, size_t length)
 }
 
 /*
- * What to give Ruby instead of a name: the file's path, or the name itself where Ruby has to search. Qundef: nothing
- * provides it. (A function of its own, because its buffer must not lie on the stack while the file is loaded: those of
- * nested calls would add up.)
+ * What to pass on to Ruby: the file's path; or the name, if Ruby has to search; or Qundef, if no file provides the
+ * name. Separate from the caller, so that nested requires do not each hold the path buffer on the stack.
  */
 static VALUE
 resolve(VALUE name)
@@ -216,7 +209,7 @@ resolve(VALUE name)
     return name;
   }
   answer = find_named(text, length, stem, kinds, 0, path);
-  /* A file may just have been written: then somebody is likely to load it. */
+  /* A missing file may have just been written: check again without the cache. */
   if (answer == CULET_NOWHERE) answer = find_named(text, length, stem, kinds, 1, path);
 
   if (answer == CULET_FOUND) {
@@ -231,7 +224,7 @@ resolve(VALUE name)
   return name;
 }
 
-/* Whether the index may be asked for a name at all. */
+/* Whether the index can be used for a name at all. */
 static int
 is_plain(VALUE name)
 {
@@ -251,9 +244,9 @@ in_main_ractor(void)
 }
 
 /*
- * Parsing and compiling leaves a tenth of a large program's resident memory free in malloc's hands. It goes back when the
- * outermost `require` ends, if it has loaded so many files, and a third of all so far: a trim takes some milliseconds, and
- * the whole boot makes a handful.
+ * The parser and compiler leave a tenth of a large program's resident memory free in malloc. It is returned at the end
+ * of the outermost `require` that loaded at least TRIM_FILES files and a third (TRIM_SHARE) of all so far: a trim takes
+ * milliseconds, and a boot makes a handful.
  */
 #define TRIM_FILES 256
 #define TRIM_SHARE 3
@@ -311,7 +304,7 @@ ends_in(VALUE name, const char *extension)
   return length > bytes && memcmp(RSTRING_PTR(name) + length - bytes, extension, bytes) == 0;
 }
 
-/* The path of a Ruby file that a load path has by this name, extension and all; the name itself where Ruby has to search. */
+/* The path of a Ruby file that is named with its extension; the name itself if Ruby has to search. */
 static VALUE
 ruby_file(VALUE name)
 {
@@ -336,8 +329,7 @@ culet_load(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * Ruby's own looks at nothing but the load path, whatever is loaded. A name with a dot in its last part, or with an
- * extension, is left to it.
+ * Ruby's own method looks only at the load path, whatever is loaded. Names with a dot in the last part are left to it.
  */
 static VALUE
 culet_resolve(VALUE self, VALUE name)
@@ -355,8 +347,8 @@ culet_resolve(VALUE self, VALUE name)
 }
 
 /*
- * Whether Ruby is loading a file. From Ruby 3.3 on a file is read and compiled in a frame of its own, which belongs to no
- * method and bears the file's name: that of the file whose real path is asked for.
+ * Whether Ruby is loading this file. From Ruby 3.3 on files are read and compiled in a frame without method that has
+ * the file's name.
  */
 static int
 is_loading(const char *path)
@@ -371,8 +363,8 @@ is_loading(const char *path)
 }
 
 /*
- * What Ruby's loading calls instead of realpath(3). Whoever else asks Ruby for a real path gets the C library's answer,
- * which is that of this very moment.
+ * Called by libruby instead of realpath(3). Answers from the cache only while Ruby loads a file; all other callers,
+ * such as File.realpath, get the C library's answer.
  */
 static char *
 cached_realpath(const char *path, char *resolved)
@@ -401,7 +393,7 @@ hook_realpath(void)
   state.realpath_hooks = culet_plt_hook(inside, "realpath", (culet_function *)original, (culet_function *)ours);
 }
 
-/* Ruby's own functions behind these methods; where somebody else's stand there, or they are not to be found, they stay. */
+/* Replaces methods only if the C functions behind them are Ruby's own. */
 static void
 replace_resolve(void)
 {
@@ -410,7 +402,7 @@ replace_resolve(void)
 
   if (found == NULL) return;
   memcpy(&state.resolve, &found, sizeof(found));
-  *verbose = Qnil; /* or a redefinition is warned of */
+  *verbose = Qnil; /* no warning about the redefinition */
   rb_define_singleton_method(state.load_path, "resolve_feature_path", culet_resolve, 1);
   *verbose = before;
 }
@@ -426,9 +418,9 @@ find_load(void)
 /*
  * Culet::Require.prepare(file, denies, all) -> nil
  *
- * file:   where the index is kept, a String, or nil: in memory
- * denies: whether the index may tell that nothing provides a name
- * all:    whether Ruby's loading is to take real paths from here, too, and what it leaves free is to go back
+ * file:   the index file, a String; nil: in memory
+ * denies: whether the index may report that no file provides a name
+ * all:    whether to cache real paths, and to trim after loading
  */
 static VALUE
 prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all)
@@ -461,10 +453,10 @@ prepare(VALUE self, VALUE file, VALUE reports_missing, VALUE all)
 /*
  * Culet::Require.figures -> Hash
  *
- * bytes, folders, files: of the index; shared: whether it was read from its file; asked: how many folders of this load
- * path are asked because the index is not sure of them; builds: how often this process read folders; found, nowhere,
- * unsure, loaded: what came of the calls of `require` (a path from the index or from a folder that was asked; that nothing
- * provides it; left to Ruby's search; already loaded); real_paths: whether Ruby's loading takes real paths from here
+ * bytes, folders, files: size of the index; shared: whether it was read from its file; asked: folders of the load path
+ * that are probed, because they changed; builds: how often this process read folders; found, nowhere, unsure, loaded:
+ * results of `require` (path found; no file provides the name; left to Ruby's search; already loaded); real_paths:
+ * whether realpath is hooked
  */
 static VALUE
 stats(VALUE self)
@@ -491,8 +483,8 @@ stats(VALUE self)
 /*
  * Culet::Require.take_over(module, name, original) -> nil
  *
- * Puts our `require` or `load`, whichever `original` names, in the place of a method of that module itself, whatever has
- * been prepended to it. The method bears that name in backtraces, as Ruby's does.
+ * Replaces the method `name` of a module itself, whatever is prepended, by our `require` or `load`, as `original` says.
+ * Backtraces show that name, as with Ruby's method.
  */
 static VALUE
 take_over(VALUE self, VALUE module, VALUE name, VALUE original)
@@ -500,9 +492,9 @@ take_over(VALUE self, VALUE module, VALUE name, VALUE original)
   VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
   VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, original);
 
-  if (culet_requires_serve_by(culet_require)) return Qnil; /* the methods are the recorder's, and stay so */
+  if (culet_requires_serve_by(culet_require)) return Qnil; /* the recorder of culet/requires keeps its methods and calls ours */
   if (original == culet_symbol("load") && state.load == NULL) return Qnil;
-  *verbose = Qnil; /* or a redefinition is warned of */
+  *verbose = Qnil; /* no warning about the redefinition */
   rb_funcall(module, rb_intern("define_method"), 2, name, ours);
   *verbose = before;
   return Qnil;

@@ -13,35 +13,34 @@
 #include "feature_index/scan.h"
 #include "feature_index/store.h"
 
-/* For another process that is writing the index: that takes it a tenth of a second. */
+/* Wait for another process to write the index, which takes about 0.1 s. */
 #define LOCK_MILLISECONDS 500
 
-/* A folder that changed is read again at once, then after so long, then after ever twice as long; a young one when it
- * has grown older. */
+/* A changed folder is read again at once, then after this time, which then doubles up to the maximum. */
 #define RETRY_MILLISECONDS 2500
 #define MAX_RETRY_MILLISECONDS (1 << 24)
 
-/* No process reads folders more often: a load path that never comes to rest is none to keep an index of. */
+/* Per process: a load path that keeps changing is not worth an index. */
 #define MAX_BUILDS 64
 
-/* An index beyond this is begun anew with the folders of this load path. */
+/* A larger index is rebuilt from the folders of this load path only. */
 #define FULL_BYTES ((size_t)32 << 20)
 
 enum state {
   INDEXED,
-  PROBED,  /* the index is not sure of it: the folder is asked */
-  ABSENT, /* there is no such folder */
-  OPAQUE    /* none that the index knows: what comes behind it is Ruby's to tell */
+  PROBED,  /* not up to date in the index: looked up by stat(2) */
+  ABSENT, /* does not exist */
+  OPAQUE    /* unknown to the index: the lookup stops here, and Ruby searches the rest */
 };
 
 struct entry {
-  char *written; /* as in the load path; NULL: a wall */
-  char *path;    /* its real path; as written, where it is absent */
+  char *written; /* as in the load path; NULL: opaque */
+  char *path;    /* real path; `written` if the folder does not exist */
   enum state state;
   uint32_t root;
-  int missing;   /* from the index, or changed since */
-  int changed_below;     /* a folder below it was not as the index has it */
-  uint32_t checked; /* when it was found to be as the index has it */
+  int missing;   /* not in the index, or changed since */
+  int changed_below;     /* a subfolder changed */
+  uint32_t checked; /* when it was last found unchanged */
   struct culet_stamp stamp;
 };
 
@@ -49,19 +48,19 @@ struct culet_resolver {
   char *file;
   char native_extension[16];
   struct culet_index index;
-  void *in_memory;         /* the image, where it is in memory */
+  void *in_memory;         /* memory of an index that was built here, else NULL */
   int file_read;
   struct entry *entries;
   size_t count;
-  size_t first_opaque;       /* the first one; count: none */
+  size_t first_opaque;       /* index of the first opaque entry; count: none */
   size_t probed;
-  uint32_t *entry_of_root; /* of the roots: place + 1, or 0 */
-  uint32_t *checked;    /* when each stamp was found to be right */
-  uint32_t retry;      /* when to read folders again; 0: no need */
+  uint32_t *entry_of_root; /* per root: number of its entry + 1, or 0 */
+  uint32_t *checked;    /* per stamp: when it was last found right */
+  uint32_t retry;      /* when to read folders again; 0: never */
   uint32_t backoff;   /* milliseconds */
   uint32_t builds;
   char problem[512];
-  int problem_reported; /* whether the problem has been */
+  int problem_reported;
 };
 
 struct culet_resolver *
@@ -91,7 +90,7 @@ culet_resolver_plain(const char *name, size_t length)
   return 1;
 }
 
-/* ------------------------------------------------------------------ the image */
+/* ---- the index ---- */
 
 static void
 drop_index(struct culet_resolver *resolver)
@@ -102,7 +101,7 @@ drop_index(struct culet_resolver *resolver)
   memset(&resolver->index, 0, sizeof(resolver->index));
 }
 
-/* Takes an image over; `own` is its memory, or NULL where it was read from its file. Returns 0 where memory is short. */
+/* Takes over an index. in_memory: its memory, or NULL for a file's. Returns 0 without memory. */
 static int
 take_index(struct culet_resolver *resolver, const struct culet_index *index, void *in_memory)
 {
@@ -134,7 +133,7 @@ read_index(struct culet_resolver *resolver)
   if (!take_index(resolver, &index, NULL)) culet_store_free(&index);
 }
 
-/* ------------------------------------------------------------------ the places */
+/* ---- load path entries ---- */
 
 static void
 free_entries(struct culet_resolver *resolver)
@@ -150,7 +149,7 @@ free_entries(struct culet_resolver *resolver)
   resolver->count = resolver->first_opaque = resolver->probed = 0;
 }
 
-/* What is written, by its real path; says in `state` what that is. NULL where memory is short. */
+/* The real path of an entry; sets `state` to ABSENT or PROBED. NULL without memory. */
 static char *
 real_path(const char *written, enum state *state)
 {
@@ -166,7 +165,7 @@ real_path(const char *written, enum state *state)
   return strndup(written, length);
 }
 
-/* Whether a folder of an index still is what it was. */
+/* Whether a folder still has its stamp. */
 static int
 unchanged(const struct culet_index *index, const struct culet_node *node, const char *path, struct culet_stamp *now)
 {
@@ -178,7 +177,7 @@ unchanged(const struct culet_index *index, const struct culet_node *node, const 
   return culet_stamp_same(now, stamp);
 }
 
-/* The same for all folders below a root. */
+/* The same for a root and all folders below it. */
 static int
 unchanged_below(const struct culet_index *index, const struct culet_index_root *root)
 {
@@ -194,7 +193,7 @@ unchanged_below(const struct culet_index *index, const struct culet_index_root *
   return 1;
 }
 
-/* Looks a place up in the index. */
+/* Sets an entry's state by the index. */
 static void
 classify(const struct culet_resolver *resolver, struct entry *entry)
 {
@@ -219,7 +218,7 @@ classify(const struct culet_resolver *resolver, struct entry *entry)
   if (!index->roots[entry->root].unreadable) entry->state = INDEXED;
 }
 
-/* Looks all of them up. Returns how many are missing from the index. */
+/* Returns how many entries are missing from the index. */
 static size_t
 classify_all(struct culet_resolver *resolver)
 {
@@ -248,7 +247,7 @@ retry_later(struct culet_resolver *resolver, uint32_t milliseconds)
   if (resolver->retry == 0) resolver->retry = 1;
 }
 
-/* The index is not sure of a place any more. */
+/* The entry's folder has changed since it was read. */
 static void
 distrust(struct culet_resolver *resolver, struct entry *entry)
 {
@@ -257,7 +256,7 @@ distrust(struct culet_resolver *resolver, struct entry *entry)
   retry_later(resolver, 0);
 }
 
-/* ------------------------------------------------------------------ building */
+/* ---- building ---- */
 
 static int
 is_missing(const struct culet_resolver *resolver, const char *path)
@@ -270,7 +269,7 @@ is_missing(const struct culet_resolver *resolver, const char *path)
   return 0;
 }
 
-/* Copies what the index has and is not to be read anew. */
+/* Copies the roots that need not be read again. */
 static void
 copy_roots(const struct culet_resolver *resolver, struct culet_builder *builder)
 {
@@ -288,7 +287,7 @@ copy_roots(const struct culet_resolver *resolver, struct culet_builder *builder)
   }
 }
 
-/* Reads the missing folders. Returns whether any came in. */
+/* Reads the missing folders. Returns whether any was added. */
 static int
 scan_missing(struct culet_resolver *resolver, struct culet_builder *builder)
 {
@@ -301,7 +300,7 @@ scan_missing(struct culet_resolver *resolver, struct culet_builder *builder)
 
     if (!entry->missing) continue;
     for (j = 0; j < i && !(resolver->entries[j].missing && strcmp(resolver->entries[j].path, entry->path) == 0);) j++;
-    if (j < i) continue; /* it is there twice */
+    if (j < i) continue; /* duplicate entry */
     scanned = culet_scan(builder, entry->path, resolver->native_extension);
     if (scanned == CULET_SCANNED || scanned == CULET_UNREADABLE) found = 1;
     else retry_later(resolver, RETRY_MILLISECONDS);
@@ -316,7 +315,7 @@ record_problem(struct culet_resolver *resolver, int error)
   snprintf(resolver->problem, sizeof(resolver->problem), "cannot write %s: %s", resolver->file, strerror(error));
 }
 
-/* Finishes an index, keeps it in the file if it may, and takes it over. */
+/* Serializes an index, writes it to its file if allowed, and takes it over. */
 static void
 finish(struct culet_resolver *resolver, const struct culet_builder *builder, int may_write)
 {
@@ -338,7 +337,7 @@ finish(struct culet_resolver *resolver, const struct culet_builder *builder, int
   if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL || !take_index(resolver, &index, base)) free(base);
 }
 
-/* Reads the folders that are missing, and joins them with what the file has by now. */
+/* Reads the missing folders and merges them with the current contents of the file. */
 static void
 build(struct culet_resolver *resolver)
 {
@@ -384,9 +383,9 @@ culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet
   refresh(resolver);
 }
 
-/* ------------------------------------------------------------------ looking up */
+/* ---- lookup ---- */
 
-/* Whether a place is as the index has it; looks at it if it has not just now. */
+/* Whether an entry is unchanged, by its stamp unless it was checked just now. */
 static int
 entry_unchanged(struct entry *entry, uint32_t time, int now)
 {
@@ -403,7 +402,7 @@ entry_unchanged(struct entry *entry, uint32_t time, int now)
   return 1;
 }
 
-/* Looks at all places up to `last`: those behind it cannot hide what it has. Returns whether all are unchanged. */
+/* Checks all entries up to `last`; later ones cannot come first. Returns whether all are unchanged. */
 static int
 entries_unchanged(struct culet_resolver *resolver, size_t last, int now)
 {
@@ -419,7 +418,7 @@ entries_unchanged(struct culet_resolver *resolver, size_t last, int now)
   return all;
 }
 
-/* The place of a node's root, if the index is sure of it. */
+/* The entry of a node's root, if it is INDEXED. */
 static size_t
 entry_of(const struct culet_resolver *resolver, const struct culet_node *node)
 {
@@ -428,7 +427,7 @@ entry_of(const struct culet_resolver *resolver, const struct culet_node *node)
   return position != 0 && resolver->entries[position - 1].state == INDEXED ? position - 1 : resolver->count;
 }
 
-/* The first place that has the name by the index; `path` is then its file. */
+/* The first entry that has the name in the index; sets `path` to its file. */
 static size_t
 look_up(const struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds, const char **path)
 {
@@ -454,7 +453,9 @@ look_up(const struct culet_resolver *resolver, const char *name, size_t length, 
   return best;
 }
 
-/* Looks at the folders that the name leads through, of all places up to `last`. Returns whether all are unchanged. */
+/*
+ * Checks the subfolders that the name passes through, of all entries up to `last`. Returns whether all are unchanged.
+ */
 static int
 folders_unchanged(struct culet_resolver *resolver, const char *name, size_t length, size_t last, int now)
 {
@@ -490,7 +491,7 @@ folders_unchanged(struct culet_resolver *resolver, const char *name, size_t leng
   return all;
 }
 
-/* Whether Ruby would take a file: CULET_UNSURE where it depends on who asks, or it is neither file nor folder. */
+/* Whether Ruby would load the file. CULET_UNSURE if that depends on the user, or if it is neither file nor folder. */
 static enum culet_answer
 check_file(const char *path)
 {
@@ -539,7 +540,7 @@ search(struct culet_resolver *resolver, const char *name, size_t length, unsigne
   if (best == resolver->count) return CULET_NOWHERE;
   if (strlen(found) >= PATH_MAX) return CULET_UNSURE;
   strcpy(path, found);
-  /* Gone in this very moment, or not readable: Ruby will go on searching. */
+  /* If the file has just disappeared or is unreadable, Ruby continues the search. */
   return check_file(path) == CULET_FOUND ? CULET_FOUND : CULET_UNSURE;
 }
 

@@ -9,16 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A folder of a load path with more entries is no library's but, say, an application's with all its uploads; it is
- * asked as Ruby does. */
+/* A folder with more entries is no library, but perhaps an application with its uploads. It is probed, not indexed. */
 #define MAX_ENTRIES 50000
 
-/* Deeper than any library; a link that leads upwards ends here. */
+/* deeper than any library; ends loops of links */
 #define MAX_LEVELS 32
 
 /*
- * A folder's time is that of the kernel's last tick, up to 10 ms ago, and on some file systems (ext3, network) a whole
- * second's or two. So a folder that changed less than this ago may change again and look the same.
+ * Folder times are those of the kernel's last tick, up to 10 ms old, and on some file systems (ext3, network) have a
+ * resolution of 1 or 2 s. A folder changed more recently may change again and keep its time.
  */
 #define RECENT_SECONDS 2
 
@@ -50,7 +49,7 @@ static enum culet_scanned scan_folder(struct scan *scan, int folder, unsigned le
 
 #define DANGLING (-1)
 
-/* What an entry is, links followed: DT_REG, DT_DIR, another type, or DANGLING for a link that leads nowhere. */
+/* The type of an entry, through links: DT_REG, DT_DIR, another type, or DANGLING for a link to nothing. */
 static int
 type_of(int folder, const struct dirent *entry)
 {
@@ -83,8 +82,8 @@ scan_below(struct scan *scan, int folder, const char *name, unsigned level)
 }
 
 /*
- * A link that leads nowhere may lead somewhere tomorrow, and no folder's time tells. As a file it is looked at before it
- * is loaded; as a folder it never is as it was read.
+ * The target of a dangling link may be created without any folder's time changing. A file is checked before it is
+ * loaded; a folder gets a stamp that never matches.
  */
 static int
 add_dangling(const struct scan *scan, int ruby, int native)
@@ -120,7 +119,7 @@ scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned l
   return scanned;
 }
 
-/* Takes the descriptor over. */
+/* Closes the descriptor. */
 static enum culet_scanned
 scan_folder(struct scan *scan, int folder, unsigned level)
 {

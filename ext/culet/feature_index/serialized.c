@@ -14,7 +14,7 @@ culet_index_hash(const char *name, size_t length)
   return hash ^ hash >> 15;
 }
 
-/* A word at a time: multiplied by an odd number (2^64 over the golden ratio), its upper half stirred into the lower. */
+/* Multiplies each word by an odd number (2^64 over the golden ratio) and folds the upper half into the lower. */
 uint64_t
 culet_index_sum(uint64_t sum, const void *bytes, size_t count)
 {
@@ -118,7 +118,7 @@ culet_index_next(struct culet_index_lookup *lookup, const char **path)
 
     if (node == NULL) return NULL;
     lookup->number = lookup->next - 1;
-    /* A chain leads to earlier nodes only. */
+    /* A chain leads to earlier nodes only, so that it ends. */
     lookup->next = node->next < lookup->next ? node->next : 0;
     if (node->hash == lookup->hash &&
         node->length - node->suffix - culet_index_extension(lookup->index, node) == lookup->length &&

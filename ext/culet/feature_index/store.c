@@ -12,23 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/io.h"
+
 #define LOCK_STEP_NANOSECONDS 2000000
-
-/* Returns whether so many bytes were there. */
-static int
-read_all(int file, uint8_t *bytes, size_t count)
-{
-  size_t done = 0;
-
-  while (done < count) {
-    ssize_t got = pread(file, bytes + done, count - done, (off_t)done);
-
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return 0;
-    done += (size_t)got;
-  }
-  return 1;
-}
 
 static const char *
 check_index(struct culet_index *index, const void *base, size_t bytes, const char *native_extension)
@@ -40,7 +26,7 @@ check_index(struct culet_index *index, const void *base, size_t bytes, const cha
   return culet_index_sum(0, (const uint8_t *)base + head, bytes - head) == index->header->sum ? NULL : "it is damaged";
 }
 
-/* Read and not mapped: a file that is cut off while it is mapped would end this process. */
+/* Not mapped: if the file were truncated while mapped, the process would be killed. */
 static const char *
 read_file(struct culet_index *index, int file, const char *native_extension)
 {
@@ -56,7 +42,7 @@ read_file(struct culet_index *index, int file, const char *native_extension)
     return "its size is none that an index has";
   base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
-  problem = read_all(file, base, (size_t)status.st_size) ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
+  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0 ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
   if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) problem = strerror(errno);
   if (problem != NULL) {
     munmap(base, (size_t)status.st_size);
@@ -84,20 +70,6 @@ culet_store_free(struct culet_index *index)
   memset(index, 0, sizeof(*index));
 }
 
-static int
-write_all(int file, const uint8_t *bytes, size_t count)
-{
-  while (count > 0) {
-    ssize_t written = write(file, bytes, count);
-
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : EIO;
-    bytes += written;
-    count -= (size_t)written;
-  }
-  return 0;
-}
-
 int
 culet_store_write(const char *path, const void *bytes, size_t count)
 {
@@ -105,10 +77,10 @@ culet_store_write(const char *path, const void *bytes, size_t count)
   int file, error;
 
   if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary)) return ENAMETOOLONG;
-  unlink(temporary); /* of a process of our number that was killed */
+  unlink(temporary); /* of a killed process with this PID */
   file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
   if (file < 0) return errno;
-  error = write_all(file, bytes, count);
+  error = culet_write_all(file, bytes, count);
   if (close(file) != 0 && error == 0) error = errno;
   if (error == 0 && rename(temporary, path) != 0) error = errno;
   if (error != 0) unlink(temporary);

@@ -1,6 +1,6 @@
 /*
- * feature_index/store.h - the file that an index is kept in: read as a whole, and not mapped, because a file that is cut
- * off while it is mapped ends the process; written beside and renamed, so that none sees half of one.
+ * feature_index/store.h - the index file. It is read whole, not mapped, because truncating a mapped file kills the
+ * process, and replaced by rename, so that no process sees a partial file.
  */
 #ifndef CULET_FEATURE_INDEX_STORE_H
 #define CULET_FEATURE_INDEX_STORE_H
@@ -8,29 +8,29 @@
 #include "feature_index/serialized.h"
 
 /*
- * Reads a file. It must be a regular file of this user or of root that nobody else may write, and whole.
+ * Reads a file: a regular one, owned by this user or root, writable by nobody else, complete.
  *
- * Returns NULL and sets `image`, to be given up by culet_store_free; or says what is wrong.
+ * Returns NULL and sets `index`, to be freed by culet_store_free; or returns what is wrong.
  */
 const char *culet_store_read(struct culet_index *index, const char *path, const char *native_extension);
 void culet_store_free(struct culet_index *index);
 
 /*
- * Writes a file whole or not at all. It gets the mode 0400: it is replaced, never changed.
+ * Replaces a file, completely or not at all, with mode 0400.
  *
- * Returns 0, or an errno.
+ * Returns 0 or an errno.
  */
 int culet_store_write(const char *path, const void *bytes, size_t count);
 
-/* Makes the folders that a file needs, for this user alone. Returns 0, or an errno. */
+/* Creates the folders of a file, for this user only. Returns 0 or an errno. */
 int culet_store_prepare(const char *path);
 
 /*
- * Takes the lock of a file's writers, waiting for up to so long for another process. A file system without locks has
- * none to wait for: the last writer wins, and every file is whole all the same.
+ * Locks a file against other writers, waiting up to some milliseconds. On a file system without locks the last writer
+ * wins, and every file is complete all the same.
  *
- * Returns a descriptor for culet_store_unlock; or CULET_LOCK_BUSY where another process has it for longer than that, or
- * CULET_LOCK_REFUSED where its file cannot be made, as errno tells.
+ * Returns a descriptor for culet_store_unlock; CULET_LOCK_BUSY if another process holds the lock; CULET_LOCK_REFUSED
+ * and errno if the lock file cannot be created.
  */
 #define CULET_LOCK_BUSY (-1)
 #define CULET_LOCK_REFUSED (-2)

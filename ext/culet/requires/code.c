@@ -1,22 +1,17 @@
-#include "requires/code.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/code.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
 #include <string.h>
 
-#include "agent/objects.h"
 #include "common/active_malloc.h"
+#include "common/heap_walk.h"
+#include "layouts/ruby_slot.h"
 
-#define KIND_OF_CODE 7 /* among the kinds of T_IMEMO, in all Rubies since 2.5 (internal/imemo.h) */
-#define KINDS 16
-
-/* Of Ruby, not in its headers. */
-typedef int page_function(void *start, void *past, size_t slot_bytes, void *data);
-typedef void each_function(page_function *function, void *data);
-typedef size_t memsize_function(VALUE object);
+/* Not in Ruby's headers. */
 typedef const char *internal_name_function(int kind);
 
-/* Where Ruby names its kinds of internal object, the name must be the one expected. */
+/* If Ruby names its kinds of T_IMEMO, the number must have the expected name. */
 static int
 kind_is_known(void)
 {
@@ -25,7 +20,7 @@ kind_is_known(void)
   if (known < 0) {
     void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
     AS_FUNCTION(internal_name_function, name, pointer);
-    known = pointer == NULL || strcmp(name(KIND_OF_CODE), "iseq") == 0;
+    known = pointer == NULL || strcmp(name(RUBY_SLOT_IMEMO_ISEQ), "iseq") == 0;
   }
   return known;
 }
@@ -35,7 +30,7 @@ culet_code_is(VALUE object)
 {
   VALUE flags = RBASIC(object)->flags;
 
-  return (flags & RUBY_T_MASK) == T_IMEMO && (flags >> RUBY_FL_USHIFT) % KINDS == KIND_OF_CODE && kind_is_known();
+  return ruby_slot_type(flags) == RUBY_SLOT_IMEMO && ruby_slot_imemo_kind(flags) == RUBY_SLOT_IMEMO_ISEQ && kind_is_known();
 }
 
 VALUE
@@ -45,45 +40,29 @@ culet_code_path(VALUE object, int *eval)
   return rb_profile_frame_path(object);
 }
 
-struct walk {
-  each_function *each;
+struct visit {
   void (*function)(VALUE object, void *data);
   void *data;
 };
 
 static int
-walk_page(void *start, void *past, size_t slot_bytes, void *data)
+visit_run(void *start, void *past, size_t slot_bytes, void *data)
 {
-  struct walk *walk = data;
+  struct visit *visit = data;
 
-  for (char *slot = start; slot < (char *)past; slot += slot_bytes) {
-    int type = (int)(RBASIC((VALUE)slot)->flags & RUBY_T_MASK);
-    if (type != T_NONE && type != T_MOVED && type != T_ZOMBIE) walk->function((VALUE)slot, walk->data);
-  }
+  for (char *slot = start; slot < (char *)past; slot += slot_bytes)
+    if (ruby_slot_is_live(RBASIC((VALUE)slot)->flags)) visit->function((VALUE)slot, visit->data);
   return 0;
-}
-
-static VALUE
-walk_all(VALUE data)
-{
-  struct walk *walk = (struct walk *)data;
-
-  walk->each(walk_page, walk);
-  return Qnil;
 }
 
 int
 culet_code_walk(void (*function)(VALUE object, void *data), void *data)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
-  int was_off, failure = 0;
+  struct visit visit = {function, data};
+  int failure;
 
-  if (pointer == NULL) return 0;
-  AS_FUNCTION(each_function, each, pointer);
-  struct walk walk = {each, function, data};
-  was_off = RTEST(rb_gc_disable());
-  rb_protect(walk_all, (VALUE)&walk, &failure);
-  if (!was_off) rb_gc_enable();
+  if (!culet_heap_walk_is_possible()) return 0;
+  failure = culet_heap_walk(visit_run, &visit);
   if (failure) rb_jump_tag(failure);
   return 1;
 }
@@ -91,15 +70,11 @@ culet_code_walk(void (*function)(VALUE object, void *data), void *data)
 size_t
 culet_code_bytes(VALUE object)
 {
-  static memsize_function *memsize;
+  static culet_heap_memsize_function *memsize;
   int type = (int)(RBASIC(object)->flags & RUBY_T_MASK);
 
-  if (memsize == NULL) {
-    void *pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
-    AS_FUNCTION(memsize_function, found, pointer);
-    memsize = found;
-  }
+  if (memsize == NULL) memsize = culet_heap_memsize();
   if (memsize == NULL || !culet_heap_memsize_is_safe(type)) return 0;
-  if (type == T_DATA && !(RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object)->function.dsize != NULL)) return 0;
+  if (type == T_DATA && !culet_heap_data_has_size(object)) return 0;
   return memsize(object);
 }

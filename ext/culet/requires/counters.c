@@ -1,28 +1,28 @@
-#include "requires/counters.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/counters.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
 #include <time.h>
 
-#include "../../../calls/calls.h"
+#include "syscall_counter/syscall_counter.h"
 #include "common/active_malloc.h"
+#include "common/heap_walk.h"
 #include "requires/tags.h"
 
-typedef void read_function(struct culet_calls *calls);
-typedef size_t slot_function(VALUE object);
+typedef void read_function(struct culet_syscall_counts *calls);
 
-static read_function *read_calls;
-static slot_function *slot_bytes;
+static read_function *read_syscall_counts;
+static culet_heap_memsize_function *slot_bytes;
 static int follows_objects;
 static VALUE total_objects; /* :total_allocated_objects */
 
-static __thread struct culet_counters recorder;    /* what pauses took */
-static __thread struct culet_counters pause_start; /* as of the beginning of the one that is on */
+static __thread struct culet_counters recorder;    /* used by the recorder itself */
+static __thread struct culet_counters pause_start; /* the counters when the current pause started */
 static __thread uint64_t objects, object_bytes;
 static __thread uint32_t tag;
 static __thread int in_pause;
 
-/* Every object that is made comes by: no more is done here than must be. */
+/* Runs at each allocation of an object. */
 static void
 on_object(VALUE tracepoint, void *unused)
 {
@@ -40,14 +40,12 @@ on_object(VALUE tracepoint, void *unused)
 int
 culet_counters_start(int follow_objects)
 {
-  void *calls_pointer = dlsym(RTLD_DEFAULT, "culet_calls_read");
-  void *slot_pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
+  void *pointer = dlsym(RTLD_DEFAULT, "culet_syscall_counter_read");
   static VALUE tracepoint;
 
-  AS_FUNCTION(read_function, reader, calls_pointer);
-  AS_FUNCTION(slot_function, slots, slot_pointer);
-  read_calls = reader;
-  slot_bytes = slots;
+  AS_FUNCTION(read_function, reader, pointer);
+  read_syscall_counts = reader;
+  slot_bytes = culet_heap_slot_size();
   total_objects = culet_symbol("total_allocated_objects");
   if (follow_objects) {
     tracepoint = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_NEWOBJ, on_object, NULL);
@@ -55,7 +53,7 @@ culet_counters_start(int follow_objects)
     rb_tracepoint_enable(tracepoint);
     follows_objects = 1;
   }
-  return read_calls != NULL;
+  return read_syscall_counts != NULL;
 }
 
 int
@@ -77,11 +75,11 @@ static struct culet_counters
 raw(void)
 {
   struct culet_counters counters = {0, 0, objects, object_bytes, 0, 0, 0, 0};
-  struct culet_calls calls = {0, 0, 0, 0};
+  struct culet_syscall_counts calls = {0, 0, 0, 0};
 
   counters.seconds = seconds_of(CLOCK_MONOTONIC);
   counters.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  if (read_calls != NULL) read_calls(&calls);
+  if (read_syscall_counts != NULL) read_syscall_counts(&calls);
   counters.mallocs = calls.mallocs;
   counters.malloc_bytes = calls.malloc_bytes;
   counters.paths = calls.paths;

@@ -14,9 +14,9 @@
 
 static char folder[PATH_MAX];
 static char path[PATH_MAX];
-static pid_t file_pid;    /* whose file it is; 0: nobody's yet */
-static off_t written;  /* bytes of it */
-static int is_open;      /* it is there, and goes on */
+static pid_t file_pid;    /* the process that the file belongs to; 0: none yet */
+static off_t written;  /* bytes written */
+static int is_open;      /* the file exists and recording continues */
 static int failed;
 
 void
@@ -33,14 +33,14 @@ fail(const char *what, const char *why)
 
   if (!failed) {
     length = snprintf(words, sizeof(words), "culet: recording what is required ends here: cannot %s in %s: %s\n", what, folder, why);
-    if (write(STDERR_FILENO, words, (size_t)length) < 0) failed = 2; /* there is nobody to tell */
+    if (write(STDERR_FILENO, words, (size_t)length) < 0) failed = 2; /* stderr is closed */
   }
   failed = 1;
   is_open = 0;
   return 0;
 }
 
-/* A program that is executed in a process's place finds that process's file there, and takes the next number. */
+/* After exec the process finds its earlier file and takes the next number. */
 static int
 create_file(void)
 {
@@ -73,7 +73,9 @@ culet_requires_file_ready(void)
   return create_file() ? 2 : 0;
 }
 
-/* Returns NULL, or why not. The kernel ends a process that writes beyond its limit, so that is looked at first. */
+/*
+ * Returns NULL or an error message. Writing beyond RLIMIT_FSIZE would end the program, so the limit is checked first.
+ */
 static const char *
 append(int file, const char *bytes, size_t length)
 {
@@ -94,7 +96,7 @@ append(int file, const char *bytes, size_t length)
   return NULL;
 }
 
-/* By name each time: programs close descriptors that they do not know, or count on their numbers. */
+/* Opened each time, because programs close unknown descriptors or rely on descriptor numbers. */
 void
 culet_requires_file_add(const char *bytes, size_t length)
 {

@@ -1,19 +1,18 @@
 /*
- * Requires are seen where all of them end up: in the C functions of require, require_relative and load. Bundler, bundled
- * gems, Zeitwerk and Bootsnap put methods of their own before Kernel#require, some of them late, and each calls what was
- * there before; RubyGems, which is the first of them, calls gem_original_require. That one, and the other two, are
- * replaced by C functions that call the original C functions: no frame is added to any backtrace, no arguments or results
- * are changed, and what raises, throws or exits goes through.
+ * All requires reach the C functions of require, require_relative and load. Bundler, bundled gems, Zeitwerk and
+ * Bootsnap define methods above Kernel#require, some of them late, and call what was there before; RubyGems, the first
+ * of them, calls gem_original_require. That one and the other two are replaced by C functions that call the original C
+ * functions, so that backtraces, arguments, results and exceptions are unchanged.
  *
- * What RubyGems does before and after is part of finding the file. Its Kernel#require is a Ruby method, and a TracePoint
- * on that method alone says when it begins and ends; nothing else is slower for it.
+ * What RubyGems does before and after is part of finding the file. A TracePoint on its Kernel#require alone reports
+ * start and end, at no cost for other methods.
  *
- * When a file has been found, read and compiled, the event script_compiled says so, just before the file runs. A file
- * that comes so without any of the methods was required by C code (rb_require); it is told, and its cost is its
- * requirer's. So is one that an extension requires while it is loaded; it is taken for the extension at first, whose own
- * name comes when its require ends.
+ * The event script_compiled reports that a file was found, read and compiled, just before it runs. Such a file without
+ * any of the methods was required by C code (rb_require): it is recorded, and its cost counts for the file that
+ * required it. A file that an extension requires while it is loaded is first taken for the extension, whose own name is
+ * known when its require ends.
  */
-#include "requires/requires.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/requires.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <pthread.h>
 #include <ruby/debug.h>
@@ -29,19 +28,20 @@
 #include "requires/tags.h"
 
 /*
- * A require that is under way. RubyGems' method makes one that is not named yet (marked), and what it calls to find and
- * run the file names it; where it tries again after activating a gem, that is the same one. The others name it at once.
+ * A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
+ * that it calls; a second attempt after activating a gem belongs to the same one. Other requires have their name from
+ * the start.
  */
 struct frame {
   struct frame *up;
   struct culet_counters start;
-  uint32_t id; /* 0: not named yet */
+  uint32_t id; /* 0: not written yet */
   uint32_t tag_before;
   int marked;
   int named;
-  int running;  /* the C function is at work for it */
-  int compiled; /* its file has been compiled */
-  VALUE result; /* Qtrue, Qfalse, or the class of what was raised; Qundef: it was left otherwise */
+  int running;  /* calls of the C function in progress */
+  int compiled; /* the file was compiled */
+  VALUE result; /* Qtrue, Qfalse, or the class of the exception; Qundef: left otherwise (throw) */
   struct culet_counters before_run; /* when the file was compiled */
 };
 
@@ -49,14 +49,14 @@ static __thread struct frame *top;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_id;
-static uint32_t first_id = 1; /* of this process; its parent's are below */
+static uint32_t first_id = 1; /* of this process; a forked process continues its parent's numbers */
 static int started;
 static int has_syscall_counter;
 static double start_seconds;
 
-/* ---- lines ---- */
+/* ---- writing lines ---- */
 
-/* What is the nearest one around it that has an id; 0: none. */
+/* The id of the innermost enclosing require that has one; 0: none. */
 static uint32_t
 id_around(const struct frame *frame)
 {
@@ -65,7 +65,7 @@ id_around(const struct frame *frame)
   return 0;
 }
 
-/* With the lock held: in a forked process the ids of its own begin behind those of its parent. */
+/* With the lock held. */
 static void
 notice_fork(void)
 {
@@ -102,7 +102,7 @@ begin_line(struct culet_buffer *buffer, const struct frame *frame, const char *h
   culet_buffer_text(buffer, "}\n");
 }
 
-/* The first lines of a process's file: what process, and the requires that were under way when it was forked. */
+/* The first lines of a process's file: the process, and the requires in progress when it was forked. */
 static void
 write_process(struct culet_buffer *buffer, const struct frame *innermost)
 {
@@ -119,7 +119,7 @@ write_process(struct culet_buffer *buffer, const struct frame *innermost)
   while (count-- > 0) begin_line(buffer, chain[count], "inherited", Qnil, 1);
 }
 
-/* Everything that is written goes by here; the text is empty then. `behind` is what was under way before. */
+/* Writes and empties the buffer. behind: the requires in progress, for the first lines. */
 static void
 emit(struct culet_buffer *buffer, const struct frame *behind)
 {
@@ -135,7 +135,7 @@ emit(struct culet_buffer *buffer, const struct frame *behind)
   culet_buffer_free(buffer);
 }
 
-/* ---- one require ---- */
+/* ---- requires in progress ---- */
 
 static struct frame *
 push(int marked, const struct culet_counters *start)
@@ -165,7 +165,7 @@ give_id(struct frame *frame, const char *how, VALUE what)
   emit(&buffer, frame->up);
 }
 
-/* Marks around it that have no name yet, because RubyGems requires something before it looks for the file, come first. */
+/* Enclosing requires without a name come first: RubyGems required something before it looked for the file. */
 static void
 give_ids_around(struct frame *frame)
 {
@@ -191,7 +191,7 @@ name(struct frame *frame, const char *how, VALUE what)
   emit(&buffer, frame);
 }
 
-/* The last entry of $LOADED_FEATURES, which is where what has just been required was put. */
+/* The last entry of $LOADED_FEATURES: what has just been required. */
 static VALUE
 last_feature(void)
 {
@@ -208,7 +208,7 @@ is_extension(VALUE path)
   return RB_TYPE_P(path, T_STRING) && (size_t)RSTRING_LEN(path) > end && memcmp(RSTRING_END(path) - end, DLEXT, end) == 0;
 }
 
-/* What was loaded. A file that was compiled is it already, unless it is one that an extension's C code required. */
+/* The loaded file. A compiled file is known already, unless an extension's C code required it. */
 static VALUE
 loaded_feature(const struct frame *frame)
 {
@@ -243,7 +243,7 @@ write_end(const struct frame *frame, const struct culet_counters *now)
   emit(&buffer, frame);
 }
 
-/* Takes it off, with those above it that a fiber left behind. */
+/* Removes a require and those above it, which a fiber left behind. */
 static void
 pop(struct frame *frame, const struct culet_counters *now)
 {
@@ -305,7 +305,7 @@ watch_rubygems(void)
 
 /* ---- the three methods ---- */
 
-/* A call of one of Ruby's own functions, with what belongs to it. */
+/* A call of one of Ruby's functions. */
 struct call {
   const char *how;
   VALUE name;
@@ -373,7 +373,7 @@ call_load(const struct call *call)
   return original_load(call->argc, call->argv, call->self);
 }
 
-/* What RubyGems' method calls belongs to its mark. */
+/* What RubyGems' method calls belongs to the require that it started. */
 static int
 belongs_to_mark(const struct call *call)
 {
@@ -419,7 +419,7 @@ record_load(int argc, const VALUE *argv, VALUE self)
   return record_call(&call);
 }
 
-/* Under RubyGems the C function bears the name gem_original_require, but is require in backtraces: so does this one. */
+/* Under RubyGems Ruby's function is the method gem_original_require, but backtraces show "require": the same here. */
 static void
 replace_require(void)
 {
@@ -438,7 +438,7 @@ replace_require(void)
   rb_define_singleton_method(rb_mKernel, "require", record_require, 1);
 }
 
-/* The functions that Ruby does not hand out are looked for; a method whose function is not found stays as it is. */
+/* A method whose C function is not found is left alone. */
 static void
 replace_others(void)
 {
@@ -482,7 +482,7 @@ write_compiled(VALUE tracepoint)
   return Qnil;
 }
 
-/* A failure to tell must not become one of the program's. */
+/* An exception here must not reach the program. */
 static void
 on_compiled(VALUE tracepoint, void *unused)
 {
@@ -518,7 +518,7 @@ write_retained(VALUE unused)
   return Qnil;
 }
 
-/* A forked process that required nothing has nothing to tell. */
+/* A forked process without requires writes no file. */
 static void
 at_end(VALUE unused)
 {
@@ -536,8 +536,8 @@ at_end(VALUE unused)
 }
 
 /*
- * Culet::Requires.start(folder, follow): records from now on, into a file in this folder, and each process that is forked
- * into one of its own. follow: whether the objects are followed too, so that it is known which of them stay. Once only.
+ * Culet::Requires.start(folder, follow): records from now on into a file in the folder, each forked process into a file
+ * of its own. follow: whether to follow objects, to find those that are retained. Once; returns false at further calls.
  */
 static VALUE
 requires_start(VALUE self, VALUE directory, VALUE follow_objects)
@@ -549,7 +549,7 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
   if (started) return Qfalse;
   started = 1;
   culet_requires_file_in(StringValueCStr(directory));
-  *verbose = Qnil; /* that methods are replaced is meant so */
+  *verbose = Qnil; /* no warnings about redefined methods */
   replace_require();
   replace_others();
   *verbose = verbose_before;

@@ -1,4 +1,4 @@
-/* requires/requires.h - Culet::Requires: what each require of this process costs, into a file. */
+/* requires/requires.h - Culet::Requires: records the cost of each require of this process. */
 #ifndef CULET_REQUIRES_H
 #define CULET_REQUIRES_H
 
@@ -7,8 +7,8 @@
 void culet_init_requires(VALUE culet);
 
 /*
- * Whether requires are recorded. Then this function serves them from now on in place of Ruby's own, and nobody need
- * replace the methods again.
+ * Whether requires are recorded. If so, the recorder calls this function from now on instead of Ruby's own, and the
+ * caller must not replace the methods.
  */
 int culet_requires_serve_by(VALUE (*require)(VALUE self, VALUE feature));
 

@@ -1,4 +1,4 @@
-#include "requires/retained.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/retained.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct sum {
 };
 
 struct file {
-  VALUE path; /* a String that the code of the file holds; 0: free */
+  VALUE path; /* a String that the file's code references; 0: free entry */
   int eval;
   size_t bytes, count;
 };
@@ -19,7 +19,7 @@ struct file {
 struct retained {
   uint32_t first, last;
   struct sum *sums;
-  struct file *files; /* a hash table with open addressing, by the path's address and whether it was evaluated */
+  struct file *files; /* hash table with open addressing, by path and eval */
   size_t capacity, used;
   int failed;
 };

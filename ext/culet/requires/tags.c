@@ -1,9 +1,9 @@
 /*
- * A page of tags stands for 64 KiB of addresses, a multiple of which Ruby's heap pages are (3.1: a quarter). One tag for
- * each 32 bytes: the smallest slot has 40, so no two slots share one. The pages are found by a hash table with open
- * addressing; most look-ups are answered by the page that the last one found.
+ * A page of tags covers 64 KiB of addresses, the size of a heap page (16 KiB in Ruby 3.1), with a tag per 32 bytes,
+ * which is less than the smallest slot. Pages are found by a hash table with open addressing; the last page found
+ * answers most look-ups.
  */
-#include "requires/tags.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "requires/tags.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <string.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ slot_of(struct slot *table, size_t table_room, uintptr_t key)
   return &table[at];
 }
 
-/* At most half of the table is used. */
+/* At most half full. */
 static int
 reserve(void)
 {

@@ -1,6 +1,6 @@
 /*
- * requires/tags.h - which feature each Ruby object was made under: a number for each slot of Ruby's heap, in memory of
- * the kernel's own. A slot that is used again is tagged again, so frees need not be followed.
+ * requires/tags.h - under which require each Ruby object was allocated: a number per slot of Ruby's heap, in mappings
+ * of its own. A reused slot is tagged again, so frees need not be followed.
  */
 #ifndef CULET_REQUIRES_TAGS_H
 #define CULET_REQUIRES_TAGS_H
@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-/* Sets the tag of the object at this address. Without memory the tag is lost, and culet_tags_lost tells. */
+/* Tags the object at an address. Without memory the tag is lost and counted by culet_tags_lost. */
 void culet_tags_set(VALUE object, uint32_t tag);
 
-/* The tag of the object at this address; 0 where it has none. */
+/* The tag of the object at an address; 0: none. */
 uint32_t culet_tags_get(VALUE object);
 
-/* How many tags could not be kept. */
+/* How many tags were lost. */
 size_t culet_tags_lost(void);
 
 #endif

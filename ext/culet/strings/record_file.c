@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "strings/digest.h"
 
 /* So much of it may be resident, and a little more: a fault maps the pages around too. */
@@ -75,17 +76,7 @@ culet_record_file_passed(struct culet_record_file *file, const struct culet_stri
 int
 culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
 {
-  off_t at = (off_t)(offset + sizeof(struct culet_string_record));
-
-  while (content_bytes > 0) {
-    ssize_t got = pread(file->fd, content, content_bytes, at);
-    if (got == 0 || (got < 0 && errno != EINTR)) return 0;
-    if (got < 0) continue;
-    content += got;
-    content_bytes -= (size_t)got;
-    at += got;
-  }
-  return 1;
+  return culet_read_all_at(file->fd, content, content_bytes, (off_t)(offset + sizeof(struct culet_string_record))) == 0;
 }
 
 void

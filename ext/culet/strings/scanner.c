@@ -1,9 +1,10 @@
-#include "strings/scanner.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "strings/scanner.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "strings/bytes.h"
+#include "common/buffer.h"
+#include "common/io.h"
 #include "strings/digest.h"
 #include "strings/dump_line.h"
 #include "strings/record.h"
@@ -19,8 +20,8 @@
 struct scanner {
   struct culet_strings_secret secret;
   struct culet_string_sites named; /* sites whose names were told */
-  struct culet_bytes records; /* not yet written */
-  struct culet_bytes pending; /* a line whose end has not been seen */
+  struct culet_buffer records; /* not yet written */
+  struct culet_buffer pending; /* a line whose end has not been seen */
   int skipping; /* that line is too long, and none of it is kept */
   uint64_t lines, strings;
 };
@@ -31,8 +32,8 @@ scanner_free(void *data)
   struct scanner *scanner = data;
 
   culet_string_sites_free(&scanner->named);
-  culet_bytes_free(&scanner->records);
-  culet_bytes_free(&scanner->pending);
+  culet_buffer_free(&scanner->records);
+  culet_buffer_free(&scanner->pending);
   xfree(scanner);
 }
 
@@ -72,9 +73,10 @@ scanner_allocate(VALUE class)
 /* ---- a record ---- */
 
 static void
-buffer_add(struct culet_bytes *gathered, const void *bytes, size_t length)
+buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length)
 {
-  if (!culet_bytes_add(gathered, bytes, length)) rb_memerror();
+  culet_buffer_add(buffer, bytes, length);
+  if (buffer->failed) rb_memerror();
 }
 
 static void
@@ -204,7 +206,7 @@ keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
     return;
   }
   scanner->skipping = 1;
-  culet_bytes_free(&scanner->pending);
+  culet_buffer_free(&scanner->pending);
   rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines + 1), Qnil));
 }
 
@@ -260,7 +262,8 @@ scanner_write(VALUE self, VALUE fd, VALUE all)
   int error;
 
   if (!RTEST(all) && scanner->records.length < FULL_BYTES) return Qnil;
-  if ((error = culet_bytes_write(&scanner->records, NUM2INT(fd))) != 0) rb_syserr_fail(error, NULL);
+  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0) rb_syserr_fail(error, NULL);
+  scanner->records.length = 0;
   return Qnil;
 }
 

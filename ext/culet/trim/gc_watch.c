@@ -1,13 +1,10 @@
 /*
- * A hook on GC events is the usual way, and the wrong one for a process that goes on for long. Up to Ruby 3.2 any such
- * hook, even one for the end of the sweep alone, sends every allocation of an object the slow way round, as if it were
- * hooked itself (+22 % of instructions in a loop that only allocates). Hooks do not fire in other Ractors, and a collector
- * that Ruby loads as a library fires the events that it likes: MMTk the start alone.
+ * GC event hooks do not serve: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a loop
+ * that only allocates), they do not fire in other Ractors, and MMTk fires only the start event.
  *
- * What every collector does is to mark. So there is one object that has nothing to mark and whose mark function tells.
- * It has no write barrier (RUBY_TYPED_WB_PROTECTED is not set), which obliges the collector to mark it anew in every
- * collection, minor ones too. A collection begins when the sweep of the one before has ended: that is the end of the
- * sweep, as seen from here.
+ * Every collector marks. One object without a write barrier (RUBY_TYPED_WB_PROTECTED is not set), which each
+ * collection, minor ones included, must therefore mark, reports the collection in its mark function. A collection
+ * starts when the previous sweep has ended, so its start also reports the end of that sweep.
  */
 #include "trim/gc_watch.h"
 
@@ -17,16 +14,16 @@
 #include "common/active_malloc.h"
 
 static culet_gc_watcher *watcher;
-static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: this collector does not count that */
-static VALUE key_state;            /* for rb_gc_latest_gc_info; 0: it does not tell */
+static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: the collector does not count them */
+static VALUE key_state;            /* Symbol for rb_gc_latest_gc_info; 0: not supported */
 static VALUE state_none;
-static _Atomic size_t last_collection; /* the number of the last collection seen */
+static _Atomic size_t last_collection; /* number of the last collection seen */
 static size_t majors;
 
 /*
- * The number of the collection that marks now, or, outside of one, of the last. Collectors that mark in Ruby's threads
- * count a collection as it begins. MMTk marks in threads of its own, and counts it when it lets Ruby's threads run on: the
- * count is still that of the one before then.
+ * The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
+ * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
+ * still one too low.
  */
 static size_t
 collection_number(void)
@@ -37,9 +34,8 @@ collection_number(void)
 }
 
 /*
- * ObjectSpace.dump_all and others call mark functions as well, outside of collections: then it is the last number again.
- * The number may also jump, where a collection did not come by here. Exchanged in one step, because a collector with
- * several threads may come by here in two of them at once.
+ * ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
+ * exchange is atomic, because a parallel collector may call this in two threads.
  */
 static void
 mark(void *unused)
@@ -73,8 +69,8 @@ read_info(VALUE key)
 }
 
 /*
- * Asks for the first time, outside of a GC: the first question makes symbols, which must not happen inside. Returns the
- * Symbol, or 0 where the collector does not know it.
+ * Returns a Symbol, or 0 if the collector does not know the key. The first call creates symbols, so it must not be
+ * during GC.
  */
 static VALUE
 supported_key(VALUE (*read)(VALUE), const char *name)
@@ -102,7 +98,7 @@ culet_gc_watch(culet_gc_watcher *function)
   if (key_count != 0) atomic_store(&last_collection, rb_gc_stat(key_count));
   if (key_major != 0) majors = rb_gc_stat(key_major);
   watcher = function;
-  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors)); /* any pointer: with NULL it is not marked */
+  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors)); /* not NULL, or Ruby does not mark it */
 }
 
 int

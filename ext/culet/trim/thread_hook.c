@@ -1,6 +1,6 @@
 #include "trim/thread_hook.h"
 
-#include <ruby.h> /* defines _GNU_SOURCE, hence before the system's */
+#include <ruby.h> /* before system headers: defines _GNU_SOURCE */
 
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
@@ -8,10 +8,10 @@
 
 static culet_thread_hook *hook;
 static VALUE tracepoint;
-static rb_ractor_local_key_t main_ractor; /* Qtrue there alone: hooks belong to the Ractor that enabled them */
+static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
 static _Atomic int enabled;
 static unsigned current_round;
-static _Thread_local unsigned last_round; /* the last call that this thread has answered */
+static _Thread_local unsigned last_round; /* the last round in which this thread ran the hook */
 
 static void
 at_allocation(VALUE unused, void *data)

@@ -1,24 +1,23 @@
-/* trim/thread_hook.h - has each of Ruby's threads do something once, at its next turn: when it allocates an object. */
+/* trim/thread_hook.h - runs a function once in each Ruby thread, at the thread's next allocation of an object. */
 #ifndef CULET_THREAD_HOOK_H
 #define CULET_THREAD_HOOK_H
 
-/* Done in the midst of an allocation of an object: nothing of Ruby's may be allocated, raised or called. */
+/* Runs during an allocation: it must not allocate objects, raise or call Ruby. */
 typedef void culet_thread_hook(void);
 
-/* To be called once, not inside a GC. May raise. */
+/* Once, not during GC. May raise. */
 void culet_thread_hook_prepare(culet_thread_hook *hook);
 
 /*
- * From now on each thread of the main Ractor, but for the calling one, does it once. While this is so, each allocation of
- * an object costs somewhat more, hence it should be closed before long. In a Ruby thread, not inside a GC. May raise. In
- * other Ractors it does nothing.
+ * From now on each thread of the main Ractor, except the calling one, runs the hook once. Allocations are slower while
+ * the hook is enabled. In a Ruby thread, not during GC; no effect in other Ractors. May raise.
  */
 void culet_thread_hook_enable(void);
 
-/* Whose turn has not come is left out. As above. */
+/* Threads that have not run the hook are skipped. In a Ruby thread, not during GC. May raise. */
 void culet_thread_hook_disable(void);
 
-/* Whether they are open. */
+/* Whether the hook is enabled. */
 int culet_thread_hook_enabled(void);
 
 #endif

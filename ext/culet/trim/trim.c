@@ -1,9 +1,9 @@
 /*
- * Ruby's side of the trims: its methods, and what is done at its collections. In the background a native thread decides
- * and works (trim/trimmer.c). At once, or where the kernel refuses the thread, or the allocator wants to be called by the
- * threads that use it, a postponed job does it: it runs in a Ruby thread at its next check for interrupts.
+ * Trims after collections, the Ruby side: Culet.trim, Culet.trim_stats, Culet::Trim, and the reaction to a collection.
+ * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
+ * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread.
  */
-#include "trim/trim.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "trim/trim.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <errno.h>
 #include <ruby/debug.h>
@@ -20,14 +20,11 @@
 #include "trim/thread_hook.h"
 #include "trim/trimmer.h"
 
-/* What is done after major collections. ELSEWHERE: another copy of this library does it for the process. */
+/* ELSEWHERE: another copy of this library trims for the process. */
 enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
 
-/* Between trims in the background, at the least. In Ruby's threads a trim that is put off may be one that never comes. */
-#define INTERVAL_SECONDS 0.25
-
-static enum mode mode;       /* as chosen */
-static _Atomic int refusal;  /* why there is no thread: an error's number; 0: there is one, or none was needed yet */
+static enum mode mode;       /* as requested */
+static _Atomic int refusal;  /* errno of the failed thread creation; 0: none */
 static VALUE error_class;
 
 /* ---- the postponed job ---- */
@@ -42,7 +39,7 @@ in_ruby_threads(void)
   return mode == NOW || culet_release_found()->in_ruby_threads || refusal != 0;
 }
 
-/* Says it once; the program runs on. Not by Ruby's warn: a job may run amid anything. */
+/* Printed once, and not by Ruby's warn: the job may run at any point of the program. */
 static void
 report_refusal(int error)
 {
@@ -54,8 +51,8 @@ report_refusal(int error)
 }
 
 /*
- * The other threads' part, where each must give back its own: whoever allocates an object until the next collection. An
- * idle thread's part has to wait until it runs again.
+ * Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
+ * again.
  */
 static void
 trim_own_heap(void)
@@ -72,7 +69,7 @@ trim_in_ruby_threads(void)
   if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_thread_hook_enable();
 }
 
-/* In a Ruby thread, not inside a GC. */
+/* In a Ruby thread, not during GC. */
 static void
 job(void *unused)
 {
@@ -86,20 +83,20 @@ job(void *unused)
   if ((error = culet_trimmer_start()) != 0) report_refusal(error);
 }
 
-/* May be called inside a GC. */
+/* May be called during GC. */
 static void
 trigger_job(void)
 {
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
   rb_postponed_job_trigger(job_handle);
 #else
-  (void)rb_postponed_job_register_one(0, job, NULL); /* no room for it: the next collection asks again */
+  (void)rb_postponed_job_register_one(0, job, NULL); /* if the queue is full, the next collection triggers the job again */
 #endif
 }
 
 /*
- * Inside a GC. The job comes soon after it: then the sweep may have ended at once, as GC.start's does. Minor collections
- * ask again for what was not due yet.
+ * During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
+ * the job again if the trim was not due yet.
  */
 static void
 on_collection(int major)
@@ -126,9 +123,9 @@ run_manual_trim(void *data)
 }
 
 /*
- * Culet.trim: gives free memory back to the kernel now, as far as the allocator can, by the call that belongs to it.
- * Returns an Integer: how many bytes fewer are resident afterwards. Other Ruby threads run on meanwhile, except under
- * mimalloc. Raises Culet::Error where the allocator has no such call.
+ * Culet.trim: returns free memory to the kernel now, by the active malloc's own call. Returns by how many bytes the
+ * resident memory shrank. Other Ruby threads keep running, except under mimalloc. Raises Culet::Error if the allocator
+ * has no such call.
  */
 static VALUE
 culet_trim(VALUE self)
@@ -170,20 +167,20 @@ problem(void)
 }
 
 /*
- * Culet.trim_stats: what trims have done in this process since it began or was forked. Returns a Hash:
- *   trims:            how many were carried out, those by Culet.trim included
- *   skipped:          how many were not, because the allocator said that there is less than the minimum to give back
- *   requested:        major collections seen since culet/auto was loaded
- *   returned_bytes:   resident before, less resident after, added up
- *   refaulted_bytes:  how much of that was resident again when the next trim came, or now
- *   seconds:, longest_seconds: Floats: their time in all, and of the longest
- *   interval_seconds: Float: what the next one keeps from the last, as things are; backing off makes it longer
+ * Culet.trim_stats: the trims of this process since it started or was forked. Returns a Hash:
+ *   trims:            trims carried out, including Culet.trim
+ *   skipped:          trims not carried out, because the allocator had less than the minimum to return
+ *   requested:        major collections since culet/auto was loaded
+ *   returned_bytes:   sum of resident bytes before minus after
+ *   refaulted_bytes:  how much of that was resident again at the next trim, or now
+ *   seconds:, longest_seconds: Floats: duration of all trims, of the longest
+ *   interval_seconds: Float: shortest time from the last trim to the next, with the current back-off
  *   active:           whether major collections are followed by trims
- *   mode:             "background", "now" (in Ruby's threads), "off" or "elsewhere" (another copy of culet in this process
- *                     does it: each Ruby::Box has one)
- *   thread:           whether the native thread runs; it is started at the first major collection
- *   allocator:, call: names of the allocator and of the function that gives back; nil where there is none
- *   problem:          a sentence where something is not as wished, or nil
+ *   mode:             "background", "now" (in Ruby threads), "off" or "elsewhere" (another copy of culet in the process
+ *                     trims; each Ruby::Box has one)
+ *   thread:           whether the native thread runs; it starts at the first major collection
+ *   allocator:, call: names of the allocator and of its function; nil if it has none
+ *   problem:          why trims do not run as requested, or nil
  */
 static VALUE
 culet_trim_stats(VALUE self)
@@ -218,22 +215,22 @@ stop_at_exit(ruby_vm_t *vm)
 }
 
 /*
- * Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on, in this process and those it forks, major
- * collections are followed by trims. at_once: in Ruby's threads. interval_seconds: nil for the default. Called again it changes the settings. Returns nil; or a
- * String, why nothing can be done here.
+ * Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on major collections are followed by trims, in
+ * this process and those it forks. at_once: in Ruby threads. interval_seconds: nil for the default. A second call
+ * changes the settings. Returns nil, or why no trims are possible.
  */
 static VALUE
 trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
 {
   static int watching;
   int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
-  double interval = in_background ? INTERVAL_SECONDS : 0;
+  double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
   struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds), NUM2ULL(minimum_bytes)};
   int error;
 
   if (culet_release_found()->call == NULL) return problem();
   if (mode == OFF && culet_trim_mark_exists()) mode = ELSEWHERE;
-  if (mode == ELSEWHERE) return Qnil; /* one is enough */
+  if (mode == ELSEWHERE) return Qnil;
   if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
   mode = RTEST(at_once) ? NOW : BACKGROUND;
   culet_trim_mark(mode_name());
@@ -250,9 +247,8 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
 }
 
 /*
- * Culet::Trim.waits?: whether a major collection was not followed by its trim yet, and a moment when nobody waits, such
- * as that between two requests of a server, is a good one for it. For `Culet.trim if Culet::Trim.waits?`. Returns false
- * where collections are not followed by trims at all, and while those come straight back. Allocates nothing.
+ * Culet::Trim.waits?: whether a trim is pending that could run now, when no request waits: `Culet.trim if
+ * Culet::Trim.waits?`. False if trims are off, or if trims are ineffective at present. Allocates nothing.
  */
 static VALUE
 trim_pending_p(VALUE self)

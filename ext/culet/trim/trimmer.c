@@ -25,21 +25,21 @@
 
 enum { NO_THREAD, STARTING, RUNNING };
 
-/* The collections that were seen. Written by culet_trimmer_collection alone, the bell by culet_trimmer_end too. */
+/* Collections seen. Written by culet_trimmer_collection; wakeups also by culet_trimmer_end. */
 static struct {
-  _Atomic uint32_t wakeups;   /* rung (counted up) when the thread has something to think about; a futex */
+  _Atomic uint32_t wakeups;   /* futex: incremented to wake the thread */
   _Atomic uint64_t all;
   _Atomic uint64_t majors;
-  _Atomic uint64_t swept;  /* of the majors, those whose sweep has certainly ended */
+  _Atomic uint64_t swept;  /* majors whose sweep has certainly ended */
 } seen;
 
 static struct {
   pthread_mutex_t trim_lock; /* held during a trim */
-  pthread_mutex_t stats_lock; /* for what follows; held for moments only. Taken after the other one */
+  pthread_mutex_t stats_lock; /* for the members below; held briefly, taken after trim_lock */
   struct culet_trim_policy policy;
   struct culet_trimmer_stats stats;
-  _Atomic uint64_t attempted; /* so many of the majors need no trim any more unless their sweep has ended since */
-  _Atomic uint64_t completed;  /* so many of them need none at all */
+  _Atomic uint64_t attempted; /* majors that need another trim only if their sweep has ended since */
+  _Atomic uint64_t completed;  /* majors that need no further trim */
   pthread_t thread;
   _Atomic int state; /* of the thread */
   _Atomic int ended;
@@ -60,7 +60,7 @@ now(void)
   return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Of the calling thread: what others do meanwhile makes a trim longer, but not more expensive. */
+/* Of the calling thread: other threads make a trim longer, but not more expensive. */
 static double
 processor_time(void)
 {
@@ -69,7 +69,7 @@ processor_time(void)
 
 /* ---- resident bytes ---- */
 
-/* The second number of a line of /proc/self/statm, in pages. RESIDENT_UNKNOWN where there is none. */
+/* The second number in /proc/self/statm, in pages; RESIDENT_UNKNOWN if there is none. */
 static uint64_t
 second_number(const char *line)
 {
@@ -81,7 +81,7 @@ second_number(const char *line)
   return pages;
 }
 
-/* Opened anew each time: a forked child would read its parent's. Nothing is allocated. */
+/* Opens the file at each call, because a forked child would read its parent's. Allocates nothing. */
 static uint64_t
 resident_bytes(void)
 {
@@ -99,17 +99,17 @@ resident_bytes(void)
   return pages == RESIDENT_UNKNOWN ? pages : pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* ---- the price of a page ---- */
+/* ---- cost of a page fault ---- */
 
 #define PROBE_BYTES ((size_t)1 << 20)
 
-/* For 4 KiB: what small virtual machines and large real ones have been seen to take, should the clock say nonsense. */
+/* Limits for 4 KiB, from small virtual machines and large servers, against clock errors. */
 #define LEAST_PAGE_SECONDS 0.2e-6
 #define MOST_PAGE_SECONDS 10e-6
 
 /*
- * Processor time to get a byte of a page that was given back, measured: between machines it differs twentyfold. Twice what
- * the fault and the clearing take, because what the caches held is gone besides.
+ * Processor time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
+ * page is also lost from the CPU caches.
  */
 static double
 measure_refault(void)
@@ -119,7 +119,7 @@ measure_refault(void)
   volatile char *bytes = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   if (bytes == MAP_FAILED) return MOST_PAGE_SECONDS / 4096;
-  (void)madvise((void *)bytes, PROBE_BYTES, MADV_NOHUGEPAGE); /* as Ruby has it; where it is refused, it is cheaper */
+  (void)madvise((void *)bytes, PROBE_BYTES, MADV_NOHUGEPAGE); /* as Ruby's heap; may fail */
   for (size_t i = 0; i < PROBE_BYTES; i += page) bytes[i] = 1;
   (void)munmap((void *)bytes, PROBE_BYTES);
   seconds = 2 * (processor_time() - began) / (double)(PROBE_BYTES / 4096);
@@ -130,13 +130,13 @@ measure_refault(void)
 
 /* ---- a trim ---- */
 
-/* One that was carried out. */
+/* A trim that ran. */
 struct trim {
   double began, ended, processor_seconds;
-  uint64_t before, after; /* resident */
+  uint64_t before, after; /* resident bytes */
 };
 
-/* Takes down a trim, and what has come back of the one before. Returns what it gave back. With figuring. */
+/* Updates policy and statistics. Returns the bytes returned. Requires stats_lock. */
 static uint64_t
 record(const struct trim *trim)
 {
@@ -153,7 +153,7 @@ record(const struct trim *trim)
   return returned;
 }
 
-/* With trimming. */
+/* Requires trim_lock. */
 static struct trim
 run_trim(void)
 {
@@ -172,15 +172,15 @@ run_trim(void)
   return trim;
 }
 
-/* What a trim is wanted for, and what has been seen to when it was carried out. */
+/* A request for a trim, and the state once it is complete. */
 struct trim_request {
   int wanted;
-  int swept;      /* for a major whose sweep has ended */
-  uint64_t attempted; /* as in trimmer */
+  int swept;      /* a major's sweep has ended since the last trim */
+  uint64_t attempted; /* the new values for the trimmer */
   uint64_t completed;
 };
 
-/* at_rest: the last major began long enough ago to count as tried. ended: its sweep has ended as well. */
+/* idle: the last major is old enough to be trimmed without knowing about its sweep. ended: its sweep has ended. */
 static struct trim_request
 pending_request(int idle, int ended)
 {
@@ -199,10 +199,7 @@ complete(const struct trim_request *trim_request)
   atomic_store(&trimmer.completed, trim_request->completed);
 }
 
-/*
- * A trim at rest that gave back something may have come amid a sweep, which can be long where there is little processor
- * time to be had: it is not the last one then.
- */
+/* A trim of an idle program that returned memory may have run during a slow sweep, so the request stays pending. */
 static uint64_t
 trim_for_request(const struct trim_request *trim_request)
 {
@@ -227,7 +224,7 @@ culet_trimmer_trim(int swept)
   return trim_for_request(&trim_request);
 }
 
-/* A trim that is due, unless the allocator says that it is not worth it. */
+/* Skips the trim if the allocator reports less than the minimum. */
 static void
 trim_if_worthwhile(const struct trim_request *trim_request)
 {
@@ -241,7 +238,7 @@ trim_if_worthwhile(const struct trim_request *trim_request)
   complete(trim_request);
 }
 
-/* When the trim that is wanted is due. */
+/* When the requested trim is due. */
 static double
 read_due(int swept, double idle_since)
 {
@@ -255,9 +252,8 @@ read_due(int swept, double idle_since)
 }
 
 /*
- * Nobody is there to come back when the program is at rest, so it counts as being at rest already: the alternative is to
- * come late, or never. Where the sweep has ended before the program runs on, the collection was a full one that somebody
- * asked for (GC.start), and after the last of those nothing may ever come by here again: it is followed in any case.
+ * Without a thread no later trim can be scheduled, so the program counts as idle. If the sweep has already ended, the
+ * program asked for a full collection (GC.start), and no further collection may follow: trim in any case.
  */
 int
 culet_trimmer_trim_if_due(int swept)
@@ -273,12 +269,12 @@ culet_trimmer_trim_if_due(int swept)
 int
 culet_trimmer_pending(int swept)
 {
-  struct trim_request trim_request = pending_request(0, 0); /* one that was carried out at rest need not be again */
+  struct trim_request trim_request = pending_request(0, 0); /* a trim of an idle program counts */
   uint64_t resident;
   int is_ineffective;
 
   if (!trim_request.wanted || !(swept || trim_request.swept)) return 0;
-  if (pthread_mutex_trylock(&trimmer.trim_lock) != 0) return 0; /* it is being carried out */
+  if (pthread_mutex_trylock(&trimmer.trim_lock) != 0) return 0; /* a trim is running */
   pthread_mutex_unlock(&trimmer.trim_lock);
   resident = resident_bytes();
   pthread_mutex_lock(&trimmer.stats_lock);
@@ -289,13 +285,13 @@ culet_trimmer_pending(int swept)
 
 /* ---- the thread ---- */
 
-/* Sleeps until the bell is not as it was heard any more, or for so many seconds; negative: without end. */
+/* Sleeps until `wakeups` changes, or for some seconds; negative: no limit. */
 static void
 wait_for_wakeup(uint32_t wakeups_seen, double seconds)
 {
   struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
-  /* Whatever ends it, the caller looks at everything anew. */
+  /* the caller checks everything again, whatever ended the wait */
   (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, seconds < 0 ? NULL : &time, NULL, 0);
 }
 
@@ -306,7 +302,7 @@ wake_thread(void)
   (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Trims what is wanted and due, or returns how long there is to wait; negative: until the bell rings. */
+/* Trims if a trim is due. Returns how long to wait otherwise; negative: until woken. */
 static double
 trim_or_wait(uint64_t *collections, double *idle_since)
 {
@@ -342,7 +338,7 @@ run_thread(void *unused)
   return NULL;
 }
 
-/* It takes no signals: they are for the program's threads. */
+/* The thread blocks all signals: they are for the program's threads. */
 int
 culet_trimmer_start(void)
 {
@@ -351,7 +347,7 @@ culet_trimmer_start(void)
   int error, none = NO_THREAD;
 
   if (atomic_load(&trimmer.ended) || !atomic_compare_exchange_strong(&trimmer.state, &none, STARTING)) return 0;
-  pthread_attr_init(&attributes); /* does not fail with glibc */
+  pthread_attr_init(&attributes); /* cannot fail in glibc */
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -376,7 +372,7 @@ culet_trimmer_end(void)
   if (atomic_exchange(&trimmer.state, NO_THREAD) == RUNNING) pthread_join(trimmer.thread, NULL);
 }
 
-/* ---- what it is told, and asked ---- */
+/* ---- collections and statistics ---- */
 
 int
 culet_trimmer_collection(int major)
@@ -421,8 +417,8 @@ culet_trimmer_stats(void)
 /* ---- fork ---- */
 
 /*
- * A child has none of its parent's threads, whatever these held, and a memory of its own: it begins anew. Its thread is
- * started at its first major collection, for most children end before one.
+ * A child has none of its parent's threads, and memory of its own, so all counts restart. Its thread starts at the
+ * first major collection; most children end earlier.
  */
 static void
 reset_in_child(void)

@@ -1,10 +1,10 @@
 /*
- * Ruby's oneshot coverage fires once for each line of each piece of code (a method, a block, a body), and takes the event
- * out of that piece's instructions then, so that a line which has run costs nothing more. Its own result knows the line
- * alone: of `def a = b` not whether the definition ran or the method. So the same event is heard here too, and what runs
- * in the body of a file, class or module, which is when it is loaded, is left out.
+ * Ruby's oneshot coverage fires once for each line of each piece of code (method, block, body) and then removes the
+ * event, so that covered lines cost nothing. Its own result knows only lines: of `def a = b` not whether the definition
+ * ran or the method. So the same event is counted here, except in bodies of files, classes and modules, which run when
+ * they are loaded.
  */
-#include "unused/unused.h" /* ruby.h defines _GNU_SOURCE, hence first */
+#include "unused/unused.h" /* first: ruby.h defines _GNU_SOURCE */
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,13 +19,15 @@
 #include "common/buffer.h"
 #include "requires/code.h"
 
-/* Of Ruby, not in its headers (internal/vm.h): the same in all since 2.5. Where it is another one, nothing is heard, and
- * the census says so. */
+/*
+ * Not in Ruby's headers (internal/vm.h), the same since Ruby 2.5. If it changes, nothing is counted, and the report
+ * says so.
+ */
 #define EVENT_COVERAGE_LINE 0x010000
 
 typedef VALUE wrap_function(const void *code);
 
-/* How often each line fired: as often as there are pieces that have it, and few have more than one. */
+/* How often each line fired: once for each piece of code that has it. */
 struct file {
   uint8_t *counts;
   size_t lines;
@@ -81,7 +83,7 @@ count(const char *path, size_t line)
   if (file->counts[line] < UINT8_MAX) file->counts[line]++;
 }
 
-/* No object is made here: the program is between two of its own instructions. */
+/* Allocates no object: the program is between two instructions. */
 static void
 on_line(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
 {
@@ -92,11 +94,11 @@ on_line(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE class)
   path = rb_profile_frame_path(frame);
   if (!RB_TYPE_P(path, T_STRING)) return;
   pthread_mutex_lock(&lock);
-  count(RSTRING_PTR(path), (size_t)line); /* Ruby's strings of paths end with a zero */
+  count(RSTRING_PTR(path), (size_t)line); /* Ruby's path strings are NUL-terminated */
   pthread_mutex_unlock(&lock);
 }
 
-/* Culet::Unused.watch: hears the lines from now on. Coverage must have been set up, or there is nothing to hear. */
+/* Culet::Unused.watch: counts lines from now on. Coverage must be set up already. */
 static VALUE
 unused_watch(VALUE self)
 {
@@ -118,7 +120,7 @@ add_file(st_data_t path, st_data_t data, st_data_t result)
   return ST_CONTINUE;
 }
 
-/* Culet::Unused.fired: { path => { line => how many pieces of code, bodies apart, came to it } } */
+/* Culet::Unused.fired: { path => { line => number of pieces of code that reached it, without bodies } } */
 static VALUE
 unused_fired(VALUE self)
 {
@@ -179,9 +181,8 @@ wrap_all(VALUE data)
 }
 
 /*
- * Culet::Unused.pieces: an Array of three entries for each piece of compiled code that there is: its
- * RubyVM::InstructionSequence, the bytes it holds, whether it was evaluated from a string. All of Ruby stands still
- * meanwhile.
+ * Culet::Unused.pieces: an Array of three entries per piece of compiled code: its RubyVM::InstructionSequence, its
+ * bytes, whether it was compiled by eval. Ruby's threads stop meanwhile.
  */
 static VALUE
 unused_pieces(VALUE self)
@@ -195,7 +196,7 @@ unused_pieces(VALUE self)
   if (pointer == NULL) rb_raise(rb_eNotImpError, "this Ruby does not let its code be looked at");
   AS_FUNCTION(wrap_function, wrap, pointer);
   wrapping.wrap = wrap;
-  was_off = RTEST(rb_gc_disable()); /* until each is held by its wrapper */
+  was_off = RTEST(rb_gc_disable()); /* until the wrappers reference the code */
   result = rb_protect(wrap_all, (VALUE)&wrapping, &failure);
   if (!was_off) rb_gc_enable();
   free(list.codes);
@@ -219,8 +220,8 @@ write_value(VALUE data)
 }
 
 /*
- * Culet::Unused.json(value): what JSON.generate would say of Hashes, Arrays, Strings and numbers. Loading the library for
- * it would add a hundred kilobytes of code to the process, and to what it tells.
+ * Culet::Unused.json(value): as JSON.generate for Hashes, Arrays, Strings and numbers. Loading the json library would
+ * add a hundred kilobytes of code to the process that is reported.
  */
 static VALUE
 unused_json(VALUE self, VALUE value)

@@ -1,4 +1,4 @@
-/* unused/unused.h - Culet::Unused: which lines ran outside of the bodies of files and classes, and what code there is. */
+/* unused/unused.h - Culet::Unused: the lines that ran outside of bodies of files and classes, and the existing code. */
 #ifndef CULET_UNUSED_H
 #define CULET_UNUSED_H
 

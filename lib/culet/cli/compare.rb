@@ -152,8 +152,8 @@ module Culet
       end
 
       def measure(plan, interruption)
-        progress = engine::Progress.new(out: err, total: plan.turns.size)
-        engine::Engine.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
+        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
       end
 
       def report(document, interruption)

@@ -76,7 +76,7 @@ module Culet
       end
 
       def report(recording, headers)
-        recording.complaints.each { |sentence| err.puts("culet: #{sentence}") }
+        recording.warnings.each { |sentence| err.puts("culet: #{sentence}") }
         headers.each { |header| warnings(header) }
         err.puts("culet: the command #{ending(recording.status)}") unless recording.status.success?
         return out.puts(JSON.generate(document(recording, headers))) if options[:json]

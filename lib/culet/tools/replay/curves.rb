@@ -12,7 +12,7 @@ module Culet
       # @return [Boolean] whether a terminal is there and shows it
       def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
-      # @param document [Hash] of Engine
+      # @param document [Hash] of Runner
       # @param width [Integer] columns
       # @param color [Boolean]
       def initialize(document, width:, color:)
@@ -26,7 +26,7 @@ module Culet
 
       private
 
-      # What was requested is plotted as if it were one more contender: the one that wastes nothing.
+      # What was requested is plotted as if it were one more candidate: the one that wastes nothing.
       def with_requested
         first = @document["results"].first
         return @document unless first

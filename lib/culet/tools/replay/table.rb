@@ -9,7 +9,7 @@ require_relative "../../text/table"
 
 module Culet
   module Replay
-    # The contenders side by side: memory against what was requested, and cost.
+    # The candidates side by side: memory against what was requested, and cost.
     class Table
 
       NOTE = "Resident: the allocator's anonymous memory, sampled between operations; blocks count as written in full. " \
@@ -17,7 +17,7 @@ module Culet
              "intervals where there are several runs."
       private_constant :NOTE
 
-      # @param document [Hash] of Engine
+      # @param document [Hash] of Runner
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
       def initialize(document, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
@@ -102,7 +102,7 @@ module Culet
         lines.join("\n") if lines.any?
       end
 
-      # What the runs show of contenders against the baseline, one line for each.
+      # What the runs show of candidates against the baseline, one line for each.
       def verdicts
         lines = @document["comparisons"].select { |one| %w[peak_rss_bytes mean_rss_bytes cpu_seconds].include?(one["metric"]) }
                                         .group_by { |one| one["allocator"] }.map { |allocator, list| wrap(sentence(allocator, list)) }

@@ -24,7 +24,7 @@ module Culet
 
         # @return [Array<String>] the first paragraph's sentences
         def lead
-          return ["No contender completed a run, so there is nothing to compare."] if measured.empty?
+          return ["No candidate completed a run, so there is nothing to compare."] if measured.empty?
 
           [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
         end
@@ -32,9 +32,9 @@ module Culet
         # @param workload [Model::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
-          return ["No contender completed a run on #{workload.title}."] if workload.contenders.empty?
+          return ["No candidate completed a run on #{workload.title}."] if workload.candidates.empty?
 
-          one = subject && workload.contender(subject)
+          one = subject && workload.candidate(subject)
           return [subject_missing(workload), lowest(workload)].compact unless one
 
           [peak(workload, one), lowest(workload, one), *others(workload, one)].compact
@@ -63,7 +63,7 @@ module Culet
         # @return [Boolean] whether the document's verdict is a difference
         def difference?(comparison) = %w[smaller larger].include?(comparison && comparison["verdict"])
 
-        # @return [Symbol] :good, :bad or :neutral, of the contender against the baseline
+        # @return [Symbol] :good, :bad or :neutral, of the candidate against the baseline
         def judgement(comparison, metric)
           return :neutral unless difference?(comparison)
 
@@ -102,7 +102,7 @@ module Culet
 
         def subject = model.subject
 
-        def measured = model.workloads.select { |workload| workload.contenders.any? }
+        def measured = model.workloads.select { |workload| workload.candidates.any? }
 
         # Against the baseline: where the subject's peak is lower, higher, undecided.
         def subject_lead
@@ -118,7 +118,7 @@ module Culet
         end
 
         def standing(workload)
-          comparison = workload.contender(subject)&.comparison(PEAK)
+          comparison = workload.candidate(subject)&.comparison(PEAK)
           return unless comparison
 
           difference?(comparison) ? comparison["verdict"] : "no difference shown"
@@ -128,7 +128,7 @@ module Culet
           return unless workloads
 
           "#{words} " + Text::Lines.list(workloads.map do |workload|
-            "#{workload.title} (#{point(workload.contender(subject).comparison(PEAK))} times)"
+            "#{workload.title} (#{point(workload.candidate(subject).comparison(PEAK))} times)"
           end)
         end
 
@@ -147,7 +147,7 @@ module Culet
 
           start = "On #{workload.title}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
           comparison = one.comparison(PEAK)
-          base = comparison && workload.contender(comparison["baseline"])
+          base = comparison && workload.candidate(comparison["baseline"])
           return "#{start}." unless base
           return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
                  "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
@@ -160,7 +160,7 @@ module Culet
           return if best.empty?
 
           names = Text::Lines.list(best.map(&:allocator))
-          return "No contender's median peak is lower." if one && best.include?(one)
+          return "No candidate's median peak is lower." if one && best.include?(one)
 
           "The lowest median peak is that of #{names}, #{amount(workload, PEAK, best.first)}."
         end
@@ -187,9 +187,9 @@ module Culet
           excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
         end
 
-        def amount(workload, metric, contender)
+        def amount(workload, metric, candidate)
           symbol, size = workload.unit(metric)
-          "#{Text::Numbers.significant(contender.median(metric) / size)} #{symbol}"
+          "#{Text::Numbers.significant(candidate.median(metric) / size)} #{symbol}"
         end
       end
     end

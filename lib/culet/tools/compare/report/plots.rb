@@ -23,13 +23,13 @@ module Culet
         private
 
         def plot(workload)
-          curves = workload.contenders.select(&:median_run).map { |contender| curve(contender) }
+          curves = workload.candidates.select(&:median_run).map { |candidate| curve(candidate) }
           Text::Plot.new(curves, title: workload.name, about: "RSS over time, median run", front: @model.subject, **@options).to_s
         end
 
-        def curve(contender)
-          points = contender.median_run["samples"].map { |sample| [sample["at_seconds"].to_f, sample["rss_bytes"].to_f] }
-          Text::Plot::Curve.new(name: contender.allocator, points: points.sort_by(&:first), color: @palette.colour(contender.allocator))
+        def curve(candidate)
+          points = candidate.median_run["samples"].map { |sample| [sample["at_seconds"].to_f, sample["rss_bytes"].to_f] }
+          Text::Plot::Curve.new(name: candidate.allocator, points: points.sort_by(&:first), color: @palette.colour(candidate.allocator))
         end
       end
     end
