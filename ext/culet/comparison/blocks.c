@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* So many blocks share an entry of the index, on average. */
+/* average number of blocks per entry of the index */
 #define BLOCKS_PER_ENTRY 4
 #define MAX_NUMBER_BYTES 10
 
@@ -17,7 +17,7 @@ culet_comparison_numbers(const unsigned char *payload, size_t bytes)
   return count;
 }
 
-/* Reads one number (LEB128). Returns where the next one begins; NULL where it is cut off or too long. */
+/* Reads a number (LEB128). Returns the address after it; NULL if it is truncated or too long. */
 static const unsigned char *
 number(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
@@ -54,7 +54,7 @@ new_run(struct comparison_blocks *blocks, uint64_t first)
   return run;
 }
 
-/* Entry n of the index: how many of the run's blocks start before the n-th step. One more stands at the end. */
+/* Entry n of the index: how many of the run's blocks start before step n; with one more entry at the end. */
 static void
 make_index(struct comparison_blocks *blocks, struct comparison_run *run)
 {
@@ -103,7 +103,7 @@ culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, ui
   return 1;
 }
 
-/* The first run that ends behind an address. */
+/* The first run that ends after an address. */
 static size_t
 run_after(const struct comparison_blocks *blocks, uint64_t address)
 {
@@ -131,7 +131,7 @@ culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t address)
   blocks->last_run = found;
   offset = (address - run->first) / CULET_BLOCK_UNIT;
   entry = &blocks->index[run->index + (offset >> run->shift)];
-  /* The last that starts at the offset or before it: the run's first one starts at nought. */
+  /* The last block that starts at or before the offset; the run's first one starts at 0. */
   low = entry[0] > 0 ? entry[0] - 1 : 0;
   high = entry[1];
   while (high - low > 1) {

@@ -5,19 +5,19 @@
 #include "comparison/malloc_blocks.h"
 #include "comparison/ruby_pages.h"
 
-/* Read from each of the two processes at once; a multiple of any page. */
+/* compared at a time; a multiple of all page sizes */
 #define WINDOW_BYTES 262144
 #define MAX_PAGE 65536
-/* Longer than a heap page of any Ruby's: 64 KiB. */
+/* larger than any Ruby's heap pages (64 KiB) */
 #define MAX_HEAP_PAGE (1 << 20)
-/* Of the relative's pages so many show what its old objects look like. */
+/* of the relative's heap pages, to find the age bits */
 #define AGE_SAMPLE_PAGES 100
-/* Objects whose both bits of age are set are hardly there where these are not both bits of age: one in so many is not. */
+/* objects with both bits set are fewer than one in so many where they are not both age bits */
 #define AGE_MINIMUM_SHARE 100
 
-/* A region of malloc's, as Culet::Cow::Comparison packs it. */
+/* A region of malloc, as packed by Culet::Cow::Comparison. */
 struct region {
-  uint64_t first, past, metadata; /* metadata: 1 where it is all the allocator's own */
+  uint64_t first, past, metadata; /* metadata: 1 if the region is the allocator's own */
 };
 
 struct comparison {
@@ -29,11 +29,11 @@ struct comparison {
   const struct comparison_extent *unshared;
   const struct region *regions;
   size_t unshared_count, region_count;
-  size_t next_page, next_region; /* the first that does not end before the page at hand */
-  uint64_t page_bytes;           /* of the kernel's */
-  int blocks_known;                      /* whether both processes' blocks are known */
+  size_t next_page, next_region; /* the first that ends after the current page */
+  uint64_t page_bytes;           /* kernel pages */
+  int blocks_known;                      /* whether the blocks of both processes are known */
   char *bytes;                   /* two windows */
-  uint64_t *words, *rest;        /* addresses on one page */
+  uint64_t *words, *rest;        /* of words on one page */
 };
 
 static void
@@ -66,9 +66,9 @@ comparison_free(void *pointer)
 
 static const rb_data_type_t comparison_type = {.wrap_struct_name = "culet/comparison", .function = {.dfree = comparison_free}};
 
-/* ---- what Ruby gives ---- */
+/* ---- arguments ---- */
 
-/* A copy of a String of packed records, and how many there are. */
+/* Copies a String of packed records and counts them. */
 static void *
 records(VALUE string, size_t bytes, size_t *count)
 {
@@ -117,7 +117,7 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
   }
 }
 
-/* Slots lie in their pages, and pages apart from each other. */
+/* Checks that pages do not overlap and contain their slots. */
 static void
 check_pages(const struct comparison_process *process)
 {
@@ -174,7 +174,7 @@ take_extents(struct comparison *comparison, VALUE unshared, VALUE regions)
   }
 }
 
-/* ---- the pages ---- */
+/* ---- pages ---- */
 
 static uint64_t
 lower(uint64_t one, uint64_t other)
@@ -188,7 +188,7 @@ higher(uint64_t one, uint64_t other)
   return one > other ? one : other;
 }
 
-/* Notes the addresses of the words that differ on a page. Returns how many. */
+/* Lists the addresses of differing words on a page. Returns how many. */
 static size_t
 differing(const struct comparison *comparison, uint64_t from, const char *here, const char *there)
 {
@@ -200,7 +200,7 @@ differing(const struct comparison *comparison, uint64_t from, const char *here, 
   return count;
 }
 
-/* The kernel's pages of one of Ruby's come one after the other. Returns whether it could be read in both processes. */
+/* Reads a heap page of both processes, unless it is the current one. Returns whether it could be read. */
 static int
 load_heap_page(struct comparison *comparison, const struct comparison_heap_page *page)
 {
@@ -214,7 +214,7 @@ load_heap_page(struct comparison *comparison, const struct comparison_heap_page 
   return ruby->readable;
 }
 
-/* What lies in malloc's regions on a page, and what was written there. */
+/* Categories of the words in malloc's regions on a page; counts the blocks there. */
 static unsigned
 malloc_pages(struct comparison *comparison, uint64_t from, uint64_t to, const uint64_t *words, size_t count)
 {
@@ -265,7 +265,7 @@ compare_page(struct comparison *comparison, uint64_t from, const char *here, con
   comparison->writes.masks[mask == 0 ? WRITES_SAME : mask] += comparison->page_bytes;
 }
 
-/* A window of which a part is not in memory is looked at page by page. */
+/* A window that is not entirely in memory is compared page by page. */
 static void
 compare_window(struct comparison *comparison, uint64_t first, uint64_t past)
 {
@@ -281,7 +281,7 @@ compare_window(struct comparison *comparison, uint64_t first, uint64_t past)
   }
 }
 
-/* Which bits of an object's first word say that it is old, as the relative's objects show. */
+/* The bits of an object's first word that mark it as old, judged by the relative's objects. */
 static uint64_t
 seen_old_mask(struct comparison *comparison)
 {
@@ -319,7 +319,7 @@ compare(struct comparison *comparison, uint64_t old_bits, int classes)
   }
 }
 
-/* ---- what Ruby gets ---- */
+/* ---- result ---- */
 
 static int
 add_class(st_data_t address, st_data_t sums, st_data_t hash)
@@ -359,18 +359,20 @@ result(const struct comparison_writes *writes)
 /*
  * Culet::PageComparison.call(here, there, unshared, regions, page_bytes, old_bits, classes): what was written to pages.
  *
- * here, there: Hashes of the process and of its relative. memory: number of the descriptor of /proc/PID/mem; present: String
- *   of pairs of addresses, first and past, of the pages in memory; header_bytes: from a block's start to the program's
- *   address; blocks: Array of [first, past, C record] of malloc's regions; ruby_page_bytes; ruby_pages: String of address,
- *   bytes of a slot, bytes before the first, slots. All in address order
- * unshared: String of pairs, the pages that are compared
- * regions: String of first, past, 1 for metadata else 0, of the process's regions of malloc
- * page_bytes: of one of the kernel's pages
- * old_bits: of an object's first word, 0: not known
- * classes: true or false, whether bytes are counted by class
+ * here, there: Hashes of the process and its relative, all lists in address order:
+ *   memory: descriptor of /proc/PID/mem
+ *   present: String of address pairs [first, past) of the pages in memory
+ *   header_bytes: from a block's start to the address that the program has
+ *   blocks: Array of [first, past, C record] of malloc's regions
+ *   ruby_page_bytes, ruby_pages: String of address, slot bytes, bytes before the first slot, slots
+ * unshared: String of address pairs: the pages to compare
+ * regions: String of first, past, 1 for metadata else 0: malloc's regions in the process
+ * page_bytes: of the kernel's pages
+ * old_bits: of an object's first word; 0: not known
+ * classes: whether to count bytes by class
  *
- * Returns [{mask => bytes}, objects by flag, {owner => bytes by kind}, {address of a class => bytes by kind}], each in the
- * order of comparison/writes.h. Raises ArgumentError where what it is given contradicts itself.
+ * Returns [{mask => bytes}, objects by flag, {owner => bytes by kind}, {address of a class => bytes by kind}], in the
+ * orders of comparison/writes.h. Raises ArgumentError if the arguments contradict each other.
  */
 static VALUE
 call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits, VALUE classes)
@@ -395,7 +397,7 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
   if (RTEST(classes)) comparison->writes.classes = st_init_numtable();
   compare(comparison, NUM2ULL(old_bits), RTEST(classes));
   result_array = result(&comparison->writes);
-  /* Tens of megabytes, which the next process's comparison takes again. */
+  /* Tens of megabytes, freed for the next comparison. */
   DATA_PTR(object) = NULL;
   comparison_free(comparison);
   RB_GC_GUARD(object);

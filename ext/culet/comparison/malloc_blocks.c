@@ -4,10 +4,10 @@
 
 #include "layouts/glibc_chunk.h"
 
-/* Longer ones hold other things than remembered calls: the interpreter's own state, for one. */
+/* larger blocks hold other things than call caches, such as the interpreter's state */
 #define MAX_CALL_CACHE_BYTES 4096
 
-/* A block, by its number, and where it lies. */
+/* a block's number and addresses */
 struct block {
   uint32_t number;
   uint64_t first, past;
@@ -28,7 +28,7 @@ is_used(const struct comparison_blocks *blocks, uint32_t number)
   return number != COMPARISON_NONE && blocks->states[number] == CULET_BLOCK_USED;
 }
 
-/* Whether the relative has a block in use between just these addresses. */
+/* Whether the relative has a used block with the same addresses. */
 static int
 is_kept(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -54,7 +54,7 @@ culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t f
   }
 }
 
-/* Whether an address is that of code in Ruby's heap: of a method, a block, or of what calls found. */
+/* Whether an address is that of code in Ruby's heap: instruction sequence, method entry or call cache. */
 static int
 is_code(const struct comparison_process *process, uint64_t address)
 {
@@ -67,7 +67,7 @@ is_code(const struct comparison_process *process, uint64_t address)
   return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) && ruby_slot_is_code(flags);
 }
 
-/* What a class remembers of calls is in blocks with addresses of methods' entries and of call caches. */
+/* A class keeps its call caches in blocks with addresses of method entries and caches. */
 static int
 holds_call_caches(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -92,7 +92,7 @@ category_in_use(const struct comparison_malloc *malloc, const struct block *bloc
   switch (malloc->owners->owners[block->number]) {
   case OWNER_CODE: return WRITES_INLINE_CACHES;
   case OWNER_HEAP_PAGE: return WRITES_COLLECTOR;
-  /* From a class it is a long way, so nobody that is known counts with classes. */
+  /* The path from a class is long, so blocks without a known owner count as classes here. */
   case RUBY_SLOT_CLASS:
   case RUBY_SLOT_MODULE:
   case RUBY_SLOT_ICLASS:
@@ -101,7 +101,7 @@ category_in_use(const struct comparison_malloc *malloc, const struct block *bloc
   }
 }
 
-/* Whether the word is the allocator's: a header's, or a link's of a free block. */
+/* Whether the word belongs to the allocator: a header, or a link in a free block. */
 static int
 is_link(struct comparison_blocks *blocks, uint32_t number, uint64_t address)
 {
@@ -115,7 +115,7 @@ is_link(struct comparison_blocks *blocks, uint32_t number, uint64_t address)
   return address - block.first < blocks->header_bytes + links;
 }
 
-/* glibc's first word of a block is the last of the one before, if that is in use. */
+/* In glibc the first word of a block belongs to the previous block, if that is used. */
 static unsigned
 category_of_tail(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -125,7 +125,7 @@ category_of_tail(const struct comparison_malloc *malloc, const struct block *blo
   return is_used(blocks, before.number) && before.past == block->first ? category_in_use(malloc, &before) : WRITES_METADATA;
 }
 
-/* The category of the word at an address. Sets *past to the address up to which everything is of it. */
+/* The category of a word. Sets *past to the end of the range with the same category. */
 static unsigned
 category(const struct comparison_malloc *malloc, uint64_t address, uint64_t *past)
 {
@@ -140,7 +140,7 @@ category(const struct comparison_malloc *malloc, uint64_t address, uint64_t *pas
     *past = block.past;
     return is_used(blocks, block.number) ? category_in_use(malloc, &block) : WRITES_METADATA;
   }
-  /* A word of the allocator's in either process; else something that came and went since the fork. */
+  /* The allocator's word in either process; else a block that was allocated and freed since the fork. */
   if (is_link(blocks, block.number, address)) return WRITES_METADATA;
   blocks = &malloc->there->blocks;
   return is_link(blocks, culet_comparison_block_at(blocks, address), address) ? WRITES_METADATA : WRITES_REUSE;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps behind the first block: from what a class holds to a table, its entries, what calls found, and for which. */
+/* blocks followed from the first: a class's tables, their entries, call caches and their targets */
 #define MAX_DEPTH 4
-/* A longer block is data, and not followed. */
+/* a larger block is data */
 #define MAX_FOLLOWED_BYTES 65536
-/* Between so many blocks an interrupt is looked for. */
+/* blocks between two checks for interrupts */
 #define INTERRUPT_INTERVAL 65536
 
-/* Owners whose objects have tables behind their tables, in the order in which they are followed. */
+/* Types whose objects have nested tables, in the order in which they are followed. */
 static const unsigned char deep_owners[COMPARISON_DEEP] = {OWNER_CODE, RUBY_SLOT_CLASS, RUBY_SLOT_MODULE, RUBY_SLOT_ICLASS, RUBY_SLOT_HASH, RUBY_SLOT_DATA};
 
 static void
@@ -35,7 +35,7 @@ word_at(const char *bytes, uint64_t index)
   return word;
 }
 
-/* A word in an object's slot leads to a block that nobody had. */
+/* A slot references a block without owner. */
 static void
 assign_owner(struct comparison_owners *owners, uint32_t block, uint64_t flags, uint64_t second)
 {
@@ -66,7 +66,7 @@ scan_heap_page(struct comparison_owners *owners, struct comparison_process *proc
   }
 }
 
-/* Notes the blocks that nobody had, and to which this one leads. */
+/* Gives the owner to the ownerless blocks that a block references. */
 static void
 scan_block(struct comparison_owners *owners, struct comparison_process *process, uint32_t block, unsigned char owner)
 {
@@ -94,7 +94,7 @@ by_number(const void *one, const void *other)
   return (a > b) - (a < b);
 }
 
-/* In the order of addresses, which is how they are read fast. */
+/* In address order, which reads fastest. */
 static void
 follow(struct comparison_owners *owners, struct comparison_process *process, struct comparison_list *list, unsigned char owner)
 {

@@ -9,7 +9,7 @@
 #include "common/io.h"
 #include "strings/digest.h"
 
-/* So much of it may be resident, and a little more: a fault maps the pages around too. */
+/* what may be resident of the file, roughly: a fault maps the pages around too */
 #define WINDOW ((size_t)4 << 20)
 
 int
@@ -32,7 +32,7 @@ culet_record_file_open(struct culet_record_file *file, const char *path)
   return error;
 }
 
-/* Whether there is as much content as the rest of the record says. */
+/* Whether the content has the size that the other fields imply. */
 static int
 content_fits(const struct culet_string_record *record)
 {
@@ -69,7 +69,7 @@ culet_record_file_passed(struct culet_record_file *file, const struct culet_stri
   size_t place = (size_t)((const unsigned char *)record - file->bytes);
 
   if (place >= file->released && place - file->released < WINDOW) return;
-  (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the file has them still; a refusal costs memory only */
+  (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the pages stay in the page cache */
   file->released = place;
 }
 

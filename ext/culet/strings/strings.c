@@ -44,7 +44,7 @@ sum_hash(const struct culet_string_sum *sum)
   return hash;
 }
 
-/* What may be shown of a string: its first bytes, or nil. */
+/* The first bytes of a string, or nil if they must not be shown. */
 static VALUE
 sample(const struct analysis_call *call, const struct culet_string_record *record)
 {
@@ -59,7 +59,7 @@ sample(const struct analysis_call *call, const struct culet_string_record *recor
   return rb_str_new((const char *)content, (long)(length < SAMPLE_BYTES ? length : SAMPLE_BYTES));
 }
 
-/* Stands for content that is not shown: eight hexadecimal digits of its digest with the analysis's secret. */
+/* Identifies content that is not shown: eight hexadecimal digits of its digest. */
 static VALUE
 mark(const struct analysis_call *call, const struct culet_string_record *record)
 {
@@ -135,7 +135,7 @@ sites_hash(const struct culet_string_sites *sites)
   return hash;
 }
 
-/* [strings that share it, the root or nil], most first. */
+/* [number of strings that share a buffer, the root or nil], largest first. */
 static VALUE
 roots_list(struct analysis_call *call)
 {
@@ -192,8 +192,8 @@ analyse_protected(VALUE data)
 }
 
 /*
- * Culet::Strings.analyse(path, top, samples): what lib/culet/strings/findings.rb makes a report of. path: a file of records
- * (strings/record.h); top: how many groups are wanted; samples: whether contents may be shown. Raises Culet::Error.
+ * Culet::Strings.analyse(path, top, samples): the data for lib/culet's report on strings. path: a file of records
+ * (strings/record.h); top: number of groups; samples: whether contents may be shown. Raises Culet::Error.
  */
 static VALUE
 analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
@@ -208,7 +208,7 @@ analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
   return result;
 }
 
-/* Culet::Strings.site_names(path): a Hash, the name "FILE:LINE" of each allocation site in a file of records. */
+/* Culet::Strings.site_names(path): a Hash with the name "FILE:LINE" of each allocation site in a file of records. */
 static VALUE
 site_names(VALUE self, VALUE path)
 {
