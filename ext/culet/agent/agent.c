@@ -149,7 +149,8 @@ free_signal(void)
   struct sigaction action;
 
   for (int number = SIGRTMAX; number > SIGRTMIN; number--)
-    if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return number;
+    if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL)
+        return number;
   return 0;
 }
 
@@ -173,7 +174,8 @@ agent_start(VALUE self)
   interrupt_mask = rb_hash_new();
   rb_hash_aset(interrupt_mask, rb_cObject, culet_symbol("never"));
   rb_gc_register_mark_object(rb_obj_freeze(interrupt_mask));
-  rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number), rb_proc_new(answer, Qnil));
+  rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
+      rb_proc_new(answer, Qnil));
   ruby_vm_at_exit(stop_at_exit);
   started = 1;
   return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
@@ -238,7 +240,8 @@ agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 static VALUE
 agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
 {
-  struct report report = {.request = {.kind = CULET_STRINGS, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+  struct report report = {.request = {.kind = CULET_STRINGS,
+      .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
 
   return report_to_string(&report);
 }

@@ -158,7 +158,8 @@ accept_client(void)
     reject(connection, refusal != NULL ? "error " : "busy", refusal != NULL ? refusal : "");
   } else if (connection >= 0) {
     int64_t now = culet_now_ms();
-    *client = (struct culet_client){.stage = CLIENT_READING, .connection = connection, .credentials = credentials, .sequence = ++last_sequence, .since = now, .until = now + READ_MS};
+    *client = (struct culet_client){.stage = CLIENT_READING, .connection = connection, .credentials = credentials,
+        .sequence = ++last_sequence, .since = now, .until = now + READ_MS};
   }
   unlock();
   if (rejections >= REJECTIONS_PER_PAUSE) {
@@ -211,7 +212,8 @@ pass_to_main_thread(void)
     client->stage = CLIENT_IN_PROGRESS;
     current = client;
     agent.until = culet_now_ms() + client->wait_ms;
-    if (client->credentials.pid > 0) (void)culet_allow_tracer(client->credentials.pid); /* the client reads the rest from outside */
+    /* the client reads the rest from outside */
+    if (client->credentials.pid > 0) (void)culet_allow_tracer(client->credentials.pid);
     pthread_kill(pthread_self(), agent.signal); /* with the lock: never after culet_listener_end */
   }
   enum state state = agent.state;
@@ -290,7 +292,8 @@ close_copy(struct culet_client *client)
   close(client->copy.output);
   client->stage = CLIENT_IN_PROGRESS;
   unlock();
-  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG); /* the copy is our child if this process is its container's first */
+  /* the copy is our child if this process is its container's first */
+  if (client->copy_pid > 0) (void)waitpid(client->copy_pid, NULL, WNOHANG);
 }
 
 static void
@@ -300,7 +303,8 @@ map_answer(struct culet_client *client)
   struct stat stat;
   void *bytes = MAP_FAILED;
 
-  if (client->copy_whole && fstat(client->copy.output, &stat) == 0 && stat.st_size > 0 && stat.st_size <= LARGEST_COPIED)
+  if (client->copy_whole && fstat(client->copy.output, &stat) == 0 && stat.st_size > 0 &&
+      stat.st_size <= LARGEST_COPIED)
     bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.output, 0);
   close_copy(client);
   if (bytes == MAP_FAILED) {
@@ -340,7 +344,8 @@ kill_copy(const struct culet_client *client)
   int copy = client->copy_pid > 0 ? (int)syscall(SYS_pidfd_open, client->copy_pid, 0) : -1;
 
   if (copy < 0) return;
-  if (poll(&ended, 1, 0) >= 0 && (ended.revents & POLLHUP) == 0) (void)syscall(SYS_pidfd_send_signal, copy, SIGKILL, NULL, 0);
+  if (poll(&ended, 1, 0) >= 0 && (ended.revents & POLLHUP) == 0)
+      (void)syscall(SYS_pidfd_send_signal, copy, SIGKILL, NULL, 0);
   close(copy);
 #else
   (void)client;
@@ -393,7 +398,8 @@ next_timeout(int64_t now)
   int64_t next = -1;
 
   for (const struct culet_client *one = agent.clients; one < agent.clients + CLIENTS; one++)
-    if (one->stage == CLIENT_READING || one->stage == CLIENT_COPYING || one->stage == CLIENT_SENDING) next = earlier(next, one->until);
+    if (one->stage == CLIENT_READING || one->stage == CLIENT_COPYING || one->stage == CLIENT_SENDING)
+        next = earlier(next, one->until);
   lock();
   if (agent.state == REQUESTED || agent.state == IN_PROGRESS) next = earlier(next, agent.until);
   unlock();
@@ -421,7 +427,8 @@ wait_and_serve(struct pollfd *fds)
   fds[LISTENER] = (struct pollfd){agent.socket.fd, POLLIN, 0};
   for (int i = 0; i < CLIENTS; i++) {
     const struct culet_client *one = &agent.clients[i];
-    fds[FIRST_CLIENT + i] = (struct pollfd){one->stage != CLIENT_NONE ? one->connection : -1, culet_client_events(one), 0};
+    fds[FIRST_CLIENT + i] = (struct pollfd){one->stage != CLIENT_NONE ? one->connection : -1, culet_client_events(one),
+        0};
     fds[FIRST_COPY + i] = (struct pollfd){one->stage == CLIENT_COPYING ? one->copy.status : -1, POLLIN, 0};
   }
   if (poll(fds, FDS, next_timeout(culet_now_ms())) < 0) return;
@@ -429,7 +436,8 @@ wait_and_serve(struct pollfd *fds)
   now = culet_now_ms();
   check_main_thread(now);
   for (int i = 0; i < CLIENTS; i++)
-    if (fds[FIRST_CLIENT + i].fd >= 0) serve(&agent.clients[i], fds[FIRST_CLIENT + i].revents, fds[FIRST_COPY + i].revents, now);
+    if (fds[FIRST_CLIENT + i].fd >= 0) serve(&agent.clients[i], fds[FIRST_CLIENT + i].revents,
+        fds[FIRST_COPY + i].revents, now);
   if (fds[LISTENER].revents != 0) accept_client();
   pass_to_main_thread();
 }

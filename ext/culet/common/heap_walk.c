@@ -43,7 +43,8 @@ several_ractors(void)
 {
   ID ractor = rb_intern("Ractor");
 
-  return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
+  return rb_const_defined(rb_cObject, ractor) &&
+      NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
 culet_heap_memsize_function *

@@ -44,7 +44,8 @@ int culet_comparison_blocks_reserve(struct comparison_blocks *blocks, uint64_t c
  * payload: the numbers of its C record (scope/format.h)
  * Returns 0 if the record is truncated or exceeds the region.
  */
-int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past, const unsigned char *payload, size_t bytes);
+int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,
+    const unsigned char *payload, size_t bytes);
 
 /* Counts the numbers in a record. */
 uint64_t culet_comparison_numbers(const unsigned char *payload, size_t bytes);

@@ -64,7 +64,8 @@ comparison_free(void *pointer)
   xfree(comparison);
 }
 
-static const rb_data_type_t comparison_type = {.wrap_struct_name = "culet/comparison", .function = {.dfree = comparison_free}};
+static const rb_data_type_t comparison_type = {.wrap_struct_name = "culet/comparison",
+    .function = {.dfree = comparison_free}};
 
 /* ---- arguments ---- */
 
@@ -105,13 +106,15 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
     StringValue(payload);
     count += culet_comparison_numbers((const unsigned char *)RSTRING_PTR(payload), (size_t)RSTRING_LEN(payload));
   }
-  if (!culet_comparison_blocks_reserve(blocks, count)) rb_raise(rb_eArgError, "there are more blocks than can be compared");
+  if (!culet_comparison_blocks_reserve(blocks, count))
+      rb_raise(rb_eArgError, "there are more blocks than can be compared");
   for (long at = 0; at < RARRAY_LEN(list); at++) {
     VALUE region = rb_ary_entry(list, at), payload = rb_ary_entry(region, 2);
     uint64_t first = NUM2ULL(rb_ary_entry(region, 0)), past = NUM2ULL(rb_ary_entry(region, 1));
     check_order(before, first, past);
     before = past;
-    if (!culet_comparison_blocks_add(blocks, first, past, (const unsigned char *)RSTRING_PTR(payload), (size_t)RSTRING_LEN(payload)))
+    if (!culet_comparison_blocks_add(blocks, first, past, (const unsigned char *)RSTRING_PTR(payload),
+        (size_t)RSTRING_LEN(payload)))
       rb_raise(rb_eArgError, "the blocks of a region do not fit into it");
     RB_GC_GUARD(payload);
   }
@@ -124,12 +127,14 @@ check_pages(const struct comparison_process *process)
   uint64_t before = 0;
 
   if (process->page_count == 0) return;
-  if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0)
+      rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
   for (size_t index = 0; index < process->page_count; index++) {
     const struct comparison_heap_page *page = &process->pages[index];
     check_order(before, page->address, page->address + process->page_bytes);
     before = page->address + process->page_bytes;
-    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 || page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
+    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 ||
+        page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
         page->slots > (process->page_bytes - page->first_slot) / page->slot_bytes)
       rb_raise(rb_eArgError, "the slots of one of Ruby's pages do not fit into it");
   }
@@ -164,7 +169,8 @@ take_extents(struct comparison *comparison, VALUE unshared, VALUE regions)
   for (size_t index = 0; index < comparison->unshared_count; index++) {
     const struct comparison_extent *extent = &comparison->unshared[index];
     check_order(before, extent->first, extent->past);
-    if (extent->first % comparison->page_bytes != 0 || extent->past % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages do not begin where pages do");
+    if (extent->first % comparison->page_bytes != 0 || extent->past % comparison->page_bytes != 0)
+        rb_raise(rb_eArgError, "pages do not begin where pages do");
     before = extent->past;
   }
   before = 0;
@@ -221,8 +227,10 @@ malloc_pages(struct comparison *comparison, uint64_t from, uint64_t to, const ui
   unsigned mask = 0;
   size_t at = 0, elsewhere = 0;
 
-  while (comparison->next_region < comparison->region_count && comparison->regions[comparison->next_region].past <= from) comparison->next_region++;
-  for (size_t index = comparison->next_region; index < comparison->region_count && comparison->regions[index].first < to; index++) {
+  while (comparison->next_region < comparison->region_count &&
+      comparison->regions[comparison->next_region].past <= from) comparison->next_region++;
+  for (size_t index = comparison->next_region; index < comparison->region_count &&
+      comparison->regions[index].first < to; index++) {
     const struct region *region = &comparison->regions[index];
     uint64_t first = higher(region->first, from), past = lower(region->past, to);
     size_t begin;
@@ -247,8 +255,10 @@ compare_page(struct comparison *comparison, uint64_t from, const char *here, con
   size_t count = differing(comparison, from, here, there), at = 0, rest = 0;
   unsigned mask = 0;
 
-  while (comparison->next_page < process->page_count && process->pages[comparison->next_page].address + process->page_bytes <= from) comparison->next_page++;
-  for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to; index++) {
+  while (comparison->next_page < process->page_count &&
+      process->pages[comparison->next_page].address + process->page_bytes <= from) comparison->next_page++;
+  for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to;
+      index++) {
     const struct comparison_heap_page *page = &process->pages[index];
     uint64_t first = higher(page->address, from), past = lower(page->address + process->page_bytes, to);
     size_t begin;
@@ -258,7 +268,8 @@ compare_page(struct comparison *comparison, uint64_t from, const char *here, con
     for (begin = at; at < count && comparison->words[at] < past;) at++;
     if (!load_heap_page(comparison, page)) continue;
     culet_comparison_count_objects(&comparison->ruby, first, past, &comparison->writes);
-    mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from, &comparison->writes);
+    mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from,
+        &comparison->writes);
   }
   while (at < count) comparison->rest[rest++] = comparison->words[at++];
   if (covered < comparison->page_bytes) mask |= malloc_pages(comparison, from, to, comparison->rest, rest);
@@ -271,13 +282,16 @@ compare_window(struct comparison *comparison, uint64_t first, uint64_t past)
 {
   char *here = comparison->bytes, *there = comparison->bytes + WINDOW_BYTES;
 
-  if (culet_comparison_present(&comparison->there.memory, first, past) && culet_comparison_read(&comparison->here.memory, first, past, here) &&
+  if (culet_comparison_present(&comparison->there.memory, first, past) &&
+      culet_comparison_read(&comparison->here.memory, first, past, here) &&
       culet_comparison_read(&comparison->there.memory, first, past, there)) {
-    for (uint64_t from = first; from < past; from += comparison->page_bytes) compare_page(comparison, from, here + (from - first), there + (from - first));
+    for (uint64_t from = first; from < past; from += comparison->page_bytes)
+        compare_page(comparison, from, here + (from - first), there + (from - first));
   } else if (past - first <= comparison->page_bytes) {
     comparison->writes.masks[WRITES_UNKNOWN] += past - first;
   } else {
-    for (uint64_t from = first; from < past; from += comparison->page_bytes) compare_window(comparison, from, from + comparison->page_bytes);
+    for (uint64_t from = first; from < past; from += comparison->page_bytes)
+        compare_window(comparison, from, from + comparison->page_bytes);
   }
 }
 
@@ -308,7 +322,8 @@ compare(struct comparison *comparison, uint64_t old_bits, int classes)
 {
   comparison->blocks_known = comparison->here.blocks.count > 0 && comparison->there.blocks.run_count > 0;
   culet_comparison_find_owners(&comparison->owners, &comparison->here, classes);
-  comparison->malloc = (struct comparison_malloc){.here = &comparison->here, .there = &comparison->there, .owners = &comparison->owners};
+  comparison->malloc = (struct comparison_malloc){.here = &comparison->here, .there = &comparison->there,
+      .owners = &comparison->owners};
   comparison->ruby.old_mask = old_bits != 0 ? old_bits : seen_old_mask(comparison);
   for (size_t index = 0; index < comparison->unshared_count; index++) {
     const struct comparison_extent *extent = &comparison->unshared[index];
@@ -375,7 +390,8 @@ result(const struct comparison_writes *writes)
  * orders of comparison/writes.h. Raises ArgumentError if the arguments contradict each other.
  */
 static VALUE
-call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits, VALUE classes)
+call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits,
+    VALUE classes)
 {
   struct comparison *comparison;
   VALUE object = TypedData_Make_Struct(0, struct comparison, &comparison_type, comparison);
@@ -383,7 +399,8 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
   size_t ruby_bytes;
 
   comparison->page_bytes = NUM2ULL(page_bytes);
-  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE || WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
+  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE ||
+      WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
   take_process(&comparison->here, here);
   take_process(&comparison->there, there);
   take_extents(comparison, unshared, regions);

@@ -39,7 +39,8 @@ is_kept(const struct comparison_malloc *malloc, const struct block *block)
 }
 
 void
-culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to, struct comparison_writes *writes)
+culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to,
+    struct comparison_writes *writes)
 {
   struct comparison_blocks *blocks = &malloc->here->blocks;
   uint32_t number = culet_comparison_block_after(blocks, from);
@@ -49,7 +50,8 @@ culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t f
     uint64_t first = block.first > from ? block.first : from, past = block.past < to ? block.past : to;
     if (block.first >= to) return;
     if (!is_used(blocks, number) || first >= past) continue;
-    culet_comparison_add_bytes(writes, malloc->owners->owners[number], malloc->owners->classes == NULL ? 0 : malloc->owners->classes[number],
+    culet_comparison_add_bytes(writes, malloc->owners->owners[number], malloc->owners->classes == NULL ? 0
+        : malloc->owners->classes[number],
                           is_kept(malloc, &block) ? KIND_MALLOC : KIND_MALLOC_MADE, past - first);
   }
 }
@@ -58,13 +60,15 @@ culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t f
 static int
 is_code(const struct comparison_process *process, uint64_t address)
 {
-  const struct comparison_heap_page *page = culet_heap_page_at(process->pages, process->page_count, process->page_bytes, address);
+  const struct comparison_heap_page *page = culet_heap_page_at(process->pages, process->page_count,
+      process->page_bytes, address);
   uint64_t offset, flags;
 
   if (page == NULL || address - page->address < page->first_slot) return 0;
   offset = address - page->address - page->first_slot;
   if (offset % page->slot_bytes != 0 || offset / page->slot_bytes >= page->slots) return 0;
-  return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) && ruby_slot_is_code(flags);
+  return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) &&
+      ruby_slot_is_code(flags);
 }
 
 /* A class keeps its call caches in blocks with addresses of method entries and caches. */
@@ -122,7 +126,8 @@ category_of_tail(const struct comparison_malloc *malloc, const struct block *blo
   struct comparison_blocks *blocks = &malloc->here->blocks;
   struct block before = block_of(blocks, block->number > 0 ? block->number - 1 : COMPARISON_NONE);
 
-  return is_used(blocks, before.number) && before.past == block->first ? category_in_use(malloc, &before) : WRITES_METADATA;
+  return is_used(blocks, before.number) && before.past == block->first ? category_in_use(malloc, &before)
+      : WRITES_METADATA;
 }
 
 /* The category of a word. Sets *past to the end of the range with the same category. */

@@ -13,7 +13,8 @@
 #define INTERRUPT_INTERVAL 65536
 
 /* Types whose objects have nested tables, in the order in which they are followed. */
-static const unsigned char deep_owners[COMPARISON_DEEP] = {OWNER_CODE, RUBY_SLOT_CLASS, RUBY_SLOT_MODULE, RUBY_SLOT_ICLASS, RUBY_SLOT_HASH, RUBY_SLOT_DATA};
+static const unsigned char deep_owners[COMPARISON_DEEP] = {OWNER_CODE, RUBY_SLOT_CLASS, RUBY_SLOT_MODULE,
+    RUBY_SLOT_ICLASS, RUBY_SLOT_HASH, RUBY_SLOT_DATA};
 
 static void
 push(struct comparison_list *list, uint32_t block)
@@ -48,12 +49,14 @@ assign_owner(struct comparison_owners *owners, uint32_t block, uint64_t flags, u
 }
 
 static void
-scan_heap_page(struct comparison_owners *owners, struct comparison_process *process, const struct comparison_heap_page *page)
+scan_heap_page(struct comparison_owners *owners, struct comparison_process *process,
+    const struct comparison_heap_page *page)
 {
   uint64_t length = page->slot_bytes / COMPARISON_WORD, at = page->first_slot / COMPARISON_WORD;
   uint32_t block;
 
-  if (!culet_comparison_read(&process->memory, page->address, page->address + process->page_bytes, owners->page)) return;
+  if (!culet_comparison_read(&process->memory, page->address, page->address + process->page_bytes, owners->page))
+      return;
   block = culet_comparison_block_known_by(&process->blocks, word_at(owners->page, 0));
   if (block != COMPARISON_NONE) owners->owners[block] = OWNER_HEAP_PAGE;
   for (uint64_t slot = 0; slot < page->slots; slot++, at += length) {
@@ -61,7 +64,8 @@ scan_heap_page(struct comparison_owners *owners, struct comparison_process *proc
     if (!ruby_slot_is_live(flags)) continue;
     for (uint64_t index = at; index < at + length; index++) {
       block = culet_comparison_block_known_by(&process->blocks, word_at(owners->page, index));
-      if (block != COMPARISON_NONE && owners->owners[block] == OWNER_UNKNOWN) assign_owner(owners, block, flags, second);
+      if (block != COMPARISON_NONE && owners->owners[block] == OWNER_UNKNOWN)
+          assign_owner(owners, block, flags, second);
     }
   }
 }
@@ -96,7 +100,8 @@ by_number(const void *one, const void *other)
 
 /* In address order, which reads fastest. */
 static void
-follow(struct comparison_owners *owners, struct comparison_process *process, struct comparison_list *list, unsigned char owner)
+follow(struct comparison_owners *owners, struct comparison_process *process, struct comparison_list *list,
+    unsigned char owner)
 {
   for (int step = 0; step < MAX_DEPTH && list->count > 0; step++) {
     struct comparison_list done = *list;
@@ -129,7 +134,8 @@ culet_comparison_find_owners(struct comparison_owners *owners, struct comparison
     scan_heap_page(owners, process, &process->pages[index]);
     rb_thread_check_ints();
   }
-  for (size_t index = 0; index < COMPARISON_DEEP; index++) follow(owners, process, &owners->deep[index], deep_owners[index]);
+  for (size_t index = 0; index < COMPARISON_DEEP; index++)
+      follow(owners, process, &owners->deep[index], deep_owners[index]);
 }
 
 void

@@ -26,7 +26,8 @@ struct comparison_list {
 
 struct comparison_owners {
   unsigned char *owners; /* of each block */
-  uint64_t *classes;     /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
+  /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
+  uint64_t *classes;
   struct comparison_list deep[COMPARISON_DEEP], next;
   char *page; /* space for a heap page */
 };

@@ -35,7 +35,8 @@ culet_comparison_read(const struct comparison_memory *memory, uint64_t first, ui
 {
   uint64_t at = first;
 
-  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
+  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++)
+      {
     uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
     uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
     memset(bytes + (at - first), 0, from - at);

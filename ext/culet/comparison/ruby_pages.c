@@ -9,7 +9,8 @@ struct slot {
 static struct slot
 slot_at(const struct comparison_ruby *ruby, uint64_t index)
 {
-  uint64_t words = ruby->page->slot_bytes / COMPARISON_WORD, at = ruby->page->first_slot / COMPARISON_WORD + index * words;
+  uint64_t words = ruby->page->slot_bytes / COMPARISON_WORD, at =
+      ruby->page->first_slot / COMPARISON_WORD + index * words;
 
   return (struct slot){.here = ruby->here + at, .there = ruby->there + at, .words = words};
 }
@@ -55,7 +56,8 @@ kind_of(const struct comparison_ruby *ruby, const struct slot *slot)
 }
 
 void
-culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to, struct comparison_writes *writes)
+culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to,
+    struct comparison_writes *writes)
 {
   const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot;
@@ -66,7 +68,8 @@ culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from
     struct slot slot = slot_at(ruby, index);
     uint64_t type = slot.here[0] & RUBY_SLOT_TYPE_MASK;
     if (!ruby_slot_is_live(slot.here[0])) continue;
-    culet_comparison_add_bytes(writes, (unsigned)type, type == RUBY_SLOT_IMEMO ? 0 : slot.here[1], kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
+    culet_comparison_add_bytes(writes, (unsigned)type, type == RUBY_SLOT_IMEMO ? 0 : slot.here[1],
+        kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
   }
 }
 
@@ -87,7 +90,8 @@ category(const struct comparison_ruby *ruby, const struct slot *slot, int begins
 }
 
 unsigned
-culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from, struct comparison_writes *writes)
+culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from,
+    struct comparison_writes *writes)
 {
   const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot, past = first + page->slots * page->slot_bytes;

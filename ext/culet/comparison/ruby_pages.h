@@ -12,7 +12,8 @@ struct comparison_ruby {
 };
 
 /* Counts the objects between two addresses of the current page. */
-void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to, struct comparison_writes *writes);
+void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to,
+    struct comparison_writes *writes);
 
 /*
  * The categories of differing words; counts changed flags in `writes`.
@@ -20,6 +21,7 @@ void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t
  * words: `count` addresses in ascending order, on one page of the kernel
  * from: start of that page
  */
-unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from, struct comparison_writes *writes);
+unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count,
+    uint64_t from, struct comparison_writes *writes);
 
 #endif

@@ -35,7 +35,8 @@ struct comparison_writes {
 };
 
 /* Adds bytes of an object or block. class_address: of its class; 0: not known. Raises NoMemoryError. */
-void culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address, enum comparison_kind kind, uint64_t bytes);
+void culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address,
+    enum comparison_kind kind, uint64_t bytes);
 
 /* Counts an object by the flags in which its first words differ. */
 void culet_comparison_count_flags(struct comparison_writes *writes, uint64_t here, uint64_t there);

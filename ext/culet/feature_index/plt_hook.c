@@ -102,7 +102,8 @@ culet_plt_hook(const void *inside, const char *name, culet_function *original, c
   if (symbols == NULL || names == NULL || !addend) return 0;
 
   for (i = 0; i < 2; i++) {
-    const ElfW(Rela) *relocation = tables[i], *end = relocation == NULL ? NULL : relocation + bytes[i] / sizeof(*relocation);
+    const ElfW(Rela) *relocation = tables[i], *end = relocation == NULL ? NULL
+        : relocation + bytes[i] / sizeof(*relocation);
 
     for (; relocation < end; relocation++) {
       uintptr_t *entry = (uintptr_t *)(object.base + relocation->r_offset);

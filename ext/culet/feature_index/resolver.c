@@ -226,7 +226,8 @@ classify_all(struct culet_resolver *resolver)
 
   resolver->probed = 0;
   resolver->first_opaque = resolver->count;
-  if (resolver->entry_of_root != NULL) memset(resolver->entry_of_root, 0, resolver->index.header->roots * sizeof(*resolver->entry_of_root));
+  if (resolver->entry_of_root != NULL) memset(resolver->entry_of_root, 0,
+      resolver->index.header->roots * sizeof(*resolver->entry_of_root));
   for (i = 0; i < resolver->count; i++) {
     struct entry *entry = &resolver->entries[i];
 
@@ -234,7 +235,8 @@ classify_all(struct culet_resolver *resolver)
     missing += entry->missing != 0;
     resolver->probed += entry->state == PROBED;
     if (entry->state == OPAQUE && resolver->first_opaque == resolver->count) resolver->first_opaque = i;
-    if (entry->state == INDEXED && resolver->entry_of_root[entry->root] == 0) resolver->entry_of_root[entry->root] = (uint32_t)i + 1;
+    if (entry->state == INDEXED && resolver->entry_of_root[entry->root] == 0)
+        resolver->entry_of_root[entry->root] = (uint32_t)i + 1;
   }
   return missing;
 }
@@ -334,7 +336,8 @@ finish(struct culet_resolver *resolver, const struct culet_builder *builder, int
       return;
     }
   }
-  if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL || !take_index(resolver, &index, base)) free(base);
+  if (culet_index_check(&index, base, bytes, resolver->native_extension) != NULL ||
+      !take_index(resolver, &index, base)) free(base);
 }
 
 /* Reads the missing folders and merges them with the current contents of the file. */
@@ -475,7 +478,8 @@ folders_unchanged(struct culet_resolver *resolver, const char *name, size_t leng
     while ((node = culet_index_next(&lookup, &path)) != NULL) {
       size_t entry;
 
-      if (node->kind != CULET_NODE_FOLDER || (entry = entry_of(resolver, node)) > last || entry == resolver->count) continue;
+      if (node->kind != CULET_NODE_FOLDER || (entry = entry_of(resolver, node)) > last || entry == resolver->count)
+          continue;
       if (node->stamp < resolver->index.header->stamps && resolver->checked[node->stamp] != 0 && !now &&
           time - resolver->checked[node->stamp] < CULET_FRESH_MILLISECONDS)
         continue;
@@ -503,7 +507,8 @@ check_file(const char *path)
 }
 
 static enum culet_answer
-probe_entry(const struct culet_resolver *resolver, const struct entry *entry, const char *name, size_t length, unsigned kinds, char path[PATH_MAX])
+probe_entry(const struct culet_resolver *resolver, const struct entry *entry, const char *name, size_t length,
+    unsigned kinds, char path[PATH_MAX])
 {
   static const char ruby[] = ".rb";
   enum culet_answer answer = CULET_NOWHERE;
@@ -545,11 +550,13 @@ search(struct culet_resolver *resolver, const char *name, size_t length, unsigne
 }
 
 enum culet_answer
-culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX])
+culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds, int now,
+    char path[PATH_MAX])
 {
   if (resolver->retry != 0 && (int32_t)(culet_coarse_milliseconds() - resolver->retry) >= 0) {
     resolver->retry = 0;
-    resolver->backoff = resolver->backoff == 0 ? RETRY_MILLISECONDS : resolver->backoff < MAX_RETRY_MILLISECONDS ? resolver->backoff * 2 : resolver->backoff;
+    resolver->backoff = resolver->backoff == 0 ? RETRY_MILLISECONDS : resolver->backoff < MAX_RETRY_MILLISECONDS
+        ? resolver->backoff * 2 : resolver->backoff;
     refresh(resolver);
   }
   return search(resolver, name, length, kinds, now, path);

@@ -97,7 +97,8 @@ size_t
 culet_index_extension(const struct culet_index *index, const struct culet_node *node)
 {
   if (node->kind == CULET_NODE_RUBY) return sizeof(".rb") - 1;
-  return node->kind == CULET_NODE_NATIVE ? strnlen(index->header->native_extension, sizeof(index->header->native_extension)) : 0;
+  return node->kind == CULET_NODE_NATIVE ? strnlen(index->header->native_extension,
+      sizeof(index->header->native_extension)) : 0;
 }
 
 void

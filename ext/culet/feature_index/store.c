@@ -42,7 +42,8 @@ read_file(struct culet_index *index, int file, const char *native_extension)
     return "its size is none that an index has";
   base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
-  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0 ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
+  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0
+      ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
   if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) problem = strerror(errno);
   if (problem != NULL) {
     munmap(base, (size_t)status.st_size);
@@ -76,7 +77,8 @@ culet_store_write(const char *path, const void *bytes, size_t count)
   char temporary[PATH_MAX];
   int file, error;
 
-  if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary)) return ENAMETOOLONG;
+  if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
+      return ENAMETOOLONG;
   unlink(temporary); /* of a killed process with this PID */
   file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
   if (file < 0) return errno;

@@ -78,8 +78,10 @@ notice_fork(void)
 static void
 add_counters(struct culet_buffer *buffer, const struct culet_counters *counters)
 {
-  culet_buffer_format(buffer, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", counters->seconds, counters->cpu_seconds, (unsigned long long)counters->objects,
-                    (unsigned long long)counters->object_bytes, (unsigned long long)counters->mallocs, (unsigned long long)counters->malloc_bytes,
+  culet_buffer_format(buffer, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", counters->seconds,
+      counters->cpu_seconds, (unsigned long long)counters->objects,
+                    (unsigned long long)counters->object_bytes, (unsigned long long)counters->mallocs,
+                        (unsigned long long)counters->malloc_bytes,
                     (unsigned long long)counters->paths, (unsigned long long)counters->failed_paths);
 }
 
@@ -96,7 +98,8 @@ add_string(struct culet_buffer *buffer, const char *key, VALUE string)
 static void
 begin_line(struct culet_buffer *buffer, const struct frame *frame, const char *how, VALUE name, int inherited)
 {
-  culet_buffer_format(buffer, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", frame->id,
+  culet_buffer_format(buffer, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"",
+      frame->id,
                     id_around(frame), frame->start.seconds - start_seconds, inherited ? "true" : "false", how);
   add_string(buffer, "name", name);
   culet_buffer_text(buffer, "}\n");
@@ -110,7 +113,8 @@ write_process(struct culet_buffer *buffer, const struct frame *innermost)
   int count = 0;
 
   culet_buffer_format(buffer, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
-                    (int)getppid(), first_id, has_syscall_counter ? "true" : "false", culet_counters_follow() ? "true" : "false");
+                    (int)getppid(), first_id, has_syscall_counter ? "true" : "false", culet_counters_follow() ? "true"
+                        : "false");
   add_string(buffer, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
   add_string(buffer, "program", rb_gv_get("$0"));
   culet_buffer_text(buffer, "}\n");
@@ -197,7 +201,8 @@ last_feature(void)
 {
   VALUE features = rb_gv_get("$LOADED_FEATURES");
 
-  return RB_TYPE_P(features, T_ARRAY) && RARRAY_LEN(features) > 0 ? RARRAY_AREF(features, RARRAY_LEN(features) - 1) : Qnil;
+  return RB_TYPE_P(features, T_ARRAY) && RARRAY_LEN(features) > 0 ? RARRAY_AREF(features, RARRAY_LEN(features) - 1)
+      : Qnil;
 }
 
 static int
@@ -205,7 +210,8 @@ is_extension(VALUE path)
 {
   size_t end = sizeof(DLEXT) - 1;
 
-  return RB_TYPE_P(path, T_STRING) && (size_t)RSTRING_LEN(path) > end && memcmp(RSTRING_END(path) - end, DLEXT, end) == 0;
+  return RB_TYPE_P(path, T_STRING) && (size_t)RSTRING_LEN(path) > end &&
+      memcmp(RSTRING_END(path) - end, DLEXT, end) == 0;
 }
 
 /* The loaded file. A compiled file is known already, unless an extension's C code required it. */

@@ -17,7 +17,8 @@
 #define PART_STRINGS 200000
 #define MAX_PARTS 8
 
-typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset);
+typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
+    uint64_t offset);
 
 /* Calls a function with each string of the file. Returns whether the whole file consists of records. */
 static int
@@ -45,7 +46,8 @@ count_string(struct culet_strings_analysis *analysis, const struct culet_string_
   analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
   if (record->slot < analysis->smallest_slot) analysis->smallest_slot = record->slot;
   /* A slot of 40 bytes holds 23 bytes of text if the length is in the flags (up to Ruby 3.1), else 15. */
-  if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT && record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
+  if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT &&
+      record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
   if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root)) analysis->out_of_memory = 1;
 }
 
@@ -60,7 +62,8 @@ place_of(const struct culet_string_record *record)
 }
 
 static void
-add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum, const struct culet_string_record *record)
+add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum,
+    const struct culet_string_record *record)
 {
   uint64_t used = analysis->header + record->length + 1, buffer = record->held - record->slot;
 
@@ -88,7 +91,8 @@ entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset
   uint64_t held = record->held < STRINGS_MAX_HELD ? record->held : STRINGS_MAX_HELD;
 
   return (struct culet_string_entry){.key = key, .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
-                                     .site = record->site, .length = record->length < UINT32_MAX ? (uint32_t)record->length : UINT32_MAX,
+                                     .site = record->site, .length = record->length < UINT32_MAX
+                                         ? (uint32_t)record->length : UINT32_MAX,
                                      .held_high = held >> 32, .held_low = (uint32_t)held};
 }
 

@@ -51,7 +51,8 @@ culet_strings_digest(const struct culet_strings_secret *secret, const void *byte
 }
 
 void
-culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length, unsigned char *chain)
+culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length,
+    unsigned char *chain)
 {
   uint64_t state = secret->words[0];
 

@@ -21,7 +21,8 @@ struct culet_strings_secret {
 int culet_strings_secret_make(struct culet_strings_secret *secret);
 
 /* A 128-bit digest. */
-void culet_strings_digest(const struct culet_strings_secret *secret, const void *bytes, size_t length, uint64_t digest[2]);
+void culet_strings_digest(const struct culet_strings_secret *secret, const void *bytes, size_t length,
+    uint64_t digest[2]);
 
 /*
  * A chain of links from the end of a string to its start, each made of a byte and all bytes after it. Two strings have
@@ -29,6 +30,7 @@ void culet_strings_digest(const struct culet_strings_secret *secret, const void 
  *
  * chain: receives STRINGS_LINK_BYTES per byte, in the order of the bytes
  */
-void culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length, unsigned char *chain);
+void culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length,
+    unsigned char *chain);
 
 #endif

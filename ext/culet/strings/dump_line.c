@@ -148,7 +148,8 @@ culet_dump_line_read(const char *bytes, size_t length, struct culet_dump_line *l
   memset(line, 0, sizeof(*line));
   if (length == 0 || bytes[length - 1] != '}') return LINE_UNKNOWN;
   if (TAKE(&reading, "{\"type\":\"")) return LINE_OTHER; /* GC roots have no address */
-  if (!TAKE(&reading, "{\"address\":") || !take_address(&reading, &line->address) || !TAKE(&reading, ", \"type\":\"")) return LINE_UNKNOWN;
+  if (!TAKE(&reading, "{\"address\":") || !take_address(&reading, &line->address) || !TAKE(&reading, ", \"type\":\""))
+      return LINE_UNKNOWN;
   if (!TAKE(&reading, "STRING\"")) return LINE_OTHER;
   while (TAKE(&reading, ", "))
     if (!take_member(&reading, line)) return LINE_UNKNOWN;

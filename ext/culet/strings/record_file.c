@@ -40,7 +40,8 @@ content_fits(const struct culet_string_record *record)
 
   if ((record->flags & STRING_HAS_CONTENT) == 0) return bytes == 0;
   if ((record->flags & STRING_DIGEST) && (record->flags & STRING_HASHED)) return bytes == STRINGS_DIGEST_BYTES;
-  if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES && bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
+  if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES &&
+      bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
   return bytes == record->length * (record->flags & STRING_HASHED ? STRINGS_LINK_BYTES : 1);
 }
 
@@ -49,7 +50,8 @@ is_consistent(const struct culet_string_record *record)
 {
   if (record->flags & ~(uint32_t)STRING_FLAGS_READ) return 0;
   if (record->flags & STRING_SITE) return 1;
-  return record->length <= STRING_MAX_BYTES && record->held <= STRING_MAX_BYTES && record->slot <= record->held && content_fits(record);
+  return record->length <= STRING_MAX_BYTES && record->held <= STRING_MAX_BYTES && record->slot <= record->held &&
+      content_fits(record);
 }
 
 const struct culet_string_record *
@@ -59,7 +61,8 @@ culet_record_file_record(struct culet_record_file *file, uint64_t offset)
 
   if (offset % 8 != 0 || offset > file->size || file->size - offset < sizeof(*record)) return NULL;
   record = (const struct culet_string_record *)(file->bytes + offset);
-  if (record->bytes > file->size - offset || record->bytes < culet_string_record_bytes(record->content_bytes)) return NULL;
+  if (record->bytes > file->size - offset || record->bytes < culet_string_record_bytes(record->content_bytes))
+      return NULL;
   return is_consistent(record) ? record : NULL;
 }
 
@@ -74,7 +77,8 @@ culet_record_file_passed(struct culet_record_file *file, const struct culet_stri
 }
 
 int
-culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
+culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes,
+    unsigned char *content)
 {
   return culet_read_all_at(file->fd, content, content_bytes, (off_t)(offset + sizeof(struct culet_string_record))) == 0;
 }

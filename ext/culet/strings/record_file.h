@@ -34,7 +34,8 @@ culet_strings_content(const struct culet_string_record *record)
 void culet_record_file_passed(struct culet_record_file *file, const struct culet_string_record *record);
 
 /* Copies a record's content by read(2), so that no page of the mapping becomes resident. Returns 0 on an error. */
-int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes, unsigned char *content);
+int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes,
+    unsigned char *content);
 
 void culet_record_file_close(struct culet_record_file *file);
 

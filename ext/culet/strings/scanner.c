@@ -66,7 +66,8 @@ scanner_allocate(VALUE class)
   struct scanner *scanner;
   VALUE self = TypedData_Make_Struct(class, struct scanner, &scanner_type, scanner);
 
-  if (culet_strings_secret_make(&scanner->secret) != 0) rb_raise(rb_eRuntimeError, "the kernel gives no random numbers");
+  if (culet_strings_secret_make(&scanner->secret) != 0)
+      rb_raise(rb_eRuntimeError, "the kernel gives no random numbers");
   return self;
 }
 
@@ -99,7 +100,8 @@ site_of(struct scanner *scanner, const struct culet_dump_line *line)
 
   if (line->file.bytes == NULL) return 0;
   length = line->file.length < SITE_NAME_BYTES - LINE_DIGITS ? line->file.length : SITE_NAME_BYTES - LINE_DIGITS;
-  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)length, line->file.bytes, (unsigned long long)line->line);
+  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)length, line->file.bytes,
+      (unsigned long long)line->line);
   culet_strings_digest(&scanner->secret, name, length, digest);
   if (digest[0] == 0) digest[0] = 1;
   place = culet_string_sites_at(&scanner->named, digest[0]);
@@ -157,8 +159,10 @@ static void
 add_record(struct scanner *scanner, const struct culet_dump_line *line)
 {
   uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MAX_BYTES), digest[2];
-  struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root, .kind = kind_of(scanner, line),
-                                       .length = at_most(line->bytesize, STRING_MAX_BYTES), .held = memsize > slot ? memsize : slot, .slot = (uint32_t)slot};
+  struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root,
+      .kind = kind_of(scanner, line),
+                                       .length = at_most(line->bytesize, STRING_MAX_BYTES), .held = memsize > slot
+                                           ? memsize : slot, .slot = (uint32_t)slot};
 
   if (line->value.bytes != NULL) { /* the dump may state another length */
     record.length = line->value.length;
@@ -193,7 +197,8 @@ take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unkno
   scanner->lines++;
   switch (culet_dump_line_read(bytes, length, &line)) {
     case LINE_STRING: add_record(scanner, &line); break;
-    case LINE_UNKNOWN: rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines), rb_str_new(bytes, (long)length))); break;
+    case LINE_UNKNOWN: rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines),
+        rb_str_new(bytes, (long)length))); break;
     case LINE_OTHER: break;
   }
 }
@@ -264,7 +269,8 @@ scanner_write(VALUE self, VALUE fd, VALUE all)
   int error;
 
   if (!RTEST(all) && scanner->records.length < FULL_BYTES) return Qnil;
-  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0) rb_syserr_fail(error, NULL);
+  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0)
+      rb_syserr_fail(error, NULL);
   scanner->records.length = 0;
   return Qnil;
 }

@@ -20,7 +20,8 @@ struct culet_string_entry {
 #define STRINGS_MAX_HELD (((uint64_t)1 << 40) - 1)
 
 /* As the comparison of qsort(3). */
-typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other, void *data);
+typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other,
+    void *data);
 
 /* Quicksort, with heapsort as fallback: O(n log n) for any order. */
 void culet_strings_sort(struct culet_string_entry *entries, size_t count, culet_string_order *order, void *data);

@@ -109,7 +109,8 @@ group_hash(struct analysis_call *call, const struct culet_string_group *group)
 }
 
 static VALUE
-groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint64_t groups, uint64_t strings, uint64_t gain)
+groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint64_t groups, uint64_t strings,
+    uint64_t gain)
 {
   VALUE hash = rb_hash_new(), list = rb_ary_new();
 
@@ -129,7 +130,8 @@ sites_hash(const struct culet_string_sites *sites)
   for (size_t i = 0; i < sites->capacity; i++) {
     const struct culet_string_site *one = &sites->places[i];
     if (one->site == 0) continue;
-    VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies), ULL2NUM(one->gain));
+    VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies),
+        ULL2NUM(one->gain));
     rb_hash_aset(hash, ULL2NUM(one->site), figures);
   }
   return hash;
@@ -151,7 +153,8 @@ roots_list(struct analysis_call *call)
   culet_top_groups_sort(&top);
   for (size_t i = 0; i < top.count; i++) {
     const struct culet_string_root *root = &roots->list[top.groups[i].offset];
-    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(call, root->offset)));
+    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil
+        : string_hash(call, root->offset)));
   }
   free(top.groups);
   return list;
@@ -184,9 +187,11 @@ analyse_protected(VALUE data)
   set(hash, "untold", sum_hash(&analysis->without_content));
   set(hash, "roots", sum_hash(&analysis->roots_sum));
   set(hash, "shared_with", roots_list(call));
-  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies,
+  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups,
+      analysis->duplicate_copies,
                                       analysis->duplicate_gain));
-  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
+  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings,
+      analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
   return hash;
 }
@@ -219,7 +224,8 @@ site_names(VALUE self, VALUE path)
   if (culet_record_file_open(&file, StringValueCStr(path)) != 0) return names;
   for (uint64_t offset = 0; (record = culet_record_file_record(&file, offset)) != NULL; offset += record->bytes) {
     if (record->flags & STRING_SITE)
-      rb_hash_aset(names, ULL2NUM(record->site), rb_utf8_str_new((const char *)culet_strings_content(record), record->content_bytes));
+      rb_hash_aset(names, ULL2NUM(record->site), rb_utf8_str_new((const char *)culet_strings_content(record),
+          record->content_bytes));
     culet_record_file_passed(&file, record);
   }
   culet_record_file_close(&file);

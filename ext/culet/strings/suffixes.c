@@ -45,7 +45,8 @@ common(const unsigned char *one, const unsigned char *other, size_t length)
 {
   size_t same = 0;
 
-  while (length - same >= STRINGS_KEY_BYTES && memcmp(one - same - STRINGS_KEY_BYTES, other - same - STRINGS_KEY_BYTES, STRINGS_KEY_BYTES) == 0) same += STRINGS_KEY_BYTES;
+  while (length - same >= STRINGS_KEY_BYTES && memcmp(one - same - STRINGS_KEY_BYTES, other - same - STRINGS_KEY_BYTES,
+      STRINGS_KEY_BYTES) == 0) same += STRINGS_KEY_BYTES;
   while (same < length && one[-(ptrdiff_t)same - 1] == other[-(ptrdiff_t)same - 1]) same++;
   return same;
 }
@@ -70,7 +71,8 @@ ends_with(const struct contents *contents, const entry *end_of, const entry *who
 {
   size_t length = content_bytes(end_of);
 
-  return length <= content_bytes(whole) && common(contents->bytes + end_of->key, contents->bytes + whole->key, length) == length;
+  return length <= content_bytes(whole) && common(contents->bytes + end_of->key, contents->bytes + whole->key,
+      length) == length;
 }
 
 /* Bytes saved if the string shared another's buffer. */
@@ -94,7 +96,8 @@ cost_of_root(const struct culet_strings_analysis *analysis, const entry *whole)
 static int
 add_chain(struct culet_strings_analysis *analysis, const entry *first, const entry *last)
 {
-  struct culet_string_group group = {.offset = last->offset, .flags = (uint32_t)last->flags, .held = culet_string_held(last)};
+  struct culet_string_group group = {.offset = last->offset, .flags = (uint32_t)last->flags,
+      .held = culet_string_held(last)};
   uint64_t gain = 0, cost = cost_of_root(analysis, last);
 
   for (const entry *one = last; one-- > first;) {
@@ -152,7 +155,8 @@ load(const struct culet_strings_analysis *analysis, struct contents *contents, e
   culet_strings_sort(run, count, by_offset, NULL);
   bytes = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes)) return 0;
+    if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes))
+        return 0;
     bytes += content_bytes(&run[i]);
     run[i].key = bytes;
   }

@@ -90,7 +90,8 @@ trigger_job(void)
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
   rb_postponed_job_trigger(job_handle);
 #else
-  (void)rb_postponed_job_register_one(0, job, NULL); /* if the queue is full, the next collection triggers the job again */
+  /* if the queue is full, the next collection triggers the job again */
+  (void)rb_postponed_job_register_one(0, job, NULL);
 #endif
 }
 
@@ -225,7 +226,8 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   static int watching;
   int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
   double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
-  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds), NUM2ULL(minimum_bytes)};
+  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds),
+      NUM2ULL(minimum_bytes)};
   int error;
 
   if (culet_release_found()->call == NULL) return problem();

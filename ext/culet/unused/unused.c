@@ -44,7 +44,8 @@ is_body(VALUE label)
 
   if (!RB_TYPE_P(label, T_STRING) || RSTRING_LEN(label) == 0) return 0;
   if (RSTRING_PTR(label)[0] == '<') return 1;
-  return RSTRING_LEN(label) == sizeof(singleton) - 1 && memcmp(RSTRING_PTR(label), singleton, sizeof(singleton) - 1) == 0;
+  return RSTRING_LEN(label) == sizeof(singleton) - 1 && memcmp(RSTRING_PTR(label), singleton,
+      sizeof(singleton) - 1) == 0;
 }
 
 static struct file *
@@ -166,7 +167,8 @@ wrap_all(VALUE data)
   struct wrapping *wrapping = (struct wrapping *)data;
   VALUE result;
 
-  if (!culet_code_walk(add_code, wrapping->list)) rb_raise(rb_eNotImpError, "this Ruby does not let its objects be listed");
+  if (!culet_code_walk(add_code, wrapping->list))
+      rb_raise(rb_eNotImpError, "this Ruby does not let its objects be listed");
   if (wrapping->list->failed) rb_raise(rb_eNoMemError, "there is no memory for the list of code");
   result = rb_ary_new_capa((long)wrapping->list->length * 3);
   for (size_t i = 0; i < wrapping->list->length; i++) {
