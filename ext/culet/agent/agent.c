@@ -54,7 +54,7 @@ write_report(VALUE data)
     culet_statistics_write(&report->buffer);
     culet_objects_write(&report->buffer, &report->request.objects);
   }
-  if (report->buffer.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
+  if (report->buffer.failed) rb_raise(rb_eNoMemError, "not enough memory for the answer");
   return Qnil;
 }
 
@@ -65,7 +65,7 @@ describe(VALUE error)
 {
   VALUE message = rb_obj_as_string(rb_funcall(error, rb_intern("message"), 0));
 
-  return rb_str_plus(rb_sprintf("counting failed there, %s: ", rb_obj_classname(error)), message);
+  return rb_str_plus(rb_sprintf("the count failed with %s: ", rb_obj_classname(error)), message);
 }
 
 /* Copies the exception's message, if it has one. Control characters would end the line. */
@@ -77,7 +77,7 @@ error_message(VALUE error, char *message, size_t size)
 
   if (failure || !RB_TYPE_P(buffer, T_STRING)) {
     rb_set_errinfo(Qnil);
-    snprintf(message, size, "counting failed there with an exception that has no message");
+    snprintf(message, size, "the count failed with an exception without message");
     return;
   }
   snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));
@@ -102,7 +102,7 @@ answer_unused(void)
   if (!failure) return;
   error_message(rb_errinfo(), message, sizeof(message));
   rb_set_errinfo(Qnil);
-  rb_warn("culet: it is not followed which code runs: %s", message);
+  rb_warn("culet: cannot follow which code runs: %s", message);
 }
 
 /* Errors are reported to the client, not to the program. */

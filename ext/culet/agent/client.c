@@ -71,7 +71,7 @@ culet_client_read(struct culet_client *client)
     *end = '\0';
     client->stage = CLIENT_QUEUED;
     if (!parse_request(client->line, &client->request, &client->wait_ms))
-      culet_client_answer(client, NULL, "its agent is of another version of culet; ask with that version");
+      culet_client_answer(client, NULL, "its agent belongs to another version of culet; use that version");
   } else if (client->length == CULET_LINE_BYTES - 1) {
     culet_client_close(client);
   }

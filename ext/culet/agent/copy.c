@@ -142,15 +142,15 @@ culet_copy_start(struct culet_copy *copy)
   pid_t half;
 
 #ifndef HAVE_RB_THREAD_ATFORK
-  return "its Ruby does not let itself be copied";
+  return "its Ruby does not support the forked copy";
 #endif
   if (!is_followed())
     return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its environment";
   copy->output = memfd_create("culet-unused", MFD_CLOEXEC);
-  if (copy->output < 0) return "there is no descriptor or memory for the answer";
+  if (copy->output < 0) return "no descriptor or memory is left for the answer";
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     close(copy->output);
-    return "there is no descriptor for the answer";
+    return "no descriptor is left for the answer";
   }
   half = fork_undisturbed(copy->output, ends[1]);
   close(ends[1]);
@@ -158,5 +158,5 @@ culet_copy_start(struct culet_copy *copy)
   if (half > 0) return NULL;
   close(copy->status);
   close(copy->output);
-  return "it cannot be forked, there is no memory for a copy or it may have no more processes";
+  return "it cannot fork: memory or its limit of processes is exhausted";
 }

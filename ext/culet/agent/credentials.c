@@ -62,15 +62,16 @@ culet_credentials_refusal(int connection, struct culet_credentials *credentials)
   struct ucred peer;
   socklen_t size = sizeof(peer);
 
-  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "the kernel does not tell it who asks";
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "the kernel does not report who connects";
   *credentials = (struct culet_credentials){peer.pid, peer.uid, peer.gid};
   /* Before the check for root: the overflow ID can be configured to be 0. */
   if (credentials->uid == overflow_id("/proc/sys/kernel/overflowuid"))
-      return "it cannot tell who asks: the user has no number of its own where it runs; ask as root of its user namespace";
+      return "it cannot identify you: your user has no ID in its user namespace; run culet as root of that namespace";
   if (credentials->uid == 0) return NULL;
   if (credentials->gid == overflow_id("/proc/sys/kernel/overflowgid"))
-      return "it cannot tell who asks: the group has no number of its own where it runs; ask as root of its user namespace";
-  if (credentials->uid != geteuid()) return "it answers its own user and root alone";
-  if (!is_readable_by(credentials)) return "it answers root alone, because it changed its user or group, has capabilities, or is not dumpable";
+      return "it cannot identify you: your group has no ID in its user namespace; run culet as root of that namespace";
+  if (credentials->uid != geteuid()) return "it answers only its own user and root";
+  if (!is_readable_by(credentials))
+    return "it answers only root, because it changed its user or group, has capabilities, or is not dumpable";
   return NULL;
 }

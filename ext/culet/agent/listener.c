@@ -219,8 +219,8 @@ pass_to_main_thread(void)
   enum state state = agent.state;
   int ended = agent.ended;
   unlock();
-  if (ended) fail_all("it is just ending");
-  else if (state == ABANDONED) fail_all("it is still counting for an earlier question that was given up; ask again in a while");
+  if (ended) fail_all("it is exiting");
+  else if (state == ABANDONED) fail_all("it is still busy with an earlier request that timed out; try again later");
 }
 
 /* Passes the main thread's answer to the client. */
@@ -257,10 +257,11 @@ check_main_thread(int64_t now)
   state = agent.state;
   if (state == REQUESTED && now >= agent.until) {
     agent.state = IDLE;
-    problem = "its main thread did not come to run Ruby code in time, it is busy or blocked in C code; ask again, or let it take longer with --wait";
+    problem = "its main thread did not run Ruby code in time: it is busy or blocked in C code; try again, or increase "
+              "--wait";
   } else if (state == IN_PROGRESS && now >= agent.until) {
     agent.state = ABANDONED;
-    problem = "it began to count its objects and did not come to an end";
+    problem = "it did not finish in time";
   } else if (state == ANSWERED) {
     agent.state = IDLE;
     memcpy(message, agent.message, sizeof(message));
@@ -308,7 +309,7 @@ map_answer(struct culet_client *client)
     bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, client->copy.output, 0);
   close_copy(client);
   if (bytes == MAP_FAILED) {
-    answer(client, NULL, "the copy of it that was to answer ended before it had; there may be no memory for it");
+    answer(client, NULL, "its forked copy ended before it had the answer; the machine may be short of memory");
     return;
   }
   buffer = (struct culet_buffer){bytes, (size_t)stat.st_size, (size_t)stat.st_size, 0};
@@ -357,7 +358,7 @@ end_copy(struct culet_client *client)
 {
   kill_copy(client);
   close_copy(client);
-  answer(client, NULL, "the copy of it that was to answer did not come to an end");
+  answer(client, NULL, "its forked copy did not finish in time");
 }
 
 /* ---- the thread ---- */

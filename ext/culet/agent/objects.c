@@ -325,7 +325,7 @@ culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_opti
   }
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
+  if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "not enough memory to count objects");
   count->memsize = culet_heap_memsize();
   count->base_bytes = culet_heap_slot_size();
   count->options = options;

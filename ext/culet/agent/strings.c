@@ -355,7 +355,7 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   int failure;
 
   if (obstacle == NULL && !secret_made && culet_strings_secret_make(&secret) != 0)
-      obstacle = "the kernel gives it no random numbers";
+      obstacle = "the kernel provides no random numbers";
   if (obstacle != NULL) {
     write_obstacle(buffer, obstacle);
     return;
@@ -363,7 +363,7 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   secret_made = 1;
   collection = collect(options);
   slice = mmap(NULL, sizeof(*slice), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to tell the strings with");
+  if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "not enough memory to report strings");
   slice->buffer = buffer;
   slice->options = options;
   slice->memsize = culet_heap_memsize();

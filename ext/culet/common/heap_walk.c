@@ -94,8 +94,8 @@ const char *
 culet_heap_walk_obstacle(void)
 {
   if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
-    return "this Ruby does not let its objects be counted";
-  return several_ractors() ? "several Ractors run, whose objects cannot be counted while they do" : NULL;
+    return "this Ruby does not support counting its objects";
+  return several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
 }
 
 /* rb_gc_disable returns whether GC was disabled before. */

@@ -220,7 +220,7 @@ culet_release_find(void)
     if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL) found.allocator = "rpmalloc";
   }
   if (found.call == NULL && found.why_not == NULL)
-    found.why_not = "the allocator that serves this process has no call for giving memory back that is known here";
+    found.why_not = "culet knows no call by which this allocator returns memory";
 }
 
 const struct culet_release *

@@ -76,7 +76,7 @@ records(VALUE string, size_t bytes, size_t *count)
   void *copy;
 
   StringValue(string);
-  if (RSTRING_LEN(string) % (long)bytes != 0) rb_raise(rb_eArgError, "a record is cut off");
+  if (RSTRING_LEN(string) % (long)bytes != 0) rb_raise(rb_eArgError, "a record is truncated");
   copy = xmalloc((size_t)RSTRING_LEN(string) + 1);
   memcpy(copy, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
   *count = (size_t)RSTRING_LEN(string) / bytes;
@@ -92,7 +92,7 @@ fetch(VALUE hash, const char *name)
 static void
 check_order(uint64_t before, uint64_t first, uint64_t past)
 {
-  if (first < before || past < first) rb_raise(rb_eArgError, "what was read of the process overlaps");
+  if (first < before || past < first) rb_raise(rb_eArgError, "ranges of the process overlap");
 }
 
 static void
@@ -107,7 +107,7 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
     count += culet_comparison_numbers((const unsigned char *)RSTRING_PTR(payload), (size_t)RSTRING_LEN(payload));
   }
   if (!culet_comparison_blocks_reserve(blocks, count))
-      rb_raise(rb_eArgError, "there are more blocks than can be compared");
+      rb_raise(rb_eArgError, "too many blocks to compare");
   for (long at = 0; at < RARRAY_LEN(list); at++) {
     VALUE region = rb_ary_entry(list, at), payload = rb_ary_entry(region, 2);
     uint64_t first = NUM2ULL(rb_ary_entry(region, 0)), past = NUM2ULL(rb_ary_entry(region, 1));
@@ -115,7 +115,7 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
     before = past;
     if (!culet_comparison_blocks_add(blocks, first, past, (const unsigned char *)RSTRING_PTR(payload),
         (size_t)RSTRING_LEN(payload)))
-      rb_raise(rb_eArgError, "the blocks of a region do not fit into it");
+      rb_raise(rb_eArgError, "the blocks of a region exceed it");
     RB_GC_GUARD(payload);
   }
 }
@@ -128,7 +128,7 @@ check_pages(const struct comparison_process *process)
 
   if (process->page_count == 0) return;
   if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0)
-      rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+      rb_raise(rb_eArgError, "invalid size of Ruby's heap pages");
   for (size_t index = 0; index < process->page_count; index++) {
     const struct comparison_heap_page *page = &process->pages[index];
     check_order(before, page->address, page->address + process->page_bytes);
@@ -136,7 +136,7 @@ check_pages(const struct comparison_process *process)
     if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 ||
         page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
         page->slots > (process->page_bytes - page->first_slot) / page->slot_bytes)
-      rb_raise(rb_eArgError, "the slots of one of Ruby's pages do not fit into it");
+      rb_raise(rb_eArgError, "the slots of a heap page exceed it");
   }
 }
 
@@ -170,7 +170,7 @@ take_extents(struct comparison *comparison, VALUE unshared, VALUE regions)
     const struct comparison_extent *extent = &comparison->unshared[index];
     check_order(before, extent->first, extent->past);
     if (extent->first % comparison->page_bytes != 0 || extent->past % comparison->page_bytes != 0)
-        rb_raise(rb_eArgError, "pages do not begin where pages do");
+        rb_raise(rb_eArgError, "pages are not aligned");
     before = extent->past;
   }
   before = 0;
@@ -400,7 +400,7 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
 
   comparison->page_bytes = NUM2ULL(page_bytes);
   if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE ||
-      WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
+      WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "invalid page size");
   take_process(&comparison->here, here);
   take_process(&comparison->there, there);
   take_extents(comparison, unshared, regions);
@@ -408,7 +408,7 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
   comparison->words = xmalloc(comparison->page_bytes);
   comparison->rest = xmalloc(comparison->page_bytes);
   ruby_bytes = (size_t)higher(comparison->here.page_bytes, comparison->there.page_bytes);
-  if (ruby_bytes > MAX_HEAP_PAGE) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  if (ruby_bytes > MAX_HEAP_PAGE) rb_raise(rb_eArgError, "invalid size of Ruby's heap pages");
   comparison->ruby.here = xmalloc(ruby_bytes + 1);
   comparison->ruby.there = xmalloc(ruby_bytes + 1);
   if (RTEST(classes)) comparison->writes.classes = st_init_numtable();

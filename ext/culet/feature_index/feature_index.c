@@ -77,7 +77,7 @@ mutable_wrapper(VALUE self)
 
   rb_check_frozen(self);
   if (wrapper->builder == NULL) rb_raise(error_class,
-      "an index that was read from a file cannot be added to; make a new one");
+      "an index from a file cannot be changed; create a new one");
   return wrapper;
 }
 
@@ -89,11 +89,11 @@ index_of(VALUE self)
   size_t bytes;
 
   if (wrapper->index.base != NULL) return &wrapper->index;
-  if (wrapper->builder == NULL) rb_raise(error_class, "this index has not been made by new or open");
+  if (wrapper->builder == NULL) rb_raise(error_class, "this index was created neither by new nor by open");
   wrapper->in_memory = culet_builder_finish(wrapper->builder, &bytes);
   if (wrapper->in_memory == NULL) rb_raise(rb_eNoMemError, "the index does not fit in memory");
   if (culet_index_check(&wrapper->index, wrapper->in_memory, bytes, DLEXT) != NULL)
-      rb_bug("culet: an index that was just made is damaged");
+      rb_bug("culet: a new index is damaged");
   return &wrapper->index;
 }
 
@@ -147,7 +147,7 @@ enter(VALUE self, VALUE path, VALUE folder)
   if (root == CULET_INDEX_NONE) return Qfalse;
   /* The nodes of a root are consecutive. */
   if (root + 1 != culet_builder_roots(wrapper->builder))
-      rb_raise(error_class, "%s: its files have to be added one after the other", root_text);
+      rb_raise(error_class, "%s: the files of a folder must be added consecutively", root_text);
   return culet_builder_add(wrapper->builder, root, text, length, kind, NULL) ? Qtrue : Qfalse;
 }
 

@@ -115,7 +115,7 @@ warn_problem(void)
 
   if (problem == NULL) return;
   rb_funcall(rb_mKernel, rb_intern("warn"), 1,
-             rb_sprintf("culet: the index of the load path is not kept: %s; CULET_REQUIRE_CACHE names another folder",
+             rb_sprintf("culet: the load-path index is not saved: %s; set CULET_REQUIRE_CACHE to another folder",
                  problem));
 }
 

@@ -35,11 +35,11 @@ read_file(struct culet_index *index, int file, const char *native_extension)
   void *base;
 
   if (fstat(file, &status) != 0) return strerror(errno);
-  if (!S_ISREG(status.st_mode)) return "it is no regular file";
-  if (status.st_uid != geteuid() && status.st_uid != 0) return "it is somebody else's";
-  if (status.st_mode & (S_IWGRP | S_IWOTH)) return "others may write it";
+  if (!S_ISREG(status.st_mode)) return "it is not a regular file";
+  if (status.st_uid != geteuid() && status.st_uid != 0) return "it belongs to another user";
+  if (status.st_mode & (S_IWGRP | S_IWOTH)) return "other users may write to it";
   if (status.st_size < (off_t)sizeof(struct culet_index_header) || status.st_size > (off_t)CULET_INDEX_MAX_BYTES)
-    return "its size is none that an index has";
+    return "it does not have the size of an index";
   base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
   problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0

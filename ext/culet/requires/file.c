@@ -32,7 +32,7 @@ fail(const char *what, const char *why)
   int length;
 
   if (!failed) {
-    length = snprintf(words, sizeof(words), "culet: recording what is required ends here: cannot %s in %s: %s\n", what,
+    length = snprintf(words, sizeof(words), "culet: the recording of requires stops: cannot %s in %s: %s\n", what,
         folder, why);
     if (write(STDERR_FILENO, words, (size_t)length) < 0) failed = 2; /* stderr is closed */
   }
@@ -58,7 +58,7 @@ create_file(void)
     }
     if (errno != EEXIST) break;
   }
-  return fail("make a file", strerror(errno));
+  return fail("create a file", strerror(errno));
 }
 
 int
@@ -85,7 +85,7 @@ append(int file, const char *bytes, size_t length)
   struct stat status;
 
   if (fstat(file, &status) != 0) return strerror(errno);
-  if (status.st_size < written) return "its file was cut off";
+  if (status.st_size < written) return "the file was truncated";
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
       (rlim_t)written + length > most.rlim_cur) return strerror(EFBIG);
   while (length > 0) {

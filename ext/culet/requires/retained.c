@@ -115,7 +115,7 @@ culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last)
   struct retained retained = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL, 0, 0, 0};
   int failure = 0;
 
-  if (retained.sums == NULL) rb_raise(rb_eNoMemError, "there is no memory to count with");
+  if (retained.sums == NULL) rb_raise(rb_eNoMemError, "not enough memory to count objects");
   rb_protect(walk, (VALUE)&retained, &failure);
   if (!failure) write_lines(buffer, &retained);
   if (retained.failed) buffer->failed = 1;

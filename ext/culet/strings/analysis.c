@@ -6,8 +6,8 @@
 
 #include "strings/groups.h"
 
-#define NO_MEMORY "there is not enough memory to analyse so many strings"
-#define DAMAGED "the file of what was read of the strings is damaged"
+#define NO_MEMORY "not enough memory to analyse this many strings"
+#define DAMAGED "the temporary file of strings is damaged"
 /* The smallest slot of every Ruby. Before the text an embedded string has 16 bytes up to Ruby 3.1, later 24. */
 #define SMALLEST_SLOT 40
 #define HEADER 16
@@ -171,7 +171,7 @@ culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path,
   analysis->header = LATER_HEADER;
   if ((error = culet_strings_secret_make(&analysis->secret)) != 0) return strerror(error);
   if ((error = culet_record_file_open(&analysis->file, path)) != 0) return strerror(error);
-  if (analysis->file.size >= STRINGS_MAX_FILE) return "these are more than a terabyte of strings";
+  if (analysis->file.size >= STRINGS_MAX_FILE) return "the strings exceed one terabyte";
   if (!each_string(analysis, count_string)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;
   culet_string_roots_merge(&analysis->roots);

@@ -67,7 +67,7 @@ scanner_allocate(VALUE class)
   VALUE self = TypedData_Make_Struct(class, struct scanner, &scanner_type, scanner);
 
   if (culet_strings_secret_make(&scanner->secret) != 0)
-      rb_raise(rb_eRuntimeError, "the kernel gives no random numbers");
+      rb_raise(rb_eRuntimeError, "the kernel provides no random numbers");
   return self;
 }
 

@@ -168,8 +168,8 @@ wrap_all(VALUE data)
   VALUE result;
 
   if (!culet_code_walk(add_code, wrapping->list))
-      rb_raise(rb_eNotImpError, "this Ruby does not let its objects be listed");
-  if (wrapping->list->failed) rb_raise(rb_eNoMemError, "there is no memory for the list of code");
+      rb_raise(rb_eNotImpError, "this Ruby does not support listing its objects");
+  if (wrapping->list->failed) rb_raise(rb_eNoMemError, "not enough memory for the list of code");
   result = rb_ary_new_capa((long)wrapping->list->length * 3);
   for (size_t i = 0; i < wrapping->list->length; i++) {
     int eval;
@@ -195,7 +195,7 @@ unused_pieces(VALUE self)
   int was_off, failure = 0;
   VALUE result;
 
-  if (pointer == NULL) rb_raise(rb_eNotImpError, "this Ruby does not let its code be looked at");
+  if (pointer == NULL) rb_raise(rb_eNotImpError, "this Ruby does not support listing its code");
   AS_FUNCTION(wrap_function, wrap, pointer);
   wrapping.wrap = wrap;
   was_off = RTEST(rb_gc_disable()); /* until the wrappers reference the code */
@@ -217,7 +217,7 @@ write_value(VALUE data)
   struct writing *writing = (struct writing *)data;
 
   culet_buffer_json(&writing->text, writing->value);
-  if (writing->text.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
+  if (writing->text.failed) rb_raise(rb_eNoMemError, "not enough memory for the answer");
   return rb_str_new(writing->text.bytes, (long)writing->text.length);
 }
 
