@@ -197,7 +197,7 @@ class TrimProcessTest < Minitest::Test
       told = JSON.parse(out, symbolize_names: true)
       assert told[:fell], told.inspect
       assert_equal ["now", false], told[:stats].values_at(:mode, :thread)
-      assert_match(/refuses a thread/, told[:stats][:problem])
+      assert_match(/cannot create a thread/, told[:stats][:problem])
     end
   end
 

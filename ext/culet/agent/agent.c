@@ -5,7 +5,7 @@
  * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
  * other thread is interrupted.
  */
-#include "agent/agent.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/agent.h"
 
 #include <errno.h>
 #include <ruby/vm.h>

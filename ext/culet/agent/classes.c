@@ -1,4 +1,4 @@
-#include "agent/classes.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/classes.h"
 
 #include <dlfcn.h>
 

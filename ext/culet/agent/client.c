@@ -1,4 +1,4 @@
-#include "agent/client.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/client.h"
 
 #include <errno.h>
 #include <signal.h>

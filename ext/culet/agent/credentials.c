@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "agent/credentials.h"
 
 #include <fcntl.h>
@@ -62,7 +60,8 @@ culet_credentials_refusal(int connection, struct culet_credentials *credentials)
   struct ucred peer;
   socklen_t size = sizeof(peer);
 
-  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "the kernel does not report who connects";
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+      return "the kernel does not report who connects";
   *credentials = (struct culet_credentials){peer.pid, peer.uid, peer.gid};
   /* Before the check for root: the overflow ID can be configured to be 0. */
   if (credentials->uid == overflow_id("/proc/sys/kernel/overflowuid"))

@@ -1,4 +1,4 @@
-#include "agent/objects.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/objects.h"
 
 #include <dlfcn.h>
 #include <ruby/version.h>

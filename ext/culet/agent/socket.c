@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "agent/socket.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-#include "agent/statistics.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/statistics.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * slices. Then it writes the strings from the requested slot on. Contents are copied, because the program may free a
  * buffer as soon as it runs again.
  */
-#include "agent/strings.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/strings.h"
 
 #include <ruby/encoding.h>
 

@@ -3,7 +3,7 @@
  * offsets are found by searching two methods defined here for their known functions; two, to exclude coincidence.
  * Memory is read through the kernel, so that following a word that is no pointer is harmless.
  */
-#include "common/original_function.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "common/original_function.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

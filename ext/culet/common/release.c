@@ -15,7 +15,7 @@
  */
 #include "common/release.h"
 
-#include "common/active_malloc.h" /* before system headers: defines _GNU_SOURCE */
+#include "common/active_malloc.h"
 
 #include <stdbool.h>
 #include <stdint.h>

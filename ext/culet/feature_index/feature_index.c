@@ -1,5 +1,5 @@
 /* Culet::FeatureIndex, the index as a Ruby class. lib/culet/feature_index.rb documents its methods. */
-#include <ruby.h> /* first: defines _GNU_SOURCE */
+#include <ruby.h>
 
 #include <limits.h>
 #include <string.h>

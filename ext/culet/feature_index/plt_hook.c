@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/plt_hook.h"
 
 #include <elf.h>

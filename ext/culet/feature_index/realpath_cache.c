@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/realpath_cache.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
  * loaded native one. Names that Ruby does not search by load path and extensions (absolute, "./", "~", a dot in the
  * last part) are passed on unchanged.
  */
-#include <ruby.h> /* first: defines _GNU_SOURCE */
+#include <ruby.h>
 #include <ruby/encoding.h>
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/resolver.h"
 
 #include <errno.h>

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/scan.h"
 
 #include <dirent.h>

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/serialized.h"
 
 #include <string.h>
@@ -51,7 +49,8 @@ culet_index_check(struct culet_index *index, const void *base, size_t bytes, con
   if (header->byte_order != CULET_INDEX_BYTE_ORDER) return "it was written on a machine with another byte order";
   if (header->version != CULET_INDEX_VERSION) return "it was written by another version of culet";
   strncpy(wanted, native_extension, sizeof(wanted) - 1);
-  if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0) return "it was written for a Ruby with another native extension";
+  if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0)
+      return "it was written for a Ruby with another native extension";
   if (header->bytes != bytes) return "it is truncated";
   if (header->buckets == 0 || (header->buckets & (header->buckets - 1)) != 0 || header->nodes == CULET_INDEX_NONE ||
       !inside(bytes, header->roots_at, header->roots, sizeof(struct culet_index_root)) ||

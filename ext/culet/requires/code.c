@@ -1,4 +1,4 @@
-#include "requires/code.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/code.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

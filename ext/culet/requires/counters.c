@@ -1,4 +1,4 @@
-#include "requires/counters.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/counters.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

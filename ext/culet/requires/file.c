@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "requires/file.h"
 
 #include <errno.h>

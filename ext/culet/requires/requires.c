@@ -12,7 +12,7 @@
  * required it. A file that an extension requires while it is loaded is first taken for the extension, whose own name is
  * known when its require ends.
  */
-#include "requires/requires.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/requires.h"
 
 #include <pthread.h>
 #include <ruby/debug.h>

@@ -1,4 +1,4 @@
-#include "requires/retained.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/retained.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "strings/scanner.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "strings/scanner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "strings/strings.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "strings/strings.h"
 
 #include "common/active_malloc.h"
 #include "strings/analysis.h"

@@ -3,7 +3,7 @@
  * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
  * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread.
  */
-#include "trim/trim.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "trim/trim.h"
 
 #include <errno.h>
 #include <ruby/debug.h>

@@ -4,7 +4,7 @@
  * ran or the method. So the same event is counted here, except in bodies of files, classes and modules, which run when
  * they are loaded.
  */
-#include "unused/unused.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "unused/unused.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
