@@ -39,7 +39,7 @@ class FeatureIndexTest < Minitest::Test
     assert_raises(ArgumentError) { index.add("/x/a\0.rb", below: "/x") }
     assert_raises(TypeError) { index.add(:x, below: "/x") }
     index.add("/x/a.rb", below: "/x").add("/y/a.rb", below: "/y")
-    assert_match(/one after the other/, assert_raises(Culet::Error) { index.add("/x/b.rb", below: "/x") }.message)
+    assert_match(/consecutively/, assert_raises(Culet::Error) { index.add("/x/b.rb", below: "/x") }.message)
     assert_match(/read from a file/, assert_raises(Culet::Error) { Index.open(index.write("#{@directory}/i")).add("/x/b.rb", below: "/x") }.message)
     assert_raises(FrozenError) { Index.new.freeze.add("/x/a.rb", below: "/x") }
     assert_equal "/x/a.rb", index.find("a")
@@ -183,7 +183,7 @@ class FeatureIndexTest < Minitest::Test
   end
 
   def test_without_begin
-    assert_match(/has not been made/, assert_raises(Culet::Error) { Index.allocate.find("x") }.message)
+    assert_match(/was created neither/, assert_raises(Culet::Error) { Index.allocate.find("x") }.message)
   end
 
   private

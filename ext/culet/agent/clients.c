@@ -55,7 +55,8 @@ free_client(void)
 {
   struct culet_client *slow = culet_clients_oldest(CLIENT_READING), *vacant = culet_clients_oldest(CLIENT_NONE);
 
-  if (vacant == NULL && slow != NULL && culet_now_ms() - slow->since >= CROWDED_READ_MS) culet_clients_drop(vacant = slow);
+  if (vacant == NULL && slow != NULL && culet_now_ms() - slow->since >= CROWDED_READ_MS)
+      culet_clients_drop(vacant = slow);
   return vacant;
 }
 
