@@ -55,7 +55,7 @@ ARM_EARLY = $(patsubst $(abspath $(TEST_BUILD))/%,$(ARM_BUILD)/test/%,$(EARLY))
 $(call ARM_PROGRAM,api)
 $(call ARM_PROGRAM,conditions,,TLS_LIBRARIES=$$(subst $$(space),:,$$(ARM_TLS)))
 $(call ARM_PROGRAM,early,,EARLY_LIBRARIES=$$(subst $$(space),:,$$(ARM_EARLY)),$$(word 1,$$(ARM_EARLY)) $(ARM_BUILD)/libculet.so $$(word 2,$$(ARM_EARLY)))
-ARM_NO_SHAPES := burst_of_48 burst_of_1000 burst_of_20000 burst_of_100000 burst_of_5000000 burst_of_a_thread_that_ended \
+ARM_NO_SHAPES := burst_of_48 burst_of_1000 burst_of_20000 burst_of_100000 burst_of_5000000 burst_of_an_ended_thread \
 	frees_in_a_child_keep_pages_shared_64 frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_pages_shared_1024 \
 	a_fork_leaves_the_descriptors_shared trim_in_a_child_keeps_pages_shared
 $(call ARM_PROGRAM,shape,$(ARM_NO_SHAPES))

@@ -1,5 +1,5 @@
-/* misuse.h - what the misuse programs share. Each of them makes one mistake, must die of it, and says in its
- * first lines which last words are expected; run.sh puts in the addresses that the program prints. */
+/* misuse.h - shared by the misuse programs. Each makes one mistake and must end with the diagnostic in its first lines;
+ * run.sh inserts the addresses that the program prints. */
 #ifndef MISUSE_H
 #define MISUSE_H
 
@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Gives an address of the expected line its value. Without stdio's buffer, which would be a block too. */
+/* Prints an address of the expected line. Without stdio's buffer, which would be a block too. */
 static inline void name(const char *what, const void *address)
 {
     dprintf(STDOUT_FILENO, "%s=%p\n", what, address);
 }
 
-/* The program could not get into the state in which it wanted to make its mistake. */
+/* The program could not reach the state for its mistake. */
 static inline void need(int met, const char *what)
 {
     if (met)
@@ -29,7 +29,7 @@ static inline void need(int met, const char *what)
     exit(1);
 }
 
-/* Runs `body` on another thread, to its end. */
+/* Runs `body` on another thread and joins it. */
 static inline void on_thread(void *(*body)(void *), void *data)
 {
     pthread_t thread;
