@@ -3,6 +3,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "lock.h"
 #include "reclaim_policy.h"
 #include "wakeup.h"
 
@@ -88,7 +89,10 @@ static size_t scavengers(void (*look)(FILE *status))
 
 static size_t returned(void)
 {
-    return culet_heap_counters().returned_bytes;
+    culet_lock(&culet_pages_lock);
+    size_t bytes = culet_pages_stats().purged_bytes;
+    culet_unlock(&culet_pages_lock);
+    return bytes;
 }
 
 /* Waits, at most a minute, until so many bytes have gone back, without a call of malloc or free. */
