@@ -60,7 +60,7 @@ class CompareCliTest < Minitest::Test
       %w[threads --timeout nan] => /--timeout/, %w[threads --allocators nope] => /no allocator "nope"/,
       %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /none of the contenders/,
       %w[threads -- true] => /not both/, %w[--] => /no command after --/, %w[--url http://127.0.0.1:1/] => /goes after --/,
-      %w[--url http://example.org/ -- true] => /must point to this machine/, %w[--frobnicate] => /invalid option/,
+      %w[--url http://example.org/ -- true] => /must be an address of this machine/, %w[--frobnicate] => /invalid option/,
       %w[threads --seed x] => /--seed/ }.each do |words, message|
       out, err, status = run_culet("compare", *words)
       assert_equal 2, status.exitstatus, words.inspect
