@@ -162,14 +162,15 @@ module Culet
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
         check_interruption(interruption)
-        raise Error, "no candidate completed a run; see the reasons above" if document["results"].empty?
+        raise Error, "no allocator completed a run; see the reasons above" if document["results"].empty?
 
         EXIT_OK
       end
 
       def text(document)
         width = page_columns || FULL_COLUMNS
-        table = presentation("table", :Table).new(document, color: color?, width: width).to_s
+        report = presentation("table", :Table).new(document, color: color?)
+        table = Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
         return table unless !options[:out] && Text::Plot.supported?(io: out, env: ENV)
 
         [table, presentation("plots", :Plots).new(document, width: width, color: color?).to_s].join("\n")
