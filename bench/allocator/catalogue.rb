@@ -10,7 +10,7 @@ module AllocatorBench
     RUNS = 5
     TIMEOUT_SECONDS = 120
 
-    # What a group is about, as a heading of the report.
+    # Headings of the tables.
     GROUPS = {
       startup: "Start-up", idle: "Idle", cow: "Copy-on-write", parallel: "Parallel programs", classes: "Size classes",
       fork: "Fork", growth: "Cost as work grows", cpu: "CPU of one thread"
@@ -177,8 +177,8 @@ module AllocatorBench
         ["replace-medium", "random replacement, 100,000 live blocks", "replace", "set=100000 operations=4M", small, both],
         ["replace-large", "random replacement, 1,000,000 live blocks", "replace", "set=1000000 operations=2M", "operations=20k set=2000", both],
         ["medium", "random replacement, 1,000 blocks of 2 to 32 KiB", "replace", "set=1000 min=2048 max=32768 operations=2M", small, untouched],
-        ["runs", "random replacement, 16 blocks of 64 to 512 KiB, first and last page written", "replace", "set=16 min=65536 max=524288 operations=200k", "operations=2k", untouched],
-        ["runs-filled", "random replacement, 16 blocks of 64 to 512 KiB, wholly written", "replace", "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
+        ["large", "random replacement, 16 blocks of 64 to 512 KiB, first and last page written", "replace", "set=16 min=65536 max=524288 operations=200k", "operations=2k", untouched],
+        ["large-filled", "random replacement, 16 blocks of 64 to 512 KiB, wholly written", "replace", "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
         ["calloc", "random replacement by calloc, 1,000 blocks of 16 to 4,096 bytes", "replace", "set=1000 zeroed=1 max=4096 operations=2M", small, both],
         ["grow-double", "100 buffers that double by realloc up to 64 KiB", "grow", "", small, both],
         ["grow-step", "10 buffers that grow by a fifth up to 4 MiB", "grow", "buffers=10 to=4M percent=120 operations=20k", "operations=2k", both]

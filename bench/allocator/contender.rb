@@ -33,6 +33,9 @@ module AllocatorBench
     # @return [String, nil] path of the library; nil for libc
     def library = @file || @choice.library
 
+    # @return [String, nil]
+    def version = @choice&.version
+
     # @return [Hash{String => String, nil}] to merge into a program's environment
     def environment
       @file ? Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file) : @choice.environment(ENV, isolated: true)

@@ -31,7 +31,8 @@ module Bench
       return Figures.ratio(summary, apart: true) if row.unit == "ratio"
       return Figures.grouped(row.median) if row.median.is_a?(Integer) && !summary["low"]
 
-      Figures.interval(*summary.values)
+      shown = summary.transform_values { |value| value && Figures.number(value) }
+      shown["low"] == shown["high"] ? shown["median"] : Figures.interval(*summary.values)
     end
 
     # @return [String] a column for each contender, a line for each subject and metric

@@ -5,7 +5,6 @@ require "open3"
 require "tmpdir"
 require "culet/native"
 require "culet/scope"
-require_relative "programs"
 require_relative "target"
 require_relative "measurement"
 
@@ -29,11 +28,11 @@ module ScopeBench
     def call(names)
       kinds = kinds(names)
       Dir.mktmpdir("culet-bench-scope") do |folder|
-        programs = Programs.new(folder)
-        copied = copying(programs)
+        built = Bench::Build.call("scope", folder)
+        copied = copying(built)
         puts format("The kernel alone copies %.2f GB of another process a second.\n\n", copied / 1e9)
         puts "| #{COLUMNS.join(" | ")} |", "|#{" --- |" * COLUMNS.size}"
-        write(kinds.filter_map { |kind| one(kind, programs, copied) }, copied)
+        write(kinds.filter_map { |kind| one(kind, built, copied) }, copied)
       end
     end
 
@@ -59,26 +58,26 @@ module ScopeBench
     end
 
     # @return [Float] bytes that the kernel copies in a second of CPU time
-    def copying(programs)
-      text, status = Open3.capture2(programs.path("copy"), COPIED_MEGABYTES.to_s)
+    def copying(built)
+      text, status = Open3.capture2(File.join(built, "copy"), COPIED_MEGABYTES.to_s)
       raise Culet::Error, "the kernel does not let one process read another" unless status.success?
 
       Float(text)
     end
 
-    def one(kind, programs, copied)
+    def one(kind, built, copied)
       needed = (@options[:megabytes] * HEAP_FACTOR).round + SPARE_MEGABYTES
       available = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+) kB/, 1].to_i / 1024
       return warn("bench/scope/run: without #{kind.name}: it needs #{needed} MB of available memory; there are #{available}") if available < needed
 
-      measurement = Measurement.new(kind, readings(kind, programs), copied)
+      measurement = Measurement.new(kind, readings(kind, built), copied)
       puts "| #{measurement.row.join(" | ")} |"
       $stdout.flush
       measurement
     end
 
-    def readings(kind, programs)
-      Target.new(kind, programs, @options[:megabytes]).run do |pid|
+    def readings(kind, built)
+      Target.new(kind, built, @options[:megabytes]).run do |pid|
         Array.new(@options[:runs]) { Culet::Scope::Reader.new(pid, pause_milliseconds: @options[:pause_ms]).snapshot }
       end
     end

@@ -22,11 +22,11 @@ module ScopeBench
     ].freeze
 
     # @param kind [Kind]
-    # @param programs [Programs] the compiled ones
+    # @param built [String] folder of the C programs
     # @param megabytes [Integer] how large
-    def initialize(kind, programs, megabytes)
+    def initialize(kind, built, megabytes)
       @kind = kind
-      @programs = programs
+      @built = built
       @megabytes = megabytes
     end
 
@@ -60,7 +60,7 @@ module ScopeBench
       size = [@megabytes.to_s, @kind.threads.to_s]
       return ["ruby", "--disable-gems", File.join(HERE, "records.rb"), *size] if @kind.heap == :ruby
 
-      [@programs.path("heap"), @kind.heap, *size]
+      [File.join(@built, "heap"), @kind.heap, *size]
     end
   end
 end

@@ -1,6 +1,6 @@
-/* classes.c - how much larger than asked for blocks are, by malloc_usable_size.
+/* classes.c - rounding to size classes, by malloc_usable_size.
  *
- * Waste of a block is (usable - asked) / usable, the part of its memory that nobody asked for; excess is (usable -
+ * Waste of a block is (usable - asked) / usable, the unrequested part; excess is (usable -
  * asked) / asked. Of glibc's chunk the 8 bytes of header are no part of the usable size and so are not counted. */
 #define _GNU_SOURCE
 #include "probe.h"

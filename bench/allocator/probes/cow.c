@@ -1,4 +1,4 @@
-/* cow.c - what a forked child dirties by freeing: one block in each 4 KiB page of `bytes` of the parent's blocks. */
+/* cow.c - memory that a forked child dirties by freeing one block in each 4 KiB page of the parent's blocks. */
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -36,14 +36,9 @@ int main(int argc, char **argv)
         block[i] = take(size);
         memset(block[i], 1, size);
     }
-    private_dirty_bytes(); /* the reader's own code and stack are in memory before the fork */
-    pid_t child = fork();
-    if (child < 0)
-        give_up("fork: %s", strerror(errno));
+    private_dirty_bytes(); /* touches the code and the stack of the reader before the fork */
+    pid_t child = fork_child();
     if (child == 0)
         _exit(in_child(block, count));
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0)
-        give_up("the child ended with wait status 0x%x", (unsigned)status);
-    _exit(0);
+    end_with(child);
 }

@@ -1,5 +1,5 @@
-/* fork.c - fork, again and again, while other threads allocate and free. A child that hangs is counted and ends the
- * probe; so does a block that was given out twice, in the parent or a child. */
+/* fork.c - repeated forks while other threads allocate and free. A child that hangs is counted and ends the probe; so
+ * does a block that was returned twice by malloc, in the parent or a child. */
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -19,7 +19,7 @@ static atomic_bool stop;
 static atomic_ulong operations, damaged;
 static bool is_child;
 
-/* Mostly small, some medium, now and then a run. */
+/* Mostly small, some medium, few large. */
 static size_t some_size(uint64_t random)
 {
     uint64_t kind = random % 256, n = random >> 8;
@@ -27,7 +27,7 @@ static size_t some_size(uint64_t random)
     return 16 + (kind == 0 ? n % 300000 : kind < 8 ? n % 40000 : n % 1500);
 }
 
-/* Its own address at both ends, so that a block that is given out twice is noticed. */
+/* With its address at both ends, to detect a block that malloc returned twice. */
 static void *marked(uint64_t random)
 {
     size_t bytes = some_size(random);
@@ -115,7 +115,7 @@ static int wait_for(pid_t child)
 }
 
 /* Blocks SIGCHLD, in the threads to come as well, so that wait_for finds it pending. */
-static void hold_back_child_signals(void)
+static void block_child_signals(void)
 {
     sigset_t ended;
 
@@ -125,7 +125,7 @@ static void hold_back_child_signals(void)
         give_up("sigprocmask: %s", strerror(errno));
 }
 
-/* fork itself can hang as well, in the parent: then SIGALRM says so, with what is known. */
+/* fork can hang in the parent too: then SIGALRM prints the figures. */
 static volatile sig_atomic_t forked;
 static const char *malloc_path;
 
@@ -148,17 +148,15 @@ int main(int argc, char **argv)
     pthread_t thread[MAX_THREADS];
     uint64_t random = 42;
 
-    malloc_path = malloc_file(); /* the loader must not be asked from a signal handler */
+    malloc_path = malloc_file(); /* dladdr is not safe in a signal handler */
     signal(SIGALRM, parent_hangs);
-    hold_back_child_signals();
+    block_child_signals();
     struct watch watch = start_watch();
     for (unsigned t = 0; t < threads; t++)
         thread[t] = start_thread(churn, (void *)(uintptr_t)t);
     while (forked < forks && hangs == 0 && atomic_load(&damaged) == 0) {
         alarm(2 * (unsigned)parameters[PATIENCE].value);
-        pid_t child = fork();
-        if (child < 0)
-            give_up("fork: %s", strerror(errno));
+        pid_t child = fork_child();
         if (child == 0)
             live_as_child(next_random(&random));
         next_random(&random);

@@ -1,6 +1,6 @@
-/* growth.c - what malloc and free cost as the live heap grows from `from` bytes to `to`, four times larger each time:
+/* growth.c - cost of malloc and free as the live heap grows from `from` bytes to `to`, four times larger each time:
  * replacement in a set of fixed size, and over the whole heap, where the program's own cache and TLB misses grow too.
- * So the latter is done once more without the allocator: the same random visits, the same writes to the blocks. */
+ * Hence the same random visits and writes once more without malloc. */
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -49,7 +49,7 @@ static double visits(void **block, size_t count, uint64_t seed)
     return (seconds(CLOCK_THREAD_CPUTIME_ID) - began) * 1e9 / (double)parameters[OPERATIONS].value;
 }
 
-/* What was measured beside a heap of one size, in CPU nanoseconds. */
+/* For a heap of one size, in CPU nanoseconds. */
 struct step {
     size_t bytes;
     double fill, hot, all, plain;
@@ -121,5 +121,5 @@ int main(int argc, char **argv)
     figure_bytes("blocks", count);
     figure_memory(sum, base + count * sizeof(void *));
     print_figures("growth");
-    _exit(0); /* the kernel ends this heap faster than free would */
+    _exit(0); /* faster than to free all blocks */
 }

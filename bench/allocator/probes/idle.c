@@ -1,9 +1,8 @@
-/* idle.c - what stays resident when a burst is over and nobody calls the allocator any more.
+/* idle.c - resident memory after a burst, when nothing calls the allocator any more.
  *
- * Some threads allocate `bytes` together, free all but one block in `keep`, and block, alive. Nothing calls malloc or
- * free from then on. RSS is read 0.1, 1 and 3 s later; then a forked child does the same with threads of its own.
- * The floor is what no allocator that does not move blocks can go below: the RSS before the burst, and the pages on
- * which survivors lie. */
+ * Threads allocate `bytes` together, free all but one block in `keep`, and block. RSS is read 0.1, 1 and 3 s later;
+ * then a forked child does the same with threads of its own. No allocator that does not move blocks can go below the
+ * floor: the RSS before the burst and the pages of the survivors. */
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -21,8 +20,10 @@ enum { BYTES, THREADS, MIN, MAX, KEEP, MILLISECONDS };
 #define MAX_SURVIVORS ((size_t)1 << 18)
 
 static pthread_barrier_t burst_over;
-static void *survivor[MAX_SURVIVORS];
-static size_t survivor_bytes[MAX_SURVIVORS];
+static struct survivor {
+    void *block;
+    size_t bytes;
+} survivor[MAX_SURVIVORS];
 static atomic_size_t survivors;
 static char name_room[80];
 
@@ -32,8 +33,7 @@ static void survive(void *block, size_t bytes)
 
     if (at >= MAX_SURVIVORS)
         give_up("more than %zu survivors; ask for a larger keep", MAX_SURVIVORS);
-    survivor[at] = block;
-    survivor_bytes[at] = bytes;
+    survivor[at] = (struct survivor){block, bytes};
 }
 
 static size_t burst_size(uint64_t random)
@@ -69,38 +69,23 @@ static void *burst(void *data)
     return NULL;
 }
 
-static bool before(size_t a, size_t b)
+static int by_address(const void *one, const void *other)
 {
-    return (uintptr_t)survivor[a] < (uintptr_t)survivor[b];
+    const struct survivor *a = one, *b = other;
+
+    return ((uintptr_t)a->block > (uintptr_t)b->block) - ((uintptr_t)a->block < (uintptr_t)b->block);
 }
 
-/* libc's qsort may allocate. Shell sort with Knuth's gaps, (3^k - 1) / 2. */
-static void sort_survivors(size_t count, size_t *order)
+/* Bytes of the pages that the first `count` survivors touch. Sorts them. */
+static size_t survivor_pages(size_t count)
 {
-    static const size_t gaps[] = {29524, 9841, 3280, 1093, 364, 121, 40, 13, 4, 1};
-
-    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
-        for (size_t i = gaps[g]; i < count; i++) {
-            size_t one = order[i], j = i;
-            for (; j >= gaps[g] && before(one, order[j - gaps[g]]); j -= gaps[g])
-                order[j] = order[j - gaps[g]];
-            order[j] = one;
-        }
-}
-
-/* Bytes of the pages that survivors touch. */
-static size_t survivor_pages(void)
-{
-    static size_t order[MAX_SURVIVORS];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 0, count = atomic_load(&survivors);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 0;
     uintptr_t next = 0;
 
-    for (size_t i = 0; i < count; i++)
-        order[i] = i;
-    sort_survivors(count, order);
+    qsort(survivor, count, sizeof *survivor, by_address);
     for (size_t i = 0; i < count; i++) {
-        uintptr_t from = (uintptr_t)survivor[order[i]] / page;
-        uintptr_t to = ((uintptr_t)survivor[order[i]] + survivor_bytes[order[i]] - 1) / page;
+        uintptr_t from = (uintptr_t)survivor[i].block / page;
+        uintptr_t to = ((uintptr_t)survivor[i].block + survivor[i].bytes - 1) / page;
         if (from < next)
             from = next;
         if (to >= from)
@@ -117,13 +102,13 @@ static const char *name(const char *who, const char *what)
     return name_room;
 }
 
-/* One burst and the silence after it. */
+/* One burst, and RSS while its threads are blocked. */
 static void burst_and_wait(const char *who, size_t seed)
 {
     static const struct {
         unsigned milliseconds;
         const char *what;
-    } looks[] = {{100, "rss_after_100ms"}, {1000, "rss_after_1s"}, {3000, "rss_after_3s"}};
+    } readings[] = {{100, "rss_after_100ms"}, {1000, "rss_after_1s"}, {3000, "rss_after_3s"}};
     unsigned threads = (unsigned)parameters[THREADS].value, last = (unsigned)parameters[MILLISECONDS].value;
 
     make_barrier(&burst_over, threads + 1);
@@ -133,17 +118,12 @@ static void burst_and_wait(const char *who, size_t seed)
     double began = seconds(CLOCK_MONOTONIC);
     size_t rss[3] = {0};
     for (int i = 0; i < 3; i++) {
-        unsigned due = looks[i].milliseconds < last ? looks[i].milliseconds : last;
+        unsigned due = readings[i].milliseconds < last ? readings[i].milliseconds : last;
         sleep_seconds(began + due / 1e3 - seconds(CLOCK_MONOTONIC));
         rss[i] = rss_bytes();
     }
     for (int i = 0; i < 3; i++)
-        figure_bytes(name(who, looks[i].what), rss[i]);
-}
-
-static void show(const char *who, size_t base)
-{
-    figure_bytes(name(who, "floor"), base + survivor_pages());
+        figure_bytes(name(who, readings[i].what), rss[i]);
 }
 
 int main(int argc, char **argv)
@@ -154,20 +134,15 @@ int main(int argc, char **argv)
 
     size_t base = rss_bytes();
     burst_and_wait("process", 1);
-    pid_t child = fork();
-    if (child < 0)
-        give_up("fork: %s", strerror(errno));
+    pid_t child = fork_child();
     if (child == 0) {
         size_t inherited = atomic_load(&survivors);
-        burst_and_wait("child", 1001); /* the floors are worked out last: sorting touches memory of its own */
-        show("child", base);
-        atomic_store(&survivors, inherited);
-        show("process", base);
+        burst_and_wait("child", 1001);
+        /* Last, since sorting may allocate; the process's first, since sorting moves the child's. */
+        figure_bytes("process_floor_bytes", base + survivor_pages(inherited));
+        figure_bytes("child_floor_bytes", base + survivor_pages(atomic_load(&survivors)));
         print_figures("idle");
         _exit(0);
     }
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0)
-        give_up("the child ended with wait status 0x%x", (unsigned)status);
-    _exit(0);
+    end_with(child);
 }

@@ -12,7 +12,7 @@ static struct parameter parameters[] = {
 enum { THREADS, MIN, MAX, OPERATIONS };
 
 static pthread_barrier_t gate;
-static struct span span[MAX_THREADS];
+static struct interval interval[MAX_THREADS];
 
 static void *pairs(void *data)
 {
@@ -21,13 +21,13 @@ static void *pairs(void *data)
     size_t min = parameters[MIN].value, max = parameters[MAX].value;
 
     wait_at(&gate);
-    span[self] = start_span();
+    interval[self] = start_interval();
     for (uint64_t n = parameters[OPERATIONS].value / parameters[THREADS].value; n; n--) {
         void *block = take(min == max ? min : size_between(next_random(&random), min, max));
         keep_writes(block);
         free(block);
     }
-    stop_span(&span[self]);
+    stop_interval(&interval[self]);
     return NULL;
 }
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         thread[t] = start_thread(pairs, (void *)(uintptr_t)t);
     for (unsigned t = 0; t < threads; t++)
         join_thread(thread[t]);
-    figure_speed(parameters[OPERATIONS].value / threads * threads, whole(span, threads));
+    figure_speed(parameters[OPERATIONS].value / threads * threads, total(interval, threads));
     figure_bytes("peak_rss_bytes", peak_rss_bytes());
     return print_figures("pair");
 }

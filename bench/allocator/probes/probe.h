@@ -1,9 +1,8 @@
-/* probe.h - what the probes share: parameters, random numbers, clocks, memory figures, one line of JSON.
+/* probe.h - common parts of the probes: parameters, random numbers, clocks, memory figures, one line of JSON.
  *
- * A probe is a small program that does one thing with malloc, whichever malloc LD_PRELOAD put there, and prints
- * {"probe":NAME,"malloc":FILE,"figures":{...}}, where FILE is the library that malloc is from. Nothing here allocates:
- * what a probe needs for itself is static or comes from own_memory(), so that all it measures is the allocator and the
- * pattern. */
+ * A probe is a small program that puts one pattern to malloc, whichever LD_PRELOAD chooses, and prints
+ * {"probe":NAME,"malloc":FILE,"figures":{...}}, where FILE is the library of that malloc. Nothing here allocates: a
+ * probe's own memory is static or comes from own_memory(), so that it measures the allocator alone. */
 #ifndef PROBE_H
 #define PROBE_H
 
@@ -101,7 +100,7 @@ static inline size_t size_between(uint64_t random, size_t min, size_t max)
 
 /* ---- memory and time ---- */
 
-/* Zeroed memory that is none of malloc's. Counts in the RSS once touched. */
+/* Zeroed memory from mmap. Counts in the RSS once touched. */
 static inline void *own_memory(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -171,7 +170,7 @@ static inline size_t rss_bytes(void)
     return strtoul(at, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* ru_maxrss would start from what the parent had before exec; VmHWM does not. */
+/* Not ru_maxrss, which starts from the parent's before exec. */
 static inline size_t peak_rss_bytes(void)
 {
     return proc_bytes("/proc/self/status", "VmHWM:");
@@ -197,32 +196,31 @@ static inline struct watch stop_watch(struct watch started)
     return (struct watch){seconds(CLOCK_MONOTONIC) - started.wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - started.cpu};
 }
 
-/* The same by each thread for itself: the main thread, which may get no processor for a while, would be late to
- * notice that they have begun. */
-struct span {
+/* The same by each thread for itself: the main thread may get no processor for a while. */
+struct interval {
     double began, ended, cpu;
 };
 
-static inline struct span start_span(void)
+static inline struct interval start_interval(void)
 {
-    return (struct span){.began = seconds(CLOCK_MONOTONIC), .cpu = seconds(CLOCK_THREAD_CPUTIME_ID)};
+    return (struct interval){.began = seconds(CLOCK_MONOTONIC), .cpu = seconds(CLOCK_THREAD_CPUTIME_ID)};
 }
 
-static inline void stop_span(struct span *span)
+static inline void stop_interval(struct interval *interval)
 {
-    span->cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - span->cpu;
-    span->ended = seconds(CLOCK_MONOTONIC);
+    interval->cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - interval->cpu;
+    interval->ended = seconds(CLOCK_MONOTONIC);
 }
 
 /* From the first thread's beginning to the last one's end. */
-static inline struct watch whole(const struct span *span, unsigned count)
+static inline struct watch total(const struct interval *interval, unsigned count)
 {
-    double began = span->began, ended = span->ended, cpu = 0;
+    double began = interval->began, ended = interval->ended, cpu = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        began = span[i].began < began ? span[i].began : began;
-        ended = span[i].ended > ended ? span[i].ended : ended;
-        cpu += span[i].cpu;
+        began = interval[i].began < began ? interval[i].began : began;
+        ended = interval[i].ended > ended ? interval[i].ended : ended;
+        cpu += interval[i].cpu;
     }
     return (struct watch){ended - began, cpu};
 }
@@ -241,13 +239,33 @@ static inline void *take(size_t bytes)
     return block;
 }
 
-/* The compiler may drop a write to a block that is freed next; not past this. */
+/* Keeps the compiler from dropping writes to a block that is freed next. */
 static inline void keep_writes(void *block)
 {
     __asm__ volatile("" : : "r"(block) : "memory");
 }
 
-/* ---- threads ---- */
+/* ---- processes and threads ---- */
+
+/* fork that must succeed. */
+static inline pid_t fork_child(void)
+{
+    pid_t child = fork();
+
+    if (child < 0)
+        give_up("fork: %s", strerror(errno));
+    return child;
+}
+
+/* Ends the probe when the child that prints the figures has ended. */
+static inline _Noreturn void end_with(pid_t child)
+{
+    int status = 0;
+
+    if (waitpid(child, &status, 0) != child || status != 0)
+        give_up("the child ended with wait status 0x%x", (unsigned)status);
+    _exit(0);
+}
 
 static inline pthread_t start_thread(void *(*body)(void *), void *data)
 {

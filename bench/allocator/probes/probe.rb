@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the Ruby probes share. Nothing is required: whatever is loaded counts in what is measured.
+# Common parts of the Ruby probes. Requires nothing, since all that is loaded is measured.
 module Probe
   module_function
 

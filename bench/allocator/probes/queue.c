@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER, room = PTHREAD_COND_INITIALIZER;
 static size_t live, peak; /* bytes in the queue [lock] */
 static pthread_barrier_t gate;
-static struct span span[MAX_THREADS];
+static struct interval interval[MAX_THREADS];
 
 static bool begin_batch(void)
 {
@@ -81,7 +81,7 @@ static void *produce(void *data)
     struct batch one;
 
     wait_at(&gate);
-    span[self] = start_span();
+    interval[self] = start_interval();
     while (begin_batch()) {
         one.bytes = 0;
         for (size_t i = 0; i < count; i++) {
@@ -91,7 +91,7 @@ static void *produce(void *data)
         }
         put(&one, count);
     }
-    stop_span(&span[self]);
+    stop_interval(&interval[self]);
     return NULL;
 }
 
@@ -101,11 +101,11 @@ static void *consume(void *data)
     struct batch one;
 
     wait_at(&gate);
-    span[self] = start_span();
+    interval[self] = start_interval();
     while (get(&one, count))
         for (size_t i = 0; i < count; i++)
             free(one.block[i]);
-    stop_span(&span[self]);
+    stop_interval(&interval[self]);
     return NULL;
 }
 
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     at_most(parameters[DEPTH].value, MAX_DEPTH, "depth");
     at_most(parameters[MIN].value, parameters[MAX].value, "min");
     ring = own_memory(parameters[DEPTH].value * sizeof *ring);
-    memset(ring, 1, parameters[DEPTH].value * sizeof *ring); /* it is no part of what the allocator takes */
+    memset(ring, 1, parameters[DEPTH].value * sizeof *ring); /* counted in `base` */
     batches = (parameters[OPERATIONS].value + parameters[BATCH].value - 1) / parameters[BATCH].value;
     pthread_t thread[MAX_THREADS];
     size_t base = rss_bytes();
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         thread[producers + t] = start_thread(consume, (void *)(uintptr_t)(producers + t));
     for (unsigned t = 0; t < producers + consumers; t++)
         join_thread(thread[t]);
-    figure_speed(batches * parameters[BATCH].value, whole(span, producers + consumers));
+    figure_speed(batches * parameters[BATCH].value, total(interval, producers + consumers));
     figure_memory(peak, base);
     return print_figures("queue");
 }

@@ -16,7 +16,7 @@ static struct parameter parameters[] = {
 enum { THREADS, SET, MIN, MAX, OPERATIONS, FILL, ZEROED };
 
 static pthread_barrier_t gate;
-static struct span span[MAX_THREADS];
+static struct interval interval[MAX_THREADS];
 static atomic_size_t live;
 
 static void *one_block(size_t bytes)
@@ -51,14 +51,14 @@ static void *replace(void *data)
     }
     atomic_fetch_add(&live, held);
     wait_at(&gate);
-    span[self] = start_span();
+    interval[self] = start_interval();
     for (uint64_t n = parameters[OPERATIONS].value / parameters[THREADS].value; n; n--) {
         uint64_t some = next_random(&random);
         void **slot = &block[index_below(some, set)];
         free(*slot);
         *slot = one_block(size_between(some, min, max));
     }
-    stop_span(&span[self]);
+    stop_interval(&interval[self]);
     wait_at(&gate); /* its blocks stay until all are done */
     return NULL;
 }
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     wait_at(&gate);
     for (unsigned t = 0; t < threads; t++)
         join_thread(thread[t]);
-    figure_speed(parameters[OPERATIONS].value / threads * threads, whole(span, threads));
+    figure_speed(parameters[OPERATIONS].value / threads * threads, total(interval, threads));
     figure_memory(atomic_load(&live), base + threads * parameters[SET].value * sizeof(void *));
     return print_figures("replace");
 }

@@ -1,5 +1,4 @@
-/* startup.c - what a small process has made its own by the time it ends: Private_Dirty after some short-lived threads,
- * each of which allocates and frees a little. */
+/* startup.c - Private_Dirty of a small process after short-lived threads that allocate and free a little. */
 #define _GNU_SOURCE
 #include "probe.h"
 

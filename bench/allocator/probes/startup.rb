@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# What a Ruby process that does nothing has made its own by the time it ends, or one with some short-lived threads,
-# each of which builds and drops a few strings.
+# Private_Dirty of a Ruby process at its end: idle, or with short-lived threads that build and drop a few strings.
 require_relative "probe"
 
 parameters = Probe.parameters(threads: 0, strings: 200)

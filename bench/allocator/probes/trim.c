@@ -1,15 +1,14 @@
-/* trim.c - giving memory back on request: how long it takes per 100 MB, what it gives back, and how long the longest
- * malloc or free of another thread has to wait meanwhile.
+/* trim.c - a trim: its time per 100 MB, the memory returned, and the longest wait of another thread in malloc or free.
  *
- * Half of a heap of `bytes` is freed, by stretches of `stretch` bytes, and then the allocator is told to trim: by
- * malloc_trim where it has one of its own, else by its own function of that kind. */
+ * Half of a heap of `bytes` is freed, by stretches of `stretch` bytes; then the allocator trims: by malloc_trim where it
+ * has one of its own, else by its own function of that kind. */
 #define _GNU_SOURCE
 #include "probe.h"
 
 #include <dlfcn.h>
 #include <sys/resource.h>
 
-/* Times are given per 100 MB of the heap as it was, which is what an allocator has to look through. */
+/* Times are per 100 MB of the heap before the trim, all of which an allocator must look through. */
 static struct parameter parameters[] = {
     {"bytes", 512 * MIB, "heap before half of it is freed"},
     {"stretch", 4 * MIB, "bytes of neighbouring blocks that are freed together"},
@@ -53,11 +52,10 @@ static bool trim(void)
     return true;
 }
 
-/* ---- the thread that must not wait ---- */
+/* ---- the waiting thread ---- */
 
-/* Of each pair of free and malloc it is known how long it took and whether the thread was preempted meanwhile
- * (involuntary switches) or went to sleep (voluntary ones: a lock, the kernel). A pair that was only preempted waited
- * for a processor, not for the allocator. */
+/* A free and malloc during which the thread was only preempted (involuntary switches) waited for a processor, not for
+ * the allocator; one that slept (voluntary switches) waited for a lock or the kernel. */
 static atomic_bool watching, finished;
 static double longest, longest_for_allocator;
 
@@ -115,7 +113,7 @@ static void stop_watching(const char *any, const char *for_allocator)
     figure(for_allocator, longest_for_allocator);
 }
 
-/* CPU seconds that the kernel alone needs to take back so many bytes that have been written, in one call. */
+/* CPU seconds of one madvise over so many written bytes. */
 static double kernel_seconds(size_t bytes)
 {
     char *memory = own_memory(bytes);
@@ -163,7 +161,7 @@ int main(int argc, char **argv)
     stop_watching("longest_pair_seconds", "longest_wait_seconds");
     size_t after = rss_bytes();
 
-    /* What the machine alone does to the other thread, as long again, with this thread as busy. */
+    /* The other thread's waits without a trim, for as long, with this thread as busy. */
     start_watching();
     for (double until = seconds(CLOCK_MONOTONIC) + took; seconds(CLOCK_MONOTONIC) < until;)
         ;
