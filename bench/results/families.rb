@@ -49,10 +49,10 @@ module Bench
       Family.new(heading: "Trims", text: "RSS when the work is done, with a full collection and a second of rest: without trims, with the smallest extension that trims at the end of each major collection, and with `culet/auto`.",
                  tables: [by_contender("trims-ruby-3.1", "trims-ruby-3.3", "trims-ruby-3.4", "trims-ruby-4.0", metrics: ["end RSS"], ratio: ["culet/auto", "trim at the end of the sweep"],
                                        prefix: %w[3.1 3.3 3.4 4.0].to_h { |version| ["trims-ruby-#{version}", "Ruby #{version}"] }),
-                          by_contender("trims-allocators", metrics: ["end RSS"]), by_contender("cpu-trim")], chart: [2, ->(row) { row.subject.start_with?("Ruby 3.1") }]),
+                          by_contender("trims-allocators", metrics: ["end RSS"]), by_contender("cpu-trim", metrics: ["CPU time"])], chart: [2, ->(row) { row.subject.start_with?("Ruby 3.1") }]),
       Family.new(heading: "Puma with culet/auto", text: "Two Pumas under the same load, one of them with `culet/auto`: ratios of the one to the other, and memory at rest. Then how often a cluster ends by SIGTERM right after requests.",
                  tables: [by_metric("trims-puma", only: ->(row) { row.unit == "ratio" }), by_contender("trims-puma", metrics: ["PSS at rest"]), by_metric("sigterm")],
-                 chart: [2, ->(row) { row.metric == "PSS at rest" && row.subject.match?(/24 starts|rack, 11|cluster,|majors/) }]),
+                 chart: [2, ->(row) { row.metric == "PSS at rest" && row.subject.match?(/\Arack\z|rack, 11|cluster,|majors/) }]),
       Family.new(heading: "Require index", text: "Boot of Redmine, and what recording requires costs a Rails application.", tables: [by_metric("require-index"), by_metric("require-cost")],
                  chart: [3, ->(row) { row.subject == "Redmine" && ["failed opens", "failing opens", "RSS", "CPU time"].include?(row.metric) }]),
       Family.new(heading: "Copy-on-write", text: "PSS of parent and child after ten million strings in one array, a fork and two collections; then the same with a warm-up before the fork; then the pages that a Puma worker unshared in 600 requests.",
@@ -65,8 +65,8 @@ module Bench
                  tables: [by_contender("newest-ruby-3.3", "newest-ruby-3.4", metrics: ["peak RSS", "CPU time"], ratio: CULET, prefix: { "newest-ruby-3.3" => "Ruby 3.3", "newest-ruby-3.4" => "Ruby 3.4" })],
                  chart: [3, ->(row) { row.metric == "peak RSS" }]),
       Family.new(heading: "Redmine", text: "Redmine under Puma on Debian testing. Each worker answers at least its share of the requests.",
-                 tables: [by_metric("redmine-single", "redmine-cluster"), by_metric("redmine-goal"), by_contender("redmine-requests", metrics: ["PSS"], ratio: CULET), by_contender("redmine-steps", metrics: ["PSS"])],
-                 chart: [2, ->(row) { ["one process of 8 threads", "three workers", "three workers, warmed up"].include?(row.subject) && !row.contender.include?(",") && row.metric == (row.subject.start_with?("one") ? "RSS" : "PSS") }])
+                 tables: [by_metric("redmine-single", "redmine-cluster"), by_metric("redmine-goal", prefix: { "redmine-goal" => "longer load" }), by_contender("redmine-requests", metrics: ["PSS"], ratio: CULET, prefix: { "redmine-requests" => "two runs" }), by_contender("redmine-steps", metrics: ["PSS"])],
+                 chart: [2, ->(row) { ["one process of 8 threads", "three workers", "three workers, warmed up"].include?(row.subject) && row.metric == (row.subject.start_with?("one") ? "RSS" : "PSS") }])
     ].freeze
 
     # Panels of the README's chart: file, subject, metric, title.

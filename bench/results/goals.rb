@@ -8,7 +8,7 @@ module Bench
   # The goals of docs/benchmarks/goals.json, each beside what the result files say.
   #
   # A goal has "goal", "unit", "most" or "least", "family" and "figures". A figure has a "label" and either "result"
-  # (file, subject, metric, contender), with "to" (a contender, or "best") where it is a ratio to that one, or, for what
+  # (file, subject, metric, contender), with "to" (a contender, [subject, contender], or "best") where it is a ratio, or, for what
   # has no result file, "value". "show" is "range" for many figures, or "mean" for their geometric mean.
   class Goals
     PATH = File.join(ResultFile::FOLDER, "goals.json")
@@ -47,12 +47,16 @@ module Bench
       return figure.fetch("value") if figure.key?("value")
 
       file, subject, metric, contender = figure.fetch("result")
-      rows = @files.fetch(file).rows.select { |row| row.subject == subject && row.metric == metric }
-      own = rows.find { |row| row.contender == contender } || raise(KeyError, "there is no result #{figure["result"].join(", ")}")
-      figure.key?("to") ? own.median.fdiv(other(rows - [own], figure["to"]).median) : own.median
+      own = find(file, subject, metric, contender)
+      return own.median unless figure.key?("to")
+      return own.median.fdiv(best(file, own).median) if figure["to"] == "best"
+
+      own.median.fdiv(find(file, *[subject, *figure["to"]].last(2).insert(1, metric)).median)
     end
 
-    def other(rows, name) = name == "best" ? Table.best(rows) : rows.find { |row| row.contender == name } || raise(KeyError, "there is no contender #{name}")
+    def find(file, *names) = @files.fetch(file).find(*names) || raise(KeyError, "#{file}.json has no result #{names.join(", ")}; goals.json names it")
+
+    def best(file, own) = Table.best(@files.fetch(file).rows.select { |row| row.subject == own.subject && row.metric == own.metric } - [own])
 
     def number(value) = value.is_a?(Integer) || value >= 99.95 ? Culet::Size.grouped(value.round) : Culet::Size.decimal(value, digits(value))
 

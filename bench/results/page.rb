@@ -83,10 +83,10 @@ module Bench
 
     def list
       lines = @files.values.map do |file|
-        environment = file.environment
-        "| [#{file.name}](benchmarks/#{file.name}.json) | #{file.title} | #{file.date} | #{environment["ruby"].to_s[/\d[\d.]+\d/]} | #{environment["distribution"] || "glibc #{environment["glibc"]}"} | #{environment["machine"] || "load average #{environment["load_average"]}"} |\n"
+        ruby, glibc, distribution, machine, load = file.environment.values_at("ruby", "glibc", "distribution", "machine", "load_average")
+        "| [#{file.name}](benchmarks/#{file.name}.json) | #{file.title} | #{file.date} | #{ruby[/\d[\d.]+\d/]} | #{distribution || "glibc #{glibc}"} | #{machine || (load ? "load average #{load}" : "–")} |\n"
       end
-      "## Result files\n\n| file | what | date | Ruby | system | machine |\n| --- | --- | --- | --- | --- | --- |\n#{lines.join}"
+      "## Result files\n\n| file | title | date | Ruby | system | machine |\n| --- | --- | --- | --- | --- | --- |\n#{lines.join}"
     end
   end
 end

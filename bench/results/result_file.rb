@@ -50,9 +50,8 @@ module Bench
     # @param environment [Hash] besides the machine
     # @param remarks [Array<String>] sentences for the page
     def self.write(path, title:, rows:, command: command_line, environment: {}, remarks: [])
-      head = { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"), "environment" => { **machine, **environment }, "remarks" => remarks }
-      lines = rows.compact.map { |row| "    #{JSON.generate(row.to_h)}" }.join(",\n")
-      Culet::AtomicFile.write(path, JSON.pretty_generate(head).sub(/\n}\z/, ",\n  \"results\": [\n#{lines}\n  ]\n}\n"))
+      new(title, { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"), "environment" => { **machine, **environment },
+                   "remarks" => remarks, "results" => rows.compact.map(&:to_h) }).save(path)
     end
 
     # @return [String] of this benchmark, without --out
@@ -77,6 +76,13 @@ module Bench
       @rows = rows.map { |row| Row.new(**row.transform_keys(&:to_sym)) }
     end
 
+    # @param path [String]
+    def save(path)
+      head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date, "environment" => environment, "remarks" => remarks }
+      lines = rows.map { |row| "    #{JSON.generate(row.to_h)}" }.join(",\n")
+      Culet::AtomicFile.write(path, JSON.pretty_generate(head).sub(/\n}\z/, ",\n  \"results\": [\n#{lines}\n  ]\n}\n"))
+    end
+
     # @return [Row, nil]
     def find(subject, metric, contender) = rows.find { |row| [row.subject, row.metric, row.contender] == [subject, metric, contender] }
 
@@ -85,7 +91,7 @@ module Bench
     def from_compare(document)
       environment = document.fetch("environment")
       remarks = document.fetch("excluded").map { |one| "#{one["allocator"]} is missing on `#{one["workload"]}`: #{one["reason"]}." }
-      { "title" => name, "command" => environment.fetch("command"), "date" => environment.fetch("started_at")[0, 10], "environment" => environment,
+      { "title" => name, "command" => environment.fetch("command").gsub(/ --json\b| --out[ =]\S+/, ""), "date" => environment.fetch("started_at")[0, 10], "environment" => environment.reject { |key, _| key == "command" },
         "remarks" => remarks, "results" => document.fetch("results").flat_map { |result| compared(result) } }
     end
 
@@ -93,7 +99,7 @@ module Bench
       COMPARED.filter_map do |key, (metric, unit, factor)|
         summary = result.fetch("summary")[key] or next
         { "subject" => result["workload"], "contender" => result["allocator"], "metric" => metric, "unit" => unit,
-          **summary.slice("median", "low", "high").compact.transform_values { |value| value * factor }, "runs" => result["runs"].size }
+          **summary.slice("median", "low", "high").compact.transform_values { |value| (value * factor).round(9) }, "runs" => result["runs"].size }
       end
     end
   end
