@@ -21,11 +21,6 @@ module AllocatorBench
     # @return [Array<Probe>]
     def probes = @probes ||= [startup, idle, cow, parallel, classes, fork, growth, cpu].flatten.freeze
 
-    # @return [Probe, nil]
-    def find(name) = probes.find { |probe| probe.name == name }
-
-    # ---- the figures ----
-
     def figure(key, label, unit, goal = nil, better: :lower)
       Figure.new(key: key.to_s, label: label, unit: unit, better: better, goal: goal)
     end
@@ -46,7 +41,7 @@ module AllocatorBench
     end
     private_class_method :startup
 
-    # Goal: at most 12 MiB after 3 s, in the process and in a forked child that does the same again.
+    # Goal: at most 12 MiB after 3 s, in the process and in a forked child.
     def idle
       goal = Goal.at_most(12 * MIB)
       figures = [figure(:process_rss_after_1s_bytes, "RSS 1 s after, process", :mib),
@@ -72,7 +67,7 @@ module AllocatorBench
     end
     private_class_method :cow
 
-    # Goal: throughput on two cores not below mimalloc's, memory bounded. The bound on memory is this file's own.
+    # Goals: throughput not below mimalloc's, memory bounded.
     def parallel
       pair = [throughput, cpu_per_operation]
       bounded = [*pair, figure(:peak_over_live, "peak RSS over live", :times, Goal.at_most(1.5))]
@@ -103,7 +98,7 @@ module AllocatorBench
     def cpu_per_operation(goal = nil) = figure(:cpu_nanoseconds_per_operation, "CPU per operation", :nanoseconds, goal)
     private_class_method :cpu_per_operation
 
-    # Goal: mean at most 3 % over 17 to 1,024 bytes, at most 12.5 % anywhere, large ones rounded to pages.
+    # Goals: mean waste at most 3 % from 17 to 1,024 bytes, at most 12.5 % anywhere, large blocks rounded to pages.
     def classes
       page = Etc.sysconf(Etc::SC_PAGESIZE)
       [probe(:classes, "classes", "usable size against the request", "classes", "", tiny: "to=2048", runs: 1, figures: [
@@ -126,7 +121,7 @@ module AllocatorBench
     end
     private_class_method :fork
 
-    # Goal: flat within 10 %; trim at most 1 ms per 100 MB, no wait above 5 ms.
+    # Goals: cost flat within 10 %; a trim at most 1 ms per 100 MB, no wait above 5 ms.
     def growth
       flat = Goal.at_most(1.1)
       figures = [
@@ -157,7 +152,7 @@ module AllocatorBench
     end
     private_class_method :growth
 
-    # Goal: no pattern above 1.05 of the fastest other.
+    # Goal: no pattern above 1.05 of the fastest other contender.
     def cpu
       own = cpu_per_operation(Goal.against(factor: 1.05))
       speed = [own]

@@ -6,7 +6,7 @@ module AllocatorBench
     # @return [String] as on the command line
     attr_reader :name
 
-    # What is measured unless told otherwise; those that are not installed are left out with a word.
+    # The contenders unless named; those that are not installed are left out.
     USUAL = %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc rpmalloc culet].freeze
 
     # A library with or without a name of its own; settings have a colon before their equals sign.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # What culet's figure is to be. Each kind answers `text(figure)` and `reached?(value, figure, others)`.
+  # A goal for culet's figure. Each kind answers `text(figure)` and `reached?(value, figure, others)`.
   module Goal
     # An absolute limit, in the figure's own unit.
     AtMost = Struct.new(:limit) do
@@ -12,8 +12,7 @@ module AllocatorBench
       def reached?(value, _figure, _others) = value <= limit
     end
 
-    # Against the best of some others, or of all: not worse than its figure times `factor` (above 1 for a figure that is
-    # better when lower, below 1 for one that is better when higher).
+    # Not worse than the best of some contenders, or of all, times `factor` (above 1 where lower is better, else below 1).
     AgainstOthers = Struct.new(:names, :factor) do
       def text(_figure)
         of = names ? "#{names.join("'s, ")}'s" : "the best other's"
@@ -23,7 +22,7 @@ module AllocatorBench
       # @param value [Numeric] culet's
       # @param figure [Figure]
       # @param others [Hash{String => Numeric}] their figures by the contender's name
-      # @return [Boolean, nil] nil when none of the others was measured
+      # @return [Boolean, nil] nil when none of them was measured
       def reached?(value, figure, others)
         counted = names ? others.slice(*names) : others
         best = figure.best(counted.values)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # Counted instructions as a Markdown table, a line per probe.
+  # Instructions as a Markdown table, a line for each probe.
   class InstructionTable
     # @param counts [Hash{Probe => Hash{String => Float}}] per operation, by the contender's name
     # @param contenders [Array<Contender>]

@@ -3,11 +3,10 @@
 require "open3"
 
 module AllocatorBench
-  # Instructions per operation, counted by callgrind: the difference of two runs of which one does twice as much, so that
-  # start, filling and end do not count. Unlike times they are the same on a busy machine; unlike times they know
-  # nothing of cache misses and of the kernel.
+  # Instructions per operation, counted by callgrind: the difference of two runs, one of which does twice as much, without
+  # start, filling and end. Exact on a busy machine; without cache misses and the kernel.
   class Instructions
-    # How much a counted run does at most, by the parameter that says so.
+    # The most that a counted run does, by parameter.
     AMOUNTS = { "rounds" => 4, "operations" => 50_000 }.freeze
     # callgrind is some 50 times slower than the processor.
     TIMEOUT_SECONDS = 300
@@ -18,7 +17,7 @@ module AllocatorBench
     end
 
     # @param probe [Probe]
-    # @return [Boolean] whether it says how much is done, and does it in C
+    # @return [Boolean] whether it is written in C and has one of AMOUNTS
     def able?(probe) = !probe.ruby? && probe.group == :cpu
 
     # @param probe [Probe]
@@ -43,7 +42,7 @@ module AllocatorBench
       stated(probe, "blocks") || 10_000
     end
 
-    # @return [Integer, nil] what the probe's words give to a parameter
+    # @return [Integer, nil] value of a parameter in the probe's words
     def stated(probe, name)
       match = probe.words.filter_map { |word| word.match(/\A#{name}=(\d+)([kMG]?)\z/) }.last
       match && (match[1].to_i << 10 * "kMG".index(match[2]).to_i.succ * match[2].size)

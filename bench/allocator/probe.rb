@@ -5,9 +5,8 @@ require "rbconfig"
 module AllocatorBench
   # One probe: a program and its words.
   #
-  # name: on the command line; group: key of GROUPS; about: one line; program: "NAME" for probes/NAME.c or "NAME.rb";
-  # words: NAME=NUMBER parameters; tiny: those that make it end at once; figures: what is of interest; runs: how often
-  # each contender runs it unless told; timeout: seconds; memory: bytes that must be available
+  # group: key of GROUPS; program: "NAME" for probes/NAME.c, or "NAME.rb"; words: NAME=NUMBER parameters; tiny: those for
+  # the shortest run; runs: of each contender unless --runs; timeout: seconds; memory: bytes that must be available
   Probe = Struct.new(:name, :group, :about, :program, :words, :tiny, :figures, :runs, :timeout, :memory,
                      keyword_init: true) do
     def ruby? = program.end_with?(".rb")

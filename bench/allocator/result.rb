@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # What is known of one probe: every contender's runs.
+  # The runs of one probe under every contender.
   class Result
     attr_reader :probe
 
@@ -15,10 +15,10 @@ module AllocatorBench
       @skipped = nil
     end
 
-    # @return [Hash{String => String}] contenders that do not count, with the reason
+    # @return [Hash{String => String}] excluded contenders, with the reason
     attr_reader :reasons
 
-    # @return [String, nil] why the probe was not run at all
+    # @return [String, nil] why the probe was not run
     attr_accessor :skipped
 
     # @param contender [Contender]
@@ -27,7 +27,7 @@ module AllocatorBench
       outcome.figures ? @runs.fetch(contender.name) << outcome.figures : @reasons[contender.name] = outcome.reason
     end
 
-    # @return [Boolean] whether a run of it failed, so that it need not be tried again
+    # @return [Boolean] whether one of its runs failed
     def out?(contender) = @reasons.key?(contender.name)
 
     # @return [Numeric, nil] the median over the runs
@@ -41,7 +41,7 @@ module AllocatorBench
       values.size.odd? ? values[middle] : (values[middle - 1] + values[middle]) / 2.0
     end
 
-    # @return [Hash{String => Numeric}] of the contenders that are not culet
+    # @return [Hash{String => Numeric}] of the contenders except culet
     def others(figure)
       @contenders.reject(&:culet?).filter_map { |contender| (value = value(figure, contender.name)) && [contender.name, value] }.to_h
     end
@@ -49,10 +49,10 @@ module AllocatorBench
     # @return [Array<Contender>] culet, or several builds of it
     def candidates = @contenders.select(&:culet?)
 
-    # @return [String, nil] the other with the best figure
+    # @return [String, nil] the best contender except culet
     def best_other(figure) = others(figure).key(figure.best(others(figure).values))
 
-    # @return [Float, nil] culet's figure over the best other's
+    # @return [Float, nil] culet's figure over that of the best other contender
     def ratio(figure, name)
       own, best = value(figure, name), figure.best(others(figure).values)
       own.to_f / best if own && best&.positive?

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # Runs probes under contenders, in turns: each round every contender once, another one first each time, so that a slow
-  # stretch of the machine falls on all of them alike.
+  # Runs probes under contenders in turns: each round every contender once, another one first each time, so that a slow
+  # minute of the machine slows all of them.
   class Session
-    # Memory that is left to the machine's other work, in bytes.
+    # Bytes for other programs, part of Probe#memory.
     SPARE_BYTES = 4 << 30
 
     # @param contenders [Array<Contender>]
     # @param built [String] folder of the C probes
     # @param runs [Integer, nil] of each contender; nil for the probe's own number
-    # @param tiny [Boolean] with the smallest parameters, to see that all works
-    # @param progress [#call] is told what begins, as text
+    # @param tiny [Boolean] with the smallest parameters
+    # @param progress [#call] receives a line before each run
     def initialize(contenders:, built:, runs: nil, tiny: false, progress: ->(_) {})
       @contenders = contenders
       @built = built

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # The results as Markdown, which is also readable on a terminal: every goal with culet's figure and the best other's,
-  # then per group a table with all figures of all contenders.
+  # The results in Markdown: every goal with the figures of culet and of the best other contender, then a table for each
+  # group.
   class Tables
     # @param results [Array<Result>]
     # @param contenders [Array<Contender>]
@@ -60,7 +60,7 @@ module AllocatorBench
       lines.empty? ? [] : lines + [""]
     end
 
-    # Of the CPU group, against the fastest other of each pattern.
+    # Of the CPU group, over the fastest other contender of each pattern.
     def geometric_means
       key = "cpu_nanoseconds_per_operation"
       names = @results.flat_map { |result| result.candidates.map(&:name) }.uniq
@@ -71,7 +71,7 @@ module AllocatorBench
         end
         next if ratios.size < 2
 
-        format("CPU of %s over the fastest other of each of %d patterns of one thread, geometric mean: %.2f (goal: at most 1.00).\n", name,
+        format("CPU of %s over the fastest other contender of each of %d patterns of one thread, geometric mean: %.2f (goal: at most 1.00).\n", name,
                ratios.size, Math.exp(ratios.sum { |ratio| Math.log(ratio) } / ratios.size))
       end
     end

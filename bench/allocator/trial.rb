@@ -6,7 +6,7 @@ require "tempfile"
 module AllocatorBench
   # One run of one probe under one contender.
   class Trial
-    # What a run was worth: its figures, or the reason why it does not count.
+    # The figures of a run, or the reason why it does not count.
     Outcome = Struct.new(:figures, :reason)
 
     # @param command [Array<String>]
@@ -30,10 +30,10 @@ module AllocatorBench
 
     private
 
-    # What the caller's Ruby was told is none of the probe's business.
+    # Without the options of the Ruby that runs this.
     def environment = { "RUBYOPT" => nil, "RUBYLIB" => nil }.merge(@contender.environment)
 
-    # @return [Process::Status, nil] nil when it took too long and was ended
+    # @return [Process::Status, nil] nil after the timeout
     def follow(pid)
       watcher = Process.detach(pid)
       watcher.join(@timeout) && watcher.value
@@ -41,7 +41,7 @@ module AllocatorBench
       end_group(pid, watcher)
     end
 
-    # The probe's children are of its group and must not outlive it.
+    # The probe's children are in its group.
     def end_group(pid, watcher)
       Process.kill(:KILL, -pid)
     rescue Errno::ESRCH
@@ -71,7 +71,7 @@ module AllocatorBench
                "growth_after_a_tenth" => %w[rss_at_the_end_bytes rss_after_a_tenth_bytes] }.freeze
     private_constant :RATIOS
 
-    # A figure of an allocator that is not able to do the thing at all is none.
+    # None where the allocator lacks the operation, e.g. a trim.
     def derived(figures)
       return {} if figures["able"] == false
 

@@ -2,15 +2,12 @@
 
 require "net/http"
 
-# HTTP load of a given amount of work: so many requests over so many connections, each of which sends its next request
-# when the last one is answered. Unlike a load of given length, every contender gets the same work done, however busy
-# the machine is. Every worker gets its share: a worker that happens to be given none has copied nothing, and the
-# cluster's memory then says more about who accepted the connections than about the allocator. A connection stays with
-# its worker, so a worker that has had enough loses its connections, and their successors come to whoever is free.
+# HTTP load by a number of requests, see docs/decisions/0123-requests-instead-of-seconds.md. Every worker gets its share:
+# a worker that has had enough loses its connections, and their successors reach another one.
 class Client
   TIMEOUT_SECONDS = 120
   ADDRESS = "/measured" # of config.ru
-  # So many times the work are tried for the last worker to get its share.
+  # Times the number of requests, for the last worker to get its share.
   MOST = 20
 
   # @param port [Integer] on 127.0.0.1

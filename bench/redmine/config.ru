@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Redmine, and at the address /measured any of its pages: a counter picks the one, so that a load generator that knows one
-# address asks for all of them in turn. Each answer names the process that gave it, in the header x-worker.
+# Redmine, with its pages in turn at the address /measured. The header x-worker has the pid of the answering process.
 
 require "/usr/share/redmine/config/environment"
 

@@ -2,9 +2,8 @@
 
 require "etc"
 
-# The anonymous pages of a process, each with the number of the frame of memory behind it (pagemap(5), which shows it
-# to root), and whether it belongs to one of Ruby's heap pages or to something else, malloc above all. A page that
-# still has the frame it had before the fork is shared; one with another frame was copied.
+# The anonymous pages of a process with their page frames (pagemap(5), for root), and whether they are heap pages of Ruby.
+# After a fork, a page with the same frame is shared, one with another frame was copied.
 #
 #   ruby pages.rb PID FILE    writes the pages of a process, for `Pages.load`
 class Pages
@@ -12,8 +11,8 @@ class Pages
   HEAP_PAGE_BYTES = GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_SIZE, 65_536)
   PRESENT = 1 << 63
   FRAME = (1 << 55) - 1
-  # A heap page begins with the address of its descriptor, and one of the descriptor's first words is the address of
-  # the first slot, just behind the page's beginning (struct heap_page of gc.c).
+  # A heap page begins with the address of its descriptor (struct heap_page of gc.c), one of whose first words is the
+  # address of the first slot.
   DESCRIPTOR_WORDS = 8
   FIRST_SLOT_WITHIN = 1_024
 
@@ -46,8 +45,8 @@ class Pages
   def save(file) = File.binwrite(file, Marshal.dump(self))
 
   # @param before [Pages] of the parent before the fork
-  # @return [Hash{String => Integer}] bytes: of what was there before the fork what is shared, copied and gone, and
-  #   what is new, each for Ruby's heap pages and for the rest
+  # @return [Hash{String => Integer}] bytes of pages shared, copied and gone since the fork, and of new ones, each for
+  #   Ruby's heap pages ("ruby") and for the rest ("other"), mostly malloc's
   def since(before)
     counts = Hash.new(0)
     before.frames.each do |page, frame|
@@ -62,7 +61,7 @@ class Pages
 
   private
 
-  # Written mappings without a file; the stacks among them are small.
+  # Writable mappings without a file, the small stacks included.
   def anonymous
     File.readlines("/proc/#{@pid}/maps").filter_map do |line|
       addresses, permissions, _offset, _device, inode, = line.split(" ", 6)
@@ -93,7 +92,7 @@ class Pages
     memory.sysseek(address)
     memory.sysread(count * 8).unpack("Q*")
   rescue SystemCallError, EOFError
-    nil # not mapped: no pointer after all
+    nil # not mapped: not a pointer
   end
 end
 

@@ -1,16 +1,15 @@
 # frozen_string_literal: true
 
-# Puma as the measurement asks for it. PORT: on 127.0.0.1. MEASURED_MANNER:
+# Configuration for bench/redmine/measure. PORT: on 127.0.0.1. MEASURED_MANNER:
 #
 #   single              one process of eight threads
 #   cluster             three forked workers of five threads, of a preloaded application
-#   warm                the same with a warm-up before the fork that needs no culet (workloads/rails/warmup.rb)
-#   plugin              the same with what a user of culet writes instead, `plugin :culet`
-#   requests            the same with the addresses besides that a user would name: PAGES, one of each kind
-#                       that the load has
-#   steps=NAME+NAME...  the same with these steps of Culet.warmup alone; steps=none has the measurement's own cost
+#   warm                the same with a warm-up before the fork without culet (workloads/rails/warmup.rb)
+#   plugin              the same with `plugin :culet`
+#   requests            the same with PAGES, one of each kind of the load, named for the plugin
+#   steps=NAME+NAME...  the same with these steps of Culet.warmup alone; steps=none for the cost of the measurement
 #
-# puma/plugin/measured.rb looks at the process just before the fork, after all that.
+# puma/plugin/measured.rb reads the process just before the fork, after all of this.
 
 PAGES = %w[/ /projects /projects/measured-1 /projects/measured-1/issues /issues/2 /projects/measured-1/activity
            /projects/measured-1/wiki /projects/measured-1/news /issues /projects/measured-1/issues.csv

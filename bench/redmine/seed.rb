@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Fills an empty Redmine with what its pages need to have something to show: the
-# default roles and trackers, public projects with issues, journals, a wiki and
-# news. Run in Redmine's environment; does nothing the second time.
+# Fills an empty Redmine: default roles and trackers, public projects with issues, journals, a wiki and news. Run in
+# Redmine's environment; does nothing the second time.
 class Seed
   PROJECTS = 4
   ISSUES = 120

@@ -1,7 +1,6 @@
 /* usage: copy MEGABYTES
  *
- * How fast the kernel copies another process's memory, page by page, when nothing is done with it: the bound of every
- * reader. Prints bytes per second of processor time. */
+ * Prints the bytes of another process that the kernel copies in a second of CPU time: the bound of every reader. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As much at once as the reader takes (CULET_MEMORY_WINDOW). */
+/* As the reader (CULET_MEMORY_WINDOW). */
 #define AT_ONCE 262144u
 
 static unsigned char buffer[AT_ONCE];
@@ -27,7 +26,7 @@ static double processor_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The child, in which the memory is; it says through the pipe that it has written all of it. */
+/* The child, which holds the memory and writes a byte to the pipe when it is filled. */
 static void hold(unsigned char *memory, size_t bytes, int ready)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

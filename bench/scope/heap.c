@@ -1,6 +1,6 @@
 /* usage: heap KIND MEGABYTES THREADS
  *
- * A heap to be read. Prints "ready", and rests until it is ended. KIND:
+ * Fills a heap for the reader, prints "ready", and waits to be killed. KIND:
  *   mixed  blocks of 1 to 700 bytes, a twentieth up to 20 KB, a thousandth up to 300 KB; a fifth freed at random
  *   small  blocks of 24 bytes, all in use: 32 bytes each with glibc's header
  *   holes  as mixed, but of 100 neighbours 60 freed, every other stretch wholly, and malloc_trim called
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A mixed block has this many bytes on average, so that room for its pointer can be reckoned: 350 + 500 + 150. */
+/* At most the mean size of a mixed block (350 + 500 + 150), to size the array of pointers. */
 #define MIXED_AVERAGE 900
 #define SMALL 24
 #define SMALL_CHUNK 32 /* with glibc's header */
@@ -62,7 +62,7 @@ static void *new_block(uint64_t *random, size_t *bytes)
     return block;
 }
 
-/* Nobody asks for these again: pointers to them would be a tenth of the heap. */
+/* Without pointers to them, which would take a tenth of the heap. */
 static void fill_small(uint64_t *random)
 {
     size_t unused = 0;
@@ -113,7 +113,7 @@ static void *fill(void *argument)
         free(blocks[i]);
         blocks[i] = new_block(&random, &unused);
     }
-    /* A thread that ended would hand back what it keeps at hand. The first one tells, and rests in main. */
+    /* A thread that ended would return its cache. The first one continues in main. */
     while (argument != (void *)1)
         pause();
     return NULL;
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         return 2;
     kind = argv[1];
     share = ((size_t)atoi(argv[2]) << 20) / threads;
-    /* All threads and this one wait for the last that is filling; of a busy heap all fill in threads of their own. */
+    /* All threads wait for the last one; the main thread fills too, unless the heap is busy. */
     pthread_barrier_init(&filled, NULL, threads + (is("busy") ? 1 : 0));
     for (uintptr_t i = 2; i <= threads; i++)
         start(i);

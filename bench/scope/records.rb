@@ -2,8 +2,8 @@
 
 # usage: records.rb MEGABYTES THREADS
 #
-# A Ruby heap to be read: threads keep records of strings, hashes and arrays, and drop some of them again. Prints "ready",
-# and rests until it is ended.
+# Fills a Ruby heap for the reader: threads keep records of strings, hashes and arrays, and drop some. Prints "ready", and
+# waits to be killed.
 megabytes, threads = ARGV.map(&:to_i)
 
 # Keeps and drops records of one thread.
@@ -31,7 +31,7 @@ end
 # Bytes in memory.
 def resident = File.read("/proc/self/statm").split[1].to_i * 4096
 
-# Most of it is kept anyway: collecting all the while would only take time.
+# Most of it is kept: collections would only take time.
 GC.disable
 all = Array.new(threads) { |seed| Records.new(seed) }
 all.map { |records| Thread.new { records.add(1000) while resident < megabytes << 20 } }.each(&:join)

@@ -4,9 +4,8 @@ require "json"
 require "puma/dsl"
 require "puma/plugin"
 
-# What the loading process is like just before the fork, after all other before_fork hooks, those of other plugins too.
-# MEASURED_PAGES: a file for what pages.rb sees then; MEASURED_WARMUP: one for what those hooks have cost. To be named as
-# the last plugin.
+# Reads the parent just before the fork, after all other before_fork hooks: its pages into the file MEASURED_PAGES, time
+# and memory of the hooks into MEASURED_WARMUP. Must be the last plugin.
 module Measured
   module_function
 
