@@ -13,7 +13,7 @@
  *        pages. One entry for every kernel page that the region touches. Bytes of a page that are not used are free,
  *        or metadata (see regions that hold "metadata", and 'C').
  *   'C'  chunks of a region: its id; the offset of the first chunk from the region's start; then until the record's
- *        end, for one chunk after the other without gaps: (bytes / CULET_SCOPE_UNIT) << 2 | enum culet_chunk.
+ *        end, for one chunk after the other without gaps: (bytes / CULET_BLOCK_UNIT) << CULET_BLOCK_STATE_BITS | enum culet_block_state.
  *        Left out of the whole stream when there are more than --max-chunks.
  *   'S'  slabs of a region: its id; then for one stretch after the other from the region's start: its bytes, bytes of each
  *        of the blocks it is divided into. Instead of these 0: nothing there is given out; 1: blocks longer than any size
@@ -58,7 +58,9 @@
 
 #define CULET_SCOPE_MAGIC "culet-scope 1\n\0"
 #define CULET_SCOPE_MAGIC_BYTES 16
-#define CULET_SCOPE_UNIT 16
+/* A block's length in the record 'C' is in these units; the low bits of its number are its state. */
+#define CULET_BLOCK_UNIT 16
+#define CULET_BLOCK_STATE_BITS 2
 
 enum culet_page_bits {
     CULET_PAGE_PRESENT = 1,
@@ -68,6 +70,11 @@ enum culet_page_bits {
     CULET_PAGE_ZERO = 32      /* the kernel's page of zeroes: can be read, is nobody's memory; PRESENT is not set */
 };
 
-enum culet_chunk { CULET_CHUNK_USED, CULET_CHUNK_FREE, CULET_CHUNK_CACHED, CULET_CHUNK_OTHER };
+enum culet_block_state {
+    CULET_BLOCK_USED,
+    CULET_BLOCK_FREE,
+    CULET_BLOCK_CACHED,  /* freed, and kept by a thread or an arena for its next requests */
+    CULET_BLOCK_OVERHEAD /* the allocator's own, or unknown */
+};
 
 #endif

@@ -3,8 +3,7 @@
 
 #include <dlfcn.h>
 
-/* glibc exports its allocator under these names too; unlike dlsym they cost no look-up, which could
- * allocate and so come back here. */
+/* glibc exports its allocator under these names too; dlsym could allocate and recurse. */
 extern void *__libc_malloc(size_t bytes);
 extern void __libc_free(void *block);
 extern void *__libc_calloc(size_t count, size_t bytes);
@@ -36,7 +35,7 @@ void *culet_libc_memalign(size_t alignment, size_t bytes)
     return __libc_memalign(alignment, bytes);
 }
 
-void *culet_libc_find(const char *name)
+void *culet_libc_next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
@@ -46,6 +45,6 @@ size_t culet_libc_malloc_usable_size(void *block)
     static size_t (*next)(void *);
 
     if (!next)
-        next = (size_t(*)(void *))culet_libc_find("malloc_usable_size");
+        next = (size_t(*)(void *))culet_libc_next("malloc_usable_size");
     return next(block);
 }

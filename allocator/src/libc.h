@@ -1,4 +1,4 @@
-/* libc.h - libc's own allocator, for programs in which culet is dormant. */
+/* libc.h - libc's own allocator, which serves while culet is dormant. */
 #ifndef CULET_LIBC_H
 #define CULET_LIBC_H
 
@@ -11,7 +11,7 @@ void *culet_libc_realloc(void *block, size_t bytes);
 void *culet_libc_memalign(size_t alignment, size_t bytes);
 size_t culet_libc_malloc_usable_size(void *block);
 
-/* The next definition of a function behind this library's; NULL where libc has none. */
-void *culet_libc_find(const char *name);
+/* The next symbol: the definition of a function after this library's. NULL if there is none. */
+void *culet_libc_next(const char *name);
 
 #endif

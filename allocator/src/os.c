@@ -18,7 +18,7 @@ bool (*culet_os_refuse)(void);
 #define REFUSED() false
 #endif
 
-size_t culet_os_page(void)
+size_t culet_os_page_bytes(void)
 {
     static _Atomic size_t page;
     size_t known = atomic_load_explicit(&page, memory_order_relaxed);
@@ -42,7 +42,7 @@ void *culet_os_map(size_t bytes)
 
 void *culet_os_map_aligned(size_t bytes, size_t alignment)
 {
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
 
     if (alignment <= page)
         return culet_os_map(bytes);
@@ -86,7 +86,7 @@ bool culet_os_unmap(void *start, size_t bytes)
 
 size_t culet_os_purge(uintptr_t start, size_t bytes)
 {
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
     int saved = errno;
 
@@ -164,7 +164,7 @@ bool culet_os_barrier(void)
 
 void culet_os_pause(unsigned microseconds)
 {
-    struct timespec time = {.tv_nsec = microseconds * 1000L};
+    struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000L};
     int saved = errno;
 
     if (microseconds)
@@ -174,7 +174,7 @@ void culet_os_pause(unsigned microseconds)
     errno = saved;
 }
 
-void culet_os_say(const char *text, size_t bytes)
+void culet_os_write_error(const char *text, size_t bytes)
 {
     int saved = errno;
 

@@ -32,20 +32,20 @@ endef
 ARM_UNIT = $(eval $(call ARM_TEST,$(1)-$(2)$(5),$(2)/$(1),$(3),$(4),test/unit/$(1).c))
 ARM_PROGRAM = $(eval $(call ARM_TEST,$(1),programs/$(1),$(2),EXPECT_CULET=1 "ARM_PRELOAD=$(or $(4),$(ARM_BUILD)/libculet.so)" $(3),test/programs/programs.h test/programs/$(1).c))
 
-ARM_UNITS := $(filter-out bias scavenger stock large failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+ARM_UNITS := $(filter-out bias scavenger huge_cache large failure model stress weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
 $(foreach unit,$(ARM_UNITS),$(call ARM_UNIT,$(unit),debug))
-$(call ARM_UNIT,bias,debug,an_owner_forks)
+$(call ARM_UNIT,bias,debug,a_biased_thread_forks)
 $(call ARM_UNIT,scavenger,debug,a_forked_child_gets_a_scavenger_of_its_own)
-$(call ARM_UNIT,stock,debug,a_forked_child_and_its_parent_each_have_what_is_kept)
-$(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_place_in_the_pagemap_is_given_back)
+$(call ARM_UNIT,huge_cache,debug,a_forked_child_and_its_parent_each_keep_the_cache)
+$(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_pagemap_entry_is_unmapped)
 $(call ARM_UNIT,failure,release)
 $(call ARM_UNIT,model,release,,MODEL_SEEDS=2)
 $(call ARM_UNIT,stress,release,,STRESS_SCALE=1)
 
 # The emulator tells programs of any page size, and maps memory at multiples of it.
 $(foreach page,16384 65536,\
-    $(foreach unit,pages slab bin trim figures,$(call ARM_UNIT,$(unit),debug,,ARM_PAGE=$(page),-page-$(page)))\
-    $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_place_in_the_pagemap_is_given_back,ARM_PAGE=$(page),-page-$(page))\
+    $(foreach unit,pages slab bin trim stats,$(call ARM_UNIT,$(unit),debug,,ARM_PAGE=$(page),-page-$(page)))\
+    $(call ARM_UNIT,large,debug,aligned_huge_blocks_leave_no_address_space_behind a_huge_block_without_a_pagemap_entry_is_unmapped,ARM_PAGE=$(page),-page-$(page))\
     $(call ARM_UNIT,model,release,,ARM_PAGE=$(page) MODEL_SEEDS=2,-page-$(page))\
     $(call ARM_UNIT,stress,release,,ARM_PAGE=$(page) STRESS_SCALE=1,-page-$(page)))
 

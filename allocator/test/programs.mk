@@ -122,6 +122,11 @@ RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 
 $(eval $(call PROGRAM,TESTS,shape))
 
+$(eval $(call PROGRAM,TESTS,decay,a_short_interval_returns_the_burst,-short))
+$(eval $(call PROGRAM,TESTS,decay,a_long_interval_keeps_the_burst,-long))
+RUN_decay-short := env CULET_DECAY=20 $(RUN_decay-short)
+RUN_decay-long := env CULET_DECAY=3600000 $(RUN_decay-long)
+
 # The fuzzer: preloaded, on glibc's own allocator, and with the sources linked in for the sanitizers. A long run takes
 # another seed each time, and prints it.
 FUZZ_HEADERS := test/programs/fuzz_block.h test/programs/scavenger.h $(CHECK_HEADER) src/culet.h

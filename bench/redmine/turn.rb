@@ -50,7 +50,7 @@ class Turn
   def await
     target = Culet::Compare::LoadTarget.local(@port)
     until target.answers?
-      raise "the server ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+      raise "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
       raise "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
     end
   end

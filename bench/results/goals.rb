@@ -58,7 +58,7 @@ module Bench
 
     def best(file, own) = Table.best(@files.fetch(file).rows.select { |row| row.subject == own.subject && row.metric == own.metric } - [own])
 
-    def number(value) = value.is_a?(Integer) || value >= 99.95 ? Culet::Size.grouped(value.round) : Culet::Size.decimal(value, digits(value))
+    def number(value) = value.is_a?(Integer) || value >= 99.95 ? Culet::Text::Numbers.grouped(value.round) : Culet::Text::Numbers.decimal(value, digits(value))
 
     def digits(value) = value >= 9.995 ? 1 : 2 + (value.between?(0.98, 1.02) ? 1 : 0)
   end

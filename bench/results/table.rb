@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-require "culet/text/figures"
+require "culet/text/numbers"
 
 module Bench
   # Rows of result files as a Markdown table.
   class Table
-    Figures = Culet::Compare::Report::Figures
+    Numbers = Culet::Text::Numbers
     # Metrics of which more is better; of the others less is.
     RATES = /per second|per CPU second|shared/
-    private_constant :Figures, :RATES
+    private_constant :Numbers, :RATES
 
     # @param rows [Array<Row>]
     # @param ratio [Array(String, String), nil] contenders whose ratio is a column of its own; a second one of nil is
@@ -28,11 +28,11 @@ module Bench
     # @return [String] its figure: counts whole, ratios close to 1 with three decimals
     def self.number(row, interval: false)
       summary = { "median" => row.median, "low" => (row.low if interval), "high" => (row.high if interval) }
-      return Figures.ratio(summary, apart: true) if row.unit == "ratio"
-      return Figures.grouped(row.median) if row.median.is_a?(Integer) && !summary["low"]
+      return Numbers.ratio(summary, apart: true) if row.unit == "ratio"
+      return Numbers.grouped(row.median) if row.median.is_a?(Integer) && !summary["low"]
 
-      shown = summary.transform_values { |value| value && Figures.number(value) }
-      shown["low"] == shown["high"] ? shown["median"] : Figures.interval(*summary.values)
+      shown = summary.transform_values { |value| value && Numbers.significant(value) }
+      shown["low"] == shown["high"] ? shown["median"] : Numbers.interval(*summary.values)
     end
 
     # @return [String] a column for each contender, a line for each subject and metric
@@ -76,7 +76,7 @@ module Bench
       other = @ratio.last ? rows.find { |row| row.contender == @ratio.last } : self.class.best(rows - [own])
       return "–" unless own && other&.median&.positive?
 
-      "#{Figures.ratio({ "median" => own.median.fdiv(other.median) })}#{" (#{other.contender})" unless @ratio.last}"
+      "#{Numbers.ratio({ "median" => own.median.fdiv(other.median) })}#{" (#{other.contender})" unless @ratio.last}"
     end
 
     def markdown(head, lines, left: 1)

@@ -50,7 +50,7 @@ module Sigterm
 
     def await
       until target.status == 200
-        raise "Puma ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+        raise "Puma ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
         raise "Puma did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
       end
     end

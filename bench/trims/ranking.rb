@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/text/figures"
+require "culet/text/numbers"
 
 # End RSS without trims, with the extension that trims at the end of the sweep (the spike) and with `culet/auto`.
 class Ranking
@@ -12,8 +12,6 @@ class Ranking
   METRICS = { "end RSS" => ["end_rss_bytes", "MB", 1e-6], "CPU time" => ["cpu_seconds", "s", 1] }.freeze
   private_constant :HEAD, :KINDS, :CONTENDERS, :METRICS
 
-  Figures = Culet::Compare::Report::Figures
-  private_constant :Figures
 
   # @param document [Hash] of the comparison
   def initialize(document)
@@ -67,8 +65,8 @@ class Ranking
   def figure(summary, key, unit)
     return "-" unless summary
 
-    Figures.interval(*summary.fetch(key).values_at("median", "low", "high").map { |value| value && (value / unit) })
+    Culet::Text::Numbers.interval(*summary.fetch(key).values_at("median", "low", "high").map { |value| value && (value / unit) })
   end
 
-  def median(summary, key, unit) = summary ? Figures.number(summary.dig(key, "median") / unit) : "-"
+  def median(summary, key, unit) = summary ? Culet::Text::Numbers.significant(summary.dig(key, "median") / unit) : "-"
 end

@@ -2,8 +2,8 @@
 
 require_relative "../culet"
 require_relative "tools/cow/census"
-require_relative "runtime/limits/after_fork"
-require_relative "runtime/limits/held"
+require_relative "tools/limits/after_fork"
+require_relative "tools/limits/held"
 require_relative "tools/report"
 require_relative "scope"
 require_relative "text/size"
@@ -49,6 +49,6 @@ module Culet
     # @param limit [Integer, String]
     # @return [Integer] bytes
     # @raise [ArgumentError] when it is no size
-    def self.bytes(limit) = Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
+    def self.bytes(limit) = Text::Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
   end
 end

@@ -105,7 +105,7 @@ struct culet_place *culet_heap_place(struct culet_scope *scope, struct culet_hea
     return place;
 }
 
-void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_chunk state)
+void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_block_state state)
 {
     if (bytes)
         culet_place_chunk(&scope->places, place, bytes, state);

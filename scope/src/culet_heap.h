@@ -39,7 +39,7 @@ struct culet_place *culet_heap_place(struct culet_scope *scope, struct culet_hea
                                      uint64_t start, uint64_t end, bool whole);
 
 /* The next chunk of a region, if it has any bytes. */
-void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_chunk state);
+void culet_heap_chunk(struct culet_scope *scope, struct culet_place *place, uint64_t bytes, enum culet_block_state state);
 
 /* Reads the lists of huge blocks, of freed ones that are kept, of descriptors and tables: in one slice, if they are not
  * uncommonly long. */

@@ -169,7 +169,7 @@ static void make_part(struct culet_scope *scope, struct culet_heap *heap, const 
         return;
     }
     if (part->kind != PART_METADATA)
-        culet_heap_chunk(scope, place, part->end - part->start, whole ? CULET_CHUNK_USED : CULET_CHUNK_FREE);
+        culet_heap_chunk(scope, place, part->end - part->start, whole ? CULET_BLOCK_USED : CULET_BLOCK_FREE);
     count_part(scope, heap, part, place);
 }
 

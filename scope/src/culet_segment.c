@@ -123,21 +123,18 @@ struct slab_walk {
     struct culet_place *place;
     const struct culet_shape *shape;
     uint64_t start;
-    uint64_t blocks[3]; /* by enum culet_block */
+    uint64_t blocks[3]; /* of each state */
 };
 
-static void walk_blocks(void *context, uint32_t first, uint32_t blocks, enum culet_block state)
+static void walk_blocks(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
 {
-    static const enum culet_chunk chunk[] = {
-        [CULET_BLOCK_FREE] = CULET_CHUNK_FREE, [CULET_BLOCK_USED] = CULET_CHUNK_USED,
-        [CULET_BLOCK_CACHED] = CULET_CHUNK_CACHED};
     struct slab_walk *walk = context;
     uint64_t size = walk->shape->size, from = walk->start + first * size;
 
     walk->blocks[state] += blocks;
     if (state == CULET_BLOCK_USED)
         culet_place_use(&walk->scope->places, walk->place, from, from + blocks * size);
-    culet_place_chunks(&walk->scope->places, walk->place, size, blocks, chunk[state]);
+    culet_place_chunks(&walk->scope->places, walk->place, size, blocks, state);
 }
 
 /* Claimed blocks stay a thread's, but for those of the one that trims: the only one, or one of many. */
@@ -170,7 +167,7 @@ static void walk_slab(struct culet_scope *scope, struct culet_heap *heap, struct
     culet_slab_each(&heap->self, shape, descriptor, walk_blocks, &walk);
     culet_place_slab(place, bytes, shape->size);
     hold_claimed(heap, &walk, descriptor);
-    culet_heap_chunk(scope, place, bytes - blocks, CULET_CHUNK_OTHER);
+    culet_heap_chunk(scope, place, bytes - blocks, CULET_BLOCK_OVERHEAD);
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
     heap->cached_bytes += walk.blocks[CULET_BLOCK_CACHED] * shape->size;
     culet_sizes_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
@@ -192,7 +189,7 @@ static bool is_as_promised(const struct culet_heap *heap, const struct item *ite
 static uint32_t strange_item(struct culet_scope *scope, struct culet_heap *heap, struct culet_place *place)
 {
     heap->strange++;
-    culet_heap_chunk(scope, place, heap->self.granule_bytes, CULET_CHUNK_OTHER);
+    culet_heap_chunk(scope, place, heap->self.granule_bytes, CULET_BLOCK_OVERHEAD);
     culet_place_slab(place, heap->self.granule_bytes, CULET_SLAB_NONE);
     return 1;
 }
@@ -202,7 +199,7 @@ static void walk_gap(struct culet_scope *scope, const struct culet_heap *heap, s
 {
     uint64_t bytes = (uint64_t)granules * heap->self.granule_bytes;
 
-    culet_heap_chunk(scope, place, bytes, CULET_CHUNK_FREE);
+    culet_heap_chunk(scope, place, bytes, CULET_BLOCK_FREE);
     culet_place_slab(place, bytes, CULET_SLAB_NONE);
 }
 
@@ -226,7 +223,7 @@ static uint32_t walk_item(struct culet_scope *scope, struct culet_heap *heap, st
     if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left)
         return strange_item(scope, heap, place);
     culet_place_use(&scope->places, place, start, start + bytes);
-    culet_heap_chunk(scope, place, bytes, CULET_CHUNK_USED);
+    culet_heap_chunk(scope, place, bytes, CULET_BLOCK_USED);
     culet_place_slab(place, bytes, CULET_SLAB_LARGE);
     culet_sizes_used(&heap->sizes, bytes, 1);
     heap->used_bytes += bytes;

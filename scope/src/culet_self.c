@@ -120,7 +120,7 @@ static bool shape_makes_sense(const struct culet_selfmap *self, const struct cul
 {
     uint32_t room = (self->slab.bytes - self->slab.units) / self->slab.unit_bytes;
 
-    return shape->size && shape->size % CULET_SCOPE_UNIT == 0 && shape->unit_shift <= 6 && shape->blocks &&
+    return shape->size && shape->size % CULET_BLOCK_UNIT == 0 && shape->unit_shift <= 6 && shape->blocks &&
            shape->granules && shape->granules <= self->segment_granules &&
            ((shape->blocks - 1) >> shape->unit_shift) < room &&
            (uint64_t)shape->size * shape->blocks <= (uint64_t)shape->granules * self->granule_bytes;

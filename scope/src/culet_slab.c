@@ -32,7 +32,7 @@ unsigned culet_slab_unit_blocks(const struct culet_shape *shape, unsigned unit)
     return left < 1u << shape->unit_shift ? left : 1u << shape->unit_shift;
 }
 
-static enum culet_block state_of(const struct culet_bits *bits, unsigned number)
+static enum culet_block_state state_of(const struct culet_bits *bits, unsigned number)
 {
     if (bits->used >> number & 1)
         return CULET_BLOCK_USED;
@@ -40,7 +40,7 @@ static enum culet_block state_of(const struct culet_bits *bits, unsigned number)
 }
 
 /* How many blocks from `number` on are in the same state as it, of `blocks`. */
-static unsigned same(const struct culet_bits *bits, unsigned number, unsigned blocks, enum culet_block state)
+static unsigned same(const struct culet_bits *bits, unsigned number, unsigned blocks, enum culet_block_state state)
 {
     uint64_t alike = state == CULET_BLOCK_USED     ? bits->used
                      : state == CULET_BLOCK_CACHED ? bits->claimed
@@ -54,14 +54,14 @@ static unsigned same(const struct culet_bits *bits, unsigned number, unsigned bl
 void culet_slab_each(const struct culet_selfmap *self, const struct culet_shape *shape, const unsigned char *slab,
                      culet_slab_range *each, void *context)
 {
-    enum culet_block state = CULET_BLOCK_FREE;
+    enum culet_block_state state = CULET_BLOCK_FREE;
     uint32_t first = 0, length = 0;
 
     for (unsigned u = 0; u < culet_slab_units(shape); u++) {
         struct culet_bits bits = culet_slab_bits(self, slab, u);
         unsigned blocks = culet_slab_unit_blocks(shape, u);
         for (unsigned n = 0, here; n < blocks; n += here) {
-            enum culet_block now = state_of(&bits, n);
+            enum culet_block_state now = state_of(&bits, n);
             here = same(&bits, n, blocks, now);
             if (now != state && length) {
                 each(context, first, length, state);

@@ -249,7 +249,7 @@ static bool begins(struct culet_scope *scope, const struct culet_glibc_arena *ar
     if (!data)
         return false;
     memcpy(header, data, sizeof header);
-    if (header[0] || (header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_PREV_INUSE)
+    if (header[0] || (header[1] & GLIBC_CHUNK_FLAGS) != GLIBC_CHUNK_PREV_INUSE)
         return false;
     culet_glibc_top_end(scope, arena, at, &end);
     return culet_glibc_chain(scope, at, end, &glibc.chain_steps);
@@ -348,7 +348,7 @@ static void walk(struct culet_scope *scope)
     culet_glibc_settle(scope, &glibc, NULL);
     culet_glibc_know_links(&glibc);
     glibc.walking = true;
-    glibc.chain_steps = CHAIN_STEPS + scope->maps.rss / CULET_GLIBC_LEAST;
+    glibc.chain_steps = CHAIN_STEPS + scope->maps.rss / GLIBC_CHUNK_LEAST_BYTES;
     walk_arenas(scope);
     culet_glibc_find_mmapped(scope, &glibc);
     culet_scope_resume(scope);

@@ -12,17 +12,11 @@
 #ifndef CULET_GLIBC_H
 #define CULET_GLIBC_H
 
+#include "../../layouts/glibc_chunk.h"
 #include "../format.h"
 #include "glibc_cached.h"
 #include "scope.h"
 #include "sizes.h"
-
-/* Flags in a chunk's size. */
-#define CULET_GLIBC_PREV_INUSE UINT64_C(1)
-#define CULET_GLIBC_MMAPPED UINT64_C(2)
-#define CULET_GLIBC_NON_MAIN UINT64_C(4)
-#define CULET_GLIBC_FLAGS UINT64_C(7)
-#define CULET_GLIBC_LEAST 32u /* bytes of the smallest chunk */
 
 /* In struct malloc_par: from 2.35 on an int more lies before the counts, and a hole behind them. */
 #define CULET_GLIBC_COUNTS_NEW 36u

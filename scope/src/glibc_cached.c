@@ -189,7 +189,7 @@ static struct culet_glibc_maybe *note_of(const struct culet_glibc_cached *cached
 static bool fits(const struct culet_glibc_maybe *note, unsigned bin)
 {
     return note && note->kind == CULET_GLIBC_USED &&
-           (bin >= SMALL_BINS || culet_glibc_maybe_bytes(note) == CULET_GLIBC_LEAST + 16 * bin);
+           (bin >= SMALL_BINS || culet_glibc_maybe_bytes(note) == GLIBC_CHUNK_LEAST_BYTES + 16 * bin);
 }
 
 /* Where the list of this note goes on. */
@@ -325,9 +325,9 @@ static void correct_chunks(const struct culet_glibc_cached *cached, struct culet
         while (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) < at)
             next++;
         if (next < stretch.past && culet_glibc_maybe_chunk(&cached->maybe[next]) == at && cached->maybe[next].kind &&
-            (items[i] & 3) == CULET_CHUNK_USED)
-            items[i] |= CULET_CHUNK_CACHED;
-        at += (uint64_t)(items[i] >> 2) * CULET_SCOPE_UNIT;
+            (items[i] & 3) == CULET_BLOCK_USED)
+            items[i] |= CULET_BLOCK_CACHED;
+        at += (uint64_t)(items[i] >> 2) * CULET_BLOCK_UNIT;
     }
 }
 

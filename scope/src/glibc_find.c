@@ -268,7 +268,7 @@ bool culet_glibc_refresh(struct culet_scope *scope, const struct culet_glibc *he
     if (top & 15 || !culet_memory_word(&scope->memory, top + 8, &size))
         return false;
     arena->top = top;
-    arena->top_bytes = size & ~CULET_GLIBC_FLAGS;
+    arena->top_bytes = size & ~GLIBC_CHUNK_FLAGS;
     return true;
 }
 

@@ -14,9 +14,9 @@
 static bool holds(struct culet_scope *scope, const struct culet_mapping *mapping, uint64_t at,
                   const uint64_t header[2], struct culet_range *range)
 {
-    uint64_t page = scope->page_bytes - 1, offset = header[0] & ~HUGE_PAGES, size = header[1] & ~CULET_GLIBC_FLAGS;
+    uint64_t page = scope->page_bytes - 1, offset = header[0] & ~HUGE_PAGES, size = header[1] & ~GLIBC_CHUNK_FLAGS;
 
-    if ((header[1] & CULET_GLIBC_FLAGS) != CULET_GLIBC_MMAPPED || offset > at || !size)
+    if ((header[1] & GLIBC_CHUNK_FLAGS) != GLIBC_CHUNK_MMAPPED || offset > at || !size)
         return false;
     uint64_t start = at - offset, end = at + size;
     if (start & page || start < mapping->start || size > mapping->end - at)
@@ -63,7 +63,7 @@ static bool found(struct culet_scope *scope, struct culet_glibc *heap, const str
     if (!place)
         return false;
     culet_scope_states_slowly(scope, place, range->start, range->end);
-    culet_place_chunk(&scope->places, place, range->end - range->start, CULET_CHUNK_USED);
+    culet_place_chunk(&scope->places, place, range->end - range->start, CULET_BLOCK_USED);
     heap->found_mmaps++;
     heap->found_mmapped_bytes += range->end - range->start;
     return true;

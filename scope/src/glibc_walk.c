@@ -28,8 +28,6 @@
 #define HEADER 24u
 #define NO_LINK UINT64_MAX
 
-/* malloc_trim keeps the header of a chunk and its links for sizes: sizeof(struct malloc_chunk). */
-#define TRIM_KEEPS 48u
 /* systrim keeps a chunk of the least size, and a byte, in main's top. */
 #define TOP_KEEPS 33u
 
@@ -123,7 +121,7 @@ uint64_t culet_glibc_trimmed(const struct culet_scope *scope, const struct culet
     if (end == CULET_GLIBC_TOP || to <= from)
         return 0;
     if (end == CULET_GLIBC_CHUNK)
-        return whole_pages(scope, place, from + TRIM_KEEPS, to);
+        return whole_pages(scope, place, from + GLIBC_CHUNK_STRUCT_BYTES, to);
     if (to - from <= TOP_KEEPS)
         return 0;
     return whole_pages(scope, place, to - ((to - from - TOP_KEEPS) & ~(uint64_t)(scope->page_bytes - 1)), to);
@@ -150,7 +148,7 @@ static void end_free(struct walk *walk, uint64_t to, enum culet_glibc_end end)
     walk->now.doubtful = false;
 }
 
-static void log_chunk(struct walk *walk, uint64_t bytes, enum culet_chunk state)
+static void log_chunk(struct walk *walk, uint64_t bytes, enum culet_block_state state)
 {
     culet_place_chunk(&walk->scope->places, walk->place, bytes, state);
 }
@@ -163,7 +161,7 @@ static void other(struct walk *walk, uint64_t to)
     if (to > walk->now.at) {
         culet_place_other(walk->place, walk->now.at, to);
         walk->now.sum.other += to - walk->now.at;
-        log_chunk(walk, to - walk->now.at, CULET_CHUNK_OTHER);
+        log_chunk(walk, to - walk->now.at, CULET_BLOCK_OVERHEAD);
     }
     walk->now.at = walk->now.used_from = to;
 }
@@ -244,7 +242,7 @@ static bool refresh(struct walk *walk)
 static enum outcome finish_top(struct walk *walk, uint64_t size)
 {
     struct state *now = &walk->now;
-    uint64_t end = now->at + (size & ~CULET_GLIBC_FLAGS);
+    uint64_t end = now->at + (size & ~GLIBC_CHUNK_FLAGS);
 
     if (end != walk->place->end)
         return fault(walk, now->at, "the top chunk does not end where its heap does");
@@ -252,9 +250,9 @@ static enum outcome finish_top(struct walk *walk, uint64_t size)
     if (!now->free_from)
         now->free_from = now->at;
     end_free(walk, end, walk->main ? CULET_GLIBC_MAIN_TOP : CULET_GLIBC_TOP);
-    now->sum.free += size & ~CULET_GLIBC_FLAGS;
+    now->sum.free += size & ~GLIBC_CHUNK_FLAGS;
     now->sum.chunks++;
-    log_chunk(walk, size & ~CULET_GLIBC_FLAGS, CULET_CHUNK_FREE);
+    log_chunk(walk, size & ~GLIBC_CHUNK_FLAGS, CULET_BLOCK_FREE);
     now->at = now->used_from = end;
     note_states(walk, end);
     return DONE;
@@ -265,7 +263,7 @@ static enum outcome finish_top(struct walk *walk, uint64_t size)
 
 bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end, uint64_t *steps)
 {
-    uint64_t header[2], previous = CULET_GLIBC_PREV_INUSE;
+    uint64_t header[2], previous = GLIBC_CHUNK_PREV_INUSE;
     uint64_t before = 0;
 
     for (unsigned i = 0; i < PROOF && address != end; i++) {
@@ -274,14 +272,14 @@ bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end
             return false;
         --*steps;
         memcpy(header, at, sizeof header);
-        uint64_t size = header[1] & ~CULET_GLIBC_FLAGS;
-        bool free_before = !(header[1] & CULET_GLIBC_PREV_INUSE);
-        if (free_before && (i == 0 || header[0] != before || !(previous & CULET_GLIBC_PREV_INUSE)))
+        uint64_t size = header[1] & ~GLIBC_CHUNK_FLAGS;
+        bool free_before = !(header[1] & GLIBC_CHUNK_PREV_INUSE);
+        if (free_before && (i == 0 || header[0] != before || !(previous & GLIBC_CHUNK_PREV_INUSE)))
             return false;
         /* Fenceposts end a stretch, and prove it. */
         if (size == 16 && i)
             return true;
-        if (size < CULET_GLIBC_LEAST || size & 15 || header[1] & (CULET_GLIBC_MMAPPED | CULET_GLIBC_NON_MAIN) ||
+        if (size < GLIBC_CHUNK_LEAST_BYTES || size & 15 || header[1] & (GLIBC_CHUNK_MMAPPED | GLIBC_CHUNK_NON_MAIN) ||
             size > end - address)
             return false;
         before = size;
@@ -294,7 +292,7 @@ bool culet_glibc_chain(struct culet_scope *scope, uint64_t address, uint64_t end
 /* Whether the heap may go on with a chunk at `at`. */
 static bool goes_on(struct walk *walk, uint64_t at, uint64_t size)
 {
-    return (size & CULET_GLIBC_FLAGS) == CULET_GLIBC_PREV_INUSE && size >= CULET_GLIBC_LEAST && !(size & 8) &&
+    return (size & GLIBC_CHUNK_FLAGS) == GLIBC_CHUNK_PREV_INUSE && size >= GLIBC_CHUNK_LEAST_BYTES && !(size & 8) &&
            culet_glibc_chain(walk->scope, at, walk->arena->top, &walk->heap->chain_steps);
 }
 
@@ -332,7 +330,7 @@ static enum outcome fencepost(struct walk *walk, uint64_t size)
     uint64_t at = walk->now.at, left = walk->place->end - at;
 
     if (walk->heap_start) {
-        if (left > CULET_GLIBC_LEAST)
+        if (left > GLIBC_CHUNK_LEAST_BYTES)
             return fault(walk, at, "a chunk is smaller than chunks can be");
         other(walk, walk->place->end);
         note_states(walk, walk->place->end);
@@ -451,7 +449,7 @@ static void add_used(struct walk *walk, uint64_t bytes, uint64_t link)
         culet_glibc_note_tcache(walk->scope, walk->heap, now->at, bytes);
     now->sum.used += bytes;
     culet_sizes_used(&now->sizes, bytes, 1);
-    log_chunk(walk, bytes, CULET_CHUNK_USED);
+    log_chunk(walk, bytes, CULET_BLOCK_USED);
     now->at += bytes;
 }
 
@@ -463,7 +461,7 @@ static void add_free(struct walk *walk, uint64_t bytes)
     begin_free(walk);
     now->sum.free += bytes;
     culet_sizes_free(&now->sizes, bytes, 1);
-    log_chunk(walk, bytes, CULET_CHUNK_FREE);
+    log_chunk(walk, bytes, CULET_BLOCK_FREE);
     now->at += bytes;
     now->used_from = now->at;
 }
@@ -487,11 +485,11 @@ static inline uint64_t word_at(const unsigned char *bytes)
 }
 
 /* Bits of a plain chunk's size: below 1 KiB, of 16 bytes, and the flags but for a mapping's. */
-#define PLAIN_BITS ((uint64_t)(CULET_SIZES_EXACT - CULET_SIZES_STEP) | CULET_GLIBC_PREV_INUSE | CULET_GLIBC_NON_MAIN)
+#define PLAIN_BITS ((uint64_t)(CULET_SIZES_EXACT - CULET_SIZES_STEP) | GLIBC_CHUNK_PREV_INUSE | GLIBC_CHUNK_NON_MAIN)
 
 /* Bit n: a chunk of n times 16 bytes is plain by its size: a chunk at all, and too small or too large for a tcache. */
 #define UP_TO(bytes) ((UINT64_C(2) << (bytes) / CULET_SIZES_STEP) - 1)
-#define PLAIN_SIZES (~UP_TO(CULET_GLIBC_LEAST - CULET_SIZES_STEP) & ~(UP_TO(TCACHES_TO) & ~UP_TO(TCACHES_FROM - CULET_SIZES_STEP)))
+#define PLAIN_SIZES (~UP_TO(GLIBC_CHUNK_LEAST_BYTES - CULET_SIZES_STEP) & ~(UP_TO(TCACHES_TO) & ~UP_TO(TCACHES_FROM - CULET_SIZES_STEP)))
 
 /* The common case, as fast as it goes: used chunks side by side whose headers are in the window, and nothing to be said of
  * them but their sizes. Ends at the first of another kind, or whose next one is at `limit` or beyond it. */
@@ -509,17 +507,17 @@ static void plain_chunks(struct walk *walk, uint64_t limit, uint64_t *first_size
     uint64_t not_plain = cached->links == CULET_GLIBC_MASKED ? 15 : 0;
 
     for (;;) {
-        uint64_t bytes = size & ~CULET_GLIBC_FLAGS, next = at + bytes, masked = link ^ ((at + 16) >> 12);
+        uint64_t bytes = size & ~GLIBC_CHUNK_FLAGS, next = at + bytes, masked = link ^ ((at + 16) >> 12);
         if (size & ~PLAIN_BITS || !(PLAIN_SIZES >> bytes / CULET_SIZES_STEP & 1) || next >= limit)
             break;
         if ((!((masked | not_masked) & 15) || !((link | not_plain) & 15)) && culet_glibc_may_link(cached, at, link))
             break;
         uint64_t next_size = word_at((const unsigned char *)(window + next + 8));
-        if (!(next_size & CULET_GLIBC_PREV_INUSE))
+        if (!(next_size & GLIBC_CHUNK_PREV_INUSE))
             break;
         now->small.count[bytes / CULET_SIZES_STEP]++;
         if (keep)
-            culet_place_chunk(places, walk->place, bytes, CULET_CHUNK_USED);
+            culet_place_chunk(places, walk->place, bytes, CULET_BLOCK_USED);
         count++;
         at = next;
         size = next_size;
@@ -566,13 +564,13 @@ static enum outcome chunks(struct walk *walk)
     for (;;) {
         if (!now->free_from)
             plain_chunks(walk, plain_limit(walk), &size, &link);
-        uint64_t bytes = size & ~CULET_GLIBC_FLAGS;
+        uint64_t bytes = size & ~GLIBC_CHUNK_FLAGS;
         if (now->at == top)
             return finish_top(walk, size);
-        if (bytes < CULET_GLIBC_LEAST)
+        if (bytes < GLIBC_CHUNK_LEAST_BYTES)
             return fencepost(walk, bytes);
         uint64_t next = now->at + bytes;
-        if (bytes & 15 || size & CULET_GLIBC_MMAPPED || bytes > end - now->at || end - next < 16)
+        if (bytes & 15 || size & GLIBC_CHUNK_MMAPPED || bytes > end - now->at || end - next < 16)
             return fault(walk, now->at, "a chunk's size is wrong");
         if (next < memory->start || next + HEADER > memory->end) {
             if (!(header = header_at(walk, next, end)))
@@ -587,8 +585,8 @@ static enum outcome chunks(struct walk *walk)
         }
         uint64_t next_size = word_at(header + 8), next_link = link_of(memory, next);
         now->sum.chunks++;
-        if (!(next_size & CULET_GLIBC_PREV_INUSE)) {
-            if (word_at(header) != bytes || !(size & CULET_GLIBC_PREV_INUSE))
+        if (!(next_size & GLIBC_CHUNK_PREV_INUSE)) {
+            if (word_at(header) != bytes || !(size & GLIBC_CHUNK_PREV_INUSE))
                 return fault(walk, now->at, "a free chunk's two sizes differ");
             add_free(walk, bytes);
         } else {

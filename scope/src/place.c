@@ -263,7 +263,7 @@ void culet_place_other(struct culet_place *place, uint64_t from, uint64_t to)
 
 void culet_place_keep(struct culet_place *place, uint64_t bytes, unsigned state)
 {
-    uint64_t units = bytes / CULET_SCOPE_UNIT;
+    uint64_t units = bytes / CULET_BLOCK_UNIT;
 
     /* More than 16 GiB in one chunk: told in parts. */
     do {

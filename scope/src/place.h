@@ -27,7 +27,7 @@ struct culet_place {
     bool whole;       /* every byte is used */
     struct culet_range *other; /* metadata and gaps, by address */
     size_t others, other_room;
-    struct culet_buffer chunks; /* uint32_t each: units of 16 bytes << 2 | enum culet_chunk */
+    struct culet_buffer chunks; /* uint32_t each: units of 16 bytes << 2 | enum culet_block_state */
     uint64_t first_chunk;       /* address */
     uint64_t noted;             /* chunks, whether kept or not */
     struct culet_buffer slabs;  /* of the record 'S', but for the stretch that is not over */
@@ -97,7 +97,7 @@ void culet_place_keep(struct culet_place *place, uint64_t bytes, unsigned state)
 static inline void culet_place_chunk(struct culet_places *places, struct culet_place *place, uint64_t bytes,
                                      unsigned state)
 {
-    uint64_t units = bytes / CULET_SCOPE_UNIT;
+    uint64_t units = bytes / CULET_BLOCK_UNIT;
     struct culet_buffer *chunks = &place->chunks;
 
     place->noted++;

@@ -1,13 +1,12 @@
 #include "ruby_page.h"
 
+#include "../../layouts/ruby_slot.h"
+
 #include <string.h>
 
 /* Slots are of 40 bytes in Ruby 3.1; from 3.2 on up to sixteen times that. Powers of two are tried in development. */
 #define LEAST_SLOT 32u
 #define MOST_SLOT 4096u
-
-/* The low bits of a slot's first word are the type of what it holds; T_NONE is 0. (RUBY_T_MASK in ruby/internal/value_type.h) */
-#define TYPE_MASK 0x1f
 
 /* The pointer back is behind the numbers, and not far. */
 #define FIRST_WORD 8u
@@ -90,7 +89,7 @@ uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned
         uint32_t at = page->first + slot * page->slot_bytes;
         if (at + 8 > to)
             break;
-        if (word_at(memory + (at - from)) & TYPE_MASK) {
+        if (ruby_slot_type(word_at(memory + (at - from))) != RUBY_SLOT_NONE) {
             bitmap[slot / 8] = (unsigned char)(bitmap[slot / 8] | 1u << slot % 8);
             live++;
         }

@@ -13,17 +13,17 @@ class ComparePlanTest < Minitest::Test
     refute_equal order(plan(seed: 5)), order(plan(seed: 6))
   end
 
-  def test_every_contender_once_per_round_and_rounds_in_a_row
-    turns = plan(seed: 1).turns
-    assert_equal (1..(2 * 4 * 3)).to_a, turns.map(&:order)
-    turns.each_slice(3) do |round|
-      assert_equal 1, round.map { |turn| [turn.workload.name, turn.run] }.uniq.size
-      assert_equal %w[culet glibc jemalloc], round.map { |turn| turn.choice.spec }.sort
+  def test_every_candidate_once_per_round_and_rounds_in_a_row
+    schedule = plan(seed: 1).schedule
+    assert_equal (1..(2 * 4 * 3)).to_a, schedule.map(&:order)
+    schedule.each_slice(3) do |round|
+      assert_equal 1, round.map { |run| [run.workload.name, run.run] }.uniq.size
+      assert_equal %w[culet glibc jemalloc], round.map { |run| run.choice.spec }.sort
     end
   end
 
   def test_rounds_are_shuffled_anew
-    rounds = plan(seed: 1).turns.each_slice(3).map { |round| round.map { |turn| turn.choice.spec } }
+    rounds = plan(seed: 1).schedule.each_slice(3).map { |round| round.map { |run| run.choice.spec } }
     assert_operator rounds.uniq.size, :>, 1
   end
 
@@ -63,5 +63,5 @@ class ComparePlanTest < Minitest::Test
              choices: %w[glibc jemalloc culet].map { |spec| Culet::Allocators.parse(spec) })
   end
 
-  def order(plan) = plan.turns.map { |turn| [turn.workload.name, turn.choice.spec, turn.run] }
+  def order(plan) = plan.schedule.map { |run| [run.workload.name, run.choice.spec, run.run] }
 end

@@ -42,7 +42,7 @@ class ReportHtmlTest < Minitest::Test
     document = ReportDocuments.fixture
     text = markup(document)
     document["results"].flat_map { |result| result["runs"] }.each do |run|
-      assert_includes text, %(<td class="number">#{Figures.grouped(run["peak_rss_bytes"])}</td>)
+      assert_includes text, %(<td class="number">#{Culet::Text::Numbers.grouped(run["peak_rss_bytes"])}</td>)
     end
   end
 
@@ -51,8 +51,8 @@ class ReportHtmlTest < Minitest::Test
     text = markup(document)
     better = document["comparisons"].find { |one| one.values_at("metric", "verdict") == %w[requests_per_second larger] }
     worse = document["comparisons"].find { |one| one.values_at("metric", "verdict") == %w[cpu_seconds larger] }
-    assert_includes text, "✓ larger: #{Figures.ratio(better["ratio"], apart: true)}"
-    assert_includes text, "✗ larger: #{Figures.ratio(worse["ratio"], apart: true)}"
+    assert_includes text, "✓ larger: #{Culet::Text::Numbers.ratio(better["ratio"], apart: true)}"
+    assert_includes text, "✗ larger: #{Culet::Text::Numbers.ratio(worse["ratio"], apart: true)}"
   end
 
   def test_figures_and_tables_are_named_for_those_who_do_not_see_them
@@ -98,7 +98,7 @@ class ReportHtmlTest < Minitest::Test
       assert_equal document, embedded(text, "document"), name
     end
     assert_includes markup(ReportDocuments.edges["incomplete"]), %(<p class="notice" role="note">The comparison was interrupted)
-    assert_includes markup(ReportDocuments.edges["nothing"]), "No contender completed a run, so there is nothing to compare."
+    assert_includes markup(ReportDocuments.edges["nothing"]), "No candidate completed a run, so there is nothing to compare."
     refute_includes markup(ReportDocuments.edges["no pss"]), "peak PSS, MB"
     refute_includes markup(ReportDocuments.edges["no baseline"]), "Ratio to"
     refute_includes markup(ReportDocuments.edges["single run"]), "95 % interval</span>"

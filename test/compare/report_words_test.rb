@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet/tools/compare/report/findings"
-require "culet/text/palette"
+require "culet/tools/compare/report/palette"
 require "culet/tools/compare/report/thinning"
 require_relative "report_documents"
 
@@ -19,20 +19,20 @@ class ReportWordsTest < Minitest::Test
   def test_numbers_have_three_significant_digits_or_thousands_separators
     expected = { 0 => "0", 0.1234 => "0.12", 1.005 => "1.00", 9.99 => "9.99", 9.996 => "10.0", 12.34 => "12.3", 99.96 => "100", 840.4 => "840", 1234.5 => "1,235",
                  1_234_567 => "1,234,567" }
-    expected.each { |value, text| assert_equal text, Figures.number(value) }
-    assert_equal "", Figures.number(nil)
-    assert_equal "401 (395–410)", Figures.interval(401, 395, 410)
-    assert_equal "401", Figures.interval(401)
-    assert_equal "16.8 GB", Figures.bytes(16_777_216_000)
-    assert_equal "512 bytes", Figures.bytes(512)
+    expected.each { |value, text| assert_equal text, Culet::Text::Numbers.significant(value) }
+    assert_equal "", Culet::Text::Numbers.significant(nil)
+    assert_equal "401 (395–410)", Culet::Text::Numbers.interval(401, 395, 410)
+    assert_equal "401", Culet::Text::Numbers.interval(401)
+    assert_equal "16.8 GB", Culet::Text::Size.human(16_777_216_000)
+    assert_equal "512 bytes", Culet::Text::Size.human(512)
   end
 
   def test_a_ratio_that_differs_from_one_is_seen_to_differ
-    assert_equal "0.48 (0.46–0.51)", Figures.ratio({ "median" => 0.481, "low" => 0.462, "high" => 0.507 }, apart: true)
-    assert_equal "0.992 (0.988–0.996)", Figures.ratio({ "median" => 0.992, "low" => 0.988, "high" => 0.996 }, apart: true)
-    assert_equal "1.00 (0.99–1.02)", Figures.ratio({ "median" => 1.0004, "low" => 0.988, "high" => 1.017 })
-    assert_equal "0.013 (0.012–0.014)", Figures.ratio({ "median" => 0.013, "low" => 0.012, "high" => 0.014 })
-    assert_equal "120 (99–1,000)", Figures.ratio({ "median" => 120, "low" => 99, "high" => 1000 })
+    assert_equal "0.48 (0.46–0.51)", Culet::Text::Numbers.ratio({ "median" => 0.481, "low" => 0.462, "high" => 0.507 }, apart: true)
+    assert_equal "0.992 (0.988–0.996)", Culet::Text::Numbers.ratio({ "median" => 0.992, "low" => 0.988, "high" => 0.996 }, apart: true)
+    assert_equal "1.00 (0.99–1.02)", Culet::Text::Numbers.ratio({ "median" => 1.0004, "low" => 0.988, "high" => 1.017 })
+    assert_equal "0.013 (0.012–0.014)", Culet::Text::Numbers.ratio({ "median" => 0.013, "low" => 0.012, "high" => 0.014 })
+    assert_equal "120 (99–1,000)", Culet::Text::Numbers.ratio({ "median" => 120, "low" => 99, "high" => 1000 })
   end
 
   def test_units_grow_with_the_figures
@@ -81,7 +81,7 @@ class ReportWordsTest < Minitest::Test
 
   def test_documents_that_lack_something_are_put_into_words_too
     edges = ReportDocuments.edges
-    assert_equal "No contender completed a run, so there is nothing to compare.", lead(edges["nothing"])
+    assert_equal "No candidate completed a run, so there is nothing to compare.", lead(edges["nothing"])
     assert_equal lead(edges["nothing"]), lead(edges["no keys"])
     assert_equal lead(edges["nothing"]), lead(edges["all excluded"])
     assert_includes lead(edges["single run"]), "One run each"
@@ -90,7 +90,7 @@ class ReportWordsTest < Minitest::Test
     assert_includes lead(edges["no culet"]), "On threads: the lowest median peak is that of jemalloc, 70.0 MB."
     assert_includes lead(edges["culet as baseline"]), "culet is the baseline"
     assert_includes lead(edges["no baseline"]), "culet has no result to compare on threads."
-    assert_includes words(edges["all excluded"]), "No contender completed a run on threads."
+    assert_includes words(edges["all excluded"]), "No candidate completed a run on threads."
   end
 
   def test_culet_left_out_of_a_workload_is_said_with_its_reason
@@ -101,7 +101,7 @@ class ReportWordsTest < Minitest::Test
   def test_the_median_run_is_the_one_whose_peak_is_nearest_to_the_median
     document = ReportDocuments.small({ "culet" => 50 }, runs: 3)
     document["results"][0]["runs"].zip([40, 90, 52]) { |run, peak| run["peak_rss_bytes"] = peak * 1_000_000 }
-    assert_equal 3, Model.new(document).workloads[0].contenders[0].median_run["run"]
+    assert_equal 3, Model.new(document).workloads[0].candidates[0].median_run["run"]
   end
 
   def test_bytes_that_are_no_text_and_control_characters_do_no_harm

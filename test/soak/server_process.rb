@@ -55,7 +55,7 @@ module Soak
     def pid = @child.pid
 
     # @return [String, nil] its last complaint
-    def last_words = @child.last_words
+    def diagnostic = @child.diagnostic
 
     # Ends it, and all that came from it.
     def stop = @child&.stop(grace_seconds: GRACE_SECONDS)

@@ -53,7 +53,7 @@ MEASURE(calloc)
 }
 
 /* Blocks of units that are neither full before nor empty afterwards. */
-MEASURE(free_other_unit_owner)
+MEASURE(free_other_unit_biased)
 {
     for (unsigned i = 0; i < CALLS; i++)
         free(block[(i + 16) * UNIT + 1]);
@@ -89,7 +89,7 @@ int main(void)
         block[i] = malloc(BYTES);
     for (unsigned i = 0; i < UNITS; i++)
         free(block[i * UNIT]);
-    measure_free_other_unit_owner();
+    measure_free_other_unit_biased();
 
     /* Another thread's use ends the bias, and for the while that follows the heap is shared. */
     if (pthread_create(&thread, NULL, use_the_heap, (void *)BYTES) != 0)

@@ -1,4 +1,4 @@
-/* expect: culet: free of {q}: not a block of culet's; it lies in [heap] */
+/* expect: culet: free of {q}: not a culet block; it lies in [heap] */
 /* The break belongs to glibc's allocator, which does not serve this process. */
 #include "misuse.h"
 

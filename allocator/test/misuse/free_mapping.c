@@ -1,4 +1,4 @@
-/* expect: culet: free of {q}: not a block of culet's; it lies in a mapping of somebody else's */
+/* expect: culet: free of {q}: not a culet block; it lies in an anonymous mapping */
 #include "misuse.h"
 
 int main(void)

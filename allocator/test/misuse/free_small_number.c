@@ -1,4 +1,4 @@
-/* expect: culet: free of 0x10: not a block of culet's; nothing is mapped there */
+/* expect: culet: free of 0x10: not a culet block; nothing is mapped there */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* expect: culet: free of {q}: not a block of culet's; it lies on this thread's stack */
+/* expect: culet: free of {q}: not a culet block; it lies on this thread's stack */
 #include "misuse.h"
 
 static void *mistake(void *unused)

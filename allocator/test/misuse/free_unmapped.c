@@ -1,4 +1,4 @@
-/* expect: culet: free of {q}: not a block of culet's; nothing is mapped there */
+/* expect: culet: free of {q}: not a culet block; nothing is mapped there */
 #include "misuse.h"
 
 int main(void)

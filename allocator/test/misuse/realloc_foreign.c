@@ -1,4 +1,4 @@
-/* expect: culet: realloc of {q}: not a block of culet's; it lies in {program} */
+/* expect: culet: realloc of {q}: not a culet block; it lies in {program} */
 #include "misuse.h"
 
 static long data[64] = {1};

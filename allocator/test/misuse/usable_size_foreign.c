@@ -1,4 +1,4 @@
-/* expect: culet: malloc_usable_size of {q}: not a block of culet's; it lies on this thread's stack */
+/* expect: culet: malloc_usable_size of {q}: not a culet block; it lies on this thread's stack */
 #include "misuse.h"
 
 int main(void)

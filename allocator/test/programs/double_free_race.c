@@ -1,9 +1,10 @@
-/* double_free_race.c - two threads free one block at the same moment, of which one hands out from the block's unit: one of
- * the two is told.
+/* double_free_race.c - two threads free one block at the same moment, of which one hands out from the block's unit: one
+ * of the two is told.
  *
- * What is wrong ends in SIGABRT, from which the threads come back, to race again. Without a fence in free, which would cost
- * more than free does, some races go unnoticed: 0 to 8 of 100,000, 25 to 550 where free looks before its change. The bound is
- * wide enough for a virtual machine's processors, and so catches the latter only where these are at rest. */
+ * What is wrong ends in SIGABRT, from which the threads come back, to race again. Without a fence in free, which
+ * would cost more than free does, some races go unnoticed: 0 to 8 of 100,000, 25 to 550 where free looks before its
+ * change. The bound is wide enough for a virtual machine's processors, and so catches the latter only where these
+ * are at rest. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 120
 #include "programs.h"

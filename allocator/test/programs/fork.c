@@ -18,8 +18,8 @@ static _Atomic(void *) slot[THREADS][SLOTS];
 static _Atomic bool stop;
 static pthread_barrier_t gate;
 
-/* The threads need to be at work when the fork happens, and not while the child, which has none of them, lives: there they
- * would only take its processors. */
+/* The threads need to be at work when the fork happens, and not while the child, which has none of them, lives: there
+ * they would only take its processors. */
 static _Atomic bool at_rest;
 static pthread_mutex_t rest = PTHREAD_MUTEX_INITIALIZER;
 

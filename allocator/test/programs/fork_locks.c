@@ -1,7 +1,7 @@
 /* fork_locks.c - fork beside a thread that holds one of libc's locks and allocates: neither of the two hangs.
  *
- * Each test has one thread that repeats calls which lock something in libc and allocate meanwhile, while the main thread
- * forks. The children only allocate and free: libc's own locks may be held for ever there, under any allocator.
+ * Each test has one thread that repeats calls which lock something in libc and allocate meanwhile, while the main
+ * thread forks. The children only allocate and free: libc's own locks may be held for ever there, under any allocator.
  * TLS_LIBRARIES names libraries to load, by paths with colons between them. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 120

@@ -149,7 +149,7 @@ static void *get_pages(struct block *block, bool whole)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #ifdef CULET_PREFIXED
-    page = culet_os_page();
+    page = culet_os_page_bytes();
 #endif
     block->alignment = page;
     if (!whole)

@@ -140,7 +140,7 @@ static void use_everything(struct slot *slots, unsigned rounds)
             clear(slot);
     }
     culet_malloc_trim(0);
-    CHECK(culet_mallinfo2().arena < (size_t)1 << 40, "figures out of nothing");
+    CHECK(culet_mallinfo2().arena < (size_t)1 << 40, "counts out of nothing");
 }
 
 static void *thread(void *data)
@@ -172,7 +172,7 @@ static void scenario(void)
 {
     static struct slot slots[SLOTS];
     pthread_t threads[THREADS];
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
     culet_os_refuse = refuse;
     use_everything(slots, 100);
@@ -196,9 +196,9 @@ static void scenario(void)
     for (unsigned i = 0; i < SLOTS; i++)
         clear(&slots[i]);
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, 0);
-    CHECK_EQUAL(figures.large.runs + figures.large.huge, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
+    CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
 }
 
 /* Runs the scenario in a process of its own, with a fresh heap. Returns the requests it made. */

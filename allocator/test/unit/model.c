@@ -41,7 +41,7 @@ static size_t draw_bytes(void)
     case 1:
         return draw(40000);
     case 2:
-        return (size_t)CULET_GRANULE * (1 + draw(10)) + draw(3) - 1;
+        return (size_t)CULET_PAGE * (1 + draw(10)) + draw(3) - 1;
     case 3:
         return draw(40) ? draw(5000) : draw(400000);
     case 4:
@@ -111,7 +111,7 @@ static struct block leave(unsigned at)
 
 static void get(void)
 {
-    size_t bytes = draw_bytes(), page = culet_os_page(), alignment = CULET_ALIGNMENT, power;
+    size_t bytes = draw_bytes(), page = culet_os_page_bytes(), alignment = CULET_ALIGNMENT, power;
     void *got = NULL;
 
     switch (draw(9)) {
@@ -239,7 +239,7 @@ static void ask_too_much(void)
     read_some(block, block->usable);
 }
 
-static void compare_figures(void)
+static void compare_counts(void)
 {
     struct mallinfo2 info = culet_mallinfo2();
 
@@ -261,7 +261,7 @@ static void step(unsigned i, size_t aim)
     else
         ask_too_much();
     if (i % 128 == 0)
-        compare_figures();
+        compare_counts();
     if (draw(1500) == 0)
         culet_malloc_trim(draw(2) ? 0 : draw(1 << 22));
 }
@@ -278,7 +278,7 @@ static void run_seed(uint64_t seed)
     }
     while (count)
         give();
-    compare_figures();
+    compare_counts();
 }
 
 static uint64_t number(const char *name, uint64_t otherwise)
@@ -296,10 +296,10 @@ TEST(random_sequences_agree_with_the_model)
         alarm(CHECK_SECONDS); /* a bound per sequence */
         run_seed(seed);
     }
-    struct culet_figures figures;
+    struct culet_test_counts counts;
     culet_malloc_trim(0);
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
 }
 
 /* The same with a kernel that refuses now and then: whatever fails leaves no trace. */
@@ -348,11 +348,11 @@ TEST(refusals_now_and_then_leave_no_trace)
             else if (count)
                 give();
             if (i % 128 == 0)
-                compare_figures();
+                compare_counts();
         }
         while (count)
             give();
-        compare_figures();
+        compare_counts();
     }
 }
 

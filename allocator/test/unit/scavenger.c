@@ -1,9 +1,10 @@
 /* The scavenger: idle memory goes back without a call, in a forked child too; small programs have no such thread. */
 #define _GNU_SOURCE
-#include "bell.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "reclaim_policy.h"
+#include "wakeup.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -146,7 +147,7 @@ TEST(small_programs_have_no_scavenger)
     for (size_t i = 0; i < 8000; i++)
         culet_free(block[i]);
     CHECK_EQUAL(scavengers(NULL), 0);
-    CHECK_EQUAL(atomic_load(&culet_bell), CULET_BELL_NONE);
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_NONE);
 }
 
 static void check_blocked(FILE *status)
@@ -178,7 +179,7 @@ TEST(without_the_thread_frees_return_what_is_too_much)
     CHECK(setrlimit(RLIMIT_NPROC, &none) == 0, "no limit");
     size_t before = returned();
     burst();
-    CHECK_EQUAL(atomic_load(&culet_bell), CULET_BELL_NEVER);
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_UNAVAILABLE);
     for (size_t i = 0; i < BLOCKS; i++)
         culet_free(block[i]);
     CHECK(returned() - before >= ((size_t)30 << 20), "only %zu bytes went back", returned() - before);
@@ -224,6 +225,16 @@ TEST(it_works_beside_threads_that_allocate)
     atomic_store(&stop, true);
     for (size_t i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
+}
+
+TEST(intervals_within_the_bounds_are_accepted)
+{
+    CHECK_EQUAL(culet_reclaim_parse_decay("10"), 10);
+    CHECK_EQUAL(culet_reclaim_parse_decay("2500"), 2500);
+    CHECK_EQUAL(culet_reclaim_parse_decay("3600000"), 3600000);
+    static const char *const others[] = {"", "0", "9", "3600001", "99999999999999999999999", "-20", "20ms", "1.5", " 20"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        CHECK(culet_reclaim_parse_decay(others[i]) == CULET_DECAY_MS, "'%s' was accepted", others[i]);
 }
 
 CHECK_MAIN

@@ -195,19 +195,19 @@ static void *live(void *data)
 
 static void check_empty(void)
 {
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, 0);
-    CHECK_EQUAL(figures.cached_bytes, 0);
-    CHECK_EQUAL(figures.threads, 0);
-    CHECK_EQUAL(figures.large.runs + figures.large.huge, 0);
-    CHECK(figures.pages.used <= CULET_CLASSES * CULET_SLAB_GRANULES, "%zu granules are used by nothing",
-          figures.pages.used);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
+    CHECK_EQUAL(counts.cached_bytes, 0);
+    CHECK_EQUAL(counts.threads, 0);
+    CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
+    CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing",
+          counts.pages.used);
     culet_malloc_trim(0);
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
     culet_heap_check();
 }
 
@@ -314,7 +314,7 @@ static void *free_handed(void *data)
 TEST(a_claim_ends_while_another_thread_frees)
 {
     unsigned rounds = 20000 * scale(), spins = 0;
-    struct culet_figures figures;
+    struct culet_test_counts counts;
     pthread_t thread;
 
     CHECK(pthread_create(&thread, NULL, free_handed, &rounds) == 0, "no thread");
@@ -338,11 +338,11 @@ TEST(a_claim_ends_while_another_thread_frees)
     pthread_join(thread, NULL);
     culet_cache_flush();
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
     culet_malloc_trim(0);
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
 }
 
 CHECK_MAIN

@@ -1,8 +1,8 @@
 /* weak.c - a model of the bias on weakly ordered processors, explored exhaustively.
  *
- * What enters and leaves the heap, changes its biased thread, frees and claims blocks (bias.c, api.c, bin.c) and calls the
- * scavenger (bell.c) is written down below as programs of a small machine, with the orders that the code uses
- * (bias_orders.h). Every interleaving, and everything that the memory may let a thread see, is tried:
+ * What enters and leaves the heap, changes its biased thread, frees and claims blocks (bias.c, api.c, bin.c) and calls
+ * the scavenger (wakeup.c) is written down below as programs of a small machine, with the orders that the code uses
+ * (memory_orders.h). Every interleaving, and everything that the memory may let a thread see, is tried:
  *
  *   - A location is the list of all values stored to it. A load takes any that is not older than what the thread has
  *     seen of the location: a store may be late for each thread by itself, so store buffers, loads out of order and
@@ -11,17 +11,18 @@
  *     takes the last value, and carries on what that carried.
  *   - A seq_cst load takes nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
  *   - membarrier is a fence in each thread, wherever that one is in its program.
- * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing Sequential
- * Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the code a load that
- * decides about a store is an acquire, which forbids that; the exception, the biased thread's own `live` words, nobody else
- * touches then.
+ * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing
+ * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the
+ * code a load that decides about a store is an acquire, which forbids that; the exception, the biased thread's own
+ * `live` words, nobody else touches then.
  *
- * Wrong is: a block in two hands, a lost free, a bin or a block's content touched by two threads with nothing between them
- * that orders the two, a reader that is alone and sees old words, a wake-up that is lost, and threads that all wait.
+ * Wrong is: a block in two hands, a lost free, a bin or a block's content touched by two threads with nothing between
+ * them that orders the two, a reader that is alone and sees old words, a wake-up that is lost, and threads that all
+ * wait.
  *
  * Then each order is weakened, and each fence and wait left out: the explorer must find what breaks. Where nothing
  * breaks, the code is stricter than it needs to be: that is stated too, so that a change shows. */
-#include "bias_orders.h"
+#include "memory_orders.h"
 #include "check.h"
 
 #include <stddef.h>
@@ -29,7 +30,7 @@
 enum { THREADS = 3, MESSAGES = 14, CODE = 200, REGISTERS = 4, STEPS = 250 };
 
 /* Locations. LIST, CONTENT: plain memory, of which two uses must be ordered. A thread has its own `busy`. */
-enum { OWNER, BIAS_LOCK, BIN_LOCK, GUESTS, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT, FIGURE = CONTENT + 2, BELL, PLACES };
+enum { BIASED, BIAS_LOCK, BIN_LOCK, UNCACHED, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT, FIGURE = CONTENT + 2, WAKEUP, PLACES };
 enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
 
 /* ---- what is weakened ---- */
@@ -37,7 +38,7 @@ enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
 enum choice {
     ENTER_BUSY, ENTER_OWNER, LEAVE_BUSY, SLOW_BUSY, SLOW_GUESTS, SLOW_OWNER, LEAVE_GUESTS,
     SHUT, WAIT, ADMIT, FREE, CLAIM, LOOK, LOCK, UNLOCK, ORDERS,
-    BARRIER = ORDERS, ENTER_FENCE, WAIT_OWNER, WAIT_ALL, WAIT_GUESTS, BIN_LOCKED, BELL_BARRIER, BELL_FENCE, CHOICES
+    BARRIER = ORDERS, ENTER_FENCE, WAIT_OWNER, WAIT_ALL, WAIT_GUESTS, BIN_LOCKED, WAKEUP_BARRIER, WAKEUP_FENCE, CHOICES
 };
 
 /* The order in the code, and the weakest that suffices: what is weaker breaks something. */
@@ -46,28 +47,28 @@ static const struct {
     memory_order order, enough;
 } choices[CHOICES] = {
     {"ENTER_BUSY", CULET_ORDER_ENTER_BUSY, memory_order_relaxed},
-    {"ENTER_OWNER", CULET_ORDER_ENTER_OWNER, memory_order_acquire},
+    {"ENTER_OWNER", CULET_ORDER_ENTER_BIASED, memory_order_acquire},
     {"LEAVE_BUSY", CULET_ORDER_LEAVE_BUSY, memory_order_release},
     {"SLOW_BUSY", CULET_ORDER_SLOW_BUSY, memory_order_relaxed},
-    {"SLOW_GUESTS", CULET_ORDER_SLOW_GUESTS, memory_order_relaxed},
-    {"SLOW_OWNER", CULET_ORDER_SLOW_OWNER, memory_order_acquire},
-    {"LEAVE_GUESTS", CULET_ORDER_LEAVE_GUESTS, memory_order_release},
-    {"SHUT", CULET_ORDER_SHUT, memory_order_relaxed},
+    {"SLOW_GUESTS", CULET_ORDER_SLOW_UNCACHED, memory_order_relaxed},
+    {"SLOW_OWNER", CULET_ORDER_SLOW_BIASED, memory_order_acquire},
+    {"LEAVE_GUESTS", CULET_ORDER_LEAVE_UNCACHED, memory_order_release},
+    {"SHUT", CULET_ORDER_BEGIN_EXCLUSIVE, memory_order_relaxed},
     {"WAIT", CULET_ORDER_WAIT, memory_order_acquire},
-    {"ADMIT", CULET_ORDER_ADMIT, memory_order_release},
+    {"ADMIT", CULET_ORDER_END_EXCLUSIVE, memory_order_release},
     {"FREE", CULET_ORDER_FREE, memory_order_release},
     {"CLAIM", CULET_ORDER_CLAIM, memory_order_acquire},
-    {"LOOK", CULET_ORDER_LOOK, memory_order_acquire},
+    {"LOOK", CULET_ORDER_READ_LIVE, memory_order_acquire},
     {"LOCK", CULET_ORDER_LOCK, memory_order_acquire},
     {"UNLOCK", CULET_ORDER_UNLOCK, memory_order_release},
     [BARRIER] = {.name = "membarrier"},
     [ENTER_FENCE] = {.name = "the compiler's fence on entering"},
     [WAIT_OWNER] = {.name = "the wait for the biased thread"},
     [WAIT_ALL] = {.name = "the wait for all threads"},
-    [WAIT_GUESTS] = {.name = "the wait for guests"},
+    [WAIT_GUESTS] = {.name = "the wait for uncached_inside"},
     [BIN_LOCKED] = {.name = "the bin's lock"},
-    [BELL_BARRIER] = {.name = "the bell's membarrier"},
-    [BELL_FENCE] = {.name = "the compiler's fence of the bell"},
+    [WAKEUP_BARRIER] = {.name = "the wake-up's membarrier"},
+    [WAKEUP_FENCE] = {.name = "the compiler's fence of the wake-up"},
 };
 
 static memory_order order[ORDERS];
@@ -87,7 +88,7 @@ struct instruction {
 
 static struct instruction code[THREADS][CODE];
 static uint8_t length[THREADS], writing; /* the thread whose program is being written */
-static bool guest[THREADS];
+static bool uncached[THREADS];
 
 static uint8_t emit(struct instruction instruction)
 {
@@ -114,21 +115,21 @@ static void write_unlock(uint8_t place)
     EMIT(GIVE_LOCK, place, .order = order[UNLOCK]);
 }
 
-/* shut, with the former owner in register 1. */
-static void write_shut(void)
+/* shut, with the former biased in register 1. */
+static void write_begin_exclusive(void)
 {
     uint8_t done[THREADS];
 
-    EMIT(EXCHANGE, OWNER, CHANGING, .with = 1, .order = order[SHUT]);
+    EMIT(EXCHANGE, BIASED, CHANGING, .with = 1, .order = order[SHUT]);
     if (!left_out[BARRIER])
         EMIT(FENCE_ALL);
     uint8_t shared = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
     /* Register 1 is zero: everybody. */
     for (uint8_t t = 0; t < THREADS; t++)
-        if (!guest[t] && !left_out[WAIT_ALL])
+        if (!uncached[t] && !left_out[WAIT_ALL])
             EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
     if (!left_out[WAIT_GUESTS])
-        EMIT(WAIT_ZERO, GUESTS, .order = order[WAIT]);
+        EMIT(WAIT_ZERO, UNCACHED, .order = order[WAIT]);
     uint8_t all = EMIT(JUMP);
     land(shared);
     for (uint8_t t = 0; t < THREADS; t++) {
@@ -143,16 +144,16 @@ static void write_shut(void)
     land(all);
 }
 
-static void write_change(uint8_t owner)
+static void write_change(uint8_t biased)
 {
-    write_shut();
-    EMIT(STORE, OWNER, owner, .order = order[ADMIT]);
+    write_begin_exclusive();
+    EMIT(STORE, BIASED, biased, .order = order[ADMIT]);
 }
 
 /* end */
 static void write_end(void)
 {
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t none = EMIT(JUMP_IF, .with = 1, .value = 0);
     write_change(0);
     land(none);
@@ -160,8 +161,8 @@ static void write_end(void)
 
 static void write_leave(void)
 {
-    if (guest[writing])
-        EMIT(ADD, GUESTS, (uint8_t)-1, .order = order[LEAVE_GUESTS]);
+    if (uncached[writing])
+        EMIT(ADD, UNCACHED, (uint8_t)-1, .order = order[LEAVE_GUESTS]);
     else
         EMIT(STORE, BUSY + writing, 0, .order = order[LEAVE_BUSY]);
 }
@@ -171,11 +172,11 @@ static void write_enter_slow(void)
 {
     uint8_t again = length[writing];
 
-    if (guest[writing])
-        EMIT(ADD, GUESTS, 1, .order = order[SLOW_GUESTS]);
+    if (uncached[writing])
+        EMIT(ADD, UNCACHED, 1, .order = order[SLOW_GUESTS]);
     else
         EMIT(STORE, BUSY + writing, 1, .order = order[SLOW_BUSY]);
-    EMIT(LOAD, OWNER, .with = 0, .order = order[SLOW_OWNER]);
+    EMIT(LOAD, BIASED, .with = 0, .order = order[SLOW_OWNER]);
     uint8_t in = EMIT(JUMP_IF, .with = 0, .value = 0);
     write_leave();
     write_lock(BIAS_LOCK);
@@ -185,36 +186,36 @@ static void write_enter_slow(void)
     land(in);
 }
 
-/* culet_bias_enter. What follows is for the owner; the jump that is returned leads to what others do. */
+/* culet_bias_enter. What follows is for the biased thread; the jump that is returned leads to what others do. */
 static uint8_t write_enter(void)
 {
-    uint8_t in = 0, owner = 0;
+    uint8_t in = 0, biased = 0;
 
-    if (!guest[writing]) {
+    if (!uncached[writing]) {
         if (!left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        EMIT(LOAD, OWNER, .with = 0, .order = order[ENTER_OWNER]);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
         if (left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        owner = EMIT(JUMP_IF, .with = 0, .value = writing + 1);
-        EMIT(LOAD, OWNER, .with = 0, .order = order[ENTER_OWNER]);
+        biased = EMIT(JUMP_IF, .with = 0, .value = writing + 1);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
         in = EMIT(JUMP_IF, .with = 0, .value = 0);
     }
     write_enter_slow();
-    if (!guest[writing])
+    if (!uncached[writing])
         land(in);
     uint8_t shared = EMIT(JUMP);
-    if (!guest[writing])
-        land(owner);
+    if (!uncached[writing])
+        land(biased);
     return shared;
 }
 
-/* culet_bin_note, which is not needed after each free: the bin's list, and a slab without a live block goes back to the page
- * heap, or its pages to the kernel. */
-static void write_note(bool owner)
+/* culet_bin_unit_changed, which is not needed after each free: the bin's list, and a slab without a live block goes
+ * back to the page heap, or its pages to the kernel. */
+static void write_note(bool biased)
 {
     uint8_t spared = EMIT(MAY_JUMP);
-    bool locked = !owner && !left_out[BIN_LOCKED];
+    bool locked = !biased && !left_out[BIN_LOCKED];
 
     if (locked)
         write_lock(BIN_LOCK);
@@ -276,7 +277,7 @@ static void write_claim(void)
 static void write_visit(void)
 {
     write_lock(BIAS_LOCK);
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t taken = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
     write_change(writing + 1);
     land(taken);
@@ -286,46 +287,46 @@ static void write_visit(void)
 static void write_forget(void)
 {
     write_lock(BIAS_LOCK);
-    EMIT(LOAD, OWNER, .with = 1, .order = memory_order_seq_cst);
+    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
     uint8_t others = EMIT(JUMP_UNLESS, .with = 1, .value = writing + 1);
     write_change(0);
     land(others);
     write_unlock(BIAS_LOCK);
 }
 
-/* culet_bias_alone: reads and changes everything. */
-static void write_alone(void)
+/* culet_bias_run_exclusive: reads and changes everything. */
+static void write_exclusive(void)
 {
     write_lock(BIAS_LOCK);
-    write_shut();
+    write_begin_exclusive();
     EMIT(EXACT, LIVE);
     EMIT(TOUCH, LIST);
-    EMIT(STORE_REGISTER, OWNER, .with = 1, .order = order[ADMIT]);
+    EMIT(STORE_REGISTER, BIASED, .with = 1, .order = order[ADMIT]);
     write_unlock(BIAS_LOCK);
 }
 
-/* culet_bell_ring, after a figure has changed. */
-static void write_ring(void)
+/* culet_wakeup_notify, after a figure has changed. */
+static void write_notify(void)
 {
-    if (left_out[BELL_FENCE])
-        EMIT(LOAD, BELL, .with = 0, .order = memory_order_relaxed);
+    if (left_out[WAKEUP_FENCE])
+        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
     EMIT(STORE, FIGURE, 1, .order = memory_order_relaxed);
-    if (!left_out[BELL_FENCE])
-        EMIT(LOAD, BELL, .with = 0, .order = memory_order_relaxed);
+    if (!left_out[WAKEUP_FENCE])
+        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
     uint8_t awake = EMIT(JUMP_UNLESS, .with = 0, .value = ASLEEP);
-    EMIT(COMPARE_EXCHANGE, BELL, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     land(awake);
 }
 
-/* culet_bell_sleep, up to its sleep. */
+/* culet_wakeup_wait, up to its sleep. */
 static void write_sleep(void)
 {
-    EMIT(STORE, BELL, ASLEEP, .order = memory_order_seq_cst);
-    if (!left_out[BELL_BARRIER])
+    EMIT(STORE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
+    if (!left_out[WAKEUP_BARRIER])
         EMIT(FENCE_ALL);
     EMIT(LOAD, FIGURE, .with = 0, .order = memory_order_relaxed);
     uint8_t nothing = EMIT(JUMP_IF, .with = 0, .value = 0);
-    EMIT(COMPARE_EXCHANGE, BELL, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     land(nothing);
 }
 
@@ -466,7 +467,7 @@ static void step(struct state *s, unsigned t, uint8_t number)
     case EXCHANGE:
         *with = change(s, thread, i.place, i.order, i.operation, i.value);
         break;
-    case COMPARE_EXCHANGE: /* the bell's */
+    case COMPARE_EXCHANGE: /* the wake-up's */
         if (s->message[i.place][last(s, i.place)].value == i.value)
             change(s, thread, i.place, i.order, EXCHANGE, AWAKE);
         break;
@@ -513,8 +514,8 @@ static void step(struct state *s, unsigned t, uint8_t number)
     }
 }
 
-/* Values that nobody can see any more are forgotten, and what a thread knew that has ended, but for later fences: so that
- * states which differ in nothing else are one. */
+/* Values that nobody can see any more are forgotten, and what a thread knew that has ended, but for later fences: so
+ * that states which differ in nothing else are one. */
 static void forget_old(struct state *s)
 {
     uint8_t oldest[PLACES];
@@ -558,8 +559,8 @@ static void show(const struct state *s)
     static const char *const operations[] = {
         "load", "store", "store", "and", "or", "add", "exchange", "compare and exchange", "lock", "unlock", "wait for 0",
         "touch", "look at", "membarrier", "jump", "jump if", "jump unless", "may jump", "clear bits", "drop", "get", "end"};
-    static const char *const places[] = {"owner", "bias lock", "bin lock", "guests", "busy 0", "busy 1", "busy 2", "live",
-                                         "list", "block 0", "block 1", "figure", "bell"};
+    static const char *const places[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2", "live",
+                                         "list", "block 0", "block 1", "figure", "wake-up"};
 
     if (!getenv("WEAK_VERBOSE"))
         return;
@@ -689,11 +690,11 @@ static void check_end(const struct state *s)
         }
     if (s->message[LIVE][last(s, LIVE)].value != s->held)
         wrong = "a free is lost";
-    if (s->message[BELL][last(s, BELL)].value == ASLEEP && s->message[FIGURE][last(s, FIGURE)].value)
+    if (s->message[WAKEUP][last(s, WAKEUP)].value == ASLEEP && s->message[FIGURE][last(s, FIGURE)].value)
         wrong = "a wake-up is lost";
 }
 
-static void explore(uint8_t owner)
+static void explore(uint8_t biased)
 {
     struct state start = {.held = ALL};
 
@@ -703,7 +704,7 @@ static void explore(uint8_t owner)
     }
     for (unsigned p = 0; p < PLACES; p++)
         start.count[p] = 1;
-    start.message[OWNER][0].value = owner;
+    start.message[BIASED][0].value = biased;
     start.message[LIVE][0].value = ALL;
     memset(seen, 0, SEEN_MOST * sizeof *seen);
     seen_count = stack_count = 0;
@@ -723,13 +724,13 @@ static void explore(uint8_t owner)
 
 /* ---- what the threads do ---- */
 
-static void begin(unsigned t, bool is_guest)
+static void begin(unsigned t, bool is_uncached)
 {
     writing = (uint8_t)t;
-    guest[t] = is_guest;
+    uncached[t] = is_uncached;
 }
 
-static uint8_t owner_and_another(void)
+static uint8_t biased_and_one_more(void)
 {
     begin(0, false);
     write_free(0);
@@ -740,7 +741,7 @@ static uint8_t owner_and_another(void)
     return 1;
 }
 
-static uint8_t one_becomes_the_owner(void)
+static uint8_t a_thread_becomes_biased(void)
 {
     begin(0, false);
     write_free(0);
@@ -752,9 +753,9 @@ static uint8_t one_becomes_the_owner(void)
     return 0;
 }
 
-static uint8_t one_becomes_the_owner_beside_a_guest(void)
+static uint8_t a_thread_becomes_biased_beside_an_uncached_one(void)
 {
-    guest[1] = true;
+    uncached[1] = true;
     begin(0, false);
     write_visit();
     write_claim();
@@ -764,32 +765,32 @@ static uint8_t one_becomes_the_owner_beside_a_guest(void)
     return 0;
 }
 
-static uint8_t owner_and_one_alone(void)
+static uint8_t biased_and_one_exclusive(void)
 {
     begin(0, false);
     write_free(0);
     write_claim();
     begin(1, false);
-    write_alone();
+    write_exclusive();
     return 1;
 }
 
-static uint8_t shared_and_one_alone(void)
+static uint8_t shared_and_one_exclusive(void)
 {
-    guest[1] = true;
+    uncached[1] = true;
     begin(0, false);
     write_free(0);
     begin(1, true);
     write_free(1);
     begin(2, false);
-    write_alone();
+    write_exclusive();
     return 0;
 }
 
 /* With WEAK_ALL in the environment one of them claims too, which makes it 1.7 million states. */
-static uint8_t owner_and_two_others(void)
+static uint8_t biased_and_two_more(void)
 {
-    guest[2] = true;
+    uncached[2] = true;
     begin(0, false);
     write_free(0);
     begin(1, false);
@@ -801,18 +802,18 @@ static uint8_t owner_and_two_others(void)
     return 1;
 }
 
-static uint8_t ring_and_sleep(void)
+static uint8_t notify_and_wait(void)
 {
     begin(0, false);
-    write_ring();
+    write_notify();
     begin(1, false);
     write_sleep();
     return 0;
 }
 
-static uint8_t (*const scenes[])(void) = {ring_and_sleep, owner_and_another, one_becomes_the_owner,
-                                          one_becomes_the_owner_beside_a_guest, owner_and_one_alone, shared_and_one_alone,
-                                          owner_and_two_others};
+static uint8_t (*const scenes[])(void) = {notify_and_wait, biased_and_one_more, a_thread_becomes_biased,
+                                          a_thread_becomes_biased_beside_an_uncached_one, biased_and_one_exclusive, shared_and_one_exclusive,
+                                          biased_and_two_more};
 static size_t states; /* of all scenes */
 
 /* Explores all scenes; tells what goes wrong, or NULL. */
@@ -826,7 +827,7 @@ static const char *explore_all(void)
     }
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes && !wrong; i++) {
         memset(length, 0, sizeof length);
-        memset(guest, 0, sizeof guest);
+        memset(uncached, 0, sizeof uncached);
         explore(scenes[i]());
         if (getenv("WEAK_VERBOSE"))
             printf("# scene %zu: %zu states\n", i, seen_count);

@@ -9,6 +9,7 @@ require_relative "contenders"
 require_relative "../tools/compare"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/compare/progress"
+require_relative "../text/plot"
 
 module Culet
   module CLI
@@ -151,8 +152,8 @@ module Culet
       end
 
       def measure(plan, interruption)
-        progress = engine::Progress.new(out: err, total: plan.turns.size)
-        engine::Engine.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
+        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
       end
 
       def report(document, interruption)
@@ -168,10 +169,9 @@ module Culet
       def text(document)
         width = page_columns || FULL_COLUMNS
         table = presentation("table", :Table).new(document, color: color?, width: width).to_s
-        plot = presentation("terminal_plot", :TerminalPlot)
-        return table unless !options[:out] && plot.supported?(io: out, env: ENV)
+        return table unless !options[:out] && Text::Plot.supported?(io: out, env: ENV)
 
-        [table, plot.new(document, width: width, color: color?).to_s].join("\n")
+        [table, presentation("plots", :Plots).new(document, width: width, color: color?).to_s].join("\n")
       end
 
       def write(option, file, constant, document)

@@ -64,7 +64,7 @@ module Culet
       end
 
       def conclude(path, objects)
-        size = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+        size = File.file?(path) ? Text::Size.human(File.size(path)) : "to a device"
         err.puts("culet: wrote #{path} (#{size}); #{counting(objects)}")
         return unless options[:json]
 

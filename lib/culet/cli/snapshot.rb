@@ -60,7 +60,7 @@ module Culet
         interruption.exit_status || EXIT_OK
       end
 
-      def size(path) = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+      def size(path) = File.file?(path) ? Text::Size.human(File.size(path)) : "to a device"
     end
   end
 end

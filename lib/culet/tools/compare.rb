@@ -5,16 +5,16 @@ require_relative "allocators"
 require_relative "../system/processes"
 require_relative "compare/statistics"
 require_relative "compare/plan"
-require_relative "compare/engine"
+require_relative "compare/runner"
 
 module Culet
-  # Measures allocators against each other on Ruby workloads.
+  # Compares allocators on Ruby workloads.
   #
-  #   Plan        what is to be measured: workloads, contenders, runs, seed
-  #   Engine      every contender in turns; gathers runs and exclusions
-  #   Trial       one run of one contender, watched by a Sampler
+  #   Plan        workloads, candidates, number of runs, seed
+  #   Runner      makes the runs in rounds and collects results and exclusions
+  #   Run         one run of one candidate, measured by a Sampler
   #   Statistics  medians, intervals, paired ratios, verdicts
-  #   Document    the result, as `--json` prints it and the reports read it
+  #   Document    the result: printed by `--json`, read by every report
   module Compare
   end
 end

@@ -42,7 +42,7 @@ module Culet
     def percent = "#{@whole.zero? ? 0 : (100 * bytes.fdiv(@whole)).round} %"
 
     # @return [String] "12.3 MB (26 %)"
-    def to_s = "#{Size.human(bytes)} (#{percent})"
+    def to_s = "#{Text::Size.human(bytes)} (#{percent})"
 
     # @return [String] the end of a sentence: "" for a gain that is clear, else why it is none or hardly one
     def remark
@@ -58,6 +58,6 @@ module Culet
     def limit = @least.max
 
     # The one of the two conditions that is harder to meet.
-    def limit_in_words = limit == @least.first ? Size.human(@least.first) : "#{(100 * SHARE).round} % (#{Size.human(limit.round)})"
+    def limit_in_words = limit == @least.first ? Text::Size.human(@least.first) : "#{(100 * SHARE).round} % (#{Text::Size.human(limit.round)})"
   end
 end

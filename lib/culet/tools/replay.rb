@@ -1,20 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "allocators"
-require_relative "trace/tools"
-require_relative "trace/header"
-require_relative "replay/subject"
-require_relative "replay/player"
-require_relative "replay/engine"
+require_relative "compare"
+require_relative "replay/trace_file"
+require_relative "replay/runner"
 
 module Culet
-  # Plays a trace of `culet trace` through allocators, without the program that was recorded.
+  # Replays a trace of `culet trace` with any allocator, without the recorded program.
   #
-  #   Subject  the trace, as what contenders are measured on
-  #   Player   one play under one allocator, by the C program culet-replay
-  #   Engine   every contender in turns; gathers a document like that of a comparison
-  #   Table, Curves   how it is shown
+  #   TraceFile       the trace, in place of a comparison's workload
+  #   Program         one replay with one allocator, by the C program culet-replay
+  #   Runner          all runs; the result has the form of a comparison's document
+  #   Table, Curves   the report for a terminal
   module Replay
   end
 end

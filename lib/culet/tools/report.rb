@@ -8,7 +8,6 @@ require_relative "report/verdicts"
 require_relative "report/document"
 require_relative "report/table"
 require_relative "report/total"
-require_relative "report/words"
 require_relative "report/difference"
 require_relative "report/difference_table"
 

@@ -146,7 +146,7 @@ static inline void check_chunks(struct record record, const struct span *span)
     uint64_t bytes = take_varint(&record);
 
     while (record.at < record.end)
-        bytes += (take_varint(&record) >> 2) * CULET_SCOPE_UNIT;
+        bytes += (take_varint(&record) >> 2) * CULET_BLOCK_UNIT;
     CHECK(bytes <= span->end - span->start + 16, "a region of %lu bytes has chunks of %lu",
           (unsigned long)(span->end - span->start), (unsigned long)bytes);
 }

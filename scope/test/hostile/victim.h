@@ -124,7 +124,7 @@ static inline void find_chunks(struct image *image, struct record record, const 
     take_varint(&record);
     at += take_varint(&record);
     for (unsigned i = 0; record.at < record.end; i++) {
-        uint64_t bytes = (take_varint(&record) >> 2) * CULET_SCOPE_UNIT;
+        uint64_t bytes = (take_varint(&record) >> 2) * CULET_BLOCK_UNIT;
         if (i % CHUNKS_APART < 2)
             add_words(image, "chunks", at, 32);
         if (bytes >= 0x290 && bytes <= 0x310)

@@ -6,23 +6,20 @@ require "open3"
 require "rbconfig"
 require_relative "child"
 require_relative "exclusion"
-require_relative "tool"
+require_relative "subprocess"
 
 module Culet
   module Compare
-    # The gems of a built-in workload: installed by Bundler on first use into a
-    # cache of the user's, never among the user's own gems.
-    #
-    # The directory's name has the digest of the Gemfile and of the Ruby in it, so
-    # that a change of either installs anew.
+    # The gems of a built-in workload, installed by Bundler on first use into a cache apart from the user's gems. The
+    # directory's name contains a digest of the Gemfile and of the Ruby version.
     class Bundle
       INSTALL_SECONDS = 1_800
       private_constant :INSTALL_SECONDS
 
       # @param name [String] of the workload
       # @param gemfile [String] path of its Gemfile
-      # @param ruby [String] the Ruby the gems are for
-      # @param cache [String] directory below which they go
+      # @param ruby [String] path of the Ruby that uses the gems
+      # @param cache [String] parent directory
       def initialize(name:, gemfile:, ruby: RbConfig.ruby, cache: self.class.cache)
         @name = name
         @gemfile = gemfile
@@ -38,7 +35,7 @@ module Culet
 
         File.join(Dir.home, ".cache", "culet")
       rescue ArgumentError
-        raise Error, "there is no home directory for the workload's gems; set XDG_CACHE_HOME to a directory"
+        raise Error, "no home directory to install the workload's gems in; set XDG_CACHE_HOME to a directory"
       end
 
       # @return [Boolean]
@@ -52,19 +49,19 @@ module Culet
       end
 
       # @param log [IO]
-      # @yield called several times a second; may raise to end the installation
-      # @raise [Exclusion] when Bundler cannot install them
+      # @yield called several times a second; may raise to stop the installation
+      # @raise [Exclusion] when the installation fails
       def install(log:, &check)
         return if installed?
 
-        log.puts("culet: installing the gems of the workload #{@name} into #{directory}, once")
+        log.puts("culet: installing the gems of the workload #{@name} in #{directory}")
         FileUtils.mkdir_p(directory)
         FileUtils.cp(@gemfile, File.join(directory, "Gemfile"))
         run_bundler(&check)
         FileUtils.touch(marker)
       rescue SystemCallError => e
-        raise Exclusion.new("the gems of the workload #{@name} cannot be kept: #{e.message.sub(/ @ \w+/, "")}",
-                            remedy: "set XDG_CACHE_HOME to a directory that can be written to")
+        raise Exclusion.new("the gems of the workload #{@name} cannot be written: #{e.message.sub(/ @ \w+/, "")}",
+                            remedy: "set XDG_CACHE_HOME to a writable directory")
       end
 
       private
@@ -81,23 +78,22 @@ module Culet
         Open3.capture2(@ruby, "-e", "print RUBY_DESCRIPTION").first
       end
 
-      # Bundler says what is wrong on either stream, so both go to one.
       def run_bundler(&check)
         text, status = bundle_install(&check)
         return if status
 
         lines = text.lines.map(&:strip).reject(&:empty?)
-        reason = lines.grep(/error|could not|cannot|unable/i).first || lines.last || "it said nothing"
+        reason = lines.grep(/error|could not|cannot|unable/i).first || lines.last || "bundle install failed"
         raise Exclusion.new("its gems could not be installed: #{reason[0, 200]}",
-                            remedy: "rubygems.org, a C compiler and the Ruby headers (Debian: build-essential, ruby-dev) " \
-                                    "must be within reach the first time")
+                            remedy: "the first use needs rubygems.org, a C compiler and the Ruby headers " \
+                                    "(Debian: build-essential, ruby-dev)")
       end
 
       # @return [Array(String, Boolean)] output and success
       def bundle_install(&check)
         base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
         full = base.merge(environment).compact
-        text, status = Tool.run(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2", unsetenv_others: true,
+        text, status = Subprocess.run(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2", unsetenv_others: true,
                                 chdir: directory, seconds: INSTALL_SECONDS, &check)
         status ? [text, status.success?] : ["bundle install did not end within #{INSTALL_SECONDS} seconds", false]
       end

@@ -7,9 +7,7 @@ require_relative "error_output"
 
 module Culet
   module Compare
-    # A process that is measured: started in a process group of its own, without
-    # input, its output thrown away and its error output kept for the reason of a
-    # failure (ErrorOutput).
+    # The measured process: in its own process group, without input or output; its error output is kept (ErrorOutput).
     class Child
       # started_at: CLOCK_MONOTONIC in seconds
       attr_reader :pid, :descendants, :started_at
@@ -17,7 +15,7 @@ module Culet
       # @param command [Array<String>]
       # @param environment [Hash{String => String}] the whole environment
       # @param directory [String] where it runs
-      # @raise [Culet::Error] when there is no such program
+      # @raise [Culet::Error] when the program cannot be started
       def initialize(command:, environment:, directory: Dir.pwd)
         @errors = ErrorOutput.new
         @cpu_before = children_cpu
@@ -25,10 +23,10 @@ module Culet
         start(command, environment, directory)
       end
 
-      # Waits for the end of the first process.
+      # Waits for the process.
       #
-      # @param seconds [Numeric] at most so long
-      # @return [Process::Status, nil] nil when it still runs
+      # @param seconds [Numeric] at most
+      # @return [Process::Status, nil] nil while it runs
       def wait(seconds)
         @waiter.join(seconds)&.value
       end
@@ -39,21 +37,20 @@ module Culet
       # @return [Float] seconds since the start
       def age_seconds = now - started_at
 
-      # From now on only the CPU time of processes collected later counts as this child's. For the case that
-      # another child of this process, such as a load generator, was collected meanwhile.
+      # Excludes the CPU time of other children, such as a load generator, that ended before this call.
       def restart_cpu_account = @cpu_before = children_cpu
 
-      # @return [Float] wall seconds from start to end; only when it has ended
+      # @return [Float] wall seconds from start to end; after the end
       def wall_seconds = @ended_at - started_at
 
-      # @return [Float] CPU seconds of the process and all it has waited for; only when it has ended
+      # @return [Float] CPU seconds of the process and of the children it waited for; after the end
       def cpu_seconds = @cpu_after - @cpu_before
 
-      # Asks the process to end, waits, then kills it and all that came from it.
+      # Sends SIGTERM, waits, then kills the process and all its descendants.
       #
-      # @param grace_seconds [Numeric] how long it may take to end by itself
-      # @yield called several times a second while it may; true ends the patience
-      # @return [Float] CPU seconds of processes that only the kill ended
+      # @param grace_seconds [Numeric] time to exit after SIGTERM; 0: no SIGTERM
+      # @yield called several times a second during that time; true ends it
+      # @return [Float] CPU seconds of the killed processes
       def stop(grace_seconds: 0)
         return 0.0 if @errors.closed?
 
@@ -69,10 +66,10 @@ module Culet
         @errors.close
       end
 
-      # @return [String, nil] the line of its error output that tells most about a failure
-      def last_words = @errors.last_words
+      # @return [String, nil] the most telling line of its error output
+      def diagnostic = @errors.diagnostic
 
-      # @return [String, nil] how it ended when that is a failure: "exited with status 3", "was killed by SIGSEGV"
+      # @return [String, nil] "exited with status 3", "was killed by SIGSEGV"; nil on success
       def failure(allowed: [])
         return if status.success? || allowed.include?(status.termsig) || allowed.include?(status.exitstatus)
         return "was killed by SIG#{Signal.signame(status.termsig) || status.termsig}" if status.signaled?
@@ -104,7 +101,7 @@ module Culet
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # getrusage(RUSAGE_CHILDREN): what was collected so far, with all that those had collected.
+      # getrusage(RUSAGE_CHILDREN): of all children that were waited for.
       def children_cpu = Process.times.then { |times| times.cutime + times.cstime }
     end
   end

@@ -5,14 +5,13 @@ require_relative "statistics"
 
 module Culet
   module Compare
-    # Gathers runs and exclusions and makes the result document of them, a Hash of
-    # plain values as `culet compare --json` prints it.
+    # Collects runs and exclusions; the result is a Hash, as `culet compare --json` prints it.
     class Document
-      FIGURES = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
+      METRICS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
                    loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
       COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds].freeze
-      # A server runs for as long as the load does, whatever it gets done: its CPU time counts per request.
-      COMPARED_OF_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
+      # A server runs as long as the load, so its CPU time counts per request.
+      COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
 
       # @param plan [Plan]
@@ -22,18 +21,18 @@ module Culet
         @excluded = {}
       end
 
-      # @param turn [Plan::Turn]
-      # @param figures [Hash] of Trial
-      def add(turn, figures)
-        @runs[[turn.workload.name, turn.choice.spec]] << { "run" => turn.run, "order" => turn.order, **figures }
+      # @param scheduled [Plan::ScheduledRun]
+      # @param metrics [Hash] of Run
+      def add(scheduled, metrics)
+        @runs[[scheduled.workload.name, scheduled.choice.spec]] << { "run" => scheduled.run, "order" => scheduled.order, **metrics }
       end
 
-      # Leaves a contender out of a workload, with all of its runs: an allocator under which a program fails
-      # once in five is not measured by the other four.
+      # Excludes a candidate from a workload with all its runs: an allocator with which one run of five fails is not
+      # judged by the other four.
       #
       # @param workload [String]
       # @param allocator [String] its spec
-      # @param run [Integer, nil] the run that failed; nil when none was made
+      # @param run [Integer, nil] the failed run; nil before the first
       # @param exclusion [Exclusion]
       def exclude(workload, allocator, run, exclusion)
         @runs.delete([workload, allocator])
@@ -44,10 +43,7 @@ module Culet
       # @return [Boolean]
       def excluded?(workload, allocator) = @excluded.key?([workload, allocator])
 
-      # @return [Boolean] whether there is any result
-      def empty? = @runs.empty?
-
-      # @param complete [Boolean] false when the user stopped it
+      # @param complete [Boolean] false after an interruption
       # @param environment [Hash] of Machine
       # @return [Hash]
       def to_h(complete:, environment:)
@@ -61,9 +57,9 @@ module Culet
 
       def allocators
         @plan.choices.map do |choice|
-          there = choice.available?
-          { "name" => choice.spec, "version" => (choice.version if there), "library" => (choice.library if there),
-            "environment" => there ? choice.environment({}, isolated: true).compact : {} }
+          available = choice.available?
+          { "name" => choice.spec, "version" => (choice.version if available), "library" => (choice.library if available),
+            "environment" => available ? choice.environment({}, isolated: true).compact : {} }
         end
       end
 
@@ -71,7 +67,7 @@ module Culet
         @plan.workloads.product(@plan.choices).filter_map { |workload, choice| @excluded[[workload.name, choice.spec]] }
       end
 
-      # In the order of the plan, not of the shuffle.
+      # In the order of the plan.
       def pairs
         @plan.workloads.product(@plan.choices).select { |workload, choice| @runs.key?([workload.name, choice.spec]) }
       end
@@ -86,9 +82,9 @@ module Culet
       end
 
       def summaries(runs)
-        FIGURES.each_with_object({}) do |figure, all|
-          values = runs.filter_map { |run| run[figure] }
-          all[figure] = statistics.summary(values) if values.any?
+        METRICS.each_with_object({}) do |metric, all|
+          values = runs.filter_map { |run| run[metric] }
+          all[metric] = statistics.summary(values) if values.any?
         end
       end
 
@@ -96,17 +92,17 @@ module Culet
         pairs.flat_map do |workload, choice|
           next [] if choice.spec == @plan.baseline
 
-          (workload.server? ? COMPARED_OF_SERVERS : COMPARED).filter_map { |figure| comparison(workload, choice.spec, figure) }
+          (workload.server? ? COMPARED_FOR_SERVERS : COMPARED).filter_map { |metric| comparison(workload, choice.spec, metric) }
         end
       end
 
-      def comparison(workload, allocator, figure)
-        found = statistics.compare(by_run(workload, allocator, figure), by_run(workload, @plan.baseline, figure))
-        found && { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => figure, **found }
+      def comparison(workload, allocator, metric)
+        found = statistics.compare(by_run(workload, allocator, metric), by_run(workload, @plan.baseline, metric))
+        found && { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => metric, **found }
       end
 
-      def by_run(workload, allocator, figure)
-        runs(workload, allocator).to_h { |run| [run["run"], run[figure]] }.compact
+      def by_run(workload, allocator, metric)
+        runs(workload, allocator).to_h { |run| [run["run"], run[metric]] }.compact
       end
     end
   end

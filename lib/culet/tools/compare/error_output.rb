@@ -4,22 +4,21 @@ require "tempfile"
 
 module Culet
   module Compare
-    # The error output of a measured process, in a file without a name, and the one
-    # line of it that says why the process failed.
+    # The error output of a measured process, in an unlinked file, and the line of it that explains a failure.
     class ErrorOutput
-      # A crash of Ruby says what it is at the beginning of a long dump, all others at the end.
+      # Ruby's crash report starts with its reason; other programs print theirs last.
       HEAD_BYTES = 65_536
       TAIL_BYTES = 4_096
       CHARACTERS = 200
       private_constant :HEAD_BYTES, :TAIL_BYTES, :CHARACTERS
 
-      # What a crashed Ruby, and the allocator when it stops a misuse, begin with.
-      VERDICT = /\[BUG\]|\Aculet: /
+      # A crash of Ruby, and a misuse that the allocator stopped.
+      CRASH = /\[BUG\]|\Aculet: /
       EXCEPTION = /\((?:[A-Z]\w*::)*[A-Z]\w*\)\z/
       TRACE = /\A(?:from |\.{3}|\d+: from)/
-      private_constant :VERDICT, :EXCEPTION, :TRACE
+      private_constant :CRASH, :EXCEPTION, :TRACE
 
-      # @return [File] to be given to the process
+      # @return [File] for the process
       attr_reader :file
 
       def initialize
@@ -27,11 +26,11 @@ module Culet
         File.unlink(@file.path)
       end
 
-      # Closes the file; its last words stay known.
+      # Closes the file; the diagnostic is kept.
       def close
         return if closed?
 
-        @last_words = last_words
+        @diagnostic = diagnostic
         file.close
       end
 
@@ -39,17 +38,17 @@ module Culet
       def closed? = file.closed?
 
       # @return [String, nil] one line of at most 200 characters; nil when there is none
-      def last_words
-        return @last_words if closed?
+      def diagnostic
+        return @diagnostic if closed?
 
         tail = lines(TAIL_BYTES, [file.size - TAIL_BYTES, 0].max)
-        found = lines(HEAD_BYTES, 0).grep(VERDICT).first || tail.grep(EXCEPTION).last || tail.grep_v(TRACE).last
+        found = lines(HEAD_BYTES, 0).grep(CRASH).first || tail.grep(EXCEPTION).last || tail.grep_v(TRACE).last
         found&.slice(0, CHARACTERS)
       end
 
       private
 
-      # By pread, which leaves the position alone that the process shares.
+      # pread does not move the file position, which the process shares.
       def lines(bytes, offset)
         return [] if file.size.zero?
 

@@ -4,9 +4,9 @@ require_relative "../../errors"
 
 module Culet
   module Compare
-    # A run that is no result: the contender is left out with this sentence.
+    # A failed run: its candidate is excluded from the workload, for this reason.
     class Exclusion < Error
-      # @return [String, nil] what to do about it, one sentence
+      # @return [String, nil] what to do, one sentence
       attr_reader :remedy
 
       # @param reason [String] one sentence without its full stop
@@ -17,7 +17,7 @@ module Culet
       end
     end
 
-    # The user asked to stop (Ctrl-C, or a signal that ends processes).
+    # The user pressed Ctrl-C, or sent a terminating signal.
     class Interrupted < Error; end
   end
 end

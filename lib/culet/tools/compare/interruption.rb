@@ -4,10 +4,8 @@ require_relative "exclusion"
 
 module Culet
   module Compare
-    # Turns the signals that end a program into a wish that the engine looks at
-    # between two steps, so that the run under way is ended cleanly and what is
-    # complete is still reported. A run is ended by SIGKILL, so there is nothing that a
-    # second signal could hasten; what comes after the runs is ended by it as usual.
+    # Records terminating signals, for the runner to check between steps: the current run is stopped cleanly, and
+    # complete results are reported.
     class Interruption
       SIGNALS = %w[INT TERM HUP].freeze
 
@@ -15,29 +13,29 @@ module Culet
         @signal = nil
       end
 
-      # Catches the signals while the block runs and restores what they did before.
+      # Catches the signals during the block and restores the previous handlers.
       #
       # @yield
       # @return the block's value
       def watch
         before = SIGNALS.to_h { |name| [name, trap(name) { note(name) }] }
-        # Who started us with a signal ignored (nohup) wants it ignored.
+        # nohup starts programs with an ignored signal.
         before.each { |name, handler| trap(name, handler) if handler == "IGNORE" }
         yield
       ensure
         before&.each { |name, handler| trap(name, handler || "DEFAULT") }
       end
 
-      # @return [Boolean] whether the user asked to stop
+      # @return [Boolean] whether a signal arrived
       def requested? = !@signal.nil?
 
       # @return [String, nil] the first signal's name, e.g. "INT"
       attr_reader :signal
 
-      # @return [Integer, nil] the exit status that a shell would have for a program that the signal ended
+      # @return [Integer, nil] the status that a shell reports for a process killed by the signal
       def exit_status = signal && (128 + Signal.list.fetch(signal))
 
-      # @raise [Interrupted] when the user asked to stop
+      # @raise [Interrupted] when a signal arrived
       def check
         raise Interrupted, "interrupted by SIG#{signal}" if requested?
       end

@@ -2,21 +2,19 @@
 
 require "open3"
 require_relative "exclusion"
-require_relative "tool"
+require_relative "subprocess"
 
 module Culet
   module Compare
-    # HTTP load by wrk: so many connections, each sending its next request when
-    # the last one is answered (a closed loop, so that a server that stalls is not
-    # charged with the requests that were not sent meanwhile).
+    # HTTP load by wrk, as a closed loop: each connection sends its next request after the previous response.
     class Load
       SCRIPT = File.expand_path("load_report.lua", __dir__)
-      # Above this share of failed requests the rate says nothing about the server's work.
+      # With a larger share of failed requests the result does not count.
       TOLERATED_ERRORS = 0.001
       FIELDS = %i[requests duration p50 p99 connect read write status timeout].freeze
       private_constant :SCRIPT, :TOLERATED_ERRORS, :FIELDS
 
-      # requests: how many were answered; the rest in seconds or per second
+      # requests: number of responses
       Figures = Struct.new(:requests, :requests_per_second, :p50_seconds, :p99_seconds, keyword_init: true)
 
       # @return [String, nil] e.g. "wrk 4.1.0"; nil when it is not installed
@@ -28,9 +26,9 @@ module Culet
       end
 
       # @param target [LoadTarget]
-      # @param seconds [Integer] how long
-      # @param connections [Integer] how many at once
-      # @param prefix [Array<String>] a program to start it with, e.g. taskset and its words
+      # @param seconds [Integer]
+      # @param connections [Integer]
+      # @param prefix [Array<String>] a command that runs wrk, such as taskset with its arguments
       def initialize(target:, seconds:, connections:, prefix: [])
         @prefix = prefix
         @target = target
@@ -38,16 +36,16 @@ module Culet
         @connections = connections
       end
 
-      # Runs the load; the block is called several times a second and may raise to end it.
+      # Runs the load; the block is called several times a second and may raise to stop it.
       #
       # @return [Figures]
       # @raise [Exclusion] when wrk fails, or too many requests do
       def run(&block)
-        output, status = Tool.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
+        output, status = Subprocess.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
                                   @target.to_s, &block)
         figures(status, output)
       rescue Errno::ENOENT
-        raise Exclusion.new("there is no load generator", remedy: "install the Debian package wrk, e.g. `apt-get install wrk`")
+        raise Exclusion.new("wrk, the load generator, is not installed", remedy: "install it, on Debian by `apt-get install wrk`")
       end
 
       private
@@ -65,17 +63,17 @@ module Culet
       end
 
       def check(found)
-        raise Exclusion, "not one request was answered" if found[:requests].zero?
+        raise Exclusion, "no request was answered" if found[:requests].zero?
 
         failed = found.slice(:connect, :read, :write, :status, :timeout)
         return if failed.values.sum <= found[:requests] * TOLERATED_ERRORS
 
         kinds = failed.reject { |_, count| count.zero? }.map { |kind, count| "#{count} #{KINDS.fetch(kind)}" }
-        raise Exclusion, "of #{found[:requests]} requests too many failed: #{kinds.join(", ")}"
+        raise Exclusion, "too many of #{found[:requests]} requests failed: #{kinds.join(", ")}"
       end
 
-      KINDS = { connect: "could not connect", read: "broke while reading", write: "broke while writing",
-                status: "were answered by an error status", timeout: "took more than two seconds" }.freeze
+      KINDS = { connect: "could not connect", read: "failed reading", write: "failed writing",
+                status: "got an error status", timeout: "timed out" }.freeze
       private_constant :KINDS
     end
   end

@@ -6,20 +6,20 @@ require_relative "../../errors"
 
 module Culet
   module Compare
-    # Where a server under measurement answers: HTTP on this machine.
+    # The HTTP address of the measured server, on this machine.
     class LoadTarget
       LOOPBACK = /\A(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])\z/i
       private_constant :LOOPBACK
 
       # @param text [String] e.g. "http://127.0.0.1:3000/posts"
       # @return [LoadTarget]
-      # @raise [Culet::UsageError] when it is no HTTP address of this machine
+      # @raise [Culet::UsageError] for other addresses than HTTP on this machine
       def self.parse(text)
         uri = URI.parse(text)
         raise UsageError, "--url takes an http address such as http://127.0.0.1:3000/, not #{text.inspect}" unless uri.instance_of?(URI::HTTP) && uri.host
         unless uri.host.match?(LOOPBACK)
-          raise UsageError, "--url must point to this machine (localhost, 127.0.0.1 or [::1]), not to #{uri.host}: " \
-                            "this is a load test of the command after --"
+          raise UsageError, "--url must be an address of this machine (localhost, 127.0.0.1 or [::1]), not #{uri.host}: " \
+                            "the load goes to the command after --"
         end
 
         new(uri)
@@ -31,7 +31,7 @@ module Culet
       # @return [LoadTarget]
       def self.local(port) = new(URI.parse("http://127.0.0.1:#{port}/"))
 
-      # @return [Integer] a TCP port of the loopback interface that is free at this moment
+      # @return [Integer] a free TCP port of the loopback interface
       def self.free_port
         server = TCPServer.new("127.0.0.1", 0)
         server.addr[1]
@@ -43,16 +43,16 @@ module Culet
         @uri = uri
       end
 
-      # @return [Boolean] whether someone accepts connections there
+      # @return [Boolean] whether a server accepts connections there
       def answers?
         Socket.tcp(@uri.hostname, @uri.port, connect_timeout: 1) { true }
       rescue SystemCallError, SocketError
         false
       end
 
-      # Asks for the page once.
+      # Requests the page once.
       #
-      # @return [Integer, nil] the HTTP status; nil when there is no answer within some seconds
+      # @return [Integer, nil] the HTTP status; nil without a response within seconds
       def status
         Socket.tcp(@uri.hostname, @uri.port, connect_timeout: 1) do |socket|
           socket.write("GET #{@uri.request_uri} HTTP/1.1\r\nHost: #{@uri.host}:#{@uri.port}\r\nConnection: close\r\n\r\n")

@@ -12,9 +12,9 @@ require_relative "sampler"
 
 module Culet
   module Compare
-    # Where and how a comparison was made: the document's "environment".
+    # The document's "environment": machine, versions and settings.
     class Machine
-      # What the user's environment says to Ruby's memory management, the same for every contender.
+      # The user's settings of Ruby, the same for every candidate.
       RUBY_VARIABLES = /\A(?:RUBYOPT|RUBY_\w+)\z/
       private_constant :RUBY_VARIABLES
 
@@ -25,7 +25,7 @@ module Culet
         @ruby = ruby
       end
 
-      # @return [Hash] as the result document has it
+      # @return [Hash]
       def to_h
         { "ruby" => ruby, "kernel" => kernel, "glibc" => Allocators.parse("glibc").version, "cpu" => cpu,
           "cores" => Etc.nprocessors, "memory_bytes" => memory_bytes, "page_size_bytes" => Processes::Memory::PAGE_BYTES,
@@ -50,16 +50,16 @@ module Culet
         return RUBY_DESCRIPTION if File.identical?(@ruby, RbConfig.ruby)
 
         text, status = Open3.capture2(@ruby, "-v")
-        raise Error, "#{@ruby} is no Ruby: `#{@ruby} -v` failed" unless status.success?
+        raise Error, "#{@ruby} is not a Ruby interpreter: `#{@ruby} -v` failed" unless status.success?
 
         text.strip
       rescue SystemCallError
-        raise Error, "cannot run the Ruby #{@ruby}; give the path of a ruby to --ruby"
+        raise Error, "cannot run #{@ruby}; set --ruby to the path of a Ruby interpreter"
       end
 
       def kernel = Etc.uname.values_at(:sysname, :release, :machine).join(" ")
 
-      # x86 names the model; ARM gives numbers of the implementer and the part.
+      # x86 has the model's name, ARM numbers of implementer and part.
       def cpu
         text = File.read("/proc/cpuinfo")
         text[/^model name\s*:\s*(.+)$/, 1] || arm(text) || Etc.uname[:machine]
@@ -72,7 +72,7 @@ module Culet
 
       def memory_bytes = File.read("/proc/meminfo")[/^MemTotal:\s+(\d+) kB/, 1].to_i * 1024
 
-      # @return [String, nil] the setting in force; nil on a kernel without transparent huge pages
+      # @return [String, nil] nil on a kernel without transparent huge pages
       def thp
         mode = KernelFile.huge_pages || "unknown"
         mode unless mode == "none"

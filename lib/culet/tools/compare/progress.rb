@@ -4,20 +4,19 @@ require_relative "../../errors"
 
 module Culet
   module Compare
-    # What is under way and how long it will take: a bar on a terminal, one plain
-    # line per run elsewhere.
+    # The progress of a comparison: a bar with the time left on a terminal, one line per run elsewhere.
     class Progress
-      # Of a terminal that does not say how wide it is; and from how many on there is room for a bar.
+      # Of a terminal of unknown width; narrower than ROOMY, it shows no bar.
       USUAL_COLUMNS = 80
       ROOMY = 60
-      # What a bar takes at the least, what the time and the spaces take, and how much of a title is always shown.
+      # Minimum widths of the bar, of the time and spaces, and of the title.
       BAR_COLUMNS = 12
       FIGURES_COLUMNS = 20
       LEAST_TITLE = 8
       private_constant :USUAL_COLUMNS, :ROOMY, :BAR_COLUMNS, :FIGURES_COLUMNS, :LEAST_TITLE
 
-      # @param out [IO] where chatter goes
-      # @param total [Integer] runs in all
+      # @param out [IO]
+      # @param total [Integer] number of runs
       def initialize(out:, total:)
         @out = out
         @total = total
@@ -25,19 +24,19 @@ module Culet
         @bar = bar if out.tty? && total.positive?
       end
 
-      # @param turn [Plan::Turn] that starts now
-      def start(turn)
+      # @param scheduled [Plan::ScheduledRun] starts now
+      def start(scheduled)
         return unless @bar
 
-        @bar.title = title("#{turn.workload.name} #{turn.choice.spec}")
+        @bar.title = title("#{scheduled.workload.name} #{scheduled.choice.spec}")
         @bar.refresh
       end
 
-      # @param turn [Plan::Turn] that is complete
-      # @param figures [Hash] of Trial
-      def done(turn, figures)
+      # @param scheduled [Plan::ScheduledRun] is complete
+      # @param metrics [Hash] of Run
+      def done(scheduled, metrics)
         advance
-        @out.puts(line(turn, figures)) unless @bar
+        @out.puts(line(scheduled, metrics)) unless @bar
       end
 
       # @param workload [String]
@@ -45,13 +44,13 @@ module Culet
       # @param run [Integer, nil]
       # @param exclusion [Exclusion]
       def excluded(workload, allocator, run, exclusion)
-        say("#{workload}, #{allocator}#{", run #{run}" if run}: left out: #{exclusion.message}")
+        say("#{workload}, #{allocator}#{", run #{run}" if run}: excluded: #{exclusion.message}")
       end
 
-      # A run that is not made.
+      # Counts a run that is not made.
       def skip = advance
 
-      # One line that stays.
+      # Prints a line above the bar.
       def puts(text) = say(text.delete_prefix("culet: "))
 
       # Ends the bar.
@@ -68,13 +67,13 @@ module Culet
         @bar&.progress = [@done, @total].min
       end
 
-      def line(turn, figures)
+      def line(scheduled, metrics)
         format("culet: [%<done>d/%<total>d] %<workload>s, %<allocator>s, run %<run>d: peak %<peak>.1f MB, %<wall>.1f s",
-               done: @done, total: @total, workload: turn.workload.name, allocator: turn.choice.spec, run: turn.run,
-               peak: figures["peak_rss_bytes"] / 1e6, wall: figures["wall_seconds"])
+               done: @done, total: @total, workload: scheduled.workload.name, allocator: scheduled.choice.spec, run: scheduled.run,
+               peak: metrics["peak_rss_bytes"] / 1e6, wall: metrics["wall_seconds"])
       end
 
-      # A command may be of several lines, and longer than the terminal.
+      # A command may have several lines, and be longer than the terminal is wide.
       def title(text)
         room = [columns - (columns < ROOMY ? 0 : BAR_COLUMNS) - FIGURES_COLUMNS - (2 * @total.to_s.size), LEAST_TITLE].max
         text = text.gsub(/[[:cntrl:] ]+/, " ")

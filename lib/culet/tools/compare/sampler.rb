@@ -5,42 +5,38 @@ require_relative "series"
 
 module Culet
   module Compare
-    # Reads the memory of a process tree while it runs, in a thread of this
-    # process.
+    # Samples the memory of a process tree, in a thread of this process.
     #
-    # What it costs the measured program: RSS comes from statm, a few counters of
-    # the kernel. PSS comes from smaps_rollup, for which the kernel walks the page
-    # tables under a lock that the program's own mmap calls need; it is therefore
-    # asked for twice a second, sooner while memory grows, and less often where it
-    # takes long, so that it fills at most 2 % of the time.
+    # RSS comes from statm, which is cheap. PSS comes from smaps_rollup: the kernel walks the page tables under a lock that
+    # the program's mmap calls need, so it is read twice a second, sooner while memory grows, and for at most 2 % of the
+    # time.
     #
-    # A new process counts from the second look on: between vfork and exec it
-    # shares its parent's memory, which would count twice.
+    # A new process counts from its second sample: between vfork and exec it shares its parent's memory.
     class Sampler
       INTERVAL_SECONDS = 0.02
-      # Just after the start the program grows fastest, and a very short one would be missed.
+      # Programs grow fastest at the start, and short ones would be missed.
       FIRST_INTERVAL_SECONDS = 0.005
       FIRST_SECONDS = 0.1
-      # After so many samples the interval doubles, again and again: an hour's run has some thousand samples.
+      # The interval doubles after each of these, so that long runs do not take too many samples.
       SAMPLES_PER_DOUBLING = 3_000
 
       PSS_INTERVAL_SECONDS = 0.5
       PSS_GROWTH_INTERVAL_SECONDS = 0.1
       PSS_GROWTH = 1.05
       PSS_SHARE_OF_TIME = 0.02
-      # Finding new processes reads a file per thread: not more often than this share of the time allows.
+      # Finding new processes reads a file per thread.
       TREE_SHARE_OF_TIME = 0.02
       private_constant :FIRST_INTERVAL_SECONDS, :FIRST_SECONDS, :SAMPLES_PER_DOUBLING, :PSS_GROWTH_INTERVAL_SECONDS,
                        :PSS_GROWTH, :TREE_SHARE_OF_TIME
 
       # @param descendants [Descendants] the tree
-      # @param witness [Witness] is shown the processes, to learn what allocator they carry
-      def initialize(descendants:, witness:)
+      # @param preload_check [PreloadCheck] examines the sampled processes
+      def initialize(descendants:, preload_check:)
         @descendants = descendants
-        @witness = witness
+        @preload_check = preload_check
         @series = Series.new
         @lock = Mutex.new
-        @bell = ConditionVariable.new
+        @stop_requested = ConditionVariable.new
         @stopping = false
         @seen = {}
         @peaks = Hash.new(0)
@@ -59,10 +55,10 @@ module Culet
 
       # Ends sampling.
       #
-      # @param done_at [Float, nil] CLOCK_MONOTONIC in seconds when the work was done, if it was before the end
+      # @param done_at [Float, nil] CLOCK_MONOTONIC in seconds when the work was done, if before the end
       # @return [Series]
       def stop(done_at: nil)
-        @lock.synchronize { @stopping = true and @bell.signal }
+        @lock.synchronize { @stopping = true and @stop_requested.signal }
         @thread.value
         @series.process_peaks = @peaks
         @series.done_at = done_at && (done_at - @started_at)
@@ -82,10 +78,10 @@ module Culet
         end
       end
 
-      # @return [Boolean] whether to stop; waits at most so long for the wish
+      # @return [Boolean] whether to stop
       def wait(seconds)
         @lock.synchronize do
-          @bell.wait(@lock, seconds) if seconds.positive? && !@stopping
+          @stop_requested.wait(@lock, seconds) if seconds.positive? && !@stopping
           @stopping
         end
       end
@@ -99,14 +95,14 @@ module Culet
       def sample
         at = now
         pids = counted(living(at))
-        # Nothing is resident of a process that is just ending: its memory has left it before it is gone.
+        # An exiting process has released its memory already.
         memory = pids.to_h { |pid| [pid, Processes::Memory.rss_bytes(pid)] }.select { |_, bytes| bytes&.positive? }
         return if memory.empty?
 
         memory.each_key { |pid| raise_peak(pid) }
         rss = memory.values.sum
         @series.add(at: at - @started_at, rss: rss, pss: pss(memory.keys, rss, at), processes: memory.size)
-        @witness.look(memory.keys)
+        @preload_check.examine(memory.keys)
       end
 
       def raise_peak(pid)
@@ -131,7 +127,7 @@ module Culet
         end
       end
 
-      # @return [Integer, nil] nil when it is not due, or one of the processes may not be read
+      # @return [Integer, nil] nil when it is not due, or a process cannot be read
       def pss(pids, rss, at)
         grown = rss > @pss_at_rss * PSS_GROWTH && at >= @pss_growth_due
         return unless at >= @pss_due || grown
@@ -142,7 +138,7 @@ module Culet
         values.sum if values.all?
       end
 
-      # What the walk takes, without the time that this thread waited for a processor.
+      # Without the time that this thread waited for a processor.
       def own_cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 
       def account_pss(at, rss, cost)

@@ -2,20 +2,19 @@
 
 module Culet
   module Compare
-    # Memory over time of one run.
+    # The memory samples of one run.
     class Series
       Sample = Struct.new(:at, :rss, :pss, :processes)
       private_constant :Sample
 
-      # What is resident at the end is the median over so long, so that no single sample decides.
+      # The memory at the end is the median of this time.
       END_SECONDS = 0.2
       private_constant :END_SECONDS
 
-      # @param value [Hash{Integer => Integer}] by process: the highest resident figure the kernel noted, in bytes
+      # @param value [Hash{Integer => Integer}] peak RSS (VmHWM) by process, in bytes
       attr_writer :process_peaks
 
-      # @param value [Float, nil] seconds since the start when the work was done, where what followed was rest alone;
-      #   nil: it was never seen to end before the program did
+      # @param value [Float, nil] seconds since the start when the work was done; nil: at the end of the program
       attr_writer :done_at
 
       def initialize
@@ -25,16 +24,13 @@ module Culet
 
       # @param at [Float] seconds since the start
       # @param rss [Integer] bytes of all processes
-      # @param pss [Integer, nil] bytes; nil where it was not looked at
+      # @param pss [Integer, nil] bytes; nil where it was not read
       # @param processes [Integer] how many
       def add(at:, rss:, pss:, processes:) = @samples << Sample.new(at, rss, pss, processes)
 
       def size = @samples.size
 
-      def empty? = @samples.empty?
-
-      # The highest sum that was sampled or, where a single process was higher between two samples, what the
-      # kernel noted for it (VmHWM): both are lower bounds of the tree's true peak.
+      # The largest sampled sum or VmHWM of a process: both are lower bounds of the tree's peak.
       #
       # @return [Integer] bytes
       def peak_rss_bytes = [@samples.map(&:rss).max || 0, @process_peaks.each_value.max || 0].max
@@ -42,13 +38,13 @@ module Culet
       # @return [Integer, nil] bytes; nil when PSS could not be read
       def peak_pss_bytes = with_pss.map(&:pss).max
 
-      # @return [Integer] bytes, weighted by time, of the time until the work was done
+      # @return [Integer] bytes, the mean over time until the work was done
       def mean_rss_bytes = mean(at_work(@samples), &:rss) || 0
 
-      # @return [Integer, nil] bytes, weighted by time, of the time until the work was done
+      # @return [Integer, nil] likewise
       def mean_pss_bytes = mean(at_work(with_pss), &:pss)
 
-      # @return [Integer, nil] bytes just before the program ended; nil without a sample
+      # @return [Integer, nil] bytes before the program ended; nil without a sample
       def end_rss_bytes
         last = @samples.last or return
 
@@ -56,7 +52,7 @@ module Culet
         values[values.size / 2]
       end
 
-      # @return [Integer, nil] the process that was largest
+      # @return [Integer, nil] number of the largest process
       def largest_process = @process_peaks.max_by { |_, bytes| bytes }&.first
 
       # @return [Array<Hash>] as the result document has them
@@ -71,7 +67,7 @@ module Culet
 
       def with_pss = @samples.select(&:pss)
 
-      # All of them where the work was over before the first.
+      # All where the work ended before the first sample.
       def at_work(samples)
         return samples unless @done_at
 
@@ -79,7 +75,7 @@ module Culet
         until_done.empty? ? samples : until_done
       end
 
-      # Trapezoidal rule over the time between the first sample and the last.
+      # Trapezoidal rule.
       def mean(samples)
         return if samples.empty?
 

@@ -4,12 +4,12 @@ module Culet
   module Compare
     # What a handful of runs can say, and what they cannot.
     #
-    # The verdict on two contenders needs all three of:
+    # The verdict on two candidates needs all three of:
     #
     # 1. Wilcoxon's rank-sum test, exact and two-sided, at 5 %: of all the ways in
-    #    which the runs could have been dealt to the two contenders, at most one in
+    #    which the runs could have been dealt to the two candidates, at most one in
     #    twenty separates them as well as the observed one does. It assumes nothing
-    #    about how figures scatter. With 5 runs each it takes two contenders whose
+    #    about how figures scatter. With 5 runs each it takes two candidates whose
     #    runs hardly overlap (3.2 % in the weakest case, 0.8 % when they do not
     #    overlap at all); with 3 runs each even full separation has 10 %, so that
     #    fewer than 4 runs never show a difference. A test on paired signs would
@@ -65,11 +65,11 @@ module Culet
         { "median" => self.class.median(values), "low" => low, "high" => high }
       end
 
-      # One contender against the baseline.
+      # One candidate against the baseline.
       #
       # @param values [Hash{Integer => Numeric}] by run number
       # @param baseline [Hash{Integer => Numeric}] likewise; ratios are taken of runs with the same number
-      # @return [Hash, nil] "ratio" (a summary of contender / baseline), "verdict", "runs"; nil without a common run
+      # @return [Hash, nil] "ratio" (a summary of candidate / baseline), "verdict", "runs"; nil without a common run
       #   or where the baseline is not positive
       def compare(values, baseline)
         common = values.keys & baseline.keys
@@ -80,7 +80,7 @@ module Culet
           "runs" => common.size }
       end
 
-      # @param runs [Integer] of each contender
+      # @param runs [Integer] of each candidate
       # @return [String, nil] where a comparison of so few says "no difference shown" whatever they are: that, and what it takes
       def self.too_few(runs)
         return if runs >= LEAST_RUNS

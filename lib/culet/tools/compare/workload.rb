@@ -6,56 +6,53 @@ require_relative "bundle"
 
 module Culet
   module Compare
-    # Something to run under each allocator: one of the built-in programs, or a
-    # command of the user's.
-    #
-    # A server is given a port in PORT and is loaded through HTTP while it is
-    # measured; anything else is measured from its start to its end.
+    # A program to run with each allocator: a built-in one or the user's command. A server receives HTTP requests while it
+    # is measured; a built-in one takes its port from PORT. Other programs are measured from start to end.
     class Workload
       DIRECTORY = File.expand_path("../../../../workloads", __dir__)
       DONE_FILE = "done"
       private_constant :DONE_FILE
-      # name => [one line on what it does, server?, whose Gemfile it needs]; the program is workloads/NAME.rb.
+      # name => [description, server?, directory of its Gemfile]; the program is workloads/NAME.rb.
       BUILT_IN = {
-        "threads" => ["25 threads, jobs of 1,024 strings of 1 KiB, every 25th job a hundred times larger", false, nil],
-        "window" => ["threads that hold a random sliding window of strings of mixed sizes, then idle", false, nil],
+        "threads" => ["25 threads with jobs of 1,024 strings of 1 KiB; every 25th job is 100 times larger", false, nil],
+        "window" => ["threads with a random sliding window of strings of mixed sizes, then idle", false, nil],
         "fragments" => ["threads that build, upcase, slice and join strings", false, nil],
-        "mixed" => ["a server in small, without the network: requests of several kinds on five threads, sessions and a cache that turn over", false, nil],
-        "hash" => ["one hash of hundreds of thousands of keys that grows, shrinks and grows", false, nil],
+        "mixed" => ["a simulated web server: requests of several kinds on five threads, sessions and a cache that expire", false, nil],
+        "hash" => ["a hash of several hundred thousand keys that grows, shrinks and grows again", false, nil],
         "cpu" => ["short-lived small objects: trees and words", false, nil],
-        "fork" => ["ten million little strings, fork, garbage collection in the parent", false, nil],
-        "boot" => ["requires a large tree of real libraries", false, nil],
-        "rack" => ["Puma serving a Rack application under load (installs puma and rack on first use)", true, "rack"],
-        "rails" => ["a small Rails application on SQLite under Puma and load (installs rails on first use)", true, "rails"],
-        "cluster" => ["the application of rails in a Puma cluster: loaded once, three forked workers", true, "rails"],
-        "cluster-warm" => ["as cluster, with a warm-up and compaction before the fork", true, "rails"]
+        "fork" => ["ten million short strings, fork, garbage collection in the parent", false, nil],
+        "boot" => ["requires many libraries of the standard distribution", false, nil],
+        "rack" => ["a Rack application in Puma under load (installs puma and rack on first use)", true, "rack"],
+        "rails" => ["a small Rails application with SQLite in Puma under load (installs rails on first use)", true, "rails"],
+        "cluster" => ["the Rails application in a Puma cluster: preloaded, three forked workers", true, "rails"],
+        "cluster-warm" => ["cluster with Process.warmup before the fork", true, "rails"]
       }.freeze
-      # What is run when nothing is named: no downloads, no load generator, a few minutes.
+      # The default: no downloads, no load generator, a few minutes.
       DEFAULT = %w[threads window fragments hash].freeze
 
       attr_reader :name, :about
 
       class << self
-        # @return [Array<String>] the names of the built-in ones
+        # @return [Array<String>] names of the built-in workloads
         def names = BUILT_IN.keys
 
         # @param name [String]
-        # @param scale [Float] share of the normal amount of work
-        # @param ruby [String] the Ruby to run it with
+        # @param scale [Float] factor for the amount of work
+        # @param ruby [String] path of the Ruby that runs it
         # @return [Workload]
         # @raise [Culet::UsageError]
         def built_in(name, scale: 1.0, ruby: RbConfig.ruby)
           about, server, gems = BUILT_IN.fetch(name) do
-            raise UsageError, "there is no workload #{name.inspect}; the built-in ones are #{names.join(", ")}, or all; " \
-                              "a command of your own goes after --"
+            raise UsageError, "unknown workload #{name.inspect}; choose from #{names.join(", ")}, or all, " \
+                              "or give a command after --"
           end
           bundle = Bundle.new(name: gems, gemfile: File.join(DIRECTORY, gems, "Gemfile"), ruby: ruby) if gems
           new(name: name, about: about, command: [ruby, File.join(DIRECTORY, "#{name}.rb")], server: server, bundle: bundle,
               environment: { "CULET_SCALE" => scale.to_s }, base: unbundled)
         end
 
-        # @param command [Array<String>] the user's own
-        # @param url [LoadTarget, nil] where the command serves HTTP
+        # @param command [Array<String>] the user's
+        # @param url [LoadTarget, nil] address of the server that the command starts
         # @return [Workload]
         def command(command, url: nil)
           name = command.map { |word| quoted(word.scrub) }.join(" ")
@@ -64,10 +61,10 @@ module Culet
 
         private
 
-        # Quotes as one would by hand, not a backslash before every character.
+        # Unlike Shellwords, quotes instead of escaping every character.
         def quoted(word) = word.match?(%r{\A[\w./:=@%+,~-]+\z}) ? word : "'#{word.gsub("'", %q('\\\\''))}'"
 
-        # A built-in program must not get the gems that this command line was started with.
+        # A built-in program must not load the gems of this process.
         def unbundled = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
       end
 
@@ -93,17 +90,17 @@ module Culet
       # @return [Boolean]
       def server? = @server || !@url.nil?
 
-      # @return [Boolean] whether it is one of the project's own
+      # @return [Boolean]
       def built_in? = BUILT_IN.key?(name)
 
-      # @return [Boolean] whether gems are still to be installed
+      # @return [Boolean] whether gems must be installed first
       def unprepared? = !(@bundle.nil? || @bundle.installed?)
 
-      # Installs what the workload needs.
+      # Installs the gems.
       #
-      # @param log [IO] one line when that takes a while
-      # @yield called several times a second; may raise to end it
-      # @raise [Exclusion] when it cannot be had
+      # @param log [IO]
+      # @yield called several times a second; may raise to stop it
+      # @raise [Exclusion] when the installation fails
       def prepare(log:, &check) = @bundle&.install(log: log, &check)
 
       # @return [Array<String>]
@@ -111,27 +108,27 @@ module Culet
 
       # @param choice [Allocators::Choice]
       # @param port [Integer, nil] for a built-in server
-      # @param directory [String] a scratch directory for a built-in program, which is removed after the run
-      # @return [Hash{String => String}] the whole environment of a run
+      # @param directory [String] a scratch directory for a built-in program
+      # @return [Hash{String => String}] the complete environment of a run
       def environment(choice, port: nil, directory: nil)
-        # Last, since a contender's environment unsets every variable that could be a setting of an allocator.
+        # Last: a candidate's environment unsets all settings of allocators.
         own = @environment.merge(@bundle ? @bundle.environment : {})
         own["PORT"] = port.to_s if @server
         own["CULET_WORKLOAD_DIR"] = directory if built_in?
         @base.merge(choice.environment(@base, isolated: true), own).compact
       end
 
-      # When the program noted that its work was done (workloads/shared/rest.rb); what follows is rest alone.
+      # When the program finished its work (workloads/shared/rest.rb).
       #
       # @param directory [String, nil] the scratch directory of the run
-      # @return [Float, nil] CLOCK_MONOTONIC in seconds; nil where it noted nothing
+      # @return [Float, nil] CLOCK_MONOTONIC in seconds; nil where it does not report it
       def done_at(directory)
         directory && Float(File.read(File.join(directory, DONE_FILE)))
       rescue Errno::ENOENT
         nil
       end
 
-      # @return [LoadTarget] where the load goes
+      # @return [LoadTarget]
       def target(port) = @url || LoadTarget.local(port)
     end
   end

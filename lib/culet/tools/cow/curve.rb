@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
+require_relative "../../text/colors"
 require_relative "../../text/plot"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "history"
 
 module Culet
@@ -34,7 +35,7 @@ module Culet
 
       def table
         rows = some
-        Compare::Report::Grid.render([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false], ["processes", rows.map { |one| one.processes.size.to_s }, false],
+        Text::Table.render([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false], ["processes", rows.map { |one| one.processes.size.to_s }, false],
                                       ["all (PSS) MB", rows.map { |one| mega(one.total_pss_bytes) }, false],
                                       ["a worker shares MB", rows.map { |one| mean(one, "shared_bytes") }, false], ["its own MB", rows.map { |one| mean(one, "private_bytes") }, false]],
                                      unicode: @unicode) << "\n"
@@ -47,7 +48,7 @@ module Culet
         Array.new(ROWS) { |number| @samples[number * (@samples.size - 1) / (ROWS - 1)] }
       end
 
-      def mega(bytes) = Size.cell(bytes)
+      def mega(bytes) = Text::Size.cell(bytes)
 
       def mean(sample, figure)
         workers = sample.workers
@@ -55,18 +56,19 @@ module Culet
       end
 
       def plot
-        curves = { "all (PSS)" => @samples.map { |one| point(one, one.total_pss_bytes) } }
-        @history.workers.first(WORKERS).each { |pid| curves["#{pid}'s own"] = @samples.filter_map { |one| own(one, pid) } }
-        results = curves.map { |name, points| { "workload" => "sharing", "allocator" => name, "runs" => [{ "run" => 1, "samples" => points }], "summary" => {} } }
-        Compare::Report::TerminalPlot.new({ "results" => results }, width: @width, color: @color, about: "memory over time").to_s
+        curves = [curve("all (PSS)", @samples.map { |one| [one.at_seconds, one.total_pss_bytes] }, Text::Colors::ORANGE)]
+        @history.workers.first(WORKERS).each do |pid|
+          curves << curve("#{pid}'s own", @samples.filter_map { |one| own(one, pid) }, Text::Colors.next(curves.map(&:color)))
+        end
+        Text::Plot.new(curves, title: "sharing", about: "memory over time", width: @width, color: @color).to_s
       end
+
+      def curve(name, points, color) = Text::Plot::Curve.new(name: name, points: points, color: color)
 
       def own(sample, pid)
         worker = sample.workers.find { |one| one["pid"] == pid }
-        worker && point(sample, worker["private_bytes"])
+        [sample.at_seconds, worker["private_bytes"]] if worker
       end
-
-      def point(sample, bytes) = { "at_seconds" => sample.at_seconds, "rss_bytes" => bytes }
     end
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
 require_relative "size_classes"
 require_relative "writes"
 
@@ -37,7 +37,7 @@ module Culet
       # @return [String] of which range it is
       def other_classes(bytes)
         past = RANGES.find { |bound| bytes <= bound }
-        past ? "others up to #{Compare::Report::Figures.grouped(past)} bytes" : "others above #{Compare::Report::Figures.grouped(RANGES.last)} bytes"
+        past ? "others up to #{Text::Numbers.grouped(past)} bytes" : "others above #{Text::Numbers.grouped(RANGES.last)} bytes"
       end
     end
   end

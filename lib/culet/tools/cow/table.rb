@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
-require_relative "../report/words"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "labels"
 require_relative "verdicts"
 require_relative "written"
@@ -11,12 +12,9 @@ module Culet
   module Cow
     # A family for a terminal.
     class Table
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
-      Words = Report::Words
       # So many of an allocator's size classes get a row of their own, and what is no size class.
       MOST_CLASSES = 12
-      private_constant :Figures, :Grid, :Words, :MOST_CLASSES
+      private_constant :MOST_CLASSES
 
       # @param family [Family]
       # @param color [Boolean] whether to use ANSI colours
@@ -35,13 +33,13 @@ module Culet
 
       attr_reader :family
 
-      def mega(bytes) = Size.cell(bytes)
+      def mega(bytes) = Text::Size.cell(bytes)
 
       def heading
         root = family.members.first
-        title = "#{Words.plain(root.name)} (process #{root.pid})"
+        title = "#{Text::Lines.printable(root.name)} (process #{root.pid})"
         others = family.members.size - 1
-        title += " and #{Figures.counted(others, "more process").sub(/ss(es|s)\z/, "sses")}" if others.positive?
+        title += " and #{Text::Numbers.count(others, "more process").sub(/ss(es|s)\z/, "sses")}" if others.positive?
         size = family.total_pss_bytes ? "#{mega(family.total_pss_bytes)} MB" : "what it costs is not known, since none of it may be read"
         lines = [bold("#{title}: #{size}")]
         lines << "one more worker would cost about #{mega(family.next_worker_bytes)} MB" if family.next_worker_bytes
@@ -50,7 +48,7 @@ module Culet
 
       def processes
         list = family.members
-        Grid.render([["process", list.map { |one| "#{one.pid} #{Words.plain(one.name)}" }, true], ["is", list.map { |one| role(one) }, true],
+        Text::Table.render([["process", list.map { |one| "#{one.pid} #{Text::Lines.printable(one.name)}" }, true], ["is", list.map { |one| role(one) }, true],
                      *{ "RSS" => :rss_bytes, "PSS" => :pss_bytes, "shared" => :shared_bytes, "private" => :private_bytes, "written" => :private_dirty_bytes }
                        .map { |title, figure| ["#{title} MB", list.map { |one| mega(one.public_send(figure)) }, false] }], unicode: @unicode)
       end
@@ -101,16 +99,16 @@ module Culet
         rows = rows.sort_by { |_, shares| -shares.inherited } unless total && names.size < 2
         rows << ["all", rows.map(&:last).reduce(:+)] if total
         columns = { "inherited" => :inherited, "still shared" => :shared, "its own by now" => :unshared, "added" => ->(one) { one.fresh + one.own } }
-        Grid.render([[title, rows.map(&:first), true],
+        Text::Table.render([[title, rows.map(&:first), true],
                      *columns.map { |heading, figure| ["#{heading} MB", rows.map { |_, shares| mega(figure.to_proc.call(shares).fdiv(all.size)) }, false] },
                      ["lost", rows.map { |_, shares| lost(shares) }, false]], unicode: @unicode)
       end
 
       def lost(shares) = shares.inherited.zero? ? "-" : "#{(100 * shares.unshared.fdiv(shares.inherited)).round} %"
 
-      def verdicts = Words.verdicts(Verdicts.new(family).list) { |topic| bold(topic) }
+      def verdicts = Text::Lines.verdicts(Verdicts.new(family).list) { |topic| bold(topic) }
 
-      def problems = Words.notes(family.problems)
+      def problems = Text::Lines.notes(family.problems)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

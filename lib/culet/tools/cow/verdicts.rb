@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
 require_relative "../gain"
 require_relative "../report/verdicts"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "family"
 require_relative "labels"
 
@@ -10,7 +11,6 @@ module Culet
   module Cow
     # What a family's figures mean, in words.
     class Verdicts
-      Figures = Compare::Report::Figures
       Verdict = Report::Verdict
       # These keep what is free in lists whose links stand in the freed blocks; jemalloc and culet do not.
       WRITERS = %w[glibc tcmalloc mimalloc].freeze
@@ -22,7 +22,7 @@ module Culet
         metadata: "culet run -- COMMAND writes nothing into freed blocks",
         reuse: "Culet.warmup before the fork leaves fewer holes"
       }.freeze
-      private_constant :Figures, :Verdict, :WRITERS, :REMEDIES
+      private_constant :Verdict, :WRITERS, :REMEDIES
 
       # @param family [Family]
       def initialize(family)
@@ -117,7 +117,7 @@ module Culet
       end
 
       def flags(writes, workers)
-        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Figures.counted(count / workers, "object")}" }
+        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Text::Numbers.count(count / workers, "object")}" }
         " (#{told.join(", ")})" if told.any?
       end
 
@@ -141,7 +141,7 @@ module Culet
 
       def worth?(count, whole) = Gain.new(count, of: whole).worth?
 
-      def bytes(count) = Figures.bytes(count)
+      def bytes(count) = Text::Size.human(count)
 
       def percent(count, whole) = "#{(100 * count.fdiv([whole, 1].max)).round} %"
 

@@ -25,9 +25,9 @@ module Culet
         return ok("memory limit", "no container limit on memory") unless limit
 
         used = content(File.join(directory, usage_file))&.to_i
-        return unknown("memory limit", "the container may use #{Size.human(limit)}; what it uses is", "#{File.join(directory, usage_file)} cannot be read") unless used
+        return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; what it uses is", "#{File.join(directory, usage_file)} cannot be read") unless used
 
-        text = "the container may use #{Size.human(limit)} and uses #{Size.human(used)}"
+        text = "the container may use #{Text::Size.human(limit)} and uses #{Text::Size.human(used)}"
         return ok("memory limit", text) if used < TIGHT * limit
 
         bad("memory limit", "#{text}; the kernel ends a process when it is reached",

@@ -13,8 +13,8 @@ module Culet
       # @return [String] title and figures
       def text(group, resident_bytes)
         arena = group.arena
-        parts = ["#{group.title}: #{Size.human(resident_bytes)} resident"]
-        parts << "#{Size.human(arena.used_bytes)} in use, resident or not" if arena
+        parts = ["#{group.title}: #{Text::Size.human(resident_bytes)} resident"]
+        parts << "#{Text::Size.human(arena.used_bytes)} in use, resident or not" if arena
         parts << "broken" if arena&.broken
         parts.join(", ")
       end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../text/size"
 require_relative "binary"
 require_relative "headings"
 require_relative "model"

@@ -77,7 +77,7 @@ module Culet
 
       def draw_totals(rows, left, top)
         rows.each_with_index do |(_, title, bytes), index|
-          figure = Size.human(bytes)
+          figure = Text::Size.human(bytes)
           @raster.text(left, top + (index * LINE), title, colour: MUTED)
           @raster.text(left + COLUMN - 44 - @raster.text_width(figure), top + (index * LINE), figure)
         end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compare/report/plots"
 require_relative "../../text/plot"
 
 module Culet
@@ -9,9 +10,9 @@ module Culet
       REQUESTED = "requested"
 
       # @return [Boolean] whether a terminal is there and shows it
-      def self.supported?(io:, env: ENV) = Compare::Report::TerminalPlot.supported?(io: io, env: env)
+      def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
-      # @param document [Hash] of Engine
+      # @param document [Hash] of Runner
       # @param width [Integer] columns
       # @param color [Boolean]
       def initialize(document, width:, color:)
@@ -21,11 +22,11 @@ module Culet
       end
 
       # @return [String]
-      def to_s = Compare::Report::TerminalPlot.new(with_requested, width: @width, color: @color).to_s
+      def to_s = Compare::Report::Plots.new(with_requested, width: @width, color: @color).to_s
 
       private
 
-      # What was requested is plotted as if it were one more contender: the one that wastes nothing.
+      # What was requested is plotted as if it were one more candidate: the one that wastes nothing.
       def with_requested
         first = @document["results"].first
         return @document unless first

@@ -1,24 +1,23 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "../../text/figures"
 require_relative "../compare/statistics"
-require_relative "../../text/grid"
-require_relative "../report/page"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 
 module Culet
   module Replay
-    # The contenders side by side: memory against what was requested, and cost.
+    # The candidates side by side: memory against what was requested, and cost.
     class Table
-      Figures = Compare::Report::Figures
-      private_constant :Figures
 
       NOTE = "Resident: the allocator's anonymous memory, sampled between operations; blocks count as written in full. " \
              "Requested: bytes that were asked for and not freed. MB = 1,000,000 bytes. Medians, with 95 % bootstrap " \
              "intervals where there are several runs."
       private_constant :NOTE
 
-      # @param document [Hash] of Engine
+      # @param document [Hash] of Runner
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
       def initialize(document, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
@@ -43,18 +42,18 @@ module Culet
 
       def about
         lines = ["#{bold(File.basename(trace["file"]))}: #{trace["command"].join(" ")[0, 120]}",
-                 "#{Figures.grouped(trace["operations"])} operations of #{Figures.counted(trace["threads"], "thread")}; at most " \
-                 "#{Figures.bytes(trace["peak_live_bytes"])} requested at once, #{Figures.bytes(trace["requested_bytes"])} in all"]
+                 "#{Text::Numbers.grouped(trace["operations"])} operations of #{Text::Numbers.count(trace["threads"], "thread")}; at most " \
+                 "#{Text::Size.human(trace["peak_live_bytes"])} requested at once, #{Text::Size.human(trace["requested_bytes"])} in all"]
         [*lines, *remarks].map { |line| wrap(line) }.join("\n")
       end
 
       def remarks
         found = []
         found << "The recording ended before the program did: #{trace["stopped"]}." if trace["stopped"]
-        found << "#{Figures.grouped(trace["inherited_operations"])} of them are the parent's, before it forked this process." if trace["inherited_operations"].positive?
+        found << "#{Text::Numbers.grouped(trace["inherited_operations"])} of them are the parent's, before it forked this process." if trace["inherited_operations"].positive?
         found << "The parent's trace is not beside this one, so what the process inherited is not there." if trace["parent_missing"]
         if trace["unknown_blocks"].positive?
-          found << "#{Figures.counted(trace["unknown_blocks"], "free")} of blocks from outside the trace #{trace["unknown_blocks"] == 1 ? "is" : "are"} left out."
+          found << "#{Text::Numbers.count(trace["unknown_blocks"], "free")} of blocks from outside the trace #{trace["unknown_blocks"] == 1 ? "is" : "are"} left out."
         end
         found
       end
@@ -63,7 +62,7 @@ module Culet
         columns = [["allocator", names, true], ["peak resident MB", bytes("peak_rss_bytes")], ["/ requested", ratios],
                    ["mean MB", bytes("mean_rss_bytes")], cpu]
         columns << ["instructions M", figures("instructions", 1e6)] if results.any? { |result| result["summary"]["instructions"] }
-        Compare::Report::Grid.render(columns, unicode: @unicode)
+        Text::Table.render(columns, unicode: @unicode)
       end
 
       def names = results.map { |result| result["allocator"] }
@@ -83,7 +82,7 @@ module Culet
           next "-" unless median
 
           low, high = result["summary"][figure].values_at("low", "high").map { |bound| bound && bound / size }
-          text = Figures.interval(median / size, low, high)
+          text = Text::Numbers.interval(median / size, low, high)
           median == least && medians.compact.uniq.size > 1 ? best(text) : text
         end
       end
@@ -103,7 +102,7 @@ module Culet
         lines.join("\n") if lines.any?
       end
 
-      # What the runs show of contenders against the baseline, one line for each.
+      # What the runs show of candidates against the baseline, one line for each.
       def verdicts
         lines = @document["comparisons"].select { |one| %w[peak_rss_bytes mean_rss_bytes cpu_seconds].include?(one["metric"]) }
                                         .group_by { |one| one["allocator"] }.map { |allocator, list| wrap(sentence(allocator, list)) }
@@ -120,7 +119,7 @@ module Culet
         titles = { "peak_rss_bytes" => "peak", "mean_rss_bytes" => "mean", "cpu_seconds" => "CPU" }
         parts = comparisons.map do |one|
           shown = %w[smaller larger].include?(one["verdict"])
-          "#{titles[one["metric"]]} #{shown ? Figures.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"}"
+          "#{titles[one["metric"]]} #{shown ? Text::Numbers.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"}"
         end
         "#{allocator} / #{comparisons.first["baseline"]}: #{parts.join(", ")}"
       end
@@ -129,7 +128,7 @@ module Culet
 
       def best(text) = @color ? "\e[1;32m#{text}\e[0m" : text
 
-      def wrap(text) = text.gsub(/(.{1,#{Culet::Report::Page.text_columns}})(?:\s+|\z)/, "\\1\n").chomp
+      def wrap(text) = text.gsub(/(.{1,#{Text::Lines.sentence_columns}})(?:\s+|\z)/, "\\1\n").chomp
     end
   end
 end

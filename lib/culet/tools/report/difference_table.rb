@@ -1,22 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "difference"
 require_relative "holdings"
-require_relative "words"
 
 module Culet
   module Report
     # A Difference for a terminal.
     class DifferenceTable
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
       # How many mappings, and arenas beyond the first, are worth a line.
       MOST = 12
       # What changed less would be shown as nought.
       LEAST_BYTES = 50_000
-      private_constant :Figures, :Grid, :MOST, :LEAST_BYTES
+      private_constant :MOST, :LEAST_BYTES
 
       # @param difference [Difference]
       # @param color [Boolean] whether to use ANSI colours
@@ -40,14 +39,14 @@ module Culet
         [bold(title), interval, (foreign unless difference.same_process?)].compact.join("\n")
       end
 
-      def side(snapshot) = "#{Words.plain(snapshot.process.called)} (process #{snapshot.pid})"
+      def side(snapshot) = "#{Text::Lines.printable(snapshot.process.called)} (process #{snapshot.pid})"
 
       def interval
         seconds = difference.seconds
-        "taken #{Figures.number(seconds.abs)} s #{seconds.negative? ? "before it: did you mean them the other way round?" : "apart"}"
+        "taken #{Text::Numbers.significant(seconds.abs)} s #{seconds.negative? ? "before it: did you mean them the other way round?" : "apart"}"
       end
 
-      def foreign = Words.wrap("These are two processes: arenas are compared by their names.")
+      def foreign = Text::Lines.wrap("These are two processes: arenas are compared by their names.")
 
       def levels
         shown = difference.levels.reject { |entry| entry.before_bytes.zero? && entry.after_bytes.zero? }
@@ -61,20 +60,20 @@ module Culet
         return if changed.empty?
 
         counts = changed.map { |entry| numbers.fetch(entry.name) }
-        Grid.render([["held by Ruby's objects", changed.map { |entry| Words.plain(Holdings::TITLES.fetch(entry.name, entry.name)) }, true],
+        Text::Table.render([["held by Ruby's objects", changed.map { |entry| Text::Lines.printable(Holdings::TITLES.fetch(entry.name, entry.name)) }, true],
                      ["before MB", changed.map { |one| mega(one.before_bytes) }, false], ["after MB", changed.map { |one| mega(one.after_bytes) }, false],
                      ["grew by", changed.map { |one| change(one) }, false],
-                     ["more of them", counts.map { |one| Figures.grouped(one.grown_bytes) }, false]], unicode: @unicode)
+                     ["more of them", counts.map { |one| Text::Numbers.grouped(one.grown_bytes) }, false]], unicode: @unicode)
       end
 
       def arenas
         entries = difference.arenas.zip(difference.arenas_used).flat_map do |system, used|
-          [["#{Words.plain(system.name)}: from the system", system], ["#{Words.plain(used.name)}: in use, resident or not", used]]
+          [["#{Text::Lines.printable(system.name)}: from the system", system], ["#{Text::Lines.printable(used.name)}: in use, resident or not", used]]
         end
         changed("arena", entries)
       end
 
-      def mappings = changed("mappings, resident", difference.mappings.map { |entry| [Words.plain(entry.name), entry] })
+      def mappings = changed("mappings, resident", difference.mappings.map { |entry| [Text::Lines.printable(entry.name), entry] })
 
       def changed(heading, entries)
         changed = entries.reject { |_, entry| entry.grown_bytes.zero? }.sort_by { |_, entry| -entry.grown_bytes.abs }
@@ -88,7 +87,7 @@ module Culet
 
       def table(heading, entries)
         cells = entries.map(&:last)
-        Grid.render([[heading, entries.map(&:first), true], ["before MB", cells.map { |one| mega(one.before_bytes) }, false],
+        Text::Table.render([[heading, entries.map(&:first), true], ["before MB", cells.map { |one| mega(one.before_bytes) }, false],
                      ["after MB", cells.map { |one| mega(one.after_bytes) }, false], ["grew by", cells.map { |one| change(one) }, false]], unicode: @unicode)
       end
 
@@ -97,10 +96,10 @@ module Culet
         return if sizes.empty?
 
         columns = { "slot bytes" => "slot_bytes", "live before" => "before_live", "after" => "after_live", "free before" => "before_free", "after " => "after_free" }
-        Grid.render(columns.map { |heading, key| [heading, sizes.map { |one| Figures.grouped(one[key]) }, false] }, unicode: @unicode)
+        Text::Table.render(columns.map { |heading, key| [heading, sizes.map { |one| Text::Numbers.grouped(one[key]) }, false] }, unicode: @unicode)
       end
 
-      def mega(bytes) = Size.cell(bytes)
+      def mega(bytes) = Text::Size.cell(bytes)
 
       def change(entry)
         text = mega(entry.grown_bytes)

@@ -1,20 +1,19 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "holdings"
-require_relative "words"
 
 module Culet
   module Report
     # What a process told of itself, for a terminal.
     class Inside
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
       # How many types of objects, and of C objects, get a line.
       MOST_TYPES = 12
       MOST_DATA = 5
-      private_constant :Figures, :Grid, :MOST_TYPES, :MOST_DATA
+      private_constant :MOST_TYPES, :MOST_DATA
 
       # @param ledger [Ledger]
       # @param unicode [Boolean] whether lines beyond ASCII can be shown
@@ -30,7 +29,7 @@ module Culet
         return [] unless holdings && holdings.level == level
 
         shown, small = holdings.entries.partition { |entry| entry.bytes >= SMALL_SHARE * [holdings.ruby_bytes, 1].max }
-        rows = shown.map { |entry| ["  #{Words.plain(entry.title)}", entry.bytes] }
+        rows = shown.map { |entry| ["  #{Text::Lines.printable(entry.title)}", entry.bytes] }
         rows << ["  other Ruby objects", small.sum(&:bytes)] if small.any?
         rows << ["  #{holdings.rest_title}", holdings.rest_bytes]
       end
@@ -53,28 +52,28 @@ module Culet
         return unless objects&.counted?
 
         shown = objects.types.first(MOST_TYPES)
-        Grid.render([["objects", shown.map { |type| Words.plain(Holdings::TITLES.fetch(type.name, type.name)) }, true],
+        Text::Table.render([["objects", shown.map { |type| Text::Lines.printable(Holdings::TITLES.fetch(type.name, type.name)) }, true],
                      column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes), column("malloc bytes", shown, &:malloc_bytes),
                      *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)], unicode: @unicode)
       end
 
-      def column(heading, tallies) = [heading, tallies.map { |tally| Figures.grouped(yield(tally)) }, false]
+      def column(heading, tallies) = [heading, tallies.map { |tally| Text::Numbers.grouped(yield(tally)) }, false]
 
       def extensions
         largest = objects&.data.to_a.reject { |tally| tally.malloc_bytes.zero? || tally.name == "others" }.first(MOST_DATA)
         return if largest.empty?
 
-        Words.wrap("C objects that hold most, by type: #{largest.map { |tally| "#{Words.plain(tally.name)} #{Figures.bytes(tally.malloc_bytes)} (#{Figures.grouped(tally.count)})" }.join(", ")}", indent: 2)
+        Text::Lines.wrap("C objects that hold most, by type: #{largest.map { |tally| "#{Text::Lines.printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})" }.join(", ")}", indent: 2)
       end
 
       def counting
         return unless objects
-        return Words.wrap("note: its objects are not counted: #{Words.plain(objects.why)}", indent: 2) unless objects.counted?
+        return Text::Lines.wrap("note: its objects are not counted: #{Text::Lines.printable(objects.why)}", indent: 2) unless objects.counted?
 
         text = format("counted in %.1f ms, in which no Ruby code ran", 1000 * objects.seconds)
         text << "; not all of them, the limit ended it: what is missing is with C code" unless objects.complete
-        text << "; #{Figures.counted(silent, "C object")} #{silent == 1 ? "does" : "do"} not tell what #{silent == 1 ? "it holds" : "they hold"}" if silent.positive?
-        Words.wrap(text, indent: 2)
+        text << "; #{Text::Numbers.count(silent, "C object")} #{silent == 1 ? "does" : "do"} not tell what #{silent == 1 ? "it holds" : "they hold"}" if silent.positive?
+        Text::Lines.wrap(text, indent: 2)
       end
 
       def silent = objects.types.find { |type| type.name == "T_DATA" }&.untold.to_i
@@ -86,8 +85,8 @@ module Culet
         told = figures.select { |_, value| value.is_a?(Integer) }
         return if told.empty?
 
-        list = told.map { |key, value| "#{Words.plain(key.to_s.delete_suffix("_bytes").tr("_", " "))} #{key.end_with?("_bytes") ? Figures.bytes(value) : Figures.grouped(value)}" }
-        Words.wrap("#{Words.plain(name)} itself counts: #{list.join(", ")}", indent: 2)
+        list = told.map { |key, value| "#{Text::Lines.printable(key.to_s.delete_suffix("_bytes").tr("_", " "))} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}" }
+        Text::Lines.wrap("#{Text::Lines.printable(name)} itself counts: #{list.join(", ")}", indent: 2)
       end
     end
   end

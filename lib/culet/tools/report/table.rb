@@ -1,19 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "ledger"
 require_relative "inside"
 require_relative "verdicts"
-require_relative "words"
 
 module Culet
   module Report
     # A report for a terminal.
     class Table
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
-      private_constant :Figures, :Grid
 
       # How many of the mappings without a level of their own are named.
       OTHERS = 5
@@ -43,28 +41,28 @@ module Culet
       def process = snapshot.process
 
       # Small processes get a digit more; all figures of one table have the same.
-      def mega(bytes) = Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
+      def mega(bytes) = Text::Size.cell(bytes, digits: process.rss_bytes < 10e6 ? 2 : 1)
 
       def heading
-        title = "#{Words.plain(process.called)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
+        title = "#{Text::Lines.printable(process.called)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
         figures = { "shared out (PSS)" => process.pss_bytes, "its own and written" => process.private_dirty_bytes, "swapped" => process.swap_bytes }
         rest = figures.reject { |name, bytes| name == "swapped" && bytes.zero? }.map { |name, bytes| "#{mega(bytes)} MB #{name}" }
         [bold(title), rest.join(", "), allocator].join("\n")
       end
 
       def allocator
-        name = Words.plain(snapshot.allocator.name)
+        name = Text::Lines.printable(snapshot.allocator.name)
         malloc = snapshot.malloc
         text = if malloc && snapshot.allocator.blocks?
-                 "malloc: #{name}, #{Figures.counted(malloc.arenas, "arena")}#{large_blocks}"
-               else ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| Words.plain(part) }.join("; ")
+                 "malloc: #{name}, #{Text::Numbers.count(malloc.arenas, "arena")}#{large_blocks}"
+               else ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| Text::Lines.printable(part) }.join("; ")
                end
-        Words.wrap(text, indent: 2)
+        Text::Lines.wrap(text, indent: 2)
       end
 
       def large_blocks
         count = snapshot.malloc.mmapped_chunks
-        count.zero? ? "" : ", #{Figures.counted(count, "large block")} beside #{snapshot.malloc.arenas == 1 ? "it" : "them"}"
+        count.zero? ? "" : ", #{Text::Numbers.count(count, "large block")} beside #{snapshot.malloc.arenas == 1 ? "it" : "them"}"
       end
 
       def inside = @inside ||= Inside.new(ledger, unicode: @unicode)
@@ -75,14 +73,14 @@ module Culet
         shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
-      def percent(bytes) = "#{Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
+      def percent(bytes) = "#{Text::Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
 
       def levels
         shown = rows
         names = shown.map(&:first)
         sums = shown.map { |_, bytes| mega(bytes) }
         shares = shown.map { |_, bytes| percent(bytes) }
-        Grid.render([["level", [*names, "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
+        Text::Table.render([["level", [*names, "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
                      ["share", [*shares, ledger.rss_bytes.zero? ? "-" : "100.0 %"], false],
                      ["", [*shown.map { |_, bytes| ledger.rss_bytes.positive? ? bytes.fdiv(ledger.rss_bytes) : 0 }, nil], :bar]], unicode: @unicode)
       end
@@ -91,9 +89,9 @@ module Culet
         first, *rest = ledger.others.each_slice(OTHERS).to_a
         return unless first
 
-        names = first.map { |name, bytes, count| "#{Words.plain(name)}#{" (#{count} mappings)" if count > 1} #{Figures.bytes(bytes)}" }
-        names << "and more, #{Figures.bytes(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
-        Words.wrap("other mappings: #{names.join(", ")}", indent: 2)
+        names = first.map { |name, bytes, count| "#{Text::Lines.printable(name)}#{" (#{count} mappings)" if count > 1} #{Text::Size.human(bytes)}" }
+        names << "and more, #{Text::Size.human(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
+        Text::Lines.wrap("other mappings: #{names.join(", ")}", indent: 2)
       end
 
       def slots
@@ -101,12 +99,12 @@ module Culet
         return if sizes.empty?
 
         columns = { "slot bytes" => "slot_bytes", "pages" => "pages", "live" => "live", "free" => "free" }
-        Grid.render(columns.map { |heading, key| [heading, sizes.map { |one| Figures.grouped(one[key].to_i) }, false] }, unicode: @unicode)
+        Text::Table.render(columns.map { |heading, key| [heading, sizes.map { |one| Text::Numbers.grouped(one[key].to_i) }, false] }, unicode: @unicode)
       end
 
-      def verdicts = Words.verdicts(Verdicts.new(ledger).list) { |topic| bold(topic) }
+      def verdicts = Text::Lines.verdicts(Verdicts.new(ledger).list) { |topic| bold(topic) }
 
-      def problems = Words.notes(snapshot.problems)
+      def problems = Text::Lines.notes(snapshot.problems)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

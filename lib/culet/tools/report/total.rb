@@ -27,7 +27,7 @@ module Culet
 
       private
 
-      def bytes(&) = Size.human(sum(&))
+      def bytes(&) = Text::Size.human(sum(&))
 
       def sum(&) = @snapshots.map(&:process).sum(&)
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
 require_relative "../advice"
+require_relative "../../text/size"
 require_relative "ledger"
 
 module Culet
@@ -22,8 +22,6 @@ module Culet
       CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
       private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
 
-      Figures = Compare::Report::Figures
-      private_constant :Figures
 
       # @param ledger [Ledger]
       def initialize(ledger)
@@ -47,7 +45,7 @@ module Culet
 
       def malloc = snapshot.malloc
 
-      def bytes(count) = Figures.bytes(count)
+      def bytes(count) = Text::Size.human(count)
 
       def trims? = Advice.trims?(snapshot)
 

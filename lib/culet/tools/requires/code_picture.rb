@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "erb"
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "unused"
 
 module Culet
   module Requires
     # Compiled code by gem as an SVG picture: a bar for each, divided into what ran, what did not, and what is not known.
     class CodePicture
-      Figures = Compare::Report::Figures
       # Class, words, how many bytes of a gem. Those of which it is not known stand between the others.
       PARTS = [["ran", "ran", ->(one) { one["iseq_bytes"] - one["unused_bytes"] - one["untold_bytes"] - one["unseen_bytes"] }],
                ["unknown", "not known", ->(one) { one["untold_bytes"] + one["unseen_bytes"] }],
@@ -18,7 +18,7 @@ module Culet
       NAMES = 210
       TOP = 74
       RIGHT = 170
-      private_constant :Figures, :PARTS, :WIDTH, :ROW, :NAMES, :TOP, :RIGHT
+      private_constant :PARTS, :WIDTH, :ROW, :NAMES, :TOP, :RIGHT
 
       # @param document [Hash] of Unused
       # @param lines [Integer] how many gems; the others are one bar
@@ -50,7 +50,7 @@ module Culet
       def h(text) = ERB::Util.html_escape(text)
 
       def title
-        "#{Size.cell(@document["unused_bytes"], digits: 2)} of #{Size.cell(@document["iseq_bytes"], digits: 2)} MB of compiled code " \
+        "#{Text::Size.cell(@document["unused_bytes"], digits: 2)} of #{Text::Size.cell(@document["iseq_bytes"], digits: 2)} MB of compiled code " \
           "#{Unused.verdict(@document)} (#{Unused.percent(@document) || 0} %)"
       end
 
@@ -59,7 +59,7 @@ module Culet
         @gems ||= begin
           sorted = @document["gems"].sort_by { |one| -one["iseq_bytes"] }
           rest = sorted.drop(@lines)
-          others = { "gem" => "#{Figures.counted(rest.size, "gem")} more", **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, rest.sum { |one| one[key] }] } }
+          others = { "gem" => "#{Text::Numbers.count(rest.size, "gem")} more", **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, rest.sum { |one| one[key] }] } }
           rest.empty? ? sorted : [*sorted.first(@lines), others]
         end
       end
@@ -79,13 +79,13 @@ module Culet
         left = NAMES.to_f
         bars = PARTS.map do |name, words, bytes|
           wide = [bytes.call(one), 0].max * scale
-          bar = format('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="16"><title>%s: %s</title></rect>', name, left, top, wide, words, h(Figures.bytes([bytes.call(one), 0].max)))
+          bar = format('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="16"><title>%s: %s</title></rect>', name, left, top, wide, words, h(Text::Size.human([bytes.call(one), 0].max)))
           left += wide
           bar
         end
         share = Unused.percent(one) || 0
         %(<text x="#{NAMES - 10}" y="#{top + 13}" text-anchor="end">#{h(one["gem"])}</text>#{bars.join}) +
-          format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>', left + 8, top + 13, h(Figures.bytes(one["iseq_bytes"])), share)
+          format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>', left + 8, top + 13, h(Text::Size.human(one["iseq_bytes"])), share)
       end
     end
   end

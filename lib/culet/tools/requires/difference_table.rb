@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
-require_relative "../report/words"
+require_relative "../../text/numbers"
+require_relative "../../text/table"
+require_relative "../../text/lines"
 require_relative "difference"
 
 module Culet
   module Requires
     # A difference for a terminal: what grew, most first.
     class DifferenceTable
-      Figures = Compare::Report::Figures
-      Words = Report::Words
       # Heading, figure, what one unit is.
       COLUMNS = [["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil], ["left kB", "retained_bytes", 1e3], ["malloc kB", "malloc_bytes", 1e3],
                  ["look-ups", "syscalls", nil], ["failed", "failed_syscalls", nil], ["code kB", "iseq_bytes", 1e3]].freeze
-      private_constant :Figures, :Words, :COLUMNS
+      private_constant :COLUMNS
 
       # @param difference [Difference]
       # @param lines [Integer] how many of each list
@@ -36,7 +34,7 @@ module Culet
       def heading
         words = %w[before after].map do |side|
           one = @document[side]
-          "#{side}: #{Words.plain(one["command"].join(" "))}, #{Figures.counted(one["files"], "file")} in #{Figures.number(one["total_seconds"] * 1e3)} ms"
+          "#{side}: #{Text::Lines.printable(one["command"].join(" "))}, #{Text::Numbers.count(one["files"], "file")} in #{Text::Numbers.significant(one["total_seconds"] * 1e3)} ms"
         end
         bold = @color ? ["\e[1m", "\e[0m"] : ["", ""]
         words.map { |line| "#{bold.first}#{line}#{bold.last}" }.join("\n")
@@ -56,7 +54,7 @@ module Culet
         columns = COLUMNS.select { |_, figure,| shown.any? { |one| one[figure] } }
         table = grid([[title, shown.map { |one| name(one, key) }, true],
                       *columns.map { |heading, figure, unit| [heading, shown.map { |one| one[figure] ? signed(one[figure]["grown"], unit) : "-" }, false] }])
-        all.size > shown.size ? "#{table}\n#{Figures.counted(all.size - shown.size, title)} more not shown (--top)" : table
+        all.size > shown.size ? "#{table}\n#{Text::Numbers.count(all.size - shown.size, title)} more not shown (--top)" : table
       end
 
       # Memory differs by the same in each run; time does not.
@@ -64,10 +62,10 @@ module Culet
 
       def name(one, key)
         side = { "before" => " (gone)", "after" => " (new)" }[one["only"]]
-        "#{Words.plain(one[key])}#{side}"
+        "#{Text::Lines.printable(one[key])}#{side}"
       end
 
-      def number(value, unit) = unit ? Figures.number(value / unit.to_f) : Figures.grouped(value)
+      def number(value, unit) = unit ? Text::Numbers.significant(value / unit.to_f) : Text::Numbers.grouped(value)
 
       def signed(value, unit)
         return "0" if value.zero?
@@ -75,7 +73,7 @@ module Culet
         "#{value.positive? ? "+" : "-"}#{number(value.abs, unit)}"
       end
 
-      def grid(columns) = Compare::Report::Grid.render(columns, unicode: @unicode)
+      def grid(columns) = Text::Table.render(columns, unicode: @unicode)
     end
   end
 end

@@ -2,7 +2,8 @@
 
 require "erb"
 require "json"
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "origin"
 
 module Culet
@@ -25,7 +26,6 @@ module Culet
 
       private
 
-      Counts = Compare::Report::Figures
       private_constant :Counts
 
       def asset(name) = File.read(File.join(FOLDER, name), encoding: Encoding::UTF_8)
@@ -37,8 +37,8 @@ module Culet
       def features = @document["features"]
 
       def lead
-        parts = ["#{Counts.counted(features.count { |one| one["error"].nil? }, "file")} required in #{Counts.number(@document["total_seconds"] * 1e3)} ms"]
-        parts << "#{Counts.bytes(@document["code"]["iseq_bytes"])} of compiled code at the end" if @document["code"]["count"].positive?
+        parts = ["#{Text::Numbers.count(features.count { |one| one["error"].nil? }, "file")} required in #{Text::Numbers.significant(@document["total_seconds"] * 1e3)} ms"]
+        parts << "#{Text::Size.human(@document["code"]["iseq_bytes"])} of compiled code at the end" if @document["code"]["count"].positive?
         "#{parts.join(", ")}."
       end
 

@@ -1,18 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
-require_relative "../report/words"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "origin"
 
 module Culet
   module Requires
     # A document for a terminal: by gem, by file, or as a tree.
     class Table
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
-      Words = Report::Words
-      private_constant :Figures, :Grid, :Words
 
       # What the lists can be sorted by: word of --sort => the figure.
       ORDERS = { "self" => "self_seconds", "cpu" => "self_cpu_seconds", "total" => "total_seconds", "objects" => "objects", "retained" => "retained_bytes", "mallocs" => "mallocs",
@@ -54,9 +51,9 @@ module Culet
       def heading
         loaded = features.count { |one| one["error"].nil? }
         repeats = features.sum { |one| one["repeats"] }
-        lines = [bold("#{Words.plain(document["command"].join(" "))}: #{Figures.counted(loaded, "file")} required in #{milliseconds(document["total_seconds"])} ms#{whole}")]
+        lines = [bold("#{Text::Lines.printable(document["command"].join(" "))}: #{Text::Numbers.count(loaded, "file")} required in #{milliseconds(document["total_seconds"])} ms#{whole}")]
         lines << "#{looks} #{code_words}".strip
-        lines << "#{Figures.counted(repeats, "require")} of what was loaded already took #{milliseconds(features.sum { |one| one["repeated_seconds"] })} ms" if repeats.positive?
+        lines << "#{Text::Numbers.count(repeats, "require")} of what was loaded already took #{milliseconds(features.sum { |one| one["repeated_seconds"] })} ms" if repeats.positive?
         lines.reject(&:empty?).join("\n")
       end
 
@@ -65,43 +62,43 @@ module Culet
       def looks
         calls = sum("syscalls") or return ""
 
-        "#{Figures.grouped(calls)} file-system calls to find them, #{Figures.grouped(sum("failed_syscalls"))} of which failed;"
+        "#{Text::Numbers.grouped(calls)} file-system calls to find them, #{Text::Numbers.grouped(sum("failed_syscalls"))} of which failed;"
       end
 
       def code_words
         return "" if document["code"]["count"].zero?
 
-        "#{Figures.bytes(document["code"]["iseq_bytes"])} of compiled code at the end"
+        "#{Text::Size.human(document["code"]["iseq_bytes"])} of compiled code at the end"
       end
 
       def sum(key) = features.filter_map { |one| one[key] }.then { |list| list.sum unless list.empty? }
 
-      def milliseconds(seconds) = Figures.number(seconds * 1e3)
+      def milliseconds(seconds) = Text::Numbers.significant(seconds * 1e3)
 
       # A list of gems has no total time: gems require each other.
       def gems
         by = @order == "total" ? "self" : @order
-        list("gem", document["gems"], by) { |one| Words.plain(one["gem"]) }
+        list("gem", document["gems"], by) { |one| Text::Lines.printable(one["gem"]) }
       end
 
-      def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| Words.plain(Origin.short(one["path"], one["gem"])) }
+      def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| Text::Lines.printable(Origin.short(one["path"], one["gem"])) }
 
       def list(title, all, order, *more)
         sorted = all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }
         shown = sorted.first(@lines)
-        rest = "#{Figures.counted(sorted.size - shown.size, title)} more not shown (--top)" if sorted.size > shown.size
+        rest = "#{Text::Numbers.count(sorted.size - shown.size, title)} more not shown (--top)" if sorted.size > shown.size
         [table(title, shown.map { |one| yield(one) }, shown, more), rest].compact.join("\n")
       end
 
       def table(title, names, rows, more)
         columns = [*more, *COLUMNS].select { |_, key,| rows.any? { |one| one[key] } }
-        Grid.render([[title, names, true], *columns.map { |heading, key, unit| [heading, rows.map { |one| cell(one[key], unit) }, false] }], unicode: @unicode)
+        Text::Table.render([[title, names, true], *columns.map { |heading, key, unit| [heading, rows.map { |one| cell(one[key], unit) }, false] }], unicode: @unicode)
       end
 
       def cell(value, unit)
         return "-" if value.nil?
 
-        unit ? Figures.number(value / unit.to_f) : Figures.grouped(value)
+        unit ? Text::Numbers.significant(value / unit.to_f) : Text::Numbers.grouped(value)
       end
 
       def branches
@@ -115,7 +112,7 @@ module Culet
         (children[number] || []).each do |one, index|
           next if one["total_seconds"] < LEAST * document["total_seconds"]
 
-          rows << ["#{"  " * depth}#{Words.plain(one["name"] || one["path"] || "?")}", one]
+          rows << ["#{"  " * depth}#{Text::Lines.printable(one["name"] || one["path"] || "?")}", one]
           grow(children, index, depth + 1, rows)
         end
       end
@@ -125,9 +122,9 @@ module Culet
         return if failed.empty?
 
         lines = failed.group_by { |one| [one["name"], one["error"]] }.first(@lines).map do |(name, error), list|
-          "  #{Words.plain(name)}: #{Words.plain(error)}#{", #{list.size} times" if list.size > 1} (#{milliseconds(list.sum { |one| one["total_seconds"] })} ms)"
+          "  #{Text::Lines.printable(name)}: #{Text::Lines.printable(error)}#{", #{list.size} times" if list.size > 1} (#{milliseconds(list.sum { |one| one["total_seconds"] })} ms)"
         end
-        "#{Figures.counted(failed.size, "require")} that failed:\n#{lines.join("\n")}"
+        "#{Text::Numbers.count(failed.size, "require")} that failed:\n#{lines.join("\n")}"
       end
 
       def others
@@ -135,12 +132,12 @@ module Culet
         return if list.empty?
 
         shown = list.sort_by { |one| -one["total_seconds"] }.first(@lines).map do |one|
-          "  #{one["pid"]} #{Words.plain(one["program"])}: #{Figures.counted(one["features"], "file")} in #{milliseconds(one["total_seconds"])} ms"
+          "  #{one["pid"]} #{Text::Lines.printable(one["program"])}: #{Text::Numbers.count(one["features"], "file")} in #{milliseconds(one["total_seconds"])} ms"
         end
         "other processes:\n#{shown.join("\n")}"
       end
 
-      def notes = Words.notes(document["problems"])
+      def notes = Text::Lines.notes(document["problems"])
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
-require_relative "../report/words"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "origin"
 require_relative "unused"
 
@@ -10,9 +11,6 @@ module Culet
   module Requires
     # Unused code for a terminal: by gem, by file, and the largest pieces.
     class UnusedTable
-      Figures = Compare::Report::Figures
-      Words = Report::Words
-      private_constant :Figures, :Words
 
       # @param document [Hash] of Unused
       # @param lines [Integer] how many of each list
@@ -28,25 +26,25 @@ module Culet
       # @return [String]
       # @raise [Culet::Error] when the terminal-table gem is not installed
       def to_s
-        return "#{Words.notes(@document["problems"])}\n" if @document["since"] == "now"
+        return "#{Text::Lines.notes(@document["problems"])}\n" if @document["since"] == "now"
 
-        "#{[heading, gems, files, pieces, Words.notes(@document["problems"] + limits)].compact.join("\n\n")}\n"
+        "#{[heading, gems, files, pieces, Text::Lines.notes(@document["problems"] + limits)].compact.join("\n\n")}\n"
       end
 
       private
 
       def heading
-        text = "#{Words.plain(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
+        text = "#{Text::Lines.printable(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
         @color ? "\e[1m#{text}\e[0m" : text
       end
 
       def share = Unused.percent(@document)&.then { |share| " (#{share} %)" }
 
-      def mega(bytes) = Size.cell(bytes, digits: 2)
+      def mega(bytes) = Text::Size.cell(bytes, digits: 2)
 
-      def kilo(bytes) = Figures.number(bytes / 1e3)
+      def kilo(bytes) = Text::Numbers.significant(bytes / 1e3)
 
-      def gems = list("gem", @document["gems"], "files" => ->(one) { Figures.grouped(one["files"]) }) { |one| one["gem"] }
+      def gems = list("gem", @document["gems"], "files" => ->(one) { Text::Numbers.grouped(one["files"]) }) { |one| one["gem"] }
 
       def files = list("file", @document["files"].select { |one| one["unused_bytes"].positive? }) { |one| Origin.short(one["path"], one["gem"]) }
 
@@ -55,9 +53,9 @@ module Culet
 
         shown = all.first(@lines)
         columns = { **more, "code kB" => ->(one) { kilo(one["iseq_bytes"]) }, "unused kB" => ->(one) { kilo(one["unused_bytes"]) }, "" => ->(one) { part(one) } }
-        table = grid([[title, shown.map { |one| Words.plain(yield(one)) }, true], *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
+        table = grid([[title, shown.map { |one| Text::Lines.printable(yield(one)) }, true], *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
         rest = all.drop(@lines)
-        rest.empty? ? table : "#{table}\n#{Figures.counted(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
+        rest.empty? ? table : "#{table}\n#{Text::Numbers.count(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
       end
 
       def part(one) = Unused.percent(one)&.then { |share| "#{share} %" } || "-"
@@ -66,8 +64,8 @@ module Culet
         all = @document["files"].flat_map { |file| file["unused"].map { |one| [Origin.short(file["path"], file["gem"]), one] } }.max_by(@lines) { |_, one| one["iseq_bytes"] }
         return if all.empty?
 
-        grid([["largest unused", all.map { |_, one| Words.plain(one["label"]) }, true], ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
-              ["where", all.map { |path, one| "#{Words.plain(path)}:#{one["line"]}" }, true]])
+        grid([["largest unused", all.map { |_, one| Text::Lines.printable(one["label"]) }, true], ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
+              ["where", all.map { |path, one| "#{Text::Lines.printable(path)}:#{one["line"]}" }, true]])
       end
 
       # What cannot be seen is said with its size.
@@ -78,7 +76,7 @@ module Culet
         end
       end
 
-      def grid(columns) = Compare::Report::Grid.render(columns, unicode: @unicode)
+      def grid(columns) = Text::Table.render(columns, unicode: @unicode)
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "row"
 
 module Culet
@@ -12,7 +14,7 @@ module Culet
 
       private
 
-      def caption = "#{Figures.grouped(@group.count)} equal strings hold #{Figures.bytes(@group.held_bytes)}#{from}"
+      def caption = "#{Text::Numbers.grouped(@group.count)} equal strings hold #{Text::Size.human(@group.held_bytes)}#{from}"
 
       def copies = @group.count - 1
 
@@ -33,7 +35,7 @@ module Culet
         return unless copies > MOST
 
         line = lines - 1
-        gone(line, "#{Figures.grouped(copies - MOST)} more") + text(BYTES_LEFT, middle(line) + 4, "each with as many bytes of its own", "small")
+        gone(line, "#{Text::Numbers.grouped(copies - MOST)} more") + text(BYTES_LEFT, middle(line) + 4, "each with as many bytes of its own", "small")
       end
 
       def bytes(kind, line, words) = box(kind, BYTES_LEFT, line, width_of(words)) + text(BYTES_LEFT + (PADDING / 2), middle(line) + 5, words, "code")

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "erb"
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "bundle_row"
 require_relative "suffix_row"
 
@@ -10,7 +11,6 @@ module Culet
     # The picture: buffers, the strings that lie in them, and what would go away. On the left the String objects, on the
     # right what holds their bytes. One SVG, which loads nothing and runs nothing.
     class Graph
-      Figures = Compare::Report::Figures
       WIDTH = 980
       MARGIN = 24
       # From the top to the first row: title, bar, legend.
@@ -39,7 +39,7 @@ module Culet
           .object { fill: #123247; } .rule { stroke: #30343b; } .rest { fill: #30343b; }
         }
       CSS
-      private_constant :Figures, :HEAD, :MOST, :ENDS, :LEAST_PART, :BAR, :STAYS, :GOES, :OBJECT, :STYLE
+      private_constant :HEAD, :MOST, :ENDS, :LEAST_PART, :BAR, :STAYS, :GOES, :OBJECT, :STYLE
 
       # @param text [Object]
       # @return [String] for SVG and HTML
@@ -79,7 +79,7 @@ module Culet
       def row(group, top)
         return BundleRow.new(group, top: top) if group.duplicate?
 
-        SuffixRow.new(group, top: top, all: "#{Figures.bytes(@findings.suffix_bytes)} with all #{Figures.counted(@findings.suffixes, "such string")}")
+        SuffixRow.new(group, top: top, all: "#{Text::Size.human(@findings.suffix_bytes)} with all #{Text::Numbers.count(@findings.suffixes, "such string")}")
       end
 
       def frame(body, height)
@@ -95,7 +95,7 @@ module Culet
         SVG
       end
 
-      def title = "#{@findings.source.name}: #{Figures.counted(@findings.strings, "string")}, #{Figures.bytes(@findings.string_bytes)}"
+      def title = "#{@findings.source.name}: #{Text::Numbers.count(@findings.strings, "string")}, #{Text::Size.human(@findings.string_bytes)}"
 
       # All that the strings hold: what stays, and what would go away.
       def bar
@@ -111,8 +111,8 @@ module Culet
       end
 
       def legend
-        entries = [["object", "a String in its slot"], ["stays", "bytes that stay: #{Figures.bytes(@findings.string_bytes - @findings.shareable_bytes)}"],
-                   ["goes", "bytes that would go away: #{Figures.bytes(@findings.shareable_bytes)}"]]
+        entries = [["object", "a String in its slot"], ["stays", "bytes that stay: #{Text::Size.human(@findings.string_bytes - @findings.shareable_bytes)}"],
+                   ["goes", "bytes that would go away: #{Text::Size.human(@findings.shareable_bytes)}"]]
         left = MARGIN
         entries.map do |name, words|
           mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) + text(left + 24, 101, words, "words")

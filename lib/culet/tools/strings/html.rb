@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require "erb"
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "graph"
 require_relative "table"
 require_relative "verdicts"
@@ -12,8 +13,7 @@ module Culet
     # load anything. What strings hold is escaped.
     class Html
       PARTS = File.expand_path("html", __dir__)
-      Figures = Compare::Report::Figures
-      private_constant :PARTS, :Figures
+      private_constant :PARTS
 
       # @param findings [Findings]
       # @param top [Integer] how many groups, gems, files and lines are told
@@ -39,9 +39,9 @@ module Culet
 
       def title = "Strings of #{findings.source.name}"
 
-      def number(count) = Figures.grouped(count)
+      def number(count) = Text::Numbers.grouped(count)
 
-      def mega(bytes) = Size.cell(bytes, digits: 3)
+      def mega(bytes) = Text::Size.cell(bytes, digits: 3)
 
       # @return [Array<Array(String, Findings::Sum)>]
       def sums

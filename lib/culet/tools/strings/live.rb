@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../agent/conversation"
-require_relative "../../text/figures"
+require_relative "../../text/numbers"
 require_relative "../../system/processes"
 require_relative "bounds"
 require_relative "../../runtime/strings/slices"
@@ -55,7 +55,7 @@ module Culet
       # @return [String]
       def self.note(reading)
         milliseconds = reading.values_at("pause_seconds", "longest_pause_seconds", "collection_seconds").map { |seconds| format("%.1f ms", 1000 * seconds) }
-        "Ruby stood still there for #{milliseconds[0]} in #{Compare::Report::Figures.counted(reading["slices"], "slice")}, the longest of #{milliseconds[1]}, and before for #{milliseconds[2]} to collect garbage"
+        "Ruby stood still there for #{milliseconds[0]} in #{Text::Numbers.count(reading["slices"], "slice")}, the longest of #{milliseconds[1]}, and before for #{milliseconds[2]} to collect garbage"
       end
 
       # @return [Integer] Strings read

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
+require_relative "../../text/size"
+
 
 module Culet
   module Strings
     # One group in the picture: the String objects on the left, the bytes on the right.
     class Row
-      Figures = Compare::Report::Figures
       LEFT = 24
       OBJECT_WIDTH = 92
       # Where the bytes begin, and the most that they take.
@@ -19,7 +19,6 @@ module Culet
       PADDING = 16
       # Characters that fit.
       FITTING = 82
-      private_constant :Figures
 
       # @param group [Group]
       # @param top [Integer] where it begins
@@ -36,7 +35,7 @@ module Culet
       # @return [String] SVG
       def to_s
         [%(<line class="rule" x1="#{LEFT}" y1="#{@top - 8}" x2="#{BYTES_LEFT + BYTES_WIDTH}" y2="#{@top - 8}"/>),
-         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Figures.bytes(@group.gain_bytes)} would go away", @all].compact.join("; "), "gain", "end"),
+         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Text::Size.human(@group.gain_bytes)} would go away", @all].compact.join("; "), "gain", "end"),
          *content].join("\n")
       end
 

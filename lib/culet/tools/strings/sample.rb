@@ -45,7 +45,7 @@ module Culet
 
       # @param longest [Integer] characters
       # @return [String] its text; where that may not be shown, how long it is and a mark of its content
-      def to_s(longest = LONGEST) = text(longest) || [Size.human(bytes), mark].compact.join(" #")
+      def to_s(longest = LONGEST) = text(longest) || [Text::Size.human(bytes), mark].compact.join(" #")
 
       # Equal for strings of one content, within one report: a digest with a secret that is drawn anew for each.
       #

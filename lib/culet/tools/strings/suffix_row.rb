@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 require_relative "row"
 
 module Culet
@@ -15,7 +17,7 @@ module Culet
 
       def caption
         count = @group.count
-        "#{Figures.counted(count, "string")} #{count == 1 ? "is" : "are"} the end of another: together #{Figures.bytes(@group.held_bytes)}#{from}"
+        "#{Text::Numbers.count(count, "string")} #{count == 1 ? "is" : "are"} the end of another: together #{Text::Size.human(@group.held_bytes)}#{from}"
       end
 
       def parts = @group.parts.first(MOST)
@@ -52,7 +54,7 @@ module Culet
         more = @group.count - parts.size
         return unless more.positive?
 
-        object(lines - 1, "#{Figures.grouped(more)} more") + text(BYTES_LEFT, middle(lines - 1) + 4, "shorter ends, with a buffer of their own each", "small")
+        object(lines - 1, "#{Text::Numbers.grouped(more)} more") + text(BYTES_LEFT, middle(lines - 1) + 4, "shorter ends, with a buffer of their own each", "small")
       end
     end
   end

@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
-require_relative "../../text/grid"
-require_relative "../report/words"
+require_relative "../../text/lines"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../text/table"
 require_relative "verdicts"
 
 module Culet
   module Strings
     # The findings for a terminal.
     class Table
-      Figures = Compare::Report::Figures
-      Grid = Compare::Report::Grid
-      Words = Report::Words
       TITLES = { "embedded" => "embedded in their slots", "own" => "a buffer of their own", "shared" => "in another's buffer",
                  "nofree" => "in a library, never freed" }.freeze
       # Lines of a table, unless more is asked for, and the longest name in one.
@@ -22,7 +20,7 @@ module Culet
       # Megabytes are told with two decimals.
       LEAST_BYTES = 5_000
       SMALL_BYTES = 100_000
-      private_constant :Figures, :Grid, :Words, :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES, :SMALL_BYTES
+      private_constant :LINES, :NAME_COLUMNS, :FEW, :LEAST_BYTES, :SMALL_BYTES
 
       # @param findings [Findings]
       # @param top [Integer, nil] how many groups, gems and files are shown, however little they would free; nil: LINES of
@@ -45,25 +43,25 @@ module Culet
 
       attr_reader :findings
 
-      def mega(bytes) = Size.cell(bytes, digits: 2)
+      def mega(bytes) = Text::Size.cell(bytes, digits: 2)
 
       def worth? = judgement.worth?
 
       def judgement = @judgement ||= Verdicts.new(findings)
 
       def heading
-        [bold("#{Words.plain(findings.source.name)}: #{Figures.counted(findings.strings, "string")} hold #{mega(findings.string_bytes)} MB"),
+        [bold("#{Text::Lines.printable(findings.source.name)}: #{Text::Numbers.count(findings.strings, "string")} hold #{mega(findings.string_bytes)} MB"),
          "#{mega(findings.asked_bytes)} MB of that is text; #{mega(findings.duplicate_bytes)} MB are duplicates, " \
          "#{mega(findings.suffix_bytes)} MB more are ends of other strings"].join("\n")
       end
 
-      def verdicts = Words.verdicts(judgement.list) { |topic| bold(topic) }
+      def verdicts = Text::Lines.verdicts(judgement.list) { |topic| bold(topic) }
 
       def places
         rows = findings.places.map { |name, sum| [TITLES.fetch(name), sum] }
         rows.push(["all", all(findings.places.values)], ["of these: interned", findings.interned], ["frozen", findings.frozen],
                   ["others lie in it", findings.roots], ["content not known", findings.untold])
-        Grid.render([["strings", rows.map(&:first), true], ["number", rows.map { |_, sum| Figures.grouped(sum.count) }, false],
+        Text::Table.render([["strings", rows.map(&:first), true], ["number", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
                      ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
                      ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
                      ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]], unicode: @unicode)
@@ -86,22 +84,22 @@ module Culet
         list = findings.groups.reject(&:duplicate?).first(@all ? @top : LINES / 2)
         return more(findings.suffix_groups, findings.suffix_bytes, "a string and its ends") if list.empty? || !(@all || findings.suffix_bytes >= LEAST_BYTES)
 
-        [groups("others end like it", list, "the longest end" => ->(group) { Words.plain(group.parts.first.to_s(NAME_COLUMNS / 2)) },
-                                            "would go bytes" => ->(group) { Figures.grouped(group.gain_bytes) }),
+        [groups("others end like it", list, "the longest end" => ->(group) { Text::Lines.printable(group.parts.first.to_s(NAME_COLUMNS / 2)) },
+                                            "would go bytes" => ->(group) { Text::Numbers.grouped(group.gain_bytes) }),
          more(findings.suffix_groups - list.size, findings.suffix_bytes - list.sum(&:gain_bytes), "a string and its ends")].compact.join("\n")
       end
 
       # Two columns, in kB where MB would be a column of zeros.
       def sized(list)
-        unit, digits, size = list.map(&:held_bytes).max < SMALL_BYTES ? ["kB", 1, 1_000] : ["MB", 2, Size::MEGABYTE]
-        { "held #{unit}" => :held_bytes, "would go #{unit}" => :gain_bytes }.transform_values { |key| ->(one) { Size.cell(one.public_send(key), digits: digits, unit: size) } }
+        unit, digits, size = list.map(&:held_bytes).max < SMALL_BYTES ? ["kB", 1, 1_000] : ["MB", 2, Text::Size::MEGABYTE]
+        { "held #{unit}" => :held_bytes, "would go #{unit}" => :gain_bytes }.transform_values { |key| ->(one) { Text::Size.cell(one.public_send(key), digits: digits, unit: size) } }
       end
 
       # What is not shown is said, with its size and how to see it.
       def more(count, bytes, what)
         return unless count.positive?
 
-        Words.wrap("#{Figures.counted(count, "group")} of #{what} not shown, with #{Size.human(bytes)} that would go away " \
+        Text::Lines.wrap("#{Text::Numbers.count(count, "group")} of #{what} not shown, with #{Text::Size.human(bytes)} that would go away " \
                    "(--top #{[@top * 3, findings.group_count].min.clamp(1, 100_000)} shows more)", indent: 2)
       end
 
@@ -111,8 +109,8 @@ module Culet
       end
 
       def groups(title, list, columns)
-        Grid.render([[title, list.map { |group| Words.plain(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
-                     ["number", list.map { |group| Figures.grouped(group.count) }, false],
+        Text::Table.render([[title, list.map { |group| Text::Lines.printable(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
+                     ["number", list.map { |group| Text::Numbers.grouped(group.count) }, false],
                      *columns.map { |heading, figure| [heading, list.map(&figure), false] }], unicode: @unicode)
       end
 
@@ -124,7 +122,7 @@ module Culet
 
         list.group_by(&:remedy).map do |remedy, groups|
           kept = groups.first.kept.to_s(LINES)
-          Words.wrap("#{bold(Words.plain(kept))}#{" and #{Figures.counted(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
+          Text::Lines.wrap("#{bold(Text::Lines.printable(kept))}#{" and #{Text::Numbers.count(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
         end.join("\n")
       end
 
@@ -133,8 +131,8 @@ module Culet
           list = all.select { |place| shows?(place) }.first(@top)
           next if list.empty?
 
-          Grid.render([[title, list.map { |place| tail(Words.plain(place.name)) }, true], ["strings", list.map { |place| Figures.grouped(place.strings) }, false],
-                       ["copies", list.map { |place| Figures.grouped(place.copies) }, false],
+          Text::Table.render([[title, list.map { |place| tail(Text::Lines.printable(place.name)) }, true], ["strings", list.map { |place| Text::Numbers.grouped(place.strings) }, false],
+                       ["copies", list.map { |place| Text::Numbers.grouped(place.copies) }, false],
                        *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }], unicode: @unicode)
         end
       end
@@ -149,12 +147,12 @@ module Culet
         list = findings.shared_with.select { |root| root.count >= FEW && root.owner }.first(@top)
         return if list.empty?
 
-        Grid.render([["shared already", list.map { |root| Words.plain(root.owner.to_s(NAME_COLUMNS - 20)) }, true],
-                     ["strings in it", list.map { |root| Figures.grouped(root.count) }, false],
+        Text::Table.render([["shared already", list.map { |root| Text::Lines.printable(root.owner.to_s(NAME_COLUMNS - 20)) }, true],
+                     ["strings in it", list.map { |root| Text::Numbers.grouped(root.count) }, false],
                      ["held MB", list.map { |root| mega(root.owner.held_bytes) }, false]], unicode: @unicode)
       end
 
-      def notes = Words.notes([findings.source.note, *findings.source.problems].compact)
+      def notes = Text::Lines.notes([findings.source.note, *findings.source.problems].compact)
 
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
     end

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-require_relative "../../text/figures"
 require_relative "../gain"
 require_relative "../report/verdicts"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
 
 module Culet
   module Strings
     # What the findings mean, in words.
     class Verdicts
-      Figures = Compare::Report::Figures
       Verdict = Report::Verdict
-      private_constant :Figures, :Verdict
+      private_constant :Verdict
 
       # @param findings [Findings]
       def initialize(findings)
@@ -31,7 +31,7 @@ module Culet
 
       def gain(bytes) = Gain.new(bytes, of: @findings.string_bytes, kind: :code)
 
-      def bytes(count) = Figures.bytes(count)
+      def bytes(count) = Text::Size.human(count)
 
       def percent(count) = "#{format("%.1f", 100 * count.fdiv(@findings.string_bytes))} %"
 
@@ -48,7 +48,7 @@ module Culet
         group = @findings.groups.first or return
 
         who = group.sites.first
-        verdict("largest", "#{Figures.counted(group.count, "string")} #{group.duplicate? ? "equal to" : "that end"} #{group.kept} hold " \
+        verdict("largest", "#{Text::Numbers.count(group.count, "string")} #{group.duplicate? ? "equal to" : "that end"} #{group.kept} hold " \
                            "#{bytes(group.held_bytes)}; #{bytes(group.gain_bytes)} would go away#{"; most are from #{who.first}" if who}", group.remedy)
       end
 

@@ -4,8 +4,8 @@ require_relative "header"
 
 module Culet
   module Trace
-    # Where a recording goes: FILE for the command itself, FILE.PID for each process that it forks and each program
-    # that is executed in place of one, FILE.PID.2 and so on for the next one in the same process.
+    # The trace files of a recording: FILE of the command, FILE.PID of each process that it forks or executes, FILE.PID.2
+    # and so on of later programs in the same process.
     class Destination
       attr_reader :path
 
@@ -14,9 +14,9 @@ module Culet
         @path = File.expand_path(path)
       end
 
-      # Makes way for a new recording: an earlier one under this name is removed, with its children's files.
+      # Removes the files of an earlier recording.
       #
-      # @raise [Culet::Error] when the name cannot be used
+      # @raise [Culet::Error] when FILE cannot be written
       def prepare
         refuse_unwritable
         refuse_foreign
@@ -25,7 +25,7 @@ module Culet
         raise Error, "cannot replace #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
 
-      # @return [Array<String>] the trace files there are, the command's own first, then by process number
+      # @return [Array<String>] existing files, the command's first, then by process number
       def files
         children = Dir.children(File.dirname(path)).filter_map do |name|
           match = /\A#{Regexp.escape(File.basename(path))}\.(\d+)(?:\.(\d+))?\z/.match(name)
@@ -39,15 +39,15 @@ module Culet
       def refuse_unwritable
         directory = File.dirname(path)
         raise Error, "#{path} is a directory; name a file" if File.directory?(path)
-        raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
-        raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
+        raise Error, "cannot write #{path}: the directory #{directory} does not exist" unless File.directory?(directory)
+        raise Error, "cannot write #{path}: the directory #{directory} is not writable" unless File.writable?(directory)
       end
 
-      # A slip of the fingers must not cost anybody a file that is no trace.
+      # Other files than traces are not overwritten.
       def refuse_foreign
         return if !File.exist?(path) || Header.trace?(path)
 
-        raise Error, "#{path} is there already and is not a trace; name another file with -o, or remove it"
+        raise Error, "#{path} exists and is not a trace; choose another file with -o, or remove it"
       end
     end
   end

@@ -4,7 +4,7 @@ require_relative "../../errors"
 
 module Culet
   module Trace
-    # The first block of a trace file (struct culet_trace_header of trace/format.h).
+    # The header of a trace file (struct culet_trace_header of trace/format.h).
     class Header
       MAGIC = "culettrc"
       VERSION = 1
@@ -12,20 +12,20 @@ module Culet
       LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3600"
       # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
       CHUNK_MAGIC = 0x4b4e4843
-      # What stands at 8 + 4 and 8 + 8 bytes: the places that packing changes.
+      # Offsets of the fields that packing changes.
       HEADER_BYTES_AT = 12
       STRIDE_AT = 16
       CHUNKS_AT = 24
-      # CULET_TRACE_CHUNK: neither the first block nor a step from chunk to chunk is longer.
-      LONGEST_STEP = 65_536
+      # CULET_TRACE_CHUNK: the largest header block and stride.
+      CHUNK_BYTES = 65_536
       # enum culet_trace_stop
-      STOPS = [nil, "the disk was full", "the limit was reached", "its file could not be written any more"].freeze
+      STOPS = [nil, "the disk was full", "the size limit was reached", "its file could no longer be written"].freeze
 
       attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator, :machine,
                   :command, :started_at
 
       # @param path [String]
-      # @return [Boolean] whether the file starts like a trace; false when it cannot be read
+      # @return [Boolean] whether the file is readable and starts like a trace
       def self.trace?(path)
         File.file?(path) && File.binread(path, MAGIC.bytesize) == MAGIC
       rescue SystemCallError
@@ -34,14 +34,14 @@ module Culet
 
       # @param path [String]
       # @return [Header]
-      # @raise [Culet::Error] when it is no trace, or its header is not whole
+      # @raise [Culet::Error] when it is not a trace, or truncated in its header
       def self.read(path)
         bytes = File.binread(path, BYTES).to_s
         raise Error, "#{path} is empty; `culet trace -o FILE -- COMMAND` records a trace" if bytes.empty?
         unless bytes.start_with?(MAGIC.byteslice(0, bytes.bytesize))
-          raise Error, "#{path} is not a trace of culet's; `culet trace -o FILE -- COMMAND` records one"
+          raise Error, "#{path} is not a culet trace; `culet trace -o FILE -- COMMAND` records one"
         end
-        raise Error, "#{path} is truncated: it ends within its header; copy it again or record again" if bytes.bytesize < BYTES
+        raise Error, "#{path} is truncated: it ends in the header; copy it again or record again" if bytes.bytesize < BYTES
 
         new(path, bytes)
       rescue SystemCallError => e
@@ -54,19 +54,19 @@ module Culet
         @path = path
         _, version, @header_bytes, @stride, @page_bytes, @chunks, @forked_at, started_ns, _, @lost, @pid, @parent_pid,
           stopped, command_bytes, @parent, @allocator, @machine, command = bytes.unpack(LAYOUT)
-        raise Error, "#{path} was recorded by a newer culet (format #{version}); use that one" if version > VERSION
+        raise Error, "#{path} was recorded by a newer culet (format #{version}); use that version" if version > VERSION
 
         check(version, command_bytes)
         @started_at = Time.at(0, started_ns, :nanosecond)
         @stopped = stopped
-        @command = words(command.byteslice(0, command_bytes))
+        @command = arguments(command.byteslice(0, command_bytes))
       end
 
       # @return [String, nil] why the recording ended before the program did
-      def stopped = STOPS.fetch(@stopped, "of a reason unknown to this culet")
+      def stopped = STOPS.fetch(@stopped, "for a reason unknown to this version of culet")
 
-      # @return [Boolean] whether unused space has been cut off
-      def packed? = stride < LONGEST_STEP
+      # @return [Boolean] whether unused space was removed
+      def packed? = stride < CHUNK_BYTES
 
       # @return [Hash] for --json
       def to_h
@@ -78,13 +78,13 @@ module Culet
       private
 
       def check(version, command_bytes)
-        return if version.positive? && header_bytes.between?(BYTES, LONGEST_STEP) && stride.between?(1, LONGEST_STEP) && command_bytes <= 3600
+        return if version.positive? && header_bytes.between?(BYTES, CHUNK_BYTES) && stride.between?(1, CHUNK_BYTES) && command_bytes <= 3600
 
-        raise Error, "#{path} is damaged: its header makes no sense; record again"
+        raise Error, "#{path} is damaged: its header is invalid; record again"
       end
 
       # As in /proc/PID/cmdline, made fit for JSON.
-      def words(bytes) = bytes.split("\0").map { |word| word.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+      def arguments(bytes) = bytes.split("\0").map { |word| word.dup.force_encoding(Encoding::UTF_8).scrub("?") }
     end
   end
 end

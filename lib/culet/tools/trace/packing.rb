@@ -5,31 +5,31 @@ require_relative "header"
 
 module Culet
   module Trace
-    # Cuts off what a recorder reserved in its file and did not use: the rest of the header's block, and the end of
-    # each thread's last part. The file that was recorded is as readable, but larger.
+    # Removes reserved space that the recorder did not use: the rest of the header's block and the ends of chunks. An
+    # unpacked file is readable too, but larger.
     class Packing
       # fcntl(2): a read lease is granted only while no process has the file open, or mapped, for writing.
       F_SETLEASE = 1024
       F_RDLCK = 0
       F_UNLCK = 2
       STRIDE = 8
-      CHUNK_HEADER = 8
-      private_constant :F_SETLEASE, :F_RDLCK, :F_UNLCK, :STRIDE, :CHUNK_HEADER
+      CHUNK_HEAD = 8
+      private_constant :F_SETLEASE, :F_RDLCK, :F_UNLCK, :STRIDE, :CHUNK_HEAD
 
       # @param path [String] a trace
       def initialize(path)
         @path = path
       end
 
-      # Writes the packed file beside and renames it. A file that somebody still records into is left as it is, and so
-      # is one on a file system that cannot tell.
+      # Writes the packed file beside and renames it. A file that a process still records to is not packed, nor one on a
+      # file system without leases.
       #
       # @return [Boolean] whether it was packed
-      # @raise [Culet::Error] when there is no room for it, or the file is not whole
+      # @raise [Culet::Error] without disk space, or when the file is damaged
       def call
         File.open(@path, "rb") do |file|
           header = Header.read(@path)
-          return false if header.packed? || recorded_into?(file)
+          return false if header.packed? || in_use?(file)
 
           replace { |packed| copy(file, header, packed) }
         end
@@ -38,7 +38,7 @@ module Culet
 
       private
 
-      def recorded_into?(file)
+      def in_use?(file)
         file.fcntl(F_SETLEASE, F_RDLCK)
         file.fcntl(F_SETLEASE, F_UNLCK)
         false
@@ -51,14 +51,14 @@ module Culet
         yield packed.io
         packed.commit
       rescue SystemCallError => e
-        raise Error, "cannot pack #{@path}: #{e.message.sub(/ @ .*/, "").downcase}; the file is left as it was recorded"
+        raise Error, "cannot pack #{@path}: #{e.message.sub(/ @ .*/, "").downcase}; the file is unchanged"
       ensure
         packed&.discard
       end
 
       def copy(file, header, packed)
         if header.chunks > file.size / header.stride
-          raise Error, "#{@path} is truncated: it has no room for the #{header.chunks} parts that its header tells of; record again"
+          raise Error, "#{@path} is truncated: it is too short for the #{header.chunks} chunks of its header; record again"
         end
 
         packed.seek(Header::BYTES)
@@ -67,13 +67,13 @@ module Culet
         packed.write(head(file, chunks))
       end
 
-      # @return [Boolean] whether there was anything in it
+      # @return [Boolean] whether the chunk has events
       def copy_chunk(file, offset, packed)
         file.seek(offset)
-        _, used = file.read(CHUNK_HEADER)&.unpack("L2")
+        _, used = file.read(CHUNK_HEAD)&.unpack("L2")
         raise Error, "#{@path} is truncated at byte #{offset}; record again" unless used
-        raise Error, "#{@path} is damaged at byte #{offset}; record again" if used > Header::LONGEST_STEP
-        return false if used <= CHUNK_HEADER
+        raise Error, "#{@path} is damaged at byte #{offset}; record again" if used > Header::CHUNK_BYTES
+        return false if used <= CHUNK_HEAD
 
         file.seek(offset)
         copied = IO.copy_stream(file, packed, used)

@@ -3,44 +3,44 @@
 require_relative "../../system/foreground"
 require_relative "destination"
 require_relative "packing"
-require_relative "stage"
-require_relative "tools"
+require_relative "buffer"
+require_relative "binaries"
 
 module Culet
   module Trace
-    # A command run under the recorder.
+    # Runs a command with the recorder.
     class Recording
       # @return [Process::Status] how the command ended
       attr_reader :status
 
-      # @return [Array<String>] one sentence for each file that is left as it was recorded
-      attr_reader :complaints
+      # @return [Array<String>] one message for each file that could not be packed
+      attr_reader :warnings
 
       # @param command [Array<String>]
-      # @param program [String] path of its first word
+      # @param program [String] path of the executable
       # @param destination [Destination]
-      # @param choice [Allocators::Choice] the allocator that serves the program
-      # @param limit_bytes [Integer, nil] how large each process's file may grow
+      # @param choice [Allocators::Choice] the program's allocator
+      # @param limit_bytes [Integer, nil] maximum size of each process's file
       def initialize(command:, program:, destination:, choice:, limit_bytes: nil)
         @command = command
         @program = program
         @destination = destination
         @choice = choice
         @limit_bytes = limit_bytes
-        @complaints = []
+        @warnings = []
       end
 
-      # Runs the command to its end and packs what was recorded.
+      # Runs the command and packs its trace files.
       #
       # @param options [Hash] redirections, as for Process.spawn
-      # @return [Array<Header>] of the files, the command's own first
+      # @return [Array<Header>] of the files, the command's first
       # @raise [Culet::Error] when nothing was recorded
       # @raise [SystemCallError] when the command cannot be started
       def call(**options)
         environment = self.environment
         @destination.prepare
-        @status = Stage.open(@destination.path) do |stage|
-          Foreground.new(environment.merge("CULET_TRACE_STAGE" => stage&.name), @program, @command).call(**options)
+        @status = Buffer.open(@destination.path) do |buffer|
+          Foreground.new(environment.merge("CULET_TRACE_STAGE" => buffer&.name), @program, @command).call(**options)
         end
         headers = @destination.files.map { |file| pack(file) }
         raise Foreground.error(nothing, @status) if headers.empty?
@@ -58,24 +58,24 @@ module Culet
       end
 
       def recorder
-        path = Tools.recorder
+        path = Binaries.recorder
         return path unless path.match?(/[\s:]/)
 
-        raise Error, "#{path} cannot be preloaded, because the loader takes spaces and colons in LD_PRELOAD as separators; " \
-                     "put it where the path has none"
+        raise Error, "cannot preload #{path}: spaces and colons separate the entries of LD_PRELOAD; " \
+                     "install culet at a path without them"
       end
 
       def pack(file)
         Packing.new(file).call
         Header.read(file)
       rescue Error => e
-        complaints << e.message
+        warnings << e.message
         Header.read(file)
       end
 
       def nothing
-        "nothing was recorded: #{@command.first} asked this machine's malloc for nothing, or the recorder could not be " \
-          "preloaded into it (`culet run --allocator culet -- #{@command.first}` says why)"
+        "nothing was recorded: #{@command.first} did not call malloc, or the recorder could not be preloaded " \
+          "(`culet run --allocator culet -- #{@command.first}` reports why)"
       end
     end
   end

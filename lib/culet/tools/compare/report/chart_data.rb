@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/numbers"
 require_relative "findings"
-require_relative "../../../text/palette"
+require_relative "palette"
 require_relative "thinning"
 
 module Culet
@@ -33,19 +34,19 @@ module Culet
         def metrics(workload) = CHARTED & workload.metrics
 
         # @return [Boolean] whether ratios to the baseline can be drawn
-        def ratios?(workload, metric) = workload.contenders.any? { |contender| contender.comparison(metric) }
+        def ratios?(workload, metric) = workload.candidates.any? { |candidate| candidate.comparison(metric) }
 
         # @return [Boolean] whether a curve was thinned for its chart
         def thinned?
-          model.workloads.flat_map(&:contenders).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
+          model.workloads.flat_map(&:candidates).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
         end
 
         # @return [String] a text alternative of the plot over time
         def curves_text(workload)
           symbol, size = curve_unit(workload)
-          parts = workload.contenders.select(&:median_run).map do |contender|
-            rss = contender.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
-            "#{contender.allocator} rises to #{Figures.number((rss.max || 0) / size)} #{symbol} and ends at #{Figures.number((rss.last || 0) / size)} #{symbol}"
+          parts = workload.candidates.select(&:median_run).map do |candidate|
+            rss = candidate.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
+            "#{candidate.allocator} rises to #{Text::Numbers.significant((rss.max || 0) / size)} #{symbol} and ends at #{Text::Numbers.significant((rss.last || 0) / size)} #{symbol}"
           end
           "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
         end
@@ -53,17 +54,17 @@ module Culet
         # @return [String] a text alternative of the bars
         def bars_text(workload, metric)
           symbol, size = workload.unit(metric)
-          parts = workload.contenders.select { |contender| contender.median(metric) }.map do |contender|
-            "#{contender.allocator} #{Figures.interval(contender.median(metric) / size, *contender.bounds(metric)&.map { |bound| bound / size })}"
+          parts = workload.candidates.select { |candidate| candidate.median(metric) }.map do |candidate|
+            "#{candidate.allocator} #{Text::Numbers.interval(candidate.median(metric) / size, *candidate.bounds(metric)&.map { |bound| bound / size })}"
           end
           "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
         end
 
         # @return [String] a text alternative of the ratios
         def ratios_text(workload, metric)
-          parts = workload.contenders.select { |contender| contender.comparison(metric) }.map do |contender|
-            comparison = contender.comparison(metric)
-            "#{contender.allocator} #{findings.ratio(comparison)}, #{comparison["verdict"]}"
+          parts = workload.candidates.select { |candidate| candidate.comparison(metric) }.map do |candidate|
+            comparison = candidate.comparison(metric)
+            "#{candidate.allocator} #{findings.ratio(comparison)}, #{comparison["verdict"]}"
           end
           "Ratio of #{metric.title} to #{workload.baseline} on #{workload.name}: #{parts.join("; ")}."
         end
@@ -73,15 +74,15 @@ module Culet
         attr_reader :model, :palette, :findings
 
         def curve_unit(workload)
-          METRIC.fetch("peak_rss_bytes").unit(workload.contenders.flat_map(&:runs).flat_map { |run| Array(run["samples"]).map { |sample| sample["rss_bytes"] } })
+          METRIC.fetch("peak_rss_bytes").unit(workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]).map { |sample| sample["rss_bytes"] } })
         end
 
         def curves(workload)
           symbol, size = curve_unit(workload)
-          series = workload.contenders.flat_map do |contender|
-            contender.runs.select { |run| Array(run["samples"]).any? }.map do |run|
+          series = workload.candidates.flat_map do |candidate|
+            candidate.runs.select { |run| Array(run["samples"]).any? }.map do |run|
               points = Thinning.thin(points(run, size))
-              { "allocator" => contender.allocator, "run" => run["run"], "median" => run.equal?(contender.median_run),
+              { "allocator" => candidate.allocator, "run" => run["run"], "median" => run.equal?(candidate.median_run),
                 "seconds" => points.map(&:first), "values" => points.map(&:last) }
             end
           end
@@ -96,25 +97,25 @@ module Culet
         def metric(workload, metric)
           symbol, size = workload.unit(metric)
           { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
-            "bars" => workload.contenders.select { |contender| contender.median(metric) }.map { |contender| bar(contender, metric, size) },
-            "ratios" => ratios?(workload, metric) ? workload.contenders.filter_map { |contender| ratio(workload, contender, metric) } : [] }
+            "bars" => workload.candidates.select { |candidate| candidate.median(metric) }.map { |candidate| bar(candidate, metric, size) },
+            "ratios" => ratios?(workload, metric) ? workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) } : [] }
         end
 
-        def bar(contender, metric, size)
-          low, high = contender.bounds(metric)&.map { |bound| bound / size }
-          median = contender.median(metric) / size
-          { "allocator" => contender.allocator, "median" => median, "low" => low, "high" => high, "text" => Figures.number(median),
-            "full" => Figures.interval(median, low, high) }
+        def bar(candidate, metric, size)
+          low, high = candidate.bounds(metric)&.map { |bound| bound / size }
+          median = candidate.median(metric) / size
+          { "allocator" => candidate.allocator, "median" => median, "low" => low, "high" => high, "text" => Text::Numbers.significant(median),
+            "full" => Text::Numbers.interval(median, low, high) }
         end
 
         # The baseline keeps a row of its own, so that the rows of both charts align.
-        def ratio(workload, contender, metric)
-          comparison = contender.comparison(metric)
-          return { "allocator" => contender.allocator, "text" => "baseline" } if contender.allocator == workload.baseline
+        def ratio(workload, candidate, metric)
+          comparison = candidate.comparison(metric)
+          return { "allocator" => candidate.allocator, "text" => "baseline" } if candidate.allocator == workload.baseline
           return unless comparison && comparison.dig("ratio", "median")
 
           figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
-          { "allocator" => contender.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
+          { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
             "text" => findings.point(comparison), "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
         end
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../../text/figures"
+require_relative "../../../text/size"
+
 
 module Culet
   module Compare
@@ -30,7 +31,7 @@ module Culet
         def integer(key, value) = key.end_with?("_bytes") ? size(key, value) : value.to_s
 
         def size(key, value)
-          key.start_with?("page_") ? "#{value / 1024} KiB" : Figures.bytes(value)
+          key.start_with?("page_") ? "#{value / 1024} KiB" : Text::Size.human(value)
         end
       end
     end

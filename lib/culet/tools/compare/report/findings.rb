@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../statistics"
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
 require_relative "model"
 
 module Culet
@@ -22,7 +24,7 @@ module Culet
 
         # @return [Array<String>] the first paragraph's sentences
         def lead
-          return ["No contender completed a run, so there is nothing to compare."] if measured.empty?
+          return ["No candidate completed a run, so there is nothing to compare."] if measured.empty?
 
           [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
         end
@@ -30,9 +32,9 @@ module Culet
         # @param workload [Model::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
-          return ["No contender completed a run on #{workload.title}."] if workload.contenders.empty?
+          return ["No candidate completed a run on #{workload.title}."] if workload.candidates.empty?
 
-          one = subject && workload.contender(subject)
+          one = subject && workload.candidate(subject)
           return [subject_missing(workload), lowest(workload)].compact unless one
 
           [peak(workload, one), lowest(workload, one), *others(workload, one)].compact
@@ -42,7 +44,7 @@ module Culet
         # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown by 5 runs", "not compared"
         def verdict(comparison)
           return "not compared" unless comparison
-          return "no difference shown by #{Figures.counted(comparison["runs"].to_i, "run")}" unless difference?(comparison)
+          return "no difference shown by #{Text::Numbers.count(comparison["runs"].to_i, "run")}" unless difference?(comparison)
 
           "#{comparison["verdict"]}: #{ratio(comparison)}"
         end
@@ -51,7 +53,7 @@ module Culet
         # @return [String] "0.48 (0.46–0.51)"; without an interval where one run gives none
         def ratio(comparison)
           ratio = comparison["runs"].to_i > 1 ? comparison["ratio"] : comparison["ratio"]&.slice("median")
-          Figures.ratio(ratio, apart: difference?(comparison))
+          Text::Numbers.ratio(ratio, apart: difference?(comparison))
         end
 
         # @param comparison [Hash]
@@ -61,7 +63,7 @@ module Culet
         # @return [Boolean] whether the document's verdict is a difference
         def difference?(comparison) = %w[smaller larger].include?(comparison && comparison["verdict"])
 
-        # @return [Symbol] :good, :bad or :neutral, of the contender against the baseline
+        # @return [Symbol] :good, :bad or :neutral, of the candidate against the baseline
         def judgement(comparison, metric)
           return :neutral unless difference?(comparison)
 
@@ -100,7 +102,7 @@ module Culet
 
         def subject = model.subject
 
-        def measured = model.workloads.select { |workload| workload.contenders.any? }
+        def measured = model.workloads.select { |workload| workload.candidates.any? }
 
         # Against the baseline: where the subject's peak is lower, higher, undecided.
         def subject_lead
@@ -116,7 +118,7 @@ module Culet
         end
 
         def standing(workload)
-          comparison = workload.contender(subject)&.comparison(PEAK)
+          comparison = workload.candidate(subject)&.comparison(PEAK)
           return unless comparison
 
           difference?(comparison) ? comparison["verdict"] : "no difference shown"
@@ -125,8 +127,8 @@ module Culet
         def clause(workloads, words)
           return unless workloads
 
-          "#{words} " + Figures.list(workloads.map do |workload|
-            "#{workload.title} (#{point(workload.contender(subject).comparison(PEAK))} times)"
+          "#{words} " + Text::Lines.list(workloads.map do |workload|
+            "#{workload.title} (#{point(workload.candidate(subject).comparison(PEAK))} times)"
           end)
         end
 
@@ -138,16 +140,16 @@ module Culet
           measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.title}: #{text[0].downcase}#{text[1..]}" } }
         end
 
-        def names(workloads) = Figures.list(workloads.map(&:title))
+        def names(workloads) = Text::Lines.list(workloads.map(&:title))
 
         def peak(workload, one)
           return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
 
           start = "On #{workload.title}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
           comparison = one.comparison(PEAK)
-          base = comparison && workload.contender(comparison["baseline"])
+          base = comparison && workload.candidate(comparison["baseline"])
           return "#{start}." unless base
-          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Figures.counted(comparison["runs"].to_i, "run")} " \
+          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
                  "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
 
           "#{start}, #{ratio(comparison)} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
@@ -157,8 +159,8 @@ module Culet
           best = workload.best(PEAK)
           return if best.empty?
 
-          names = Figures.list(best.map(&:allocator))
-          return "No contender's median peak is lower." if one && best.include?(one)
+          names = Text::Lines.list(best.map(&:allocator))
+          return "No candidate's median peak is lower." if one && best.include?(one)
 
           "The lowest median peak is that of #{names}, #{amount(workload, PEAK, best.first)}."
         end
@@ -185,9 +187,9 @@ module Culet
           excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
         end
 
-        def amount(workload, metric, contender)
+        def amount(workload, metric, candidate)
           symbol, size = workload.unit(metric)
-          "#{Figures.number(contender.median(metric) / size)} #{symbol}"
+          "#{Text::Numbers.significant(candidate.median(metric) / size)} #{symbol}"
         end
       end
     end

@@ -2,6 +2,8 @@
 
 require "erb"
 require "json"
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
 require_relative "chart_data"
 require_relative "environment_value"
 
@@ -68,7 +70,7 @@ module Culet
 
         def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
 
-        def title = "Allocators compared#{" on #{Figures.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
+        def title = "Allocators compared#{" on #{Text::Lines.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
 
         def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
 
@@ -96,18 +98,18 @@ module Culet
           end
         end
 
-        def figure(workload, contender, metric)
+        def figure(workload, candidate, metric)
           size = workload.unit(metric).last
-          median = contender.median(metric)
-          median ? Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size }) : "–"
+          median = candidate.median(metric)
+          median ? Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size }) : "–"
         end
 
         # A class for the verdict's colour and its lines of words; a mark says the
         # same without colour.
-        def verdict(workload, contender, metric)
-          return ["neutral", ["baseline"]] if contender.allocator == workload.baseline
+        def verdict(workload, candidate, metric)
+          return ["neutral", ["baseline"]] if candidate.allocator == workload.baseline
 
-          comparison = contender.comparison(metric)
+          comparison = candidate.comparison(metric)
           return ["neutral", ["not compared"]] unless comparison
           return ["neutral", ["no difference shown", findings.ratio(comparison)]] unless findings.difference?(comparison)
 
@@ -116,36 +118,36 @@ module Culet
         end
 
         # The verdict of the overview: without the interval.
-        def brief_verdict(workload, contender, metric)
-          judgement, lines = verdict(workload, contender, metric)
+        def brief_verdict(workload, candidate, metric)
+          judgement, lines = verdict(workload, candidate, metric)
           [judgement, lines.join(", ").sub(/ \([^)]*\)\z/, "")]
         end
 
-        def best?(workload, contender, metric) = workload.best(metric).include?(contender)
+        def best?(workload, candidate, metric) = workload.best(metric).include?(candidate)
 
         # Columns of the raw table: what any run has, samples aside.
         def raw_keys(workload)
           order = ["run", "order", *METRICS.map(&:key)]
-          found = workload.contenders.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
+          found = workload.candidates.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
           (order & found) + (found - order).sort
         end
 
         def raw(value)
           case value
           when nil then "–"
-          when Integer then Figures.grouped(value)
+          when Integer then Text::Numbers.grouped(value)
           else value.to_s
           end
         end
 
         # How far apart two samples were, in milliseconds: the median over all runs.
         def sampling_milliseconds
-          distances = model.workloads.flat_map(&:contenders).flat_map(&:runs).flat_map do |run|
+          distances = model.workloads.flat_map(&:candidates).flat_map(&:runs).flat_map do |run|
             Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact.each_cons(2).map { |one, other| other - one }
           end
           return if distances.empty?
 
-          Figures.number(distances.sort[distances.size / 2] * 1000)
+          Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
         end
 
         def environment

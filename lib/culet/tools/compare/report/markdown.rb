@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/numbers"
 require_relative "environment_value"
 require_relative "findings"
 
@@ -26,34 +27,34 @@ module Culet
 
         def section(workload)
           parts = ["## #{escape(workload.name)}", escape(findings.workload(workload).join(" "))]
-          parts << figures(workload) if workload.contenders.any?
-          parts << ratios(workload) if workload.baseline && workload.contenders.any?
+          parts << figures(workload) if workload.candidates.any?
+          parts << ratios(workload) if workload.baseline && workload.candidates.any?
           parts.join("\n\n")
         end
 
         def figures(workload)
           units = workload.metrics.to_h { |metric| [metric, workload.unit(metric)] }
           headings = ["allocator", "runs", *units.map { |metric, (symbol, _)| metric.kind == :rate ? metric.title : "#{metric.title}, #{symbol}" }]
-          rows = workload.contenders.map do |contender|
-            [contender.allocator, contender.runs.size.to_s, *units.map { |metric, (_, size)| figure(workload, contender, metric, size) }]
+          rows = workload.candidates.map do |candidate|
+            [candidate.allocator, candidate.runs.size.to_s, *units.map { |metric, (_, size)| figure(workload, candidate, metric, size) }]
           end
           table(headings, rows, figures: headings.size - 1)
         end
 
-        def figure(workload, contender, metric, size)
-          median = contender.median(metric)
+        def figure(workload, candidate, metric, size)
+          median = candidate.median(metric)
           return "–" unless median
 
-          text = Figures.interval(median / size, *contender.bounds(metric)&.map { |bound| bound / size })
-          workload.best(metric).include?(contender) ? Bold.new(text) : text
+          text = Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size })
+          workload.best(metric).include?(candidate) ? Bold.new(text) : text
         end
 
         Bold = Struct.new(:text)
 
         def ratios(workload)
-          metrics = workload.metrics.select { |metric| workload.contenders.any? { |contender| contender.comparison(metric) } }
-          rows = workload.contenders.reject { |contender| contender.allocator == workload.baseline }.map do |contender|
-            [contender.allocator, *metrics.map { |metric| ratio(contender.comparison(metric)) }]
+          metrics = workload.metrics.select { |metric| workload.candidates.any? { |candidate| candidate.comparison(metric) } }
+          rows = workload.candidates.reject { |candidate| candidate.allocator == workload.baseline }.map do |candidate|
+            [candidate.allocator, *metrics.map { |metric| ratio(candidate.comparison(metric)) }]
           end
           "Ratios to #{escape(workload.baseline)}, paired run by run:\n\n#{table(["allocator", *metrics.map(&:title)], rows)}"
         end

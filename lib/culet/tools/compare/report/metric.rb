@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/size"
+
 module Culet
   module Compare
     module Report
@@ -15,7 +17,7 @@ module Culet
         def unit(values)
           greatest = values.compact.map(&:abs).max || 0
           case kind
-          when :bytes then [["MB", 1e6], ["GB", 1e9], ["TB", 1e12]].find { |_, size| greatest < size * 1e5 } || ["PB", 1e15]
+          when :bytes then Text::Size.unit(greatest)
           when :latency then [["µs", 1e-6, 1e-3], ["ms", 1e-3, 1.0]].find { |_, _, below| greatest < below }&.first(2) || ["s", 1.0]
           when :time then ["s", 1.0]
           else ["/s", 1.0]

@@ -1,17 +1,16 @@
 # frozen_string_literal: true
 
 require_relative "../../../errors"
-require_relative "../../../text/figures"
 require_relative "metric"
 
 module Culet
   module Compare
     module Report
-      # A result document as the reports read it: workloads, their contenders,
+      # A result document as the reports read it: workloads, their candidates,
       # medians, ratios and verdicts by name, whatever the document lacks.
       class Model
         # One allocator's results on one workload.
-        class Contender
+        class Candidate
           attr_reader :allocator, :runs
 
           # @param allocator [String]
@@ -53,11 +52,11 @@ module Culet
 
         # One workload and all that took part in it.
         class Workload
-          attr_reader :name, :contenders, :exclusions, :baseline
+          attr_reader :name, :candidates, :exclusions, :baseline
 
-          def initialize(name:, contenders:, exclusions:, baseline:)
+          def initialize(name:, candidates:, exclusions:, baseline:)
             @name = name
-            @contenders = contenders
+            @candidates = candidates
             @exclusions = exclusions
             @baseline = baseline
           end
@@ -69,34 +68,34 @@ module Culet
           # @return [String] its name, cut where it is long
           def title = name.size > LONGEST ? "#{name[0, LONGEST - 1].rstrip}…" : name
 
-          # @return [Array<Metric>] those that at least one contender has a median for
-          def metrics = METRICS.select { |metric| contenders.any? { |contender| contender.median(metric) } }
+          # @return [Array<Metric>] those that at least one candidate has a median for
+          def metrics = METRICS.select { |metric| candidates.any? { |candidate| candidate.median(metric) } }
 
           # @return [Boolean] whether requests were counted
           def server? = metrics.any?(&:server)
 
-          # @return [Contender, nil]
-          def contender(allocator) = contenders.find { |contender| contender.allocator == allocator }
+          # @return [Candidate, nil]
+          def candidate(allocator) = candidates.find { |candidate| candidate.allocator == allocator }
 
-          # @return [Array(String, Float)] one unit for all contenders' figures
-          def unit(metric) = metric.unit(contenders.flat_map { |contender| [contender.median(metric), *contender.bounds(metric)] })
+          # @return [Array(String, Float)] one unit for all candidates' figures
+          def unit(metric) = metric.unit(candidates.flat_map { |candidate| [candidate.median(metric), *candidate.bounds(metric)] })
 
-          # @return [Array<Contender>] those with the best median; several when equal, none
+          # @return [Array<Candidate>] those with the best median; several when equal, none
           #   when none differs from another
           def best(metric)
-            rated = contenders.select { |contender| contender.median(metric) }
-            medians = rated.map { |contender| contender.median(metric) }
+            rated = candidates.select { |candidate| candidate.median(metric) }
+            medians = rated.map { |candidate| candidate.median(metric) }
             return [] if medians.uniq.size < 2
 
             best = metric.better == "larger" ? medians.max : medians.min
-            rated.select { |contender| contender.median(metric) == best }
+            rated.select { |candidate| candidate.median(metric) == best }
           end
 
-          # @return [Range] the least and greatest number of runs of a contender
-          def run_counts = Range.new(*(contenders.map { |contender| contender.runs.size }.minmax.map(&:to_i)))
+          # @return [Range] the least and greatest number of runs of a candidate
+          def run_counts = Range.new(*(candidates.map { |candidate| candidate.runs.size }.minmax.map(&:to_i)))
 
           # @return [Boolean] whether there is anything to plot over time
-          def samples? = contenders.any?(&:median_run)
+          def samples? = candidates.any?(&:median_run)
         end
 
         attr_reader :document
@@ -106,12 +105,12 @@ module Culet
           @document = scrub(document)
         end
 
-        # @return [Array<Workload>] in the document's order, those too of which every contender was excluded
+        # @return [Array<Workload>] in the document's order, those too of which every candidate was excluded
         def workloads
           @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq.map { |name| workload(name) }
         end
 
-        # @return [Array<String>] every contender's name, in the document's order
+        # @return [Array<String>] every candidate's name, in the document's order
         def allocators
           @allocators ||= (list("allocators").map { |entry| entry["name"] } + (results + exclusions).map { |entry| entry["allocator"] }).compact.uniq
         end
@@ -121,7 +120,7 @@ module Culet
           @baseline ||= list("comparisons").map { |entry| entry["baseline"] }.compact.first
         end
 
-        # @return [String, nil] the contender whose gain is reported first: culet, when it took part
+        # @return [String, nil] the candidate whose gain is reported first: culet, when it took part
         def subject = allocators.find { |name| family(name) == "culet" }
 
         # @return [Hash]
@@ -153,11 +152,11 @@ module Culet
         def list(key) = Array(document[key])
 
         def workload(name)
-          contenders = results.select { |entry| entry["workload"] == name && Array(entry["runs"]).any? }.map do |entry|
+          candidates = results.select { |entry| entry["workload"] == name && Array(entry["runs"]).any? }.map do |entry|
             comparisons = list("comparisons").select { |one| one.values_at("workload", "allocator") == entry.values_at("workload", "allocator") }
-            Contender.new(allocator: entry["allocator"], result: entry, comparisons: comparisons)
+            Candidate.new(allocator: entry["allocator"], result: entry, comparisons: comparisons)
           end
-          Workload.new(name: name, contenders: contenders.sort_by { |contender| allocators.index(contender.allocator) },
+          Workload.new(name: name, candidates: candidates.sort_by { |candidate| allocators.index(candidate.allocator) },
                        exclusions: exclusions.select { |entry| entry["workload"] == name },
                        baseline: list("comparisons").find { |entry| entry["workload"] == name }&.fetch("baseline", nil))
         end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
+require_relative "../../../text/table"
 require_relative "findings"
-require_relative "../../../text/grid"
 
 module Culet
   module Compare
@@ -10,7 +12,7 @@ module Culet
       class Table
         MINIMUM_WIDTH = 40
 
-        # A column: its heading, a long and a short cell per contender, and how
+        # A column: its heading, a long and a short cell per candidate, and how
         # soon it is shortened and left out when the terminal is narrow.
         Column = Struct.new(:heading, :cells, :short, :short_heading, :keep, :left, :best, keyword_init: true)
 
@@ -36,12 +38,12 @@ module Culet
           @unicode = unicode
         end
 
-        # @return [String] the tables, the contenders left out, and what the figures mean
+        # @return [String] the tables, the candidates left out, and what the figures mean
         # @raise [Culet::Error] when the terminal-table gem is not installed
         def to_s
           parts = [*model.workloads.map { |workload| section(workload) }, general_exclusions, note].compact
           parts.unshift(wrap(findings.interruption)) unless model.complete?
-          parts.unshift(wrap(findings.lead.first)) if model.workloads.none? { |workload| workload.contenders.any? }
+          parts.unshift(wrap(findings.lead.first)) if model.workloads.none? { |workload| workload.candidates.any? }
           text = "#{parts.join("\n\n")}\n"
           unicode ? text : text.tr("–…µ", "-.u")
         end
@@ -52,7 +54,7 @@ module Culet
 
         def section(workload)
           lines = [paint(fit(workload.name, width), BOLD)]
-          lines << (workload.contenders.any? ? fitted(columns(workload)) : "No contender completed a run.")
+          lines << (workload.candidates.any? ? fitted(columns(workload)) : "No candidate completed a run.")
           lines.concat(ratios(workload))
           lines.concat(exclusion_lines(workload.exclusions))
           lines.join("\n")
@@ -84,50 +86,50 @@ module Culet
         def cut(column, size) = column.dup.tap { |one| one.cells = column.cells.map { |cell| fit(cell, size) } }
 
         def columns(workload)
-          [names_column(workload.contenders),
+          [names_column(workload.candidates),
            *workload.metrics.map { |metric| figure_column(workload, metric) },
            (verdict_column(workload) if workload.baseline)].compact
         end
 
-        def names_column(contenders, heading = "allocator")
-          names = contenders.map(&:allocator)
+        def names_column(candidates, heading = "allocator")
+          names = candidates.map(&:allocator)
           Column.new(heading: heading, cells: names, short: names, left: true, best: [])
         end
 
         def figure_column(workload, metric)
           symbol, size = workload.unit(metric)
           long, short = %i[long short].map do |form|
-            workload.contenders.map { |contender| figure(contender, metric, size, form) }
+            workload.candidates.map { |candidate| figure(candidate, metric, size, form) }
           end
           heading = metric.kind == :rate ? "#{metric.short}#{symbol}" : "#{metric.short} #{symbol}"
           Column.new(heading: heading, cells: long, short: short, short_heading: heading.sub("peak RSS", "peak"), keep: KEEP.fetch(metric.key),
-                     best: workload.best(metric).map { |contender| workload.contenders.index(contender) })
+                     best: workload.best(metric).map { |candidate| workload.candidates.index(candidate) })
         end
 
-        def figure(contender, metric, size, form)
-          median = contender.median(metric)
+        def figure(candidate, metric, size, form)
+          median = candidate.median(metric)
           return "-" unless median
 
-          bounds = form == :long ? contender.bounds(metric) : nil
-          Figures.interval(median / size, *bounds&.map { |bound| bound / size })
+          bounds = form == :long ? candidate.bounds(metric) : nil
+          Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size })
         end
 
         def verdict_column(workload)
-          long = workload.contenders.map { |contender| peak_verdict(workload, contender) }
+          long = workload.candidates.map { |candidate| peak_verdict(workload, candidate) }
           short = long.map { |text| text.sub(/ \([^)]*\)\z/, "").sub(/no difference shown by .*:/, "none shown:") }
           Column.new(heading: "peak RSS / #{workload.baseline}", cells: long, short: short, short_heading: "/ #{workload.baseline}", left: true, best: [])
         end
 
-        def peak_verdict(workload, contender)
-          return "baseline" if contender.allocator == workload.baseline
+        def peak_verdict(workload, candidate)
+          return "baseline" if candidate.allocator == workload.baseline
 
-          comparison = contender.comparison(Findings::PEAK)
+          comparison = candidate.comparison(Findings::PEAK)
           words = findings.verdict(comparison)
           comparison && !findings.difference?(comparison) ? "#{words}: #{findings.point(comparison)}" : words
         end
 
         def render(columns)
-          Grid.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
+          Text::Table.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
         end
 
         def painted(column)
@@ -137,20 +139,20 @@ module Culet
         # What the paired runs show beyond the peak, one ratio per quantity.
         def ratios(workload)
           metrics = workload.metrics - [Findings::PEAK]
-          compared = workload.contenders.select { |contender| metrics.any? { |metric| contender.comparison(metric) } }
+          compared = workload.candidates.select { |candidate| metrics.any? { |metric| candidate.comparison(metric) } }
           return [] if compared.empty?
 
-          metrics = metrics.select { |metric| compared.any? { |contender| contender.comparison(metric) } }
-          undecided = metrics.none? { |metric| compared.any? { |contender| findings.difference?(contender.comparison(metric)) } }
-          return ["", wrap("No difference to #{workload.baseline} shown in #{Figures.list(metrics.map(&:title))}.")] if undecided
+          metrics = metrics.select { |metric| compared.any? { |candidate| candidate.comparison(metric) } }
+          undecided = metrics.none? { |metric| compared.any? { |candidate| findings.difference?(candidate.comparison(metric)) } }
+          return ["", wrap("No difference to #{workload.baseline} shown in #{Text::Lines.list(metrics.map(&:title))}.")] if undecided
 
           columns = metrics.map { |metric| ratio_column(compared, metric) }
           ["", fitted([names_column(compared, "ratio to #{workload.baseline}"), *columns])]
         end
 
-        def ratio_column(contenders, metric)
-          cells = contenders.map do |contender|
-            comparison = contender.comparison(metric)
+        def ratio_column(candidates, metric)
+          cells = candidates.map do |candidate|
+            comparison = candidate.comparison(metric)
             findings.difference?(comparison) ? findings.point(comparison) : "-"
           end
           Column.new(heading: "#{metric.short}#{"/s" if metric.kind == :rate}", cells: cells, short: cells, keep: KEEP.fetch(metric.key), best: [])
@@ -169,7 +171,7 @@ module Culet
         end
 
         def note
-          measured = model.workloads.select { |workload| workload.contenders.any? }
+          measured = model.workloads.select { |workload| workload.candidates.any? }
           return if measured.empty?
 
           text = +"RSS is that of the whole process tree, sampled while it ran (pages shared by processes count in each; " \

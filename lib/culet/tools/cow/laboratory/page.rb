@@ -2,7 +2,8 @@
 
 require "erb"
 require "json"
-require_relative "../../../text/figures"
+require_relative "../../../text/numbers"
+require_relative "../../../text/size"
 require_relative "table"
 
 module Culet
@@ -25,8 +26,6 @@ module Culet
 
         private
 
-        Figures = Compare::Report::Figures
-        private_constant :Figures
 
         def h(text) = ERB::Util.html_escape(text)
 
@@ -34,9 +33,9 @@ module Culet
 
         def median(result, figure) = result["summary"][figure]["median"]
 
-        def seconds(result, figure) = Figures.interval(*result["summary"][figure].values_at("median", "low", "high"))
+        def seconds(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high"))
 
-        def mega(result, figure) = Figures.interval(*result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / 1e6 })
+        def mega(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / 1e6 })
 
         # All bars of the page have one scale, that of the largest process.
         def widest = @widest ||= @document["results"].flat_map { |result| %w[parent child].map { |who| PARTS.sum { |figure,| median(result, "#{who}_#{figure}") } } }.max
@@ -44,7 +43,7 @@ module Culet
         def bar(result, who)
           PARTS.map do |figure, name, words|
             bytes = median(result, "#{who}_#{figure}")
-            format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>', name, 100 * bytes.fdiv([widest, 1].max), words, h(Figures.bytes(bytes.round)))
+            format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>', name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
           end.join
         end
 

@@ -5,7 +5,7 @@ require "tempfile"
 require_relative "../../compare/descendants"
 require_relative "../../compare/exclusion"
 require_relative "../../compare/interruption"
-require_relative "../../compare/witness"
+require_relative "../../compare/preload_check"
 require_relative "../../../system/processes"
 require "securerandom"
 
@@ -58,7 +58,7 @@ module Culet
           words = @contender.interpreter.command
           @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1), in: input, out: output, err: @errors, pgroup: true)
           @descendants = Compare::Descendants.new(root: @pid, mark: mark)
-          @witness = Compare::Witness.new(@contender.choice)
+          @preload_check = Compare::PreloadCheck.new(@contender.choice)
         rescue SystemCallError => e
           raise Error, "cannot run #{words&.first}: #{e.message.sub(/ - .*/, "").downcase}"
         ensure
@@ -81,8 +81,8 @@ module Culet
         end
 
         def attest
-          @witness.look([@pid])
-          objection = @witness.objection(@pid)
+          @preload_check.examine([@pid])
+          objection = @preload_check.failure(@pid)
           raise Compare::Exclusion, objection if objection
         end
 

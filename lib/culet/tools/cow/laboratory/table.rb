@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../../text/figures"
-require_relative "../../../text/grid"
-require_relative "../../report/words"
+require_relative "../../../text/numbers"
+require_relative "../../../text/table"
+require_relative "../../../text/lines"
 
 module Culet
   module Cow
     module Laboratory
       # The document of an experiment for a terminal.
       class Table
-        Figures = Compare::Report::Figures
         # heading => [figure, how much of its unit is shown]
         COLUMNS = { "1st GC s" => ["gc_first_seconds", 1.0], "2nd GC s" => ["gc_second_seconds", 1.0], "parent RSS MB" => ["parent_rss_bytes", 1e6],
                     "shared" => ["parent_shared_bytes", 1e6], "private" => ["parent_private_bytes", 1e6], "child RSS MB" => ["child_rss_bytes", 1e6],
@@ -19,7 +18,7 @@ module Culet
         WITH_INTERVAL = ["1st GC s", "2nd GC s", "PSS at end MB"].freeze
         TITLES = { "gc_first_seconds" => "the first collection", "gc_second_seconds" => "the second", "total_pss_bytes" => "both processes together (PSS)",
                    "child_private_bytes" => "what the child has for itself" }.freeze
-        private_constant :Figures, :COLUMNS, :WITH_INTERVAL, :TITLES
+        private_constant :COLUMNS, :WITH_INTERVAL, :TITLES
 
         # @param document [Hash] of Engine
         # @param color [Boolean] whether to use ANSI colours
@@ -46,32 +45,32 @@ module Culet
 
         def table(results)
           columns = COLUMNS.map { |heading, (figure, unit)| [heading.strip, results.map { |result| cell(result, heading, figure, unit) }, false] }
-          Compare::Report::Grid.render([["", results.map { |result| result["contender"] }, true], *columns], unicode: @unicode)
+          Text::Table.render([["", results.map { |result| result["contender"] }, true], *columns], unicode: @unicode)
         end
 
         def cell(result, heading, figure, unit)
           median, low, high = result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / unit }
-          WITH_INTERVAL.include?(heading) ? Figures.interval(median, low, high) : Figures.number(median)
+          WITH_INTERVAL.include?(heading) ? Text::Numbers.interval(median, low, high) : Text::Numbers.significant(median)
         end
 
         def verdicts(variant)
           shown = @document["comparisons"].select { |one| one["variant"] == variant && one["verdict"] != Compare::Statistics::NONE }
           shown.group_by { |one| one.values_at("contender", "baseline") }.map do |(contender, baseline), list|
-            parts = list.map { |one| "#{TITLES.fetch(one["metric"])} #{Figures.ratio(one["ratio"])}" }
-            Report::Words.wrap("#{contender}, times #{baseline}: #{parts.join("; ")}.", indent: 2)
+            parts = list.map { |one| "#{TITLES.fetch(one["metric"])} #{Text::Numbers.ratio(one["ratio"])}" }
+            Text::Lines.wrap("#{contender}, times #{baseline}: #{parts.join("; ")}.", indent: 2)
           end
         end
 
         def exclusions
-          lines = @document["excluded"].map { |one| Report::Words.wrap("left out: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2) }
+          lines = @document["excluded"].map { |one| Text::Lines.wrap("left out: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2) }
           lines.join("\n") if lines.any?
         end
 
         def note
           return if @document["results"].empty?
 
-          Report::Words.wrap("#{Figures.grouped(@document["strings"])} strings. RSS, shared and private bytes are those after the second collection. PSS shares out what is shared: " \
-                             "parent's and child's add up to what both take. MB = 1,000,000 bytes. Medians of #{Figures.counted(@document["runs"], "run")}, in parentheses 95 % " \
+          Text::Lines.wrap("#{Text::Numbers.grouped(@document["strings"])} strings. RSS, shared and private bytes are those after the second collection. PSS shares out what is shared: " \
+                             "parent's and child's add up to what both take. MB = 1,000,000 bytes. Medians of #{Text::Numbers.count(@document["runs"], "run")}, in parentheses 95 % " \
                              "bootstrap intervals.#{" #{few}" if few}")
         end
 

@@ -2,7 +2,7 @@
 
 const SIZE_UNITS = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]];
 
-// Three significant digits, as Culet::Size.human writes them.
+// Three significant digits, as Culet::Text::Size.human writes them.
 function size(bytes) {
   const found = SIZE_UNITS.find(([, one]) => Math.abs(bytes) >= one);
   if (!found) return `${bytes} ${Math.abs(bytes) === 1 ? "byte" : "bytes"}`;

@@ -132,7 +132,7 @@
     return frame(values, layers);
   }
 
-  // One row for every contender; a hidden one leaves its row empty, so that
+  // One row for every candidate; a hidden one leaves its row empty, so that
   // nothing jumps.
   function frame(values, layers) {
     return { data: { values: values }, height: values.length * 28, padding: { left: 0, top: 2, right: 4, bottom: 2 }, layer: layers };
