@@ -13,7 +13,7 @@ require_relative "culet/native"
 #   :heap_bytes, :used_bytes, :free_bytes, :large_blocks, :large_bytes; under culet these and all that
 #   allocator/src/stats.h names, with :classes, an Array of Hashes, one for each size class in use
 # - Culet.trim: gives free memory back to the kernel now; how many bytes fewer are resident then, an Integer
-# - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim.c
+# - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim/trim.c
 module Culet
   autoload :Warmup, File.expand_path("culet/warmup", __dir__)
   Native.load

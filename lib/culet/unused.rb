@@ -16,7 +16,7 @@ module Culet
   # object for it.
   #
   # From the extension come:
-  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused.c
+  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused/unused.c
   module Unused
     # A folder for the answers of processes that end. Where it is not set, none answers then.
     VARIABLE = "CULET_UNUSED"

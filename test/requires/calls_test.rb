@@ -2,7 +2,7 @@
 
 require_relative "requires_helper"
 
-# What culet-calls.so counts, against what the kernel is asked: strace sees the calls inside glibc too.
+# What culet-syscall-counter.so counts, against what the kernel is asked: strace sees the calls inside glibc too.
 class RequiresCallsTest < Minitest::Test
   include RequiresHelper
 

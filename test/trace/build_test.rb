@@ -6,7 +6,8 @@ require_relative "trace_helper"
 class TraceBuildTest < Minitest::Test
   include TraceHelper
 
-  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_trace)"
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
+           ".send(:build_part, 'trace', 'trace', NativeBuild::TRACE)"
 
   def test_the_gems_build_makes_recorder_and_player
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)

@@ -14,7 +14,7 @@ module Culet
   #
   #   Dump, Live, Command   where strings come from: a file, a running process, a command until its end
   #   Slices                how a process tells its own; at_exit.rb is loaded into a command's processes
-  #   Spool                 the file of records between reading and analysis (ext/culet/strings_record.h)
+  #   Spool                 the file of records between reading and analysis (ext/culet/strings/record.h)
   #   Findings              the analysis: totals, groups, gems and files; Group: strings of one content, or ends of one
   #   Verdicts              what that means, in words
   #   Document, Table       the same as JSON, and for a terminal

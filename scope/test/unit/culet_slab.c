@@ -1,5 +1,5 @@
-/* A slab's blocks out of a copy of its descriptor, against the plain reading of its bits. */
-#include "culet_slab.h"
+/* The blocks of a slab from a copy of its descriptor, compared with its bits one by one. */
+#include "culet/culet_slab.h"
 
 #include "check.h"
 
@@ -19,10 +19,10 @@ struct found {
     const struct culet_shape *shape;
     uint32_t next;
     uint64_t blocks[3];
-    enum culet_block last;
+    enum culet_block_state last;
 };
 
-static enum culet_block plain_state(const struct culet_shape *shape, uint32_t index)
+static enum culet_block_state plain_state(const struct culet_shape *shape, uint32_t index)
 {
     unsigned unit = index >> shape->unit_shift, bit = index & ((1u << shape->unit_shift) - 1);
 
@@ -31,7 +31,7 @@ static enum culet_block plain_state(const struct culet_shape *shape, uint32_t in
     return slab.unit[unit].claimed >> bit & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_USED;
 }
 
-static void each(void *context, uint32_t first, uint32_t blocks, enum culet_block state)
+static void each(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
 {
     struct found *found = context;
 

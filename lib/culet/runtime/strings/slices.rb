@@ -5,7 +5,7 @@ require_relative "../../errors"
 
 module Culet
   module Strings
-    # The Strings of a process that carries the agent, in slices (ext/culet/agent_strings.h): the process stands still for
+    # The Strings of a process that carries the agent, in slices (ext/culet/agent/strings.h): the process stands still for
     # one at a time, and runs on between them. What is born, freed or moved meanwhile may be missed.
     class Slices
       # How long one may take, in seconds; a string is finished.

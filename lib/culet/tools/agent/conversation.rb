@@ -8,7 +8,7 @@ require_relative "endpoint"
 
 module Culet
   module Agent
-    # Asks the agent in another process something. What can be asked is in ext/culet/agent_listener.h.
+    # Asks the agent in another process something. What can be asked is in ext/culet/agent/listener.h.
     class Conversation
       # Longest first line of an answer, in bytes.
       LINE_BYTES = 1024

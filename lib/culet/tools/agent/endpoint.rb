@@ -5,7 +5,7 @@ require "socket"
 
 module Culet
   module Agent
-    # Where a process's agent listens (ext/culet/agent_socket.h): found in what the kernel says of the process's sockets, and
+    # Where a process's agent listens (ext/culet/agent/socket.h): found in what the kernel says of the process's sockets, and
     # connected to. Anybody can take a name that looks like an agent's; who listens is known by SO_PEERCRED.
     class Endpoint
       # /proc/PID/net/unix: Num RefCount Protocol Flags Type St Inode Path

@@ -8,7 +8,7 @@ module Culet
   module Agent
     # Asks the agent in another process what its Ruby objects hold.
     class Inquiry
-      # What else is wanted than counts, as in ext/culet/agent_objects.h.
+      # What else is wanted than counts, as in ext/culet/agent/objects.h.
       DATA = 1
       CLASSES = 2
       # Of what a process tells, what is used at once; the rest is checked with the snapshot that it comes to be in.

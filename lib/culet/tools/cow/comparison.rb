@@ -10,18 +10,18 @@ module Culet
   module Cow
     # The bytes of a process's pages against those of its relative at the same addresses, page by page of those that are not
     # shared any more. Both run meanwhile, so what they change between the reading and this counts as it is now. The work is
-    # done by ext/culet/comparison.c.
+    # done by ext/culet/comparison/comparison.c.
     class Comparison
       # Before what the program gets, glibc keeps two words, of which the first is the previous block's as long as that one
       # is in use (malloc/malloc.c, "struct malloc_chunk").
       HEADERS = { "glibc" => 16 }.freeze
       # Ruby's names of types, by their numbers (include/ruby/internal/value_type.h); then the owners that are no type, in the
-      # order of ext/culet/comparison_owners.h.
+      # order of ext/culet/comparison/owners.h.
       OWNERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING", 0x06 => "T_REGEXP", 0x07 => "T_ARRAY",
                  0x08 => "T_HASH", 0x09 => "T_STRUCT", 0x0a => "T_BIGNUM", 0x0b => "T_FILE", 0x0c => "T_DATA", 0x0d => "T_MATCH", 0x0e => "T_COMPLEX",
                  0x0f => "T_RATIONAL", 0x14 => "T_SYMBOL", 0x1a => "T_IMEMO", 0x1b => "T_NODE", 0x1c => "T_ICLASS",
                  0x20 => "code", 0x21 => "collector", 0x22 => "none" }.freeze
-      # Which bits of an object's first word differ, in the order of ext/culet/comparison_writes.h. shape: of its instance
+      # Which bits of an object's first word differ, in the order of ext/culet/comparison/writes.h. shape: of its instance
       # variables, in the upper half since Ruby 3.2.
       FLAGS = %w[age frozen shape code_range other].freeze
       private_constant :HEADERS, :OWNERS, :FLAGS

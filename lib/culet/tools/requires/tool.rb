@@ -6,7 +6,7 @@ module Culet
   module Requires
     # The parts that are put into a program: a library that is preloaded, a Ruby file that is required first.
     module Tool
-      COUNTER = "culet-calls.so"
+      COUNTER = "culet-syscall-counter.so"
 
       module_function
 
@@ -16,9 +16,9 @@ module Culet
       # @raise [Culet::Error] when it is not built, or cannot be written in LD_PRELOAD
       def counter
         root = Native.checkout
-        built = root && File.join(root, "calls/build", COUNTER)
-        built = Native.find("calls/#{COUNTER}") unless built && File.file?(built)
-        sound(built || raise(Error, Native.missing_reason("calls/#{COUNTER}")))
+        built = root && File.join(root, "syscall_counter/build", COUNTER)
+        built = Native.find("syscall_counter/#{COUNTER}") unless built && File.file?(built)
+        sound(built || raise(Error, Native.missing_reason("syscall_counter/#{COUNTER}")))
       end
 
       # The word of RUBYOPT that loads one of our files. By its path, so that $LOAD_PATH has no entry more.

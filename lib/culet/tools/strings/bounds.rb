@@ -11,7 +11,7 @@ module Culet
       # What the first line of each says. strings: as many as there are records.
       HEAD = { "kind" => "strings", "next" => Shape.nullable(Shape::COUNT), "seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS,
                "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN, "why" => Shape::TEXT }.freeze
-      # Of a record without content (ext/culet/strings_record.h).
+      # Of a record without content (ext/culet/strings/record.h).
       RECORD_BYTES = 72
       # A record has up to so many bytes for each that the string holds: without content, a link of four for each byte of its
       # text, and a head of 72 beside a slot of 40.

@@ -7,7 +7,7 @@ module Culet
     # Strings of one content, of which one would do; or one string and others that it ends with, which could lie in its
     # buffer.
     class Group
-      # A bit of a record's flags, as in ext/culet/strings_record.h.
+      # A bit of a record's flags, as in ext/culet/strings/record.h.
       SHARED = 1 << 1
       private_constant :SHARED
 

@@ -5,7 +5,7 @@ require_relative "../../errors"
 
 module Culet
   module Strings
-    # The file between reading and analysis: one record for each String (ext/culet/strings_record.h). It can be about as
+    # The file between reading and analysis: one record for each String (ext/culet/strings/record.h). It can be about as
     # large as the strings; so memory need not be. It has no name: nobody can cut it off while it is mapped, and it goes
     # with this process, however that ends.
     class Spool
