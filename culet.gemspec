@@ -11,11 +11,19 @@ Gem::Specification.new do |spec|
   spec.authors = ["The culet authors"]
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"
-  spec.metadata = { "rubygems_mfa_required" => "true" }
+  spec.homepage = Culet::HOMEPAGE
+  spec.metadata = {
+    "homepage_uri" => Culet::HOMEPAGE,
+    "source_code_uri" => Culet::HOMEPAGE,
+    "documentation_uri" => "#{Culet::HOMEPAGE}/tree/main/docs/guide",
+    "changelog_uri" => "#{Culet::HOMEPAGE}/blob/main/CHANGELOG.md",
+    "bug_tracker_uri" => "#{Culet::HOMEPAGE}/issues",
+    "rubygems_mfa_required" => "true"
+  }
 
-  spec.files = Dir["{lib,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
+  spec.files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
                    "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}", "layouts/*.h",
-                   "calls/{Makefile,calls.h,src/*}",
+                   "syscall_counter/{Makefile,syscall_counter.h,src/*}",
                    "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]
                 .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"

@@ -4,8 +4,7 @@
 #
 #   ruby ext/checkout.rb SCRATCH STAMP
 #
-# Building empties SCRATCH, so that the stamp in it is always that of the Ruby
-# which the file was built for.
+# SCRATCH is emptied first, so that the only STAMP in it names the Ruby that the file was built for.
 require_relative "native_build"
 
 scratch, stamp = ARGV

@@ -1,21 +1,20 @@
 # frozen_string_literal: true
 
-# The gem's one extension entry. RubyGems runs this file in its folder, then `make install`; the Makefile leads to
-# install.rb. It is no mkmf script, because the gem has five parts and is to install where some or all of them cannot
-# be built. Without make, an installation by a RubyGems that takes a missing Makefile for "nothing to build" goes on as
-# well; others end with an error, above which stands the sentence that is printed here.
+# The gem's extension entry: RubyGems runs this file in its folder, then `make install`, whose Makefile runs install.rb.
+# It is no mkmf script, because the gem has five parts and must install where some of them cannot be built. Without make
+# some versions of RubyGems install the gem without the parts, others fail after the message below.
 
 require "fileutils"
 require "rbconfig"
 require "shellwords"
 require_relative "native_build"
 
-# Of an earlier build of this folder; where there is no Makefile, nothing else would be recorded.
+# Left by an earlier build in this folder.
 beside = File.expand_path("../lib/culet", __dir__)
 FileUtils.rm_f([File.join(beside, NativeBuild::RECORD), "Makefile"])
 
 if NativeBuild.make
-  # Newer releases of RubyGems name sitearchdir to make, older ones to this file (RbConfig).
+  # Newer RubyGems pass sitearchdir to make, older ones set it in RbConfig.
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"].gsub("$", "$$")}
 

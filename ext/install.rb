@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Builds the compiled files of an installed gem, as the Makefile has it that extconf.rb writes.
+# Builds the compiled files of an installed gem; run by the Makefile that extconf.rb writes.
 #
 #   ruby ext/install.rb DESTINATION
 require_relative "native_build"

@@ -5,15 +5,14 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# Builds culet's compiled files into one directory: the native extension culet.so,
-# the allocator libculet.so, below trace/ the recorder and the player of traces,
-# below scope/ the reader of processes, and below calls/ the counter of calls. What this machine lacks for one of
-# them is a sentence, not a failure: the gem's command line and reports are of
-# use without them, and a gem that cannot be installed on a developer's Mac
-# cannot be in that team's Gemfile. What should build here and does not is an
-# error.
+# Builds culet's compiled files into one directory: the Ruby extension culet.so, the allocator libculet.so, the trace
+# recorder and player (trace/), the process reader (scope/) and the syscall counter (syscall_counter/).
+#
+# A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
+# work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler error
+# is an error.
 class NativeBuild
-  # The compiler or make ended with an error.
+  # The compiler or make failed.
   class Failed < StandardError; end
 
   ROOT = File.expand_path("..", __dir__)
@@ -22,15 +21,15 @@ class NativeBuild
   ALLOCATOR = "libculet.so"
   TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
   SCOPE = %w[scope/culet-scope].freeze
-  CALLS = %w[calls/culet-calls.so].freeze
-  PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *CALLS].freeze
+  SYSCALL_COUNTER = %w[syscall_counter/culet-syscall-counter.so].freeze
+  PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *SYSCALL_COUNTER].freeze
   PROCESSORS = /\A(x86_64|amd64|aarch64|arm64)\z/
   NO_MAKE = "there is no make on PATH; install make"
 
-  # @return [String, nil] the make there is
+  # @return [String, nil] name of the make program
   def self.make = [ENV["MAKE"], "make", "gmake"].compact.find { |name| program(name) }
 
-  # @param name [String] of a program, or its path
+  # @param name [String] name or path of a program
   # @return [Boolean] whether it can be run
   def self.program(name)
     return File.executable?(name) if name.include?("/")
@@ -41,33 +40,31 @@ class NativeBuild
     end
   end
 
-  # @param destination [String] where the files go
-  # @param scratch [String] a directory of our own for object files
-  # @param out [IO] for progress
+  # @param destination [String] where the files are installed
+  # @param scratch [String] directory for object files
+  # @param out [IO] receives messages and compiler output
   def initialize(destination:, scratch:, out: $stdout)
     @destination = File.expand_path(destination)
     @scratch = File.expand_path(scratch)
     @out = out
   end
 
-  # Builds what can be built and records what cannot, with its reason.
+  # Builds all parts that can be built here, and records the others with the reason.
   #
-  # @return [Hash{String => String}] file => what it lacks; empty when all is there
-  # @raise [Failed] when a compiler run fails
+  # @return [Hash{String => String}] file => reason, of the parts that were not built
+  # @raise [Failed] when the compiler or make fails
   def call
     FileUtils.mkdir_p([@destination, @scratch])
-    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks, **(TRACE + SCOPE + CALLS).to_h { |file| [file, allocator_lacks] } }.compact
+    lacks = { ALLOCATOR => allocator_lacks, EXTENSION => extension_lacks,
+              **[*TRACE, *SCOPE, *SYSCALL_COUNTER].to_h { |file| [file, allocator_lacks] } }.compact
     lacks.each { |file, reason| @out.puts("culet: #{file} is not built: #{reason}.") }
-    build_allocator unless lacks.key?(ALLOCATOR)
-    build_trace unless lacks.key?(TRACE.first)
-    build_scope unless lacks.key?(SCOPE.first)
-    build_calls unless lacks.key?(CALLS.first)
+    build_c_parts unless lacks.key?(ALLOCATOR)
     build_extension unless lacks.key?(EXTENSION)
     record(lacks)
     lacks
   end
 
-  # The extension alone.
+  # Builds the extension alone.
   #
   # @raise [Failed]
   def extension
@@ -78,21 +75,21 @@ class NativeBuild
     build_extension
   end
 
-  # Builds nothing, and records why.
+  # Builds nothing and records why.
   #
-  # @param reason [String] what this machine lacks
+  # @param reason [String]
   def refuse(reason)
     record(PARTS.to_h { |file| [file, platform_lacks || reason] })
   end
 
-  # @return [String, nil] what is missing for libculet.so
+  # @return [String, nil] what libculet.so needs and this machine lacks
   def allocator_lacks
     return @allocator_lacks if defined?(@allocator_lacks)
 
     @allocator_lacks = platform_lacks || tools_lack
   end
 
-  # @return [String, nil] what is missing for culet.so
+  # @return [String, nil] what culet.so needs and this machine lacks
   def extension_lacks
     allocator_lacks || headers_lack
   end
@@ -122,7 +119,7 @@ class NativeBuild
     "Ruby's C headers are not in #{directory}; install ruby-dev"
   end
 
-  # Both parts use the compiler Ruby was built with, as every extension does, or the one in CC.
+  # CC, or the compiler that Ruby was built with.
   def compiler = @compiler ||= (ENV["CC"] || RbConfig::CONFIG["CC"]).split.first
 
   def make = @make ||= self.class.make
@@ -136,31 +133,17 @@ class NativeBuild
     status.success?
   end
 
-  def build_allocator
-    build = File.join(@scratch, "allocator")
-    run("libculet.so", make, "-C", File.join(ROOT, "allocator"), "BUILD=#{build}", "CC=#{compiler}", "libculet")
-    install(File.join(build, ALLOCATOR))
+  def build_c_parts
+    build_part("allocator", "libculet", [ALLOCATOR])
+    build_part("trace", "trace", TRACE)
+    build_part("scope", "scope", SCOPE)
+    build_part("syscall_counter", "syscall_counter", SYSCALL_COUNTER)
   end
 
-  def build_trace
-    build = File.join(@scratch, "trace")
-    run("the recorder of traces", make, "-C", File.join(ROOT, "trace"), "BUILD=#{build}", "CC=#{compiler}", "trace")
-    install_all(TRACE, build)
-  end
-
-  def build_scope
-    build = File.join(@scratch, "scope")
-    run("the reader of processes", make, "-C", File.join(ROOT, "scope"), "BUILD=#{build}", "CC=#{compiler}", "scope")
-    install_all(SCOPE, build)
-  end
-
-  def build_calls
-    build = File.join(@scratch, "calls")
-    run("the counter of calls", make, "-C", File.join(ROOT, "calls"), "BUILD=#{build}", "CC=#{compiler}", "calls")
-    install_all(CALLS, build)
-  end
-
-  def install_all(files, build)
+  # The parts in C have a Makefile each, which takes BUILD and CC.
+  def build_part(folder, target, files)
+    build = File.join(@scratch, folder)
+    run(folder, make, "-C", File.join(ROOT, folder), "BUILD=#{build}", "CC=#{compiler}", target)
     files.each { |file| install(File.join(build, File.basename(file)), File.join(@destination, File.dirname(file))) }
   end
 
@@ -178,11 +161,11 @@ class NativeBuild
     raise Failed, "building #{what} failed, see the lines above" unless status.success?
   end
 
-  # A make or Ruby that runs us hands its own flags on; ours are different programs.
+  # The flags of a make that runs this build are not for the makes that it starts.
   CLEAN = { "MAKEFLAGS" => nil, "MFLAGS" => nil, "MAKELEVEL" => nil, "DESTDIR" => nil }.freeze
   private_constant :CLEAN
 
-  # A running process may have the old file mapped: it keeps it, because the new one is renamed over it.
+  # The new file is renamed over the old one: a process that has the old one mapped keeps it.
   def install(file, directory = @destination)
     FileUtils.mkdir_p(directory)
     target = File.join(directory, File.basename(file))

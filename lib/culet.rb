@@ -13,7 +13,7 @@ require_relative "culet/native"
 #   :heap_bytes, :used_bytes, :free_bytes, :large_blocks, :large_bytes; under culet these and all that
 #   allocator/src/stats.h names, with :classes, an Array of Hashes, one for each size class in use
 # - Culet.trim: gives free memory back to the kernel now; how many bytes fewer are resident then, an Integer
-# - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim.c
+# - Culet.trim_stats: a Hash of what trims have done in this process so far, see ext/culet/trim/trim.c
 module Culet
   autoload :Warmup, File.expand_path("culet/warmup", __dir__)
   Native.load
@@ -42,7 +42,7 @@ module Culet
   # @raise [Culet::Error] when the process may not be read; the message says why
   def self.report(objects: true)
     require_relative "culet/scope"
-    require_relative "culet/report"
+    require_relative "culet/tools/report"
     read = own_streams(objects: objects, chunks: 0)
     snapshot = Report.steady { Scope::Builder.new(read.call, name: "what culet-scope wrote").call }
     Report::Document.new(snapshot).to_h
@@ -52,7 +52,7 @@ module Culet
   # @param options [Hash] for Scope::OwnReader
   # @return [Proc] reads this process each time it is called, and returns the stream
   def self.own_streams(objects:, **options)
-    require_relative "culet/agent/supplement"
+    require_relative "culet/runtime/agent/supplement"
     supplement = Agent::Supplement.own if objects && native?
     reader = Scope::OwnReader.new(admit: native? ? method(:admit_reader) : nil, **options)
     -> { supplement ? supplement.stream(reader.stream) : reader.stream }

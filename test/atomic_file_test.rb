@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/atomic_file"
+require "culet/system/atomic_file"
 
 class AtomicFileTest < Minitest::Test
   def setup
@@ -101,7 +101,7 @@ class AtomicFileTest < Minitest::Test
   end
 
   def test_this_process_own_descriptors_are_written_to
-    script = 'require "culet/atomic_file"; ARGV.each { |path| Culet::AtomicFile.check(path); Culet::AtomicFile.write(path, "one\n") }; puts :last'
+    script = 'require "culet/system/atomic_file"; ARGV.each { |path| Culet::AtomicFile.check(path); Culet::AtomicFile.write(path, "one\n") }; puts :last'
     words = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", script, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
     out, err, = run_program(*words, env: NEUTRAL)
     assert_equal ["one\none\none\nlast\n", ""], [out, err]

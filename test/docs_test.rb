@@ -2,52 +2,68 @@
 
 require "test_helper"
 require "culet/cli"
+require_relative "docs/page"
 
-# The documents name files, sections and options that exist.
+# The documents name links, files, verbs and options that exist, and keep to their lengths.
 class DocsTest < Minitest::Test
-  DOCUMENTS = %w[README.md DESIGN.md CHANGELOG.md docs/benchmarks.md docs/json.md].freeze
   # Paths as the documents write them, from the top of the checkout; a star stands for the rest of a name.
-  PATH = %r{`((?:allocator|bench|bin|calls|docs|ext|lib|scope|trace|workloads)/[\w./*-]+)`}
+  PATH = %r{`((?:allocator|bench|bin|calls|docs|ext|layouts|lib|scope|trace|workloads)/[\w./*-]+)`}
   COMMAND = /\bculet (#{Culet::CLI::VERBS.keys.join("|")})\b([^`\n#|]*)/
-  private_constant :DOCUMENTS, :PATH, :COMMAND
+  MOST_LINES = { "README.md" => 150, "ARCHITECTURE.md" => 200 }.freeze
+  MOST_LINES_OF_DESIGN = 300
+  MOST_COLUMNS = 120
+  # Decision records and the changelog speak of files that are gone.
+  HISTORY = %r{\A(?:CHANGELOG\.md|docs/decisions/)}
+  private_constant :PATH, :COMMAND, :MOST_LINES, :MOST_LINES_OF_DESIGN, :MOST_COLUMNS, :HISTORY
 
-  DOCUMENTS.each do |name|
-    define_method(:"test_links_of_#{name}") do
-      links = text(name).scan(/\]\(([^)\s]+)\)/).flatten.grep_v(/\Ahttps?:/)
-      refute_empty links if name == "README.md"
-      wrong = links.reject { |link| leads?(link, name) }
-      assert_empty wrong, "#{name} links to what is not there"
+  Page.all.each do |page|
+    define_method(:"test_links_of_#{page.name}") do
+      assert_empty page.links.reject { |link| page.leads?(link) }, "#{page.name} has dead links"
     end
 
-    define_method(:"test_files_that_#{name}_names") do
-      missing = text(name).scan(PATH).flatten.uniq.reject { |path| Dir[File.join(ROOT, path)].any? || Dir[File.join(ROOT, "#{path}.*")].any? }
-      assert_empty missing, "#{name} names files that are not there"
+    next if HISTORY.match?(page.name)
+
+    define_method(:"test_files_that_#{page.name}_names") do
+      missing = page.text.scan(PATH).flatten.uniq.reject { |path| Dir[File.join(ROOT, path)].any? || Dir[File.join(ROOT, "#{path}.*")].any? }
+      assert_empty missing, "#{page.name} names files that are not there"
     end
   end
 
-  def test_options_that_the_readme_shows
-    shown = text("README.md").scan(COMMAND).flat_map { |verb, words| options(verb, words) }.uniq
-    assert_operator shown.size, :>, 20
+  def test_lengths
+    long = Page.all.reject { |page| page.lines <= most_lines(page.name) }
+    assert_empty long.map { |page| "#{page.name}: #{page.lines} lines" }, "documents are longer than they may be"
+  end
+
+  def test_widths_of_the_guide
+    wide = user_pages.flat_map { |page| page.text.gsub(/^```text.*?^```/m, "").lines.grep_v(/^\||\]\(http/).select { |line| line.chomp.size > MOST_COLUMNS }.map { |line| "#{page.name}: #{line}" } }
+    assert_empty wide, "lines are wider than #{MOST_COLUMNS} columns"
+  end
+
+  def test_every_page_of_the_guide_is_listed
+    listed = Page.new("docs/README.md").links
+    missing = user_pages.map(&:name).grep(%r{\Adocs/}).map { |name| name.delete_prefix("docs/") }.reject { |name| name == "README.md" || listed.include?(name) }
+    assert_empty missing, "docs/README.md does not list these pages"
+  end
+
+  def test_options_that_the_guide_shows
+    shown = user_pages.flat_map { |page| page.text.scan(COMMAND).flat_map { |verb, words| options(verb, words) } }.uniq
+    assert_operator shown.size, :>, 40
     unknown = shown.reject { |verb, option| help(verb).match?(/(?<![\w-])#{Regexp.escape(option)}(?![\w-])/) }
-    assert_empty unknown, "README.md shows options that do not exist"
+    assert_empty unknown, "the guide shows options that do not exist"
+  end
+
+  # What the program reads and what the page of settings lists are the same.
+  def test_every_environment_variable_is_described
+    described = Page.new("docs/guide/settings.md").text.scan(/`(CULET_[A-Z_]+)/).flatten.uniq.sort
+    assert_equal environment_variables, described & environment_variables
+    assert_empty described - environment_variables, "docs/guide/settings.md describes variables that nothing reads"
   end
 
   private
 
-  def text(name) = File.read(File.join(ROOT, name), encoding: Encoding::UTF_8)
+  def user_pages = Page.all.select { |page| page.name == "README.md" || page.name.start_with?("docs/guide/") }
 
-  def leads?(link, from)
-    path, section = link.split("#", 2)
-    target = path.empty? ? from : File.join(File.dirname(from), path)
-    return false unless File.exist?(File.join(ROOT, target))
-
-    section.nil? || sections(target).include?(section)
-  end
-
-  # What headings are called in links.
-  def sections(name)
-    text(name).gsub(/^```.*?^```/m, "").scan(/^#+ (.*)/).flatten.map { |heading| heading.downcase.gsub(/[^\p{Word}\- ]/, "").tr(" ", "-") }
-  end
+  def most_lines(name) = MOST_LINES.fetch(name) { name.end_with?("DESIGN.md") ? MOST_LINES_OF_DESIGN : Float::INFINITY }
 
   # Of the verb's own words, which end where those of the command that it runs begin.
   def options(verb, words) = words.split(/ -- | -- ?\z|\.\.\. |;|&/).first.to_s.scan(/(?<=\s)--[a-z][a-z-]*/).map { |option| [verb, option] }
@@ -59,4 +75,14 @@ class DocsTest < Minitest::Test
 
   # Verbs that have another help for a part of theirs.
   def helps(verb) = { "cow" => [%w[cow], %w[cow experiment]], "require" => [%w[require], %w[require --unused]] }.fetch(verb, [[verb]])
+
+  # Variables that culet sets for the programs it starts are no settings.
+  INTERNAL = /\ACULET_(?:COMPARE_RUN|COW_\w+|REQUIRES\w*|STRINGS\w*|TRACE\w*|WORKLOAD_DIR|SCALE|INHERITED|UNUSED|TEST_ALL|STRICT)\z/
+  private_constant :INTERNAL
+
+  def environment_variables
+    ruby = Dir[File.join(ROOT, "lib/**/*.rb")].flat_map { |path| File.read(path).scan(/"(CULET_[A-Z_]+)"/) }
+    native = Dir[File.join(ROOT, "{allocator/src,ext/culet}/**/*.c")].flat_map { |path| File.read(path).scan(/"(CULET_[A-Z_]+)(?:=\w*)?"/) }
+    (ruby + native).flatten.uniq.grep_v(INTERNAL).sort
+  end
 end

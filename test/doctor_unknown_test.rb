@@ -38,7 +38,7 @@ class DoctorUnknownTest < Minitest::Test
   end
 
   def test_a_comparison_calls_it_unknown_too
-    script = "require 'culet/kernel_file'; p Culet::KernelFile.huge_pages"
+    script = "require 'culet/system/kernel_file'; p Culet::KernelFile.huge_pages"
     assert_equal "nil\n", inside("{ umount -R /sys || [ ! -e /sys/kernel ]; }", RbConfig.ruby, "--disable-gems", "-I#{TestHelper::ROOT}/lib", "-e", script)
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/elf"
+require "culet/system/elf"
 
 class ElfTest < Minitest::Test
   include Culet

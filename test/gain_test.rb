@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "cow/cow_helper"
-require "culet/gain"
-require "culet/strings"
+require "culet/tools/gain"
+require "culet/tools/strings"
 
 # What is worth a change, decided once for all commands.
 class GainTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/processes"
+require "culet/system/processes"
 
 class ProcessesTest < Minitest::Test
   include Culet

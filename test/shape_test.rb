@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "json"
-require "culet/shape"
+require "culet/system/shape"
 
 # What another process or a file says is checked before use, and the sentence names the place.
 class ShapeTest < Minitest::Test

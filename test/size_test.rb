@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/size"
-require "culet/compare/report/figures"
+require "culet/text/size"
+require "culet/text/numbers"
 
 # Byte counts have one form wherever people read them.
 class SizeTest < Minitest::Test
@@ -11,22 +11,19 @@ class SizeTest < Minitest::Test
             2 * (10**12) => "2.00 TB", 5 * (10**16) => "50.0 PB" }.freeze
 
   def test_bytes_in_words
-    TEXTS.each do |bytes, text|
-      assert_equal text, Culet::Size.human(bytes)
-      assert_equal text, Culet::Compare::Report::Figures.bytes(bytes)
-    end
+    TEXTS.each { |bytes, text| assert_equal text, Culet::Text::Size.human(bytes) }
   end
 
   # What rounds to nought has no sign.
   def test_cells_of_a_column
-    assert_equal %w[0.0 0.0 -0.1 12.3 -], [0, -49_999, -50_001, 12_345_678, nil].map { |bytes| Culet::Size.cell(bytes) }
-    assert_equal "0.012", Culet::Size.cell(12_345, digits: 3)
-    assert_equal "0.00", Culet::Size.cell(-4_000, digits: 2)
-    assert_equal "-0.5", Culet::Size.cell(-500, unit: 1_000)
+    assert_equal %w[0.0 0.0 -0.1 12.3 -], [0, -49_999, -50_001, 12_345_678, nil].map { |bytes| Culet::Text::Size.cell(bytes) }
+    assert_equal "0.012", Culet::Text::Size.cell(12_345, digits: 3)
+    assert_equal "0.00", Culet::Text::Size.cell(-4_000, digits: 2)
+    assert_equal "-0.5", Culet::Text::Size.cell(-500, unit: 1_000)
   end
 
   def test_figures_without_a_unit
-    assert_equal %w[0 0.00 -0.01 1.23 12.3 123 12,345], [0, -0.001, -0.009, 1.234, 12.34, 123.4, 12_345].map { |one| Culet::Size.significant(one) }
+    assert_equal %w[0 0.00 -0.01 1.23 12.3 123 12,345], [0, -0.001, -0.009, 1.234, 12.34, 123.4, 12_345].map { |one| Culet::Text::Numbers.significant(one) }
   end
 
   # A text that counts bytes by 1,024 would differ from those beside it. A page, and a huge page, are sized so by hardware;

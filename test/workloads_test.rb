@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "json"
-require "culet/compare"
+require "culet/tools/compare"
 
 # Every built-in workload at a tiny scale: runs, ends well, says nothing.
 class WorkloadsTest < Minitest::Test

@@ -1,46 +1,43 @@
-/* format.h - the file in which a program's allocations are recorded. Little-endian, as all of culet's processors.
+/* format.h - the trace file: every allocation of one process. Little-endian.
  *
  *   header | chunk | chunk | ...
  *
- * While it is recorded, the file grows by chunks of CULET_TRACE_CHUNK bytes, one for each thread at a time. A thread
- * fills its chunk in memory (the stage, below), and the file gets it when it is full. When the program has ended,
- * `culet trace` cuts off the chunks' unused ends ("packing"). Both forms are read alike: a chunk starts where the one
- * before ends, rounded up to a multiple of `stride`.
+ * A recording adds chunks of CULET_TRACE_CHUNK bytes; one thread at a time writes to a chunk. The thread fills the chunk
+ * in memory (the recording buffer, below); the file receives it when it is full. When the program has ended, `culet
+ * trace` packs the file: it removes the unused ends of the chunks. Both forms are read alike: a chunk starts at the end
+ * of the previous one, rounded up to a multiple of `stride`.
  *
- * A chunk is a stream of events, each one byte and what belongs to it:
+ * A chunk is a sequence of events. An event is one byte and its operands:
  *
  *   bits 0-2  the event (enum culet_event)
- *   bit  3    the thread's sequence number is not the one expected: how much greater follows first
- *   bits 4-7  of events that get memory: the bytes / 8, if that is 1 to 15 exactly, else 0 and the bytes follow
+ *   bit  3    the sequence number is not the expected one: the difference is the first operand ("skip")
+ *   bits 4-7  of events with a size: size / 8 for the sizes 8, 16, ... 120; otherwise 0, and the size is an operand
  *
- *   MALLOC   [skip] [bytes] got                    CALLOC   likewise
- *   FREE     [skip] gone
- *   REALLOC  [skip] gone [bytes] got wait          got 0: nothing was got, see below
- *   ALIGNED  [skip] shift bytes got                aligned to 1 << shift
+ *   MALLOC   [skip] [size] allocated               CALLOC   likewise
+ *   FREE     [skip] freed
+ *   REALLOC  [skip] freed [size] allocated wait    allocated = 0: realloc returned NULL
+ *   ALIGNED  [skip] shift size allocated           alignment 1 << shift
  *   TIME     microseconds since the header's monotonic_ns
- *   THREAD   number sequence                       what follows was done by this thread; `sequence` is expected next
+ *   THREAD   number sequence                       the following events are this thread's; `sequence` is expected next
  *
- * Numbers are varints: seven bits to a byte, the lowest first, the top bit set on all but the last. `got` and `gone`
- * are addresses, rotated right by three bits and told as the zigzag difference to the last address got or gone in
- * this chunk by this thread (0 after THREAD).
+ * Operands are varints (LEB128). `allocated` and `freed` are addresses, rotated right by three bits, as the zigzag
+ * difference from the previous allocated or freed address of this thread in this chunk (0 after THREAD).
  *
- * Order. A sequence number, one for the process, is taken after a block was got and before it is given up. So by
- * their numbers a block's events are in order, whichever threads they are from, and an address is given up before it
- * is got again. Realloc does both and takes two numbers: the event's own before the call, and, `wait` numbers after
- * the one following it, another after the call. A realloc of 0 bytes that got nothing freed the block; of more bytes,
- * it failed and the block stays.
- */
+ * Order: the process has one sequence. A number is taken after a block is allocated and before a block is freed, so the
+ * numbers order the events of each block across threads, and an address is freed before it is allocated again. Realloc
+ * takes two numbers: the event's own before the call and another one after it, `wait` numbers later than the next.
+ * A realloc to 0 bytes that returned NULL freed the block; with any other size it failed, and the block stays. */
 #ifndef CULET_TRACE_FORMAT_H
 #define CULET_TRACE_FORMAT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CULET_TRACE_MAGIC "culettrc"
 #define CULET_TRACE_VERSION 1
 
-/* A multiple of every page size there is (4, 16, 64 KiB); at some five bytes to an event the kernel is called once in
- * 13,000 events. */
+/* A multiple of every page size (4, 16, 64 KiB); about 13,000 events. */
 #define CULET_TRACE_CHUNK 65536u
 #define CULET_TRACE_HEADER 4096u
 
@@ -58,8 +55,11 @@ enum culet_event {
 #define CULET_EVENT_SKIP 8u
 #define CULET_EVENT_SMALL 4 /* shift of the bits for a small size */
 
-/* An event is at most one byte and five varints of at most ten. */
+/* The longest event: one byte and five varints of at most ten bytes. */
 #define CULET_EVENT_MAX 51u
+
+/* Sizes fit 48 bits, alignments 47. */
+#define CULET_EVENT_SIZE_BITS 48
 
 /* Why a recording ended before its program. */
 enum culet_trace_stop { CULET_STOP_NONE, CULET_STOP_SPACE, CULET_STOP_LIMIT, CULET_STOP_FILE };
@@ -71,17 +71,17 @@ struct culet_trace_header {
     uint32_t stride;
     uint32_t page_bytes; /* of the machine */
     _Atomic uint64_t chunks;
-    uint64_t forked_at; /* a forked child: all of the parent's numbers below this one came before it; else 0 */
+    uint64_t forked_at;  /* in a forked child: the parent's events below this number precede it; otherwise 0 */
     uint64_t started_ns; /* CLOCK_REALTIME */
     uint64_t monotonic_ns;
-    _Atomic uint64_t lost; /* calls that could not be recorded */
+    _Atomic uint64_t lost; /* calls that were not recorded */
     uint32_t pid;
     uint32_t parent_pid;
     _Atomic uint32_t stopped; /* enum culet_trace_stop */
     uint32_t command_bytes;
-    char parent[256];   /* name, without its folder, of the file of the process that forked this one; or "" */
-    char allocator[128]; /* as `culet trace --allocator` had it */
-    char machine[32];   /* uname -m */
+    char parent[256];                       /* file name of the parent's trace, without the directory; or "" */
+    char allocator[128];                    /* as given to `culet trace --allocator` */
+    char machine[32];                       /* uname -m */
     char command[CULET_TRACE_HEADER - 496]; /* /proc/self/cmdline */
 };
 _Static_assert(sizeof(struct culet_trace_header) == CULET_TRACE_HEADER, "the header is one block");
@@ -90,54 +90,100 @@ _Static_assert(sizeof(struct culet_trace_header) == CULET_TRACE_HEADER, "the hea
 
 struct culet_trace_chunk {
     uint32_t magic;
-    _Atomic uint32_t used; /* bytes, these eight among them; an event counts when it is in here */
+    _Atomic uint32_t used; /* bytes, including these eight; stored last, so that an event counts once it is complete */
     uint8_t events[];
 };
 
-/* ---- the stage ----
+/* ---- the recording buffer ----
  *
- * Chunks that are being filled: memory without a name (memfd_create, sealed against shrinking) that `culet trace` holds
- * and that recorders map. So what is recorded survives whatever ends the process, and no file is mapped, which somebody
- * could cut off: that would end the program by SIGBUS. `culet trace` copies from there into the files now and then, and
- * when the program has ended. Lock: whoever writes into a chunk of a trace file holds flock(2) on the file; a slot is
- * given up under the lock.
+ * The chunks that are being filled: anonymous memory (memfd_create, sealed against shrinking) that `culet trace` creates
+ * and recorders map, so the events survive any end of the process. The trace file itself is not mapped: truncating it
+ * would end the program with SIGBUS. `culet trace` copies the chunks to the files periodically and at the end. Whoever
+ * writes to a chunk of a trace file holds flock(2) on the file; a slot is released under that lock.
  *
- *   table | CULET_STAGE_SLOTS bodies of CULET_TRACE_CHUNK bytes */
-#define CULET_STAGE_MAGIC "culetstg"
-#define CULET_STAGE_SLOTS 4095u
+ *   table | CULET_BUFFER_SLOTS chunks of CULET_TRACE_CHUNK bytes */
+#define CULET_BUFFER_MAGIC "culetstg"
+#define CULET_BUFFER_SLOTS 4095u
 
-enum culet_stage_state { CULET_SLOT_FREE, CULET_SLOT_TAKEN, CULET_SLOT_FILLED };
+enum culet_slot_state { CULET_SLOT_FREE, CULET_SLOT_TAKEN, CULET_SLOT_FILLED };
 
-struct culet_stage_slot {
-    _Atomic uint32_t state; /* FILLED: the rest of this is right, and the body is a chunk */
-    uint32_t owner;     /* process number, as it sees itself */
-    uint32_t file_pid;  /* the trace file: the name that the user gave, ... */
-    uint32_t file_try;  /* ... 0: alone; 1: with .PID behind it; more: with .PID.TRY */
-    uint64_t offset;    /* of the chunk in the trace file */
+struct culet_buffer_slot {
+    _Atomic uint32_t state; /* FILLED: the other fields and the chunk are valid */
+    uint32_t pid;           /* of the recording process, in its own PID namespace */
+    uint32_t file_pid;      /* the name of the trace file: FILE as the user gave it ... */
+    uint32_t file_number;   /* ... for 0, FILE.PID for 1, FILE.PID.NUMBER from 2 on */
+    uint64_t offset;        /* of the chunk in the trace file */
     uint64_t device, inode; /* of the trace file */
-    uint64_t namespace; /* inode of the owner's PID namespace; 0: not known */
+    uint64_t pid_namespace; /* inode; 0: not known */
     uint64_t reserved[2];
 };
-_Static_assert(sizeof(struct culet_stage_slot) == 64, "slots lie as Culet::Trace::Stage reads them");
+_Static_assert(sizeof(struct culet_buffer_slot) == 64, "Culet::Trace::Buffer reads slots of this size");
 
-struct culet_stage {
+struct culet_buffer {
     char magic[8];
-    uint32_t collector; /* process number of `culet trace` */
-    _Atomic uint32_t closed; /* nobody copies any more */
+    uint32_t collector;       /* process number of `culet trace` */
+    _Atomic uint32_t closed;  /* `culet trace` copies no more */
     _Atomic uint32_t reached; /* slots from here on were never taken */
     uint32_t reserved[11];
-    struct culet_stage_slot slots[CULET_STAGE_SLOTS];
+    struct culet_buffer_slot slots[CULET_BUFFER_SLOTS];
 };
-_Static_assert(sizeof(struct culet_stage) == 4 * CULET_TRACE_CHUNK, "bodies start at a page, whatever its size");
+_Static_assert(sizeof(struct culet_buffer) == 4 * CULET_TRACE_CHUNK,
+               "chunks start at a page boundary for every page size");
 
-static inline uint64_t culet_trace_rotate(uint64_t address)
+/* ---- operands: each encoding beside its decoding ---- */
+
+static inline uint8_t *culet_encode_number(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* Advances `*at`; false for a number that is not complete before `end`, or longer than 64 bits. */
+static inline bool culet_decode_number(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*at)++;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return true;
+    }
+    return false;
+}
+
+static inline uint64_t culet_encode_difference(uint64_t difference)
+{
+    return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
+}
+
+static inline uint64_t culet_decode_difference(uint64_t zigzag)
+{
+    return zigzag >> 1 ^ (0 - (zigzag & 1));
+}
+
+static inline uint64_t culet_encode_address(uint64_t address)
 {
     return address >> 3 | address << 61;
 }
 
-static inline uint64_t culet_trace_unrotate(uint64_t value)
+static inline uint64_t culet_decode_address(uint64_t value)
 {
     return value << 3 | value >> 61;
+}
+
+/* The bits for a small size in the first byte; 0 where the size is an operand. */
+static inline unsigned culet_encode_small(uint64_t size)
+{
+    return size - 1 < 120 && size % 8 == 0 ? (unsigned)(size / 8) << CULET_EVENT_SMALL : 0;
+}
+
+static inline uint64_t culet_decode_small(uint8_t first)
+{
+    return (uint64_t)(first >> CULET_EVENT_SMALL) * 8;
 }
 
 #endif

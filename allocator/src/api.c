@@ -1,4 +1,4 @@
-/* api.c - libc's allocation functions over the heap: the fast paths, and the standards' fine print. */
+/* api.c - libc's allocation functions: the fast paths, and what the standards require at the edges. */
 #define _GNU_SOURCE
 #include "culet.h"
 
@@ -19,7 +19,7 @@
 
 #define API(name) CULET_NAME(name)
 
-/* Nothing larger is an object (C11 6.5.6p9); glibc draws the same line. */
+/* The largest object size (C11 6.5.6p9), as in glibc. */
 #define BYTES_MAX ((size_t)PTRDIFF_MAX)
 
 static void *out_of_memory(void)
@@ -28,20 +28,20 @@ static void *out_of_memory(void)
     return NULL;
 }
 
-/* ---- getting ---- */
+/* ---- allocation ---- */
 
-/* The set of classes for calloc: what is added to the class of the size. */
+/* What to add to a size class for calloc: the distance to its own set of classes. */
 static inline unsigned calloc_set(void)
 {
-    return culet_bell_large() ? CULET_SIZES : 0;
+    return culet_wakeup_heap_large() ? CULET_SIZES : 0;
 }
 
-/* The address to which a function returns; in one that an allocation function calls at its end, so that the call is a jump,
- * that function's. To hand it on would cost the fast paths an instruction. */
+/* The return address. In a function that an allocation function calls last, so that the call is a jump, it is that
+ * function's caller; passing it as an argument would cost the fast paths an instruction. */
 #define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
-/* A block for an awake heap. For calloc: `zeroed` (otherwise NULL) is told whether it already reads as zeros. `caller`: of the
- * allocation function. */
+/* A block of an active heap. calloc passes `zeroed` (otherwise NULL), which is set if the block reads as zeros.
+ * `caller`: the return address of the allocation function. */
 static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
 {
     bool unused;
@@ -59,14 +59,14 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     } else {
         block = NULL;
     }
-    culet_scavenger_offer(caller);
-    culet_stack_offer();
+    culet_scavenger_check(caller);
+    culet_stack_check();
     return block ? block : out_of_memory();
 }
 
 static void *get_from(size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
+    return culet_heap_dormant() ? __libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
 }
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes)
@@ -74,8 +74,8 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return get_from(bytes, CALLER());
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false when that is used up. `set`:
- * the first class of the plain ones or of calloc's, less one. */
+/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false if that is used up. `set`: 0, or
+ * calloc_set(). */
 static inline bool get_claimed(size_t bytes, unsigned set, void **block)
 {
     unsigned klass = culet_size_class(bytes);
@@ -101,7 +101,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
     bool zeroed = false;
 
     if (CULET_UNLIKELY(culet_heap_dormant()))
-        return culet_libc_calloc(1, bytes);
+        return __libc_calloc(1, bytes);
     void *block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
     if (block && !zeroed)
         memset(block, 0, bytes);
@@ -120,92 +120,93 @@ void *API(calloc)(size_t count, size_t bytes)
     return calloc_slow(total);
 }
 
-/* ---- giving back ---- */
+/* ---- free ---- */
 
-static __attribute__((noinline)) void free_other(const char *function, void *block)
+static __attribute__((noinline)) void free_not_slab(const char *function, void *block)
 {
-    struct culet_owner *owner = culet_pagemap_owner((uintptr_t)block);
+    struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
-    if (!owner && culet_heap_dormant())
-        culet_libc_free(block);
-    else if (owner && culet_orphan())
+    if (!span && culet_heap_dormant())
+        __libc_free(block);
+    else if (span && culet_abandoned())
         return;
-    else if (!owner || !culet_large_put(owner, (uintptr_t)block))
+    else if (!span || !culet_large_put(span, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
 }
 
-/* Everything out of a free's common way is a call at its end, with what is known in registers, so that the common way
- * saves none. `number`: of the unit in the slab; `index`: of the block in the unit. */
+/* Each rare case of a free is a call at its end, with everything in registers, so that the common path saves none.
+ * `unit_number`: of the unit in the slab; `block_number`: of the block in the unit. */
 
-/* The unit was full before, or is empty now. For the heap's owner, between enter and leave. */
-static __attribute__((noinline)) void note_as_owner(unsigned klass, struct culet_slab *slab, unsigned number)
+/* The unit was full before, or is empty now. For the biased thread, between enter and leave. */
+static __attribute__((noinline)) void note_as_biased(unsigned klass, struct culet_slab *slab, unsigned unit_number)
 {
-    culet_bin_note(klass, slab, number, true);
+    culet_bin_unit_changed(klass, slab, unit_number, true);
     culet_bias_leave(culet_cache);
 }
 
-/* The same for whoever is not the owner. */
-static __attribute__((noinline)) void note_as_other(unsigned klass, struct culet_slab *slab, unsigned number)
+/* The same for any other thread. */
+static __attribute__((noinline)) void note_as_shared(unsigned klass, struct culet_slab *slab, unsigned unit_number)
 {
     struct culet_cache *cache = culet_cache;
 
-    culet_bin_note(klass, slab, number, false);
+    culet_bin_unit_changed(klass, slab, unit_number, false);
     culet_bias_leave(cache);
     culet_bias_visit(cache);
 }
 
 /* Between enter and leave. */
-static _Noreturn __attribute__((noinline)) void leave_for_misuse(const char *function, void *block)
+static _Noreturn __attribute__((noinline)) void leave_and_report(const char *function, void *block)
 {
     culet_bias_leave(culet_cache);
     culet_misuse(function, (uintptr_t)block);
 }
 
-/* A free changes the unit's words first and looks whether the block was live afterwards: of two threads that free one block
- * at the same moment, of which one hands out from the unit and so changes another word, at least one sees what the other did. */
-static inline bool was_live(uint64_t live, uint64_t claimed, unsigned index)
+/* A free changes the unit's words first and checks afterwards whether the block was live: if two threads free one block
+ * at the same moment and one of them has claimed the unit, they change different words, and at least one sees both
+ * changes. */
+static inline bool was_live(uint64_t live, uint64_t claimed, unsigned block_number)
 {
-    return (live & ~claimed) >> index & 1;
+    return (live & ~claimed) >> block_number & 1;
 }
 
-/* After entering, as a guest or with a cache of one's own. Once the block is free another thread may claim it at once, so a bit
- * in `claimed` is not yet a mistake: the note, under the bin's lock, tells. */
-static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool guest, unsigned klass,
-                                                               struct culet_slab *slab, unsigned number, unsigned index,
-                                                               void *block, const char *function)
+/* After entering, with or without a cache. Once the block is free another thread may claim it, so a bit in `claimed` is
+ * not a misuse yet: culet_bin_unit_changed decides under the bin's lock. */
+static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool uncached, unsigned klass,
+                                                               struct culet_slab *slab, unsigned unit_number,
+                                                               unsigned block_number, void *block, const char *function)
 {
-    struct culet_unit *unit = &slab->unit[number];
-    uint64_t bit = UINT64_C(1) << index;
+    struct culet_unit *unit = &slab->unit[unit_number];
+    uint64_t bit = UINT64_C(1) << block_number;
     uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, CULET_ORDER_FREE);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
 
     if (CULET_UNLIKELY(!(live & bit)))
-        leave_for_misuse(function, block);
-    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], number) || live == bit || claimed & bit))
-        note_as_other(klass, slab, number);
-    else if (guest)
+        leave_and_report(function, block);
+    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], unit_number) || live == bit || claimed & bit))
+        note_as_shared(klass, slab, unit_number);
+    else if (uncached)
         culet_bias_leave(cache);
     else
-        culet_bias_leave_owner(cache);
+        culet_bias_leave_cached(cache);
 }
 
-static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct culet_slab *slab, unsigned number,
-                                                         unsigned index, void *block, const char *function)
+static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct culet_slab *slab, unsigned unit_number,
+                                                         unsigned block_number, void *block, const char *function)
 {
     culet_bias_enter_slow(culet_cache);
-    free_entered(culet_cache, true, klass, slab, number, index, block, function);
+    free_entered(culet_cache, true, klass, slab, unit_number, block_number, block, function);
 }
 
-/* For whoever is not the heap's owner, after culet_bias_enter_owner. */
-static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned number,
-                                                  unsigned index, void *block, const char *function)
+/* For threads that are not biased, after culet_bias_enter_biased. */
+static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned unit_number,
+                                                  unsigned block_number, void *block, const char *function)
 {
     struct culet_cache *cache = culet_cache;
 
     if (CULET_UNLIKELY(culet_bias_entry_is_slow(cache)))
-        free_by_slow_entry(klass, slab, number, index, block, function);
+        free_by_slow_entry(klass, slab, unit_number, block_number, block, function);
     else
-        free_entered(cache, false, klass, slab, number, index, block, function);
+        free_entered(cache, false, klass, slab, unit_number, block_number, block, function);
 }
 
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
@@ -213,44 +214,45 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     unsigned klass = culet_entry_class(entry);
     if (CULET_UNLIKELY(!klass)) {
-        free_other(function, block);
+        free_not_slab(function, block);
         return;
     }
 
     const struct culet_class *c = &culet_classes[klass];
     struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact)) {
+    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!index.exact)) {
         culet_misuse(function, (uintptr_t)block);
         return;
     }
 
     struct culet_cache *cache = culet_cache;
-    struct culet_unit *unit = &slab->unit[spot.unit];
+    struct culet_unit *unit = &slab->unit[index.unit];
     if (cache->claim[klass].word == &unit->claimed) {
         uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << spot.number, memory_order_relaxed);
+        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << index.number, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-        if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
+        if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
             culet_misuse(function, (uintptr_t)block);
         return;
     }
-    if (CULET_UNLIKELY(!culet_bias_enter_owner(cache))) {
-        free_shared(klass, slab, spot.unit, spot.number, block, function);
+    if (CULET_UNLIKELY(!culet_bias_enter_biased(cache))) {
+        free_shared(klass, slab, index.unit, index.number, block, function);
         return;
     }
-    /* The owner alone changes it. */
-    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed), rest = live & ~(UINT64_C(1) << spot.number);
+    /* Only the biased thread changes the word. */
+    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
+    uint64_t rest = live & ~(UINT64_C(1) << index.number);
     atomic_store_explicit(&unit->live, rest, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    if (CULET_UNLIKELY(!was_live(live, claimed, spot.number)))
-        leave_for_misuse(function, block);
-    else if (CULET_UNLIKELY(live == culet_class_full(c, spot.unit) || !rest))
-        note_as_owner(klass, slab, spot.unit);
+    if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
+        leave_and_report(function, block);
+    else if (CULET_UNLIKELY(live == culet_class_full(c, index.unit) || !rest))
+        note_as_biased(klass, slab, index.unit);
     else
-        culet_bias_leave_owner(cache);
+        culet_bias_leave_cached(cache);
 }
 
 void API(free)(void *block)
@@ -264,37 +266,37 @@ static __attribute__((noinline)) void free_as(const char *function, void *block)
     free_block(function, block);
 }
 
-/* ---- asking and resizing ---- */
+/* ---- usable size, realloc ---- */
 
-/* Usable bytes of a block that is not in a slab; of anything but a live block: a misuse. */
-static __attribute__((noinline)) size_t usable_other(const char *function, void *block, uintptr_t entry)
+/* Usable bytes of a large or huge block; a misuse unless it is live. */
+static __attribute__((noinline)) size_t usable_not_slab(const char *function, void *block, uintptr_t entry)
 {
-    struct culet_owner *owner = culet_entry_owner(entry);
+    struct culet_span *span = culet_entry_span(entry);
 
-    if (!owner || owner->start != (uintptr_t)block)
+    if (!span || span->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
-    return culet_large_bytes(owner);
+    return culet_large_bytes(span);
 }
 
-/* Usable bytes of a live block; anything else is a misuse. `entry` is the pagemap's. */
+/* Usable bytes of a live block; anything else is a misuse. `entry`: of the pagemap. */
 static inline size_t usable(const char *function, void *block, uintptr_t entry)
 {
     unsigned klass = culet_entry_class(entry);
 
     if (CULET_UNLIKELY(!klass))
-        return usable_other(function, block, entry);
+        return usable_not_slab(function, block, entry);
     const struct culet_class *c = &culet_classes[klass];
-    struct culet_spot spot = culet_slab_spot(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!spot.exact || !culet_slab_is_live(culet_entry_slab(entry), spot)))
+    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
+    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(culet_entry_slab(entry), index)))
         culet_misuse(function, (uintptr_t)block);
     return c->size;
 }
 
-static __attribute__((noinline)) size_t usable_size_other(void *block, uintptr_t entry)
+static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
 {
-    if (!culet_entry_owner(entry) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && culet_heap_dormant())
         return culet_libc_malloc_usable_size(block);
-    return usable_other("malloc_usable_size", block, entry);
+    return usable_not_slab("malloc_usable_size", block, entry);
 }
 
 size_t API(malloc_usable_size)(void *block)
@@ -303,49 +305,49 @@ size_t API(malloc_usable_size)(void *block)
         return 0;
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (CULET_UNLIKELY(!culet_entry_class(entry)))
-        return usable_size_other(block, entry);
+        return usable_size_not_slab(block, entry);
     return usable("malloc_usable_size", block, entry);
 }
 
-/* A block stays where it is while it is at least three quarters full, or nearly so for small ones. */
-static bool stays(size_t bytes, size_t held)
+/* A block stays in place while at least three quarters of it are used; small blocks have 16 bytes more. */
+static bool stays(size_t bytes, size_t usable_bytes)
 {
-    return bytes <= held && held - bytes <= held / 4 + CULET_ALIGNMENT;
+    return bytes <= usable_bytes && usable_bytes - bytes <= usable_bytes / 4 + CULET_ALIGNMENT;
 }
 
-static void *move(void *block, size_t held, size_t bytes, const void *caller)
+static void *move(void *block, size_t usable_bytes, size_t bytes, const void *caller)
 {
     void *moved = get_from(bytes, caller);
 
     if (!moved) {
-        /* A smaller home was a wish, not a need. */
-        return bytes <= held ? block : NULL;
+        /* Shrinking is optional: keep the block. */
+        return bytes <= usable_bytes ? block : NULL;
     }
-    memcpy(moved, block, bytes < held ? bytes : held);
+    memcpy(moved, block, bytes < usable_bytes ? bytes : usable_bytes);
     free_as("realloc", block);
     return moved;
 }
 
-/* Of a block that does not stay as it is. */
+/* For blocks that do not stay as they are. */
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
-    struct culet_owner *owner = culet_entry_owner(entry);
-    if (CULET_UNLIKELY(!owner) && culet_heap_dormant())
-        return culet_libc_realloc(block, bytes);
+    struct culet_span *span = culet_entry_span(entry);
+    if (CULET_UNLIKELY(!span) && culet_heap_dormant())
+        return __libc_realloc(block, bytes);
 
-    size_t held = usable("realloc", block, entry);
+    size_t usable_bytes = usable("realloc", block, entry);
     if (bytes == 0) {
         free_as("realloc", block);
         return NULL;
     }
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
-    if (!culet_entry_class(entry) && !culet_orphan()) {
-        void *resized = culet_large_resize(owner, bytes);
+    if (!culet_entry_class(entry) && !culet_abandoned()) {
+        void *resized = culet_large_resize(span, bytes);
         if (resized)
             return resized;
     }
-    return move(block, held, bytes, CALLER());
+    return move(block, usable_bytes, bytes, CALLER());
 }
 
 void *API(realloc)(void *block, size_t bytes)
@@ -378,10 +380,10 @@ static bool power_of_two(size_t n)
 /* Aligned memory for an alignment that is a power of two. */
 static void *aligned(size_t alignment, size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
+    return culet_heap_dormant() ? __libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
 }
 
-/* As in glibc an alignment that is not a power of two is rounded up to one. */
+/* As in glibc, an alignment that is not a power of two is rounded up to one. */
 void *API(memalign)(size_t alignment, size_t bytes)
 {
     size_t power = CULET_ALIGNMENT;
@@ -420,12 +422,12 @@ void *API(aligned_alloc)(size_t alignment, size_t bytes)
 
 void *API(valloc)(size_t bytes)
 {
-    return aligned(culet_os_page(), bytes, CALLER());
+    return aligned(culet_os_page_bytes(), bytes, CALLER());
 }
 
 void *API(pvalloc)(size_t bytes)
 {
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
 
     if (bytes > BYTES_MAX - page)
         return out_of_memory();
@@ -434,17 +436,17 @@ void *API(pvalloc)(size_t bytes)
 
 /* ---- C23 ---- */
 
-/* Checks what the caller says of the block: it was asked for with that many bytes. A size that is too small cannot be
- * told: realloc keeps a block that it should make shorter where there is no memory for another. */
+/* A size above the usable bytes is a misuse. A size that is too small cannot be detected: realloc may have kept a block
+ * that it should have shrunk. */
 static void check_size(const char *function, void *block, size_t bytes)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (!culet_entry_owner(entry) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && culet_heap_dormant())
         return;
 
-    size_t held = usable(function, block, entry);
-    if (bytes > held)
-        culet_misuse_size(function, (uintptr_t)block, bytes, held);
+    size_t usable_bytes = usable(function, block, entry);
+    if (bytes > usable_bytes)
+        culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
 }
 
 void API(free_sized)(void *block, size_t bytes)
@@ -464,7 +466,7 @@ void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
     free_as("free_aligned_sized", block);
 }
 
-/* ---- ours ---- */
+/* ---- culet's own ---- */
 
 const char *culet_version(void)
 {
@@ -477,8 +479,8 @@ int culet_active(void)
 }
 
 #ifndef CULET_PREFIXED
-/* The library is linked with -z initfirst: where nothing has allocated yet, the heap is set up, and its fork
- * handlers are registered, before any other library's constructor can register one. */
+/* Linked with -z initfirst: the heap is set up, and its fork handlers registered, before any other library's
+ * constructor can register one. */
 __attribute__((constructor)) static void loaded(void)
 {
     culet_stack_setup();

@@ -1,51 +1,39 @@
 #include "bin.h"
 
-#include "bell.h"
+#include "abandoned.h"
 #include "bias.h"
-#include "cache.h"
 #include "lock.h"
 #include "misuse.h"
-#include "orphan.h"
 #include "pages.h"
+#include "reclaim_policy.h"
+#include "registry.h"
 #include "size_class.h"
 #include "slab.h"
-
-_Atomic uint64_t culet_nothing;
-
-/* A small heap's last slab of a tiny class is given up so many times when it is idle, and then kept: the program comes
- * back for it. */
-#define EMPTIED_MOST 64
-
-/* Bytes of resident empty units that a small heap may have before it returns them, granules of the page heap that are
- * kept then, and bytes that are returned so in all: a program that goes on taking what it has freed has more use for
- * them. */
-#define TIDY_KEEP ((size_t)48 << 10)
-#define TIDY_GRANULES 8
-#define TIDY_MOST ((size_t)16 << 20)
+#include "wakeup.h"
 
 static struct culet_bin bins[CULET_CLASSES];
-static _Atomic size_t tidied; /* bytes */
+static _Atomic size_t reclaimed; /* bytes returned by culet_bin_reclaim */
 
-/* The heap's owner needs no lock; and lets nobody else in. */
+/* The biased thread needs no lock: no other thread is inside. */
 static bool enter(struct culet_bin *bin)
 {
-    bool owner = culet_bias_enter(culet_cache);
+    bool biased = culet_bias_enter(culet_cache);
 
-    if (!owner)
+    if (!biased)
         culet_lock(&bin->lock);
-    return owner;
+    return biased;
 }
 
-static void leave(struct culet_bin *bin, bool owner)
+static void leave(struct culet_bin *bin, bool biased)
 {
-    uintptr_t twice = bin->twice;
+    uintptr_t double_freed = bin->double_freed;
 
-    bin->twice = 0;
-    if (!owner)
+    bin->double_freed = 0;
+    if (!biased)
         culet_unlock(&bin->lock);
     culet_bias_leave(culet_cache);
-    if (CULET_UNLIKELY(twice))
-        culet_misuse("free", twice);
+    if (CULET_UNLIKELY(double_freed))
+        culet_misuse("free", double_freed);
 }
 
 /* ---- the list of slabs that have a free block [bin lock] ---- */
@@ -93,19 +81,19 @@ static void move_to_end(struct culet_bin *bin, struct culet_slab *slab)
     slab->listed = true;
 }
 
-/* ---- empty units: how many there are, and how many of them have stayed so [bin lock] ---- */
+/* ---- empty units: how many, and the low-water mark of resident ones [bin lock] ---- */
 
-static uint32_t get(_Atomic uint32_t *figure)
+static uint32_t get(_Atomic uint32_t *count)
 {
-    return atomic_load_explicit(figure, memory_order_relaxed);
+    return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-static void set(_Atomic uint32_t *figure, uint32_t value)
+static void set(_Atomic uint32_t *count, uint32_t value)
 {
-    atomic_store_explicit(figure, value, memory_order_relaxed);
+    atomic_store_explicit(count, value, memory_order_relaxed);
 }
 
-/* Without the lock the two figures may be of different moments. */
+/* Without the lock the two counts may be of different moments. */
 static uint32_t resident_empties(struct culet_bin *bin)
 {
     uint32_t empties = get(&bin->empties), clean = get(&bin->clean);
@@ -116,12 +104,11 @@ static uint32_t resident_empties(struct culet_bin *bin)
 static void add_empties(struct culet_bin *bin, uint32_t units)
 {
     set(&bin->empties, get(&bin->empties) + units);
-    if (resident_empties(bin) >= CULET_BIN_IDLE)
-        culet_bell_ring();
+    if (resident_empties(bin) >= CULET_IDLE_UNITS_MIN)
+        culet_wakeup_notify();
 }
 
-/* Which of the empty units were taken, resident or clean ones, is not known: the resident ones are offered
- * first. */
+/* The units that were taken count as resident ones, since those are offered first. */
 static void remove_empties(struct culet_bin *bin, uint32_t units)
 {
     uint32_t left = get(&bin->empties) - units;
@@ -129,8 +116,8 @@ static void remove_empties(struct culet_bin *bin, uint32_t units)
     set(&bin->empties, left);
     if (get(&bin->clean) > left)
         set(&bin->clean, left);
-    if (resident_empties(bin) < get(&bin->least))
-        set(&bin->least, resident_empties(bin));
+    if (resident_empties(bin) < get(&bin->low_water))
+        set(&bin->low_water, resident_empties(bin));
 }
 
 static void add_clean(struct culet_bin *bin, size_t units)
@@ -140,7 +127,7 @@ static void add_clean(struct culet_bin *bin, size_t units)
     set(&bin->clean, get(&bin->clean) + (units < resident ? (uint32_t)units : resident));
 }
 
-/* Whether nothing of the slab is used or held by anybody. */
+/* No block of the slab is live and no unit claimed. */
 static bool idle(const struct culet_slab *slab)
 {
     return !slab->claims && slab->empty == (uint16_t)((2u << culet_slab_class(slab)->last) - 1);
@@ -154,9 +141,8 @@ static void destroy(struct culet_bin *bin, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* One idle slab is kept where the bin has no other with a free block, since the next request needs it; but only where
- * the scavenger will see whether it was needed, or where it was often enough. Each of 64 tiny classes would keep up to
- * 64 KiB, which is much for a small heap. */
+/* The bin's only slab with a free block is kept for the next request if the scavenger will check whether it was needed,
+ * or if it was needed often enough: in a small heap 64 tiny classes would keep up to 64 KiB each. */
 static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 {
     bool last = bin->first == slab && !slab->next;
@@ -164,17 +150,17 @@ static void destroy_if_idle(struct culet_bin *bin, struct culet_slab *slab)
 
     if (!idle(slab))
         return;
-    if (last && (culet_bell_answered() || (tiny && bin->emptied >= EMPTIED_MOST)))
+    if (last && (culet_wakeup_scavenger_runs() || (tiny && bin->slab_releases >= CULET_SMALL_HEAP_SLAB_RELEASES)))
         return;
-    bin->emptied += last;
+    bin->slab_releases += last;
     destroy(bin, slab);
 }
 
-/* Brings a unit's bits in the slab's masks up to its live word. Writes only what changes: a forked child looks at every
- * slab, and shares most of their descriptors with its parent. */
+/* Updates a unit's bits in the slab's masks from its live word. Writes changes only: a forked child updates every slab,
+ * and shares most descriptors with its parent. */
 static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
-    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
+    uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE);
     uint16_t bit = (uint16_t)(1u << unit);
 
     if ((live != culet_class_full(culet_slab_class(slab), unit)) != ((slab->available & bit) != 0))
@@ -192,7 +178,7 @@ static void update(struct culet_bin *bin, struct culet_slab *slab, unsigned unit
         unlist(bin, slab);
 }
 
-/* A slab with a unit that is free to claim (or, for `any`, with any free block), made when there is none. */
+/* A slab with a unit to claim (with `any`: with a free block, claimed or not); a new one if there is none. */
 static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool any)
 {
     for (struct culet_slab *slab = bin->first; slab; slab = slab->next)
@@ -213,27 +199,27 @@ static struct culet_slab *find_slab(struct culet_bin *bin, unsigned klass, bool 
 static void *block_of(const struct culet_slab *slab, unsigned unit, unsigned bit)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    return (void *)(slab->owner.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
+    return (void *)(slab->span.start + (((size_t)unit << c->unit_shift) + bit) * c->size);
 }
 
-/* `free`: blocks of a unit that are free. One that is in a claim as well was freed by two threads at the same moment, of
- * which one hands out from the unit. Said in leave, without the lock. [bin lock] */
+/* `free`: the free blocks of a unit. A block that is claimed as well was freed by two threads at the same moment, one
+ * of which has claimed the unit. Reported in leave, without the lock. [bin lock] */
 static void check_free(struct culet_bin *bin, const struct culet_slab *slab, unsigned unit, uint64_t free)
 {
     uint64_t both = free & atomic_load_explicit(&slab->unit[unit].claimed, memory_order_relaxed);
 
     if (CULET_UNLIKELY(both))
-        bin->twice = (uintptr_t)block_of(slab, unit, (unsigned)__builtin_ctzll(both));
+        bin->double_freed = (uintptr_t)block_of(slab, unit, (unsigned)__builtin_ctzll(both));
 }
 
-/* Makes the free ones of `wanted` live; returns those it got. */
-static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool owner)
+/* Makes the free blocks of `wanted` live and returns them. */
+static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsigned unit, uint64_t wanted, bool biased)
 {
     _Atomic uint64_t *live = &slab->unit[unit].live;
     uint64_t before;
 
-    slab->dirty |= culet_slab_granules(culet_slab_class(slab), unit);
-    if (CULET_LIKELY(owner)) {
+    slab->dirty |= culet_slab_unit_pages(culet_slab_class(slab), unit);
+    if (CULET_LIKELY(biased)) {
         before = atomic_load_explicit(live, memory_order_relaxed);
         atomic_store_explicit(live, before | wanted, memory_order_relaxed);
     } else {
@@ -245,11 +231,11 @@ static uint64_t take_bits(struct culet_bin *bin, struct culet_slab *slab, unsign
     return wanted & ~before;
 }
 
-/* What holds of a slab whatever other threads free meanwhile. [bin lock] */
+/* The invariants that hold while other threads free. [bin lock] */
 static void check_masks(struct culet_slab *slab)
 {
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        /* In this order: nothing becomes claimed while the lock is held, but what is claimed may be handed out, and freed. */
+        /* `live` first: under the lock no block becomes claimed, but a claimed one may be handed out and freed. */
         uint64_t live = slab->unit[u].live, claimed = slab->unit[u].claimed;
         if (claimed & ~live || live & ~culet_class_full(culet_slab_class(slab), u))
             __builtin_trap();
@@ -268,7 +254,7 @@ static void check_masks(struct culet_slab *slab)
 
 /* ---- recent units [bin lock] ---- */
 
-static void remember(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
+static void push_recent(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     bin->recent[bin->recents++] = (uintptr_t)slab | unit;
 }
@@ -279,13 +265,13 @@ static struct culet_slab *slab_of(uintptr_t recent, unsigned *unit)
     return (struct culet_slab *)(recent - *unit);
 }
 
-/* The last remembered unit that still has a free block and is nobody's claim; NULL when there is none. The slab may
- * be gone since, and its descriptor serve another class; while it serves ours it stays, since we hold the lock. */
-static struct culet_slab *recall(struct culet_bin *bin, unsigned klass, unsigned *unit)
+/* The latest recent unit that still has a free block and is not claimed; NULL if none. The slab may be destroyed and
+ * its descriptor reused for another class; while it has this class it stays, because we hold the lock. */
+static struct culet_slab *pop_recent(struct culet_bin *bin, unsigned klass, unsigned *unit)
 {
     while (bin->recents) {
         struct culet_slab *slab = slab_of(bin->recent[--bin->recents], unit);
-        if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) != klass || slab->claims >> *unit & 1)
+        if (atomic_load_explicit(&slab->span.klass, memory_order_relaxed) != klass || slab->claims >> *unit & 1)
             continue;
         uint64_t live = atomic_load_explicit(&slab->unit[*unit].live, memory_order_relaxed);
         if (live != culet_class_full(&culet_classes[klass], *unit))
@@ -294,14 +280,14 @@ static struct culet_slab *recall(struct culet_bin *bin, unsigned klass, unsigned
     return NULL;
 }
 
-/* Has the slabs offer what is remembered. */
-static void announce(struct culet_bin *bin)
+/* Updates the masks of all recent units. */
+static void flush_recent(struct culet_bin *bin)
 {
     unsigned unit;
 
     while (bin->recents) {
         struct culet_slab *slab = slab_of(bin->recent[--bin->recents], &unit);
-        if (&bins[atomic_load_explicit(&slab->owner.klass, memory_order_relaxed)] == bin)
+        if (&bins[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)] == bin)
             update(bin, slab, unit);
     }
 }
@@ -323,7 +309,7 @@ static void release(struct culet_bin *bin, struct culet_cache *cache, unsigned k
     unsigned unit = unit_of(claim, slab);
     uint64_t rest = atomic_load_explicit(claim->word, memory_order_relaxed);
     check_free(bin, slab, unit, ~atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed));
-    claim->word = &culet_nothing;
+    claim->word = &culet_no_claim;
     cache->slab[klass] = NULL;
     slab->claims &= (uint16_t) ~(1u << unit);
     if (rest) {
@@ -346,14 +332,14 @@ static void *claim_unit(struct culet_cache *cache, unsigned klass, struct culet_
     return block_of(slab, unit, (unsigned)__builtin_ctzll(got));
 }
 
-/* One block from any unit that has one, a claimed one too; NULL when there is none. */
-static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
+/* One block from any unit, claimed or not; NULL if there is none. */
+static void *take_one(struct culet_bin *bin, unsigned klass, bool biased)
 {
     unsigned unit;
-    struct culet_slab *slab = recall(bin, klass, &unit);
-    bool recalled = slab;
+    struct culet_slab *slab = pop_recent(bin, klass, &unit);
+    bool is_recent = slab;
 
-    if (!recalled) {
+    if (!is_recent) {
         slab = bin->first;
         if (!slab)
             return NULL;
@@ -361,20 +347,20 @@ static void *take_one(struct culet_bin *bin, unsigned klass, bool owner)
     }
     const struct culet_class *c = &culet_classes[klass];
     uint64_t free = culet_class_full(c, unit) & ~atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed);
-    take_bits(bin, slab, unit, free & -free, owner);
-    /* Looked at again: who freed another block of it meanwhile saw no need for a note. */
-    if (recalled && !(slab->available >> unit & 1) &&
+    take_bits(bin, slab, unit, free & -free, biased);
+    /* Checked again: a free of another block meanwhile did not find the unit full, so it recorded nothing. */
+    if (is_recent && !(slab->available >> unit & 1) &&
         atomic_load_explicit(&slab->unit[unit].live, memory_order_relaxed) != culet_class_full(c, unit))
-        remember(bin, slab, unit);
+        push_recent(bin, slab, unit);
     DEBUG_CHECK(slab);
     return block_of(slab, unit, (unsigned)__builtin_ctzll(free));
 }
 
-/* Units of which the words stand in one cache line. */
+/* Units whose words share a cache line. */
 #define LINE_UNITS (64 / (unsigned)sizeof(struct culet_unit))
 
-/* A unit of the slab that nobody has claimed; one whose words share no cache line with those of a claimed one, as long as
- * there is one: two threads' claims in one line would pull it to and fro at every malloc. */
+/* An unclaimed unit; preferably one that shares no cache line with a claimed unit, since two claims in one line would
+ * move it between processors at every malloc. */
 static unsigned choose_unit(const struct culet_slab *slab)
 {
     unsigned free = slab->available & ~slab->claims, near = 0;
@@ -392,73 +378,73 @@ void *culet_bin_claim(struct culet_cache *cache, unsigned klass)
     void *block = NULL;
     unsigned unit;
 
-    bool owner = enter(bin);
-    struct culet_slab *slab = recall(bin, klass, &unit);
+    bool biased = enter(bin);
+    struct culet_slab *slab = pop_recent(bin, klass, &unit);
     if (slab) {
         const struct culet_class *c = &culet_classes[klass];
-        uint64_t got = take_bits(bin, slab, unit, culet_class_full(c, unit), owner);
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(c, unit), biased);
         if (got & (got - 1) || !cache->slab[klass]) {
             release(bin, cache, klass);
             block = claim_unit(cache, klass, slab, unit, got);
         } else {
-            /* For a single block the unit is not worth claiming. */
+            /* A single block is not worth a claim. */
             block = block_of(slab, unit, (unsigned)__builtin_ctzll(got));
         }
         DEBUG_CHECK(slab);
-        leave(bin, owner);
+        leave(bin, biased);
         return block;
     }
     release(bin, cache, klass);
     slab = find_slab(bin, klass, false);
     if (CULET_UNLIKELY(!slab)) {
-        block = take_one(bin, klass, owner);
+        block = take_one(bin, klass, biased);
     } else {
         unit = choose_unit(slab);
-        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), owner);
+        uint64_t got = take_bits(bin, slab, unit, culet_class_full(culet_slab_class(slab), unit), biased);
         block = claim_unit(cache, klass, slab, unit, got);
         DEBUG_CHECK(slab);
     }
-    leave(bin, owner);
+    leave(bin, biased);
     return block;
 }
 
-void culet_bin_return(struct culet_cache *cache, unsigned klass)
+void culet_bin_release(struct culet_cache *cache, unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
 
     if (!cache->slab[klass])
         return;
-    bool owner = enter(bin);
+    bool biased = enter(bin);
     release(bin, cache, klass);
-    leave(bin, owner);
+    leave(bin, biased);
 }
 
 void *culet_bin_take(unsigned klass)
 {
     struct culet_bin *bin = &bins[klass];
 
-    bool owner = enter(bin);
-    void *block = take_one(bin, klass, owner);
+    bool biased = enter(bin);
+    void *block = take_one(bin, klass, biased);
     if (!block && find_slab(bin, klass, true))
-        block = take_one(bin, klass, owner);
-    leave(bin, owner);
+        block = take_one(bin, klass, biased);
+    leave(bin, biased);
     return block;
 }
 
-void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool owner)
+void culet_bin_unit_changed(unsigned klass, struct culet_slab *slab, unsigned unit, bool biased)
 {
     struct culet_bin *bin = &bins[klass];
 
-    if (culet_orphan())
+    if (culet_abandoned())
         return;
-    if (!owner)
+    if (!biased)
         culet_lock(&bin->lock);
-    /* Between the free and here somebody else may have freed the rest, and the slab may be gone. */
-    if (atomic_load_explicit(&slab->owner.klass, memory_order_relaxed) == klass) {
-        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_LOOK);
+    /* Another thread may have freed the rest of the slab since, and destroyed it. */
+    if (atomic_load_explicit(&slab->span.klass, memory_order_relaxed) == klass) {
+        uint64_t live = atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE);
         check_free(bin, slab, unit, ~live);
         if (live && bin->recents < CULET_RECENT && !((slab->available | slab->claims) >> unit & 1)) {
-            remember(bin, slab, unit);
+            push_recent(bin, slab, unit);
             DEBUG_CHECK(slab);
         } else {
             update(bin, slab, unit);
@@ -467,19 +453,19 @@ void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool
                 destroy_if_idle(bin, slab);
         }
     }
-    uintptr_t twice = bin->twice;
-    bin->twice = 0;
-    if (!owner)
+    uintptr_t double_freed = bin->double_freed;
+    bin->double_freed = 0;
+    if (!biased)
         culet_unlock(&bin->lock);
-    if (CULET_UNLIKELY(twice)) {
+    if (CULET_UNLIKELY(double_freed)) {
         culet_bias_leave(culet_cache);
-        culet_misuse("free", twice);
+        culet_misuse("free", double_freed);
     }
 }
 
 /* ---- the whole bin ---- */
 
-/* Returns what the first of the listed slabs has to return, and puts it last. */
+/* Purges the first listed slab and moves it to the end, so that resident slabs are used first. */
 static size_t purge_first(struct culet_bin *bin)
 {
     struct culet_slab *slab = bin->first;
@@ -501,39 +487,39 @@ size_t culet_bin_purge(unsigned klass, size_t bytes)
     size_t returned = 0, left = SIZE_MAX;
 
     while (left && returned < bytes) {
-        bool owner = enter(bin);
-        size_t slice = returned + CULET_PURGE_SLICE;
+        bool biased = enter(bin);
+        size_t slice = returned + CULET_PURGE_SLICE_BYTES;
         if (left == SIZE_MAX) {
-            announce(bin);
+            flush_recent(bin);
             left = bin->listed;
         }
-        for (unsigned slabs = 0; left && bin->first && slabs < CULET_PURGE_SLABS && returned < slice; slabs++, left--)
+        for (unsigned i = 0; left && bin->first && i < CULET_PURGE_SLICE_SLABS && returned < slice; i++, left--)
             returned += purge_first(bin);
         if (!bin->first)
             left = 0;
-        /* What could not be returned now, since a used block shares its page, cannot be later. */
+        /* The rest shares its pages with live blocks: it cannot be purged later either. */
         if (!left)
             add_clean(bin, SIZE_MAX);
-        leave(bin, owner);
+        leave(bin, biased);
     }
     culet_lock(&culet_pages_lock);
-    culet_pages_count(returned);
+    culet_pages_count_purged(returned);
     culet_unlock(&culet_pages_lock);
     return returned;
 }
 
-void culet_bin_watch(unsigned klass)
+void culet_bin_begin_interval(unsigned klass)
 {
-    set(&bins[klass].least, resident_empties(&bins[klass]));
+    set(&bins[klass].low_water, resident_empties(&bins[klass]));
 }
 
-size_t culet_bin_idle(unsigned klass, bool since)
+size_t culet_bin_idle_bytes(unsigned klass, bool since)
 {
     struct culet_bin *bin = &bins[klass];
     const struct culet_class *c = &culet_classes[klass];
-    uint32_t units = since ? get(&bin->least) : resident_empties(bin);
+    uint32_t units = since ? get(&bin->low_water) : resident_empties(bin);
 
-    return units < CULET_BIN_IDLE ? 0 : ((size_t)units * c->size) << c->unit_shift;
+    return units < CULET_IDLE_UNITS_MIN ? 0 : ((size_t)units * c->size) << c->unit_shift;
 }
 
 static size_t resident_bytes(unsigned klass)
@@ -541,35 +527,36 @@ static size_t resident_bytes(unsigned klass)
     return ((size_t)resident_empties(&bins[klass]) * culet_classes[klass].size) << culet_classes[klass].unit_shift;
 }
 
-bool culet_bin_untidy(void)
+bool culet_bin_reclaim_due(void)
 {
     size_t resident = 0;
 
-    if (culet_bell_answered() || atomic_load_explicit(&tidied, memory_order_relaxed) >= TIDY_MOST)
+    if (culet_wakeup_scavenger_runs() ||
+        atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_HEAP_RECLAIM_MAX)
         return false;
-    /* A heap that has never been large has none of calloc's own slabs. */
+    /* A small heap has no separate slabs for calloc. */
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++)
         resident += resident_bytes(klass);
-    return resident > TIDY_KEEP;
+    return resident > CULET_SMALL_HEAP_KEEP_BYTES;
 }
 
-void culet_bin_tidy(void)
+void culet_bin_reclaim(void)
 {
     size_t returned = 0;
 
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (resident_bytes(klass) >= CULET_GRANULE)
+        if (resident_bytes(klass) >= CULET_PAGE)
             returned += culet_bin_purge(klass, SIZE_MAX);
     culet_lock(&culet_pages_lock);
-    returned += culet_pages_tidy(TIDY_GRANULES);
+    returned += culet_pages_reclaim(CULET_SMALL_HEAP_KEEP_PAGES);
     culet_unlock(&culet_pages_lock);
-    atomic_fetch_add_explicit(&tidied, returned, memory_order_relaxed);
+    atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
 }
 
 #ifdef CULET_TEST
 static void count_slab(struct culet_slab *slab, void *data)
 {
-    struct culet_bin_figures *figures = (struct culet_bin_figures *)data + slab->owner.klass;
+    struct culet_bin_counts *figures = (struct culet_bin_counts *)data + slab->span.klass;
 
     figures->slabs++;
     figures->blocks += culet_slab_class(slab)->count;
@@ -579,7 +566,7 @@ static void count_slab(struct culet_slab *slab, void *data)
             (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
 }
 
-void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES])
+void culet_bin_counts(struct culet_bin_counts figures[CULET_CLASSES])
 {
     culet_lock(&culet_pages_lock);
     culet_slab_each(count_slab, figures);
@@ -609,7 +596,7 @@ static void reconcile(struct culet_slab *slab, void *data)
 {
     (void)data;
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
-        update(&bins[slab->owner.klass], slab, u);
+        update(&bins[slab->span.klass], slab, u);
 }
 
 void culet_bin_reconcile(void)
@@ -619,7 +606,7 @@ void culet_bin_reconcile(void)
     culet_unlock(&culet_pages_lock);
 }
 
-static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
+static bool is_listed_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
     for (uint32_t i = 0; i < bin->recents; i++)
         if (bin->recent[i] == ((uintptr_t)slab | unit))
@@ -627,15 +614,15 @@ static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab
     return false;
 }
 
-/* With no free in flight, the rest of the invariants. `data`: empty units, by class. */
+/* The invariants that hold while no thread frees. `data`: empty units, by class. */
 static void check_slab(struct culet_slab *slab, void *data)
 {
-    ((uint32_t *)data)[slab->owner.klass] += (uint32_t)__builtin_popcount(slab->empty);
+    ((uint32_t *)data)[slab->span.klass] += (uint32_t)__builtin_popcount(slab->empty);
     check_masks(slab);
     for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
         uint64_t live = slab->unit[u].live, full = culet_class_full(culet_slab_class(slab), u);
         bool available = slab->available >> u & 1;
-        if ((available != (live != full) && (available || !is_recent(&bins[slab->owner.klass], slab, u))) ||
+        if ((available != (live != full) && (available || !is_listed_recent(&bins[slab->span.klass], slab, u))) ||
             (slab->empty >> u & 1) != (live == 0))
             __builtin_trap();
     }

@@ -1,67 +1,59 @@
-/* bin.h - the slabs of one size class, shared by all threads: claims, frees, trims. */
+/* bin.h - the slabs of one size class, shared by all threads: claims, frees, purges.
+ *
+ * A thread enters a bin as the biased thread (no lock), or with the bin's lock (bias.h). The list holds the slabs that
+ * have a free block; a claim takes a unit of `recent` first, then of the list, then of a new slab. */
 #ifndef CULET_BIN_H
 #define CULET_BIN_H
 
 #include "types.h"
 
-/* A word without a block, which claims point to that hold nothing. */
-extern _Atomic uint64_t culet_nothing;
-
 /* Claims a unit for the cache and returns a block of it; NULL when out of memory. */
 void *culet_bin_claim(struct culet_cache *cache, unsigned klass);
 
-/* Takes one block, for a thread that has no cache; NULL when out of memory. */
+/* One block, without a claim; NULL when out of memory. */
 void *culet_bin_take(unsigned klass);
 
-/* Takes note that a free changed what a unit offers: it was full, or has no live block left.
- * Between culet_bias_enter, which said whether this thread is the owner, and _leave. */
-void culet_bin_note(unsigned klass, struct culet_slab *slab, unsigned unit, bool owner);
+/* Records that a free changed what a unit offers: the unit was full, or has no live block left.
+ * Between culet_bias_enter, which returned `biased`, and culet_bias_leave. */
+void culet_bin_unit_changed(unsigned klass, struct culet_slab *slab, unsigned unit, bool biased);
 
-/* Gives back what a cache holds of a class. */
-void culet_bin_return(struct culet_cache *cache, unsigned klass);
+/* Releases a cache's claim of a class. */
+void culet_bin_release(struct culet_cache *cache, unsigned klass);
 
-/* How much of a bin the lock is held for at a time while memory goes back, so that nobody waits for long. */
-#define CULET_PURGE_SLICE ((size_t)1 << 20)
-#define CULET_PURGE_SLABS 64
-
-/* Gives free slabs back to the page heap, and free pages of the others to the kernel until that many bytes have
- * been. Returns the bytes of the latter. */
+/* Destroys idle slabs, and returns free pages of the others until `bytes` have gone back. Returns the bytes of the
+ * latter. Holds the lock for one slice at a time (reclaim_policy.h). */
 size_t culet_bin_purge(unsigned klass, size_t bytes);
 
-/* Fewer empty units than this are not worth a visit. */
-#define CULET_BIN_IDLE 4
+/* Starts an interval: the low-water mark of empty units is the present count. */
+void culet_bin_begin_interval(unsigned klass);
 
-/* Begins to watch a bin's empty units. */
-void culet_bin_watch(unsigned klass);
+/* Bytes of empty units that may be resident; with `since`, their low-water mark since culet_bin_begin_interval. Without
+ * the lock. */
+size_t culet_bin_idle_bytes(unsigned klass, bool since);
 
-/* Bytes of units that are empty and may be resident; with `since`, of those that were so all the time since
- * culet_bin_watch. Takes no lock. */
-size_t culet_bin_idle(unsigned klass, bool since);
+/* Whether a small heap has so many resident empty units that culet_bin_reclaim is worth while. Without any lock. */
+bool culet_bin_reclaim_due(void);
 
-/* Whether a heap without a scavenger has so many resident empty units that it should be tidied; never again once that
- * has returned so much that the program is not small, or not young, any more. Takes no lock. */
-bool culet_bin_untidy(void);
-
-/* Returns the resident empty units of all classes, and most of what the page heap keeps. To be called without any lock. */
-void culet_bin_tidy(void);
+/* Returns the resident empty units of all classes, and most of the dirty pages. To be called without any lock. */
+void culet_bin_reclaim(void);
 
 #ifdef CULET_TEST
 /* Fills one entry per class. */
-struct culet_bin_figures {
+struct culet_bin_counts {
     size_t slabs;
     size_t blocks; /* in all of its slabs */
     size_t live;
     size_t claimed;
 };
-void culet_bin_figures(struct culet_bin_figures figures[CULET_CLASSES]);
+void culet_bin_counts(struct culet_bin_counts counts[CULET_CLASSES]);
 #endif
 
-/* Around fork: all bins' locks. In the child they are free again, whoever held them. */
+/* Around fork: all bins' locks. Reset: in the child they are free, whoever held them. */
 void culet_bin_lock_all(void);
 void culet_bin_unlock_all(void);
 void culet_bin_reset_all(void);
 
-/* In a forked child: takes note of frees that other threads were in the middle of. */
+/* In a forked child: records frees that other threads had not recorded yet. */
 void culet_bin_reconcile(void);
 
 /* Aborts unless the invariants hold for every bin. Only while no other thread frees. */

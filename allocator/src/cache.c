@@ -1,80 +1,48 @@
 #include "cache.h"
 
-#include "bell.h"
+#include "abandoned.h"
 #include "bias.h"
+#include "bin.h"
 #include "lock.h"
 #include "meta.h"
-#include "orphan.h"
 #include "pages.h"
-#include "shown.h"
+#include "reclaim_policy.h"
+#include "wakeup.h"
 
 #include <pthread.h>
 #include <string.h>
 
-/* Requests by the slow path between two looks at whether a small heap should be tidied. */
-#define REFILLS 64
-
-/* Blocks of each class that a thread takes singly before it claims a unit of the class, if it is not the only thread:
- * what a thread that soon ends, or does little, would claim lies in pages of its own. That is much for a heap that has
- * not been large. Of the first threads only: where they come and go all the time a claim is the cheaper way. */
-#define SINGLE 8
-#define SINGLE_THREADS 64
-
-struct culet_lock culet_registry_lock;
-static struct culet_cache *registry; /* [registry lock] all threads' caches */
-static size_t threads;               /* [registry lock] */
-static size_t begun;                 /* [registry lock] threads that ever had a cache */
 static pthread_key_t key;
-static bool key_made;
+static bool key_created;
 
-CULET_SHOW(threads, culet_shown_threads);
-
-/* The cache that holds nothing, of threads that have not allocated yet... */
-static struct culet_cache none = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
-/* ... and of those that are ending, or could not get one: they take block by block. */
-static struct culet_cache ended = {.guest = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_nothing}};
-
-_Thread_local struct culet_cache *culet_cache = &none;
-
-/* By its thread; or by a forked child that does not have the thread. */
-static void give_up(struct culet_cache *cache)
+/* By the cache's thread, or by a forked child that does not have the thread. */
+static void release_claims(struct culet_cache *cache)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        culet_bin_return(cache, klass);
+        culet_bin_release(cache, klass);
 }
 
-static void forget(struct culet_cache *cache)
-{
-    if (cache->prev)
-        cache->prev->next = cache->next;
-    else
-        registry = cache->next;
-    if (cache->next)
-        cache->next->prev = cache->prev;
-    threads--;
-}
-
-/* A thread ends. Destructors of other keys may still allocate after this. */
-static void thread_ends(void *data)
+/* Destructors of other keys may still allocate after this one. */
+static void thread_exits(void *data)
 {
     struct culet_cache *cache = data;
 
-    if (culet_orphan()) {
-        culet_cache = &ended;
+    if (culet_abandoned()) {
+        culet_cache = &culet_cache_exited;
         return;
     }
-    give_up(cache);
+    release_claims(cache);
     culet_bias_forget(cache);
-    culet_cache = &ended;
+    culet_cache = &culet_cache_exited;
     culet_lock(&culet_registry_lock);
-    forget(cache);
+    culet_registry_remove(cache);
     culet_unlock(&culet_registry_lock);
     culet_meta_put(CULET_META_CACHE, cache);
 }
 
 void culet_cache_setup(void)
 {
-    key_made = pthread_key_create(&key, thread_ends) == 0;
+    key_created = pthread_key_create(&key, thread_exits) == 0;
 }
 
 static struct culet_cache *create(void)
@@ -84,60 +52,53 @@ static struct culet_cache *create(void)
     if (!cache)
         return NULL;
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
-        cache->claim[klass].word = &culet_nothing;
+        cache->claim[klass].word = &culet_no_claim;
         cache->slab[klass] = NULL;
     }
     atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
-    cache->guest = false;
+    cache->uncached = false;
     cache->visits = 0;
     cache->refills = 0;
-    culet_lock(&culet_registry_lock);
-    bool single = threads && begun < SINGLE_THREADS && !culet_bell_large();
-    memset(cache->single, single ? SINGLE : 0, sizeof cache->single);
-    begun++;
-    cache->prev = NULL;
-    cache->next = registry;
-    if (registry)
-        registry->prev = cache;
-    registry = cache;
-    bool others = threads++ != 0;
-    culet_unlock(&culet_registry_lock);
-    if (others)
-        culet_orphan_watch();
+    struct culet_registry_counts before = culet_registry_add(cache);
+    bool delay_claims = before.threads && before.created < CULET_SMALL_HEAP_UNCLAIMED_THREADS &&
+                        !culet_wakeup_heap_large();
+    memset(cache->unclaimed, delay_claims ? CULET_SMALL_HEAP_UNCLAIMED_BLOCKS : 0, sizeof cache->unclaimed);
+    if (before.threads)
+        culet_abandoned_watch();
     return cache;
 }
 
-/* The thread's first request. Without a key nobody would give back what an ended thread holds, so then
- * there are no caches. The cache is in place before pthread_setspecific, which may allocate. */
+/* The thread's first request. Without a key no destructor would release an ended thread's claims, so there are no
+ * caches then. The cache is in place before pthread_setspecific, which may allocate. */
 static void begin_thread(void)
 {
     struct culet_cache *cache;
 
-    culet_cache = &ended;
-    if (!key_made || !(cache = create()))
+    culet_cache = &culet_cache_exited;
+    if (!key_created || !(cache = create()))
         return;
     culet_cache = cache;
     if (pthread_setspecific(key, cache) != 0)
-        thread_ends(cache);
+        thread_exits(cache);
 }
 
 void *culet_cache_refill(unsigned klass)
 {
-    if (CULET_UNLIKELY(culet_cache == &none))
+    if (CULET_UNLIKELY(culet_cache == &culet_cache_none))
         begin_thread();
     struct culet_cache *cache = culet_cache;
-    if (cache == &ended)
+    if (cache == &culet_cache_exited)
         return culet_bin_take(klass);
-    if (++cache->refills % REFILLS == 0 && culet_bin_untidy()) {
-        /* What the thread claims next are the holes in units that are in use anyway. */
-        give_up(cache);
-        culet_bin_tidy();
+    if (++cache->refills % CULET_SMALL_HEAP_CHECK_REFILLS == 0 && culet_bin_reclaim_due()) {
+        /* The thread's next claims are then holes in units that are in use anyway. */
+        release_claims(cache);
+        culet_bin_reclaim();
     }
-    /* Where a unit has one or two blocks a claim would only keep them from others. */
+    /* With one or two blocks to a unit a claim would only keep them from other threads. */
     if (culet_classes[klass].unit_shift < 2)
         return culet_bin_take(klass);
-    if (cache->single[klass]) {
-        cache->single[klass]--;
+    if (cache->unclaimed[klass]) {
+        cache->unclaimed[klass]--;
         return culet_bin_take(klass);
     }
     culet_bias_visit(cache);
@@ -146,36 +107,20 @@ void *culet_cache_refill(unsigned klass)
 
 void culet_cache_flush(void)
 {
-    if (culet_cache != &none && culet_cache != &ended)
-        give_up(culet_cache);
+    if (culet_cache != &culet_cache_none && culet_cache != &culet_cache_exited)
+        release_claims(culet_cache);
 }
 
-void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy))
-{
-    culet_lock(&culet_registry_lock);
-    for (struct culet_cache *cache = registry; cache; cache = cache->next)
-        wait(&cache->busy);
-    culet_unlock(&culet_registry_lock);
-}
-
-size_t culet_cache_count(void)
-{
-    culet_lock(&culet_registry_lock);
-    size_t count = threads;
-    culet_unlock(&culet_registry_lock);
-    return count;
-}
-
-void culet_cache_adopt(void)
+void culet_cache_release_others(void)
 {
     struct culet_cache *next;
 
-    for (struct culet_cache *cache = registry; cache; cache = next) {
+    for (struct culet_cache *cache = culet_registry_first(); cache; cache = next) {
         next = cache->next;
         if (cache == culet_cache)
             continue;
-        give_up(cache);
-        forget(cache);
+        release_claims(cache);
+        culet_registry_remove(cache);
         culet_meta_put(CULET_META_CACHE, cache);
     }
 }

@@ -1,15 +1,10 @@
-/* cache.h - what a thread holds: at most one claimed unit per size class. */
+/* cache.h - requests for a block of a size class: from the thread's claim, or by claiming another unit. */
 #ifndef CULET_CACHE_H
 #define CULET_CACHE_H
 
-#include "bias.h"
-#include "bin.h"
+#include "registry.h"
 #include "size_class.h"
 #include "types.h"
-
-/* The calling thread's cache. Threads start with one that holds nothing, so that the fast path needs no
- * test; the slow path gives them their own. */
-extern _Thread_local struct culet_cache *culet_cache __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Once, before any thread has a cache of its own. */
 void culet_cache_setup(void);
@@ -29,16 +24,10 @@ static inline void *culet_cache_get(unsigned klass)
     return (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * culet_classes[klass].size);
 }
 
-/* Gives back all that the calling thread holds. */
+/* Releases all claims of the calling thread. */
 void culet_cache_flush(void);
 
-size_t culet_cache_count(void);
-
-/* Calls `wait` for each thread's busy word. */
-void culet_cache_wait_all(void (*wait)(_Atomic uint32_t *busy));
-
-/* Around fork. `adopt`: the child gives back what the threads that it does not have were holding. */
-extern struct culet_lock culet_registry_lock;
-void culet_cache_adopt(void);
+/* In a forked child: releases the claims of the threads that the child does not have. */
+void culet_cache_release_others(void);
 
 #endif

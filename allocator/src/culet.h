@@ -1,8 +1,8 @@
-/* culet.h - what libculet.so exports.
+/* culet.h - what libculet.so exports: libc's allocation functions, with the behaviour of glibc 2.36, and three of its
+ * own.
  *
- * The allocation functions of libc, with libc's behaviour as glibc 2.36 has it, and the three at the end.
- * When CULET_PREFIXED is defined the library carries them as culet_malloc, culet_free and so on, beside
- * the C library's own: this is how the tests run under the sanitizers. */
+ * With CULET_PREFIXED they are called culet_malloc, culet_free and so on, beside the C library's own: the tests with
+ * sanitizers use this. */
 #ifndef CULET_H
 #define CULET_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* malloc.h is not included: glibc before 2.33 has no mallinfo2 in it. These are its layouts. */
+/* malloc.h is not included: before glibc 2.33 it has no mallinfo2. These are its layouts. */
 struct mallinfo {
     int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
@@ -47,12 +47,12 @@ CULET_API struct mallinfo2 CULET_NAME(mallinfo2)(void);
 CULET_API void CULET_NAME(malloc_stats)(void);
 CULET_API int CULET_NAME(malloc_info)(int options, FILE *stream);
 
-/* The version, as "0.1.0". */
+/* The version, like "0.1.0". */
 CULET_API const char *culet_version(void);
 
-/* 1 when culet serves this process, 0 when it is dormant (see program.h). */
+/* 1 if culet serves this process, 0 if it is dormant (program.h). */
 CULET_API int culet_active(void);
 
-/* The third is culet_stats, in stats.h. */
+/* The third is culet_stats (stats.h). */
 
 #endif

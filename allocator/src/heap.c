@@ -1,10 +1,10 @@
 #include "heap.h"
 
+#include "abandoned.h"
 #include "bias.h"
 #include "cache.h"
 #include "lock.h"
 #include "meta.h"
-#include "orphan.h"
 #include "program.h"
 #include "scavenger.h"
 #include "size_class.h"
@@ -15,16 +15,17 @@
 _Atomic uint8_t culet_heap_state_now;
 static struct culet_lock setup_lock;
 
-static size_t forks; /* [pages lock] For culet_heap_counters. */
+static size_t forks; /* [pages lock] */
 
-/* ---- fork: the child gets the heap at rest, whatever the other threads were doing ---- */
+/* ---- fork: all locks are taken, so that the child's copy of the heap is consistent ---- */
 
-/* glibc 2.32 and later tells whether the process has one thread only. */
+/* glibc 2.32 and later says whether the process has one thread only. */
 extern char __libc_single_threaded __attribute__((weak));
-static bool forked_alone;
+static bool forked_single_threaded;
 
-/* glibc's lock on the list of open streams. Whoever flushes all streams holds it while their functions run, which may
- * allocate; glibc's fork takes it after our handler, so ours takes it before the heap's locks. It is recursive. */
+/* glibc's lock on the list of open streams: a flush of all streams holds it while their functions run, which may
+ * allocate, and glibc's fork takes it after our handler. So ours takes it before the heap's locks. The lock is
+ * recursive. */
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
@@ -32,14 +33,14 @@ static bool streams_held;
 
 static void before_fork(void)
 {
-    if (culet_orphan())
+    if (culet_abandoned())
         return;
-    bool alone = &__libc_single_threaded && __libc_single_threaded;
-    bool streams = !alone && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
+    bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
+    bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
         _IO_list_lock();
     culet_bias_freeze();
-    forked_alone = alone;
+    forked_single_threaded = single_threaded;
     streams_held = streams;
     culet_lock(&culet_registry_lock);
     culet_bin_lock_all();
@@ -51,7 +52,7 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
-    if (culet_orphan())
+    if (culet_abandoned())
         return;
     bool streams = streams_held;
     culet_lock_fork_end();
@@ -66,27 +67,26 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    if (culet_orphan())
+    if (culet_abandoned())
         return;
-    culet_orphan_reset();
+    culet_abandoned_reset();
     culet_lock_fork_end();
     culet_lock_reset(&culet_meta_lock);
     culet_lock_reset(&culet_pages_lock);
     culet_bin_reset_all();
     culet_lock_reset(&culet_registry_lock);
     culet_bias_reset();
-    culet_cache_adopt();
-    culet_large_adopt();
-    culet_bell_reset();
-    if (!forked_alone)
+    culet_cache_release_others();
+    culet_large_finish_frees();
+    culet_wakeup_reset();
+    if (!forked_single_threaded)
         culet_bin_reconcile();
-    /* glibc has done so already, unless it took the process for one with a single thread. */
+    /* glibc has done so itself, unless it considered the process single-threaded. */
     if (streams_held)
         _IO_list_resetlock();
 }
 
-/* Registering may allocate; the heap can serve that by then. As early as this, so that other libraries'
- * handlers run outside of ours. */
+/* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */
 static enum culet_state set_up(void)
 {
     culet_size_class_setup();
@@ -109,10 +109,10 @@ enum culet_state culet_heap_setup(void)
     inside = true;
     culet_lock(&setup_lock);
     state = atomic_load_explicit(&culet_heap_state_now, memory_order_relaxed);
-    if (state == CULET_NEW)
+    if (state == CULET_UNINITIALIZED)
         state = set_up();
     if (state == CULET_EARLY && culet_program_mark())
-        state = CULET_AWAKE;
+        state = CULET_ACTIVE;
     atomic_store_explicit(&culet_heap_state_now, state, memory_order_release);
     culet_unlock(&setup_lock);
     inside = false;
@@ -122,7 +122,7 @@ enum culet_state culet_heap_setup(void)
 static size_t purged(void)
 {
     culet_lock(&culet_pages_lock);
-    size_t bytes = culet_pages_figures().purged_bytes;
+    size_t bytes = culet_pages_stats().purged_bytes;
     culet_unlock(&culet_pages_lock);
     return bytes;
 }
@@ -134,41 +134,36 @@ size_t culet_heap_trim(size_t keep_bytes)
     culet_cache_flush();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_bin_purge(klass, SIZE_MAX);
-    culet_scavenger_purge_pages(keep_bytes >> CULET_GRANULE_SHIFT);
+    culet_scavenger_purge_pages(keep_bytes >> CULET_PAGE_SHIFT);
     return purged() - before;
 }
 
 #ifdef CULET_TEST
-void culet_heap_figures(struct culet_figures *figures)
+void culet_heap_test_counts(struct culet_test_counts *counts)
 {
-    memset(figures, 0, sizeof *figures);
-    culet_bin_figures(figures->bins);
-    figures->large = culet_large_figures();
+    memset(counts, 0, sizeof *counts);
+    culet_bin_counts(counts->bins);
+    counts->large = culet_large_stats();
     culet_lock(&culet_pages_lock);
-    figures->pages = culet_pages_figures();
+    counts->pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
-    figures->meta_bytes = culet_meta_bytes();
-    figures->threads = culet_cache_count();
+    counts->meta_bytes = culet_meta_bytes();
+    counts->threads = culet_registry_count();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        figures->used_bytes += figures->bins[klass].live * culet_classes[klass].size;
-        figures->cached_bytes += figures->bins[klass].claimed * culet_classes[klass].size;
+        counts->used_bytes += counts->bins[klass].live * culet_classes[klass].size;
+        counts->cached_bytes += counts->bins[klass].claimed * culet_classes[klass].size;
     }
-    figures->used_bytes += figures->large.run_bytes + figures->large.huge_bytes;
-    figures->mapped_bytes = figures->pages.segments * CULET_SEGMENT_BYTES + figures->large.huge_bytes;
+    counts->used_bytes += counts->large.large_bytes + counts->large.huge_bytes;
+    counts->mapped_bytes = counts->pages.segments * CULET_SEGMENT_BYTES + counts->large.huge_bytes;
 }
 #endif
 
-struct culet_counters culet_heap_counters(void)
+size_t culet_heap_forks(void)
 {
     culet_lock(&culet_pages_lock);
-    struct culet_pages_figures pages = culet_pages_figures();
-    struct culet_counters counters = {
-        .returned_bytes = pages.purged_bytes,
-        .purges = pages.purges,
-        .forks = forks,
-    };
+    size_t count = forks;
     culet_unlock(&culet_pages_lock);
-    return counters;
+    return count;
 }
 
 static void check(void)
@@ -181,7 +176,7 @@ static void check(void)
 
 void culet_heap_check(void)
 {
-    /* With nobody inside, the scavenger neither; where the kernel has no barrier everybody uses the locks. */
-    if (!culet_bias_alone(check))
+    /* Excludes the scavenger too. Where the kernel has no membarrier every thread uses the locks. */
+    if (!culet_bias_run_exclusive(check))
         check();
 }

@@ -1,58 +1,53 @@
-/* heap.h - the heap as a whole: its beginning, forks, trims, figures. */
+/* heap.h - the heap as a whole: set-up, fork, trim, counters. */
 #ifndef CULET_HEAP_H
 #define CULET_HEAP_H
 
 #include "bin.h"
 #include "large.h"
-#include "orphan.h"
+#include "abandoned.h"
 #include "pages.h"
 #include "types.h"
 
-/* EARLY: awake, but libc has no environ yet, in which this process is to be marked (program.h). */
-enum culet_state { CULET_NEW, CULET_EARLY, CULET_AWAKE, CULET_DORMANT };
+/* EARLY: active, but libc has no environ yet, in which this process is to be marked (program.h). */
+enum culet_state { CULET_UNINITIALIZED, CULET_EARLY, CULET_ACTIVE, CULET_DORMANT };
 
 extern _Atomic uint8_t culet_heap_state_now;
 
-/* Goes on from NEW or EARLY as far as it can. Returns the state that follows. */
+/* Advances from UNINITIALIZED or EARLY as far as possible. Returns the new state. */
 enum culet_state culet_heap_setup(void);
 
 static inline enum culet_state culet_heap_state(void)
 {
     uint8_t state = atomic_load_explicit(&culet_heap_state_now, memory_order_acquire);
-    return CULET_LIKELY(state >= CULET_AWAKE) ? state : culet_heap_setup();
+    return CULET_LIKELY(state >= CULET_ACTIVE) ? state : culet_heap_setup();
 }
 
-/* Whether libc's allocator serves: the program was to be left alone, or this is a forked child without handlers. */
+/* Whether libc's allocator serves: the library is dormant, or this is an abandoned child. */
 static inline bool culet_heap_dormant(void)
 {
-    return culet_heap_state() == CULET_DORMANT || culet_orphan();
+    return culet_heap_state() == CULET_DORMANT || culet_abandoned();
 }
 
-/* Returns every wholly free page but `keep_bytes` of them. Returns bytes given back. */
+/* malloc_trim: returns every wholly free page but `keep_bytes` of them. Returns bytes. */
 size_t culet_heap_trim(size_t keep_bytes);
 
 #ifdef CULET_TEST
-/* The tests' own count of the heap, beside culet_stats. */
-struct culet_figures {
-    struct culet_bin_figures bins[CULET_CLASSES];
-    struct culet_pages_figures pages;
-    struct culet_large_figures large;
+/* A count of the heap that is independent of culet_stats, for tests. */
+struct culet_test_counts {
+    struct culet_bin_counts bins[CULET_CLASSES];
+    struct culet_pages_stats pages;
+    struct culet_large_stats large;
     size_t meta_bytes;
     size_t threads;
-    size_t used_bytes;   /* in the program's hands, whole blocks */
+    size_t used_bytes;   /* used by the program, whole blocks */
     size_t cached_bytes; /* claimed by threads */
     size_t mapped_bytes; /* segments and huge blocks */
 };
-void culet_heap_figures(struct culet_figures *figures);
+void culet_heap_test_counts(struct culet_test_counts *figures);
 #endif
 
-/* What has happened since the start; a forked child goes on counting from what its parent had. */
-struct culet_counters {
-    size_t returned_bytes; /* given back to the kernel, by the page heap and from inside slabs */
-    size_t purges;         /* times that something was */
-    size_t forks;          /* tried, by this process and by those it was forked from */
-};
-struct culet_counters culet_heap_counters(void);
+/* Forks attempted, by this process and those it was forked from. */
+size_t culet_heap_forks(void);
 
 /* Aborts unless every invariant of types.h holds. Only while no other thread allocates or frees. */
 void culet_heap_check(void);

@@ -1,107 +1,100 @@
 #include "large.h"
 
-#include "bell.h"
+#include "huge_cache.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
-#include "shown.h"
-#include "stock.h"
+#include "reclaim_policy.h"
+#include "selfmap_export.h"
+#include "wakeup.h"
 
-/* A program without a scavenger that has freed so many bytes of huge blocks is better off with one. */
-#define SCAVENGER_FREED ((size_t)16 << 20)
+static struct culet_large *huge_blocks; /* [pages lock] */
+static struct culet_large_stats stats;  /* [pages lock] */
 
-/* A huge block is copied to pages that are kept, rather than moved and lengthened by new ones, when it is at most so
- * many times as long as what it grows by: a copied page costs 0.5 us, a new one 3.2, a moved one 0.2. */
-#define COPY_RATIO 8
-
-static struct culet_large *huge_blocks;    /* [pages lock] */
-static struct culet_large_figures figures; /* [pages lock] */
-
-CULET_SHOW(huge_blocks, culet_shown_huge);
+CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
 static size_t round_up(size_t bytes, size_t unit)
 {
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-static size_t granules(size_t bytes)
+static size_t pages_of(size_t bytes)
 {
-    return bytes >> CULET_GRANULE_SHIFT;
+    return bytes >> CULET_PAGE_SHIFT;
 }
 
 static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t start, size_t bytes)
 {
-    block->owner.start = start;
+    block->span.start = start;
     block->bytes = bytes;
     block->ending = false;
-    atomic_store_explicit(&block->owner.kind, kind, memory_order_relaxed);
-    atomic_store_explicit(&block->owner.klass, 0, memory_order_relaxed);
+    atomic_store_explicit(&block->span.kind, kind, memory_order_relaxed);
+    atomic_store_explicit(&block->span.klass, 0, memory_order_relaxed);
 }
 
-/* ---- runs: only the first granule is in the pagemap; the others have gravestones, or were never used ---- */
+/* ---- large blocks ---- */
 
-static bool get_run(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
+static bool get_large(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
 {
-    bytes = round_up(bytes, CULET_GRANULE);
+    bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(granules(bytes), alignment, &block->segment, zeroed);
+    uintptr_t start = culet_pages_get(pages_of(bytes), alignment, &block->segment, zeroed);
     if (start) {
-        describe(block, CULET_RUN, start, bytes);
-        culet_pagemap_set(start, 1, &block->owner, 0);
-        figures.runs++;
-        figures.run_bytes += bytes;
+        describe(block, CULET_LARGE, start, bytes);
+        culet_pagemap_set(start, 1, &block->span, 0);
+        stats.large++;
+        stats.large_bytes += bytes;
     }
     culet_unlock(&culet_pages_lock);
     return start != 0;
 }
 
 /* [pages lock] */
-static void put_run(struct culet_large *run)
+static void put_large(struct culet_large *block)
 {
-    culet_pagemap_bury(run->owner.start, granules(run->bytes), 0);
-    figures.runs--;
-    figures.run_bytes -= run->bytes;
-    culet_pages_put(run->segment, run->owner.start, granules(run->bytes), ~UINT64_C(0));
+    culet_pagemap_set_freed(block->span.start, pages_of(block->bytes), 0);
+    stats.large--;
+    stats.large_bytes -= block->bytes;
+    culet_pages_put(block->segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
-static bool resize_run(struct culet_large *run, size_t bytes)
+static bool resize_large(struct culet_large *block, size_t bytes)
 {
-    size_t old = run->bytes;
+    size_t old = block->bytes;
     bool done = true;
 
-    bytes = round_up(bytes, CULET_GRANULE);
+    bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
     if (bytes < old) {
-        culet_pagemap_bury(run->owner.start + bytes, granules(old - bytes), 0);
-        culet_pages_put(run->segment, run->owner.start + bytes, granules(old - bytes), ~UINT64_C(0));
+        culet_pagemap_set_freed(block->span.start + bytes, pages_of(old - bytes), 0);
+        culet_pages_put(block->segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     } else if (bytes > old) {
-        done = culet_pages_extend(run->segment, run->owner.start, granules(old), granules(bytes - old));
+        done = culet_pages_extend(block->segment, block->span.start, pages_of(old), pages_of(bytes - old));
     }
     if (done) {
-        figures.run_bytes += bytes - old;
-        run->bytes = bytes;
+        stats.large_bytes += bytes - old;
+        block->bytes = bytes;
     }
     culet_unlock(&culet_pages_lock);
     return done;
 }
 
-/* ---- huge blocks: only the first granule is in the pagemap ---- */
+/* ---- huge blocks ---- */
 
 static struct culet_extent extent_of(const struct culet_large *block)
 {
-    return (struct culet_extent){.start = block->owner.start, .bytes = block->bytes, .mapping = block->mapping};
+    return (struct culet_extent){.start = block->span.start, .bytes = block->bytes, .mapping = block->mapping};
 }
 
-/* Keeps an extent that is not used any more, for a while; not one that is too long, nor where nobody would return it
- * later: false then. [pages lock] */
-static bool stock(struct culet_extent extent)
+/* Caches an unused extent. False if it is too long, or if no scavenger would return it later. [pages lock] */
+static bool cache_huge(struct culet_extent extent)
 {
-    if (extent.bytes > CULET_STOCK_MOST || !culet_bell_answered())
+    if (extent.bytes > CULET_HUGE_CACHE_BYTES_MAX || !culet_wakeup_scavenger_runs())
         return false;
-    culet_stock_put(extent);
-    culet_bell_ring();
+    culet_huge_cache_put(extent);
+    culet_wakeup_notify();
     return true;
 }
 
@@ -112,8 +105,8 @@ static void enlist(struct culet_large *block)
     if (huge_blocks)
         huge_blocks->prev = block;
     huge_blocks = block;
-    figures.huge++;
-    figures.huge_bytes += block->bytes;
+    stats.huge++;
+    stats.huge_bytes += block->bytes;
 }
 
 static void unlist(struct culet_large *block)
@@ -124,11 +117,11 @@ static void unlist(struct culet_large *block)
         huge_blocks = block->next;
     if (block->next)
         block->next->prev = block->prev;
-    figures.huge--;
-    figures.huge_bytes -= block->bytes;
+    stats.huge--;
+    stats.huge_bytes -= block->bytes;
 }
 
-/* A mapping; where the kernel refuses it the segments that are only kept are given up first. */
+/* A mapping; spare memory is released first if the kernel refuses it. */
 static uintptr_t map(size_t bytes, size_t alignment)
 {
     uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes, alignment);
@@ -136,29 +129,29 @@ static uintptr_t map(size_t bytes, size_t alignment)
         return start;
 
     culet_lock(&culet_pages_lock);
-    bool released = culet_pages_release();
+    bool released = culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
     return released ? (uintptr_t)culet_os_map_aligned(bytes, alignment) : 0;
 }
 
-/* A block of that extent; false when there is no memory for its place in the pagemap. [pages lock] */
+/* Makes an extent a block; false if there is no memory for its pagemap entry. [pages lock] */
 static bool begin_huge(struct culet_large *block, struct culet_extent extent)
 {
     if (!culet_pagemap_prepare(extent.start, 1))
         return false;
     describe(block, CULET_HUGE, extent.start, extent.bytes);
     block->mapping = extent.mapping;
-    culet_pagemap_set(extent.start, 1, &block->owner, 0);
+    culet_pagemap_set(extent.start, 1, &block->span, 0);
     enlist(block);
     return true;
 }
 
-/* Moves an extent's pages to a larger mapping with a place in the pagemap. [pages lock] */
+/* Moves an extent's pages to a larger mapping with a pagemap entry. [pages lock] */
 static bool move_extent(struct culet_extent *extent, size_t bytes)
 {
     void *target = culet_os_map(bytes);
 
-    if (!target && culet_pages_release())
+    if (!target && culet_pages_release_spare())
         target = culet_os_map(bytes);
     if (!target)
         return false;
@@ -167,30 +160,31 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
         culet_os_unmap(target, bytes);
         return false;
     }
-    *extent = (struct culet_extent){.start = (uintptr_t)target, .bytes = bytes, .mapping = culet_stock_mapping()};
+    extent->start = (uintptr_t)target;
+    extent->bytes = bytes;
+    extent->mapping = culet_huge_cache_new_mapping();
     return true;
 }
 
-/* Takes the largest extent of the stock and lengthens it. As much of the rest goes back as new pages come: what is kept
- * is to add nothing to a peak. [pages lock] */
-static bool lengthen_largest(size_t bytes, struct culet_extent *taken)
+/* Takes the largest extent of the cache and extends it; as many cached pages go back as new ones come. [pages lock] */
+static bool extend_largest(size_t bytes, struct culet_extent *taken)
 {
-    if (!culet_stock_take_largest(taken))
+    if (!culet_huge_cache_take_largest(taken))
         return false;
     size_t old = taken->bytes;
-    culet_stock_return(bytes - old);
+    culet_huge_cache_purge(bytes - old);
     if (move_extent(taken, bytes))
         return true;
     culet_os_unmap((void *)taken->start, old);
     return false;
 }
 
-static bool get_huge_kept(struct culet_large *block, size_t bytes)
+static bool get_huge_cached(struct culet_large *block, size_t bytes)
 {
     struct culet_extent extent;
 
     culet_lock(&culet_pages_lock);
-    bool found = culet_stock_take(bytes, &extent) || lengthen_largest(bytes, &extent);
+    bool found = culet_huge_cache_take(bytes, &extent) || extend_largest(bytes, &extent);
     bool begun = found && begin_huge(block, extent);
     if (found && !begun)
         culet_os_unmap((void *)extent.start, extent.bytes);
@@ -205,7 +199,7 @@ static bool get_huge_new(struct culet_large *block, size_t bytes, size_t alignme
     if (!extent.start)
         return false;
     culet_lock(&culet_pages_lock);
-    extent.mapping = culet_stock_mapping();
+    extent.mapping = culet_huge_cache_new_mapping();
     bool begun = begin_huge(block, extent);
     culet_unlock(&culet_pages_lock);
     if (!begun)
@@ -215,23 +209,23 @@ static bool get_huge_new(struct culet_large *block, size_t bytes, size_t alignme
 
 static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
 {
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
 
     bytes = round_up(bytes, page);
-    *zeroed = !(alignment <= page && get_huge_kept(block, bytes));
+    *zeroed = !(alignment <= page && get_huge_cached(block, bytes));
     return !*zeroed || get_huge_new(block, bytes, alignment);
 }
 
-/* [pages lock, so that the old address cannot be given to anybody before the pagemap has forgotten it] */
+/* [pages lock: nobody may get the old address before the pagemap has cleared it] */
 static bool move_huge(struct culet_large *block, size_t bytes)
 {
     struct culet_extent extent = extent_of(block);
 
     if (!move_extent(&extent, bytes))
         return false;
-    culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
-    culet_pagemap_set(extent.start, 1, &block->owner, 0);
-    block->owner.start = extent.start;
+    culet_pagemap_set_freed_huge(block->span.start, pages_of(block->bytes));
+    culet_pagemap_set(extent.start, 1, &block->span, 0);
+    block->span.start = extent.start;
     block->mapping = extent.mapping;
     return true;
 }
@@ -242,11 +236,11 @@ static bool grow_huge(struct culet_large *block, size_t bytes)
     struct culet_extent extent = extent_of(block);
     size_t more = bytes - block->bytes;
 
-    if (culet_stock_extend(&extent, more))
+    if (culet_huge_cache_extend(&extent, more))
         return true;
-    if (block->bytes / COPY_RATIO <= more && culet_stock_has(bytes))
+    if (block->bytes / CULET_HUGE_COPY_RATIO <= more && culet_huge_cache_has(bytes))
         return false;
-    culet_stock_return(more);
+    culet_huge_cache_purge(more);
     return culet_os_resize((void *)extent.start, extent.bytes, bytes) || move_huge(block, bytes);
 }
 
@@ -254,25 +248,25 @@ static bool grow_huge(struct culet_large *block, size_t bytes)
 static bool shrink_huge(struct culet_large *block, size_t bytes)
 {
     struct culet_extent rest = {
-        .start = block->owner.start + bytes, .bytes = block->bytes - bytes, .mapping = block->mapping};
+        .start = block->span.start + bytes, .bytes = block->bytes - bytes, .mapping = block->mapping};
 
-    return stock(rest) || culet_os_resize((void *)block->owner.start, block->bytes, bytes);
+    return cache_huge(rest) || culet_os_resize((void *)block->span.start, block->bytes, bytes);
 }
 
 static bool resize_huge(struct culet_large *block, size_t bytes)
 {
-    bytes = round_up(bytes, culet_os_page());
+    bytes = round_up(bytes, culet_os_page_bytes());
     culet_lock(&culet_pages_lock);
     bool done = bytes == block->bytes || (bytes > block->bytes ? grow_huge(block, bytes) : shrink_huge(block, bytes));
     if (done) {
-        figures.huge_bytes += bytes - block->bytes;
+        stats.huge_bytes += bytes - block->bytes;
         block->bytes = bytes;
     }
     culet_unlock(&culet_pages_lock);
     return done;
 }
 
-/* ---- both ---- */
+/* ---- both kinds ---- */
 
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 {
@@ -280,11 +274,11 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 
     if (!block)
         return NULL;
-    bool run = bytes <= CULET_RUN_MAX && alignment <= CULET_RUN_MAX;
+    bool large = bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX;
     *zeroed = true;
-    if (run ? get_run(block, bytes, alignment > CULET_GRANULE ? alignment : CULET_GRANULE, zeroed)
+    if (large ? get_large(block, bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed)
             : get_huge(block, bytes, alignment, zeroed))
-        return (void *)block->owner.start;
+        return (void *)block->span.start;
     culet_meta_put(CULET_META_LARGE, block);
     return NULL;
 }
@@ -293,50 +287,50 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 static void unmap_huge(struct culet_large *block)
 {
     unlist(block);
-    culet_os_unmap((void *)block->owner.start, block->bytes);
+    culet_os_unmap((void *)block->span.start, block->bytes);
 }
 
-/* Ends a huge block; false when it is still to be unmapped, by end_huge. [pages lock] */
+/* Frees a huge block; false if end_huge has still to unmap it. [pages lock] */
 static bool put_huge(struct culet_large *block)
 {
     static size_t freed;
 
-    culet_pagemap_bury_huge(block->owner.start, granules(block->bytes));
-    if (stock(extent_of(block))) {
+    culet_pagemap_set_freed_huge(block->span.start, pages_of(block->bytes));
+    if (cache_huge(extent_of(block))) {
         unlist(block);
         return true;
     }
     block->ending = true;
     freed += block->bytes;
-    if (freed > SCAVENGER_FREED)
-        culet_bell_want();
+    if (freed > CULET_SCAVENGER_HUGE_FREED_BYTES)
+        culet_wakeup_request_scavenger();
     return false;
 }
 
-/* Giving back many pages takes long; the lock is held for the empty mapping only. */
+/* Purging many pages takes long; the lock is held only to unmap the empty mapping. */
 static void end_huge(struct culet_large *block)
 {
-    culet_os_purge(block->owner.start, block->bytes);
+    culet_os_purge(block->span.start, block->bytes);
     culet_lock(&culet_pages_lock);
     unmap_huge(block);
     culet_unlock(&culet_pages_lock);
 }
 
-bool culet_large_put(struct culet_owner *owner, uintptr_t start)
+bool culet_large_put(struct culet_span *span, uintptr_t start)
 {
-    struct culet_large *block = (struct culet_large *)owner;
-    bool there, done = true;
+    struct culet_large *block = (struct culet_large *)span;
+    bool valid, done = true;
 
     culet_lock(&culet_pages_lock);
-    there = culet_pagemap_owner(start) == owner && owner->start == start;
-    if (there) {
-        if (owner->kind == CULET_HUGE)
+    valid = culet_pagemap_span(start) == span && span->start == start;
+    if (valid) {
+        if (span->kind == CULET_HUGE)
             done = put_huge(block);
         else
-            put_run(block);
+            put_large(block);
     }
     culet_unlock(&culet_pages_lock);
-    if (!there)
+    if (!valid)
         return false;
     if (!done)
         end_huge(block);
@@ -344,7 +338,7 @@ bool culet_large_put(struct culet_owner *owner, uintptr_t start)
     return true;
 }
 
-void culet_large_adopt(void)
+void culet_large_finish_frees(void)
 {
     for (struct culet_large *block = huge_blocks, *next; block; block = next) {
         next = block->next;
@@ -355,52 +349,52 @@ void culet_large_adopt(void)
     }
 }
 
-void *culet_large_resize(struct culet_owner *owner, size_t bytes)
+void *culet_large_resize(struct culet_span *span, size_t bytes)
 {
-    struct culet_large *block = (struct culet_large *)owner;
-    bool huge = owner->kind == CULET_HUGE;
+    struct culet_large *block = (struct culet_large *)span;
+    bool huge = span->kind == CULET_HUGE;
 
-    /* What has outgrown its kind, or shrunk out of it, is copied. */
-    if (huge ? bytes <= CULET_RUN_MAX : bytes <= CULET_SMALL_MAX || bytes > CULET_RUN_MAX)
+    /* A block that changes its kind is copied. */
+    if (huge ? bytes <= CULET_LARGE_MAX : bytes <= CULET_SMALL_MAX || bytes > CULET_LARGE_MAX)
         return NULL;
-    if (!(huge ? resize_huge(block, bytes) : resize_run(block, bytes)))
+    if (!(huge ? resize_huge(block, bytes) : resize_large(block, bytes)))
         return NULL;
-    return (void *)owner->start;
+    return (void *)span->start;
 }
 
-static bool holds(const struct culet_large *block, uintptr_t address)
+static bool contains(const struct culet_large *block, uintptr_t address)
 {
-    return address >= block->owner.start && address - block->owner.start < block->bytes;
+    return address >= block->span.start && address - block->span.start < block->bytes;
 }
 
-/* The run that holds an address: it is the first owner before it, and not far. [pages lock] */
-static struct culet_large *run_holding(uintptr_t address)
+/* The large block that contains an address: the nearest span before it. [pages lock] */
+static struct culet_large *large_containing(uintptr_t address)
 {
-    for (size_t back = 0; back < CULET_RUN_MAX && back <= address; back += CULET_GRANULE) {
-        struct culet_owner *owner = culet_pagemap_owner(address - back);
-        if (owner)
-            return owner->kind == CULET_RUN && holds((struct culet_large *)owner, address) ? (struct culet_large *)owner
-                                                                                           : NULL;
+    for (size_t back = 0; back < CULET_LARGE_MAX && back <= address; back += CULET_PAGE) {
+        struct culet_span *span = culet_pagemap_span(address - back);
+        struct culet_large *block = (struct culet_large *)span;
+        if (span)
+            return span->kind == CULET_LARGE && contains(block, address) ? block : NULL;
     }
     return NULL;
 }
 
-struct culet_large *culet_large_holding(uintptr_t address)
+struct culet_large *culet_large_containing(uintptr_t address)
 {
     culet_lock(&culet_pages_lock);
     struct culet_large *block = huge_blocks;
-    while (block && (block->ending || !holds(block, address)))
+    while (block && (block->ending || !contains(block, address)))
         block = block->next;
     if (!block)
-        block = run_holding(address);
+        block = large_containing(address);
     culet_unlock(&culet_pages_lock);
     return block;
 }
 
-struct culet_large_figures culet_large_figures(void)
+struct culet_large_stats culet_large_stats(void)
 {
     culet_lock(&culet_pages_lock);
-    struct culet_large_figures copy = figures;
+    struct culet_large_stats copy = stats;
     culet_unlock(&culet_pages_lock);
     return copy;
 }

@@ -1,36 +1,37 @@
-/* large.h - blocks of their own: runs of granules, and above CULET_RUN_MAX mappings of the kernel's. */
+/* large.h - blocks with a descriptor of their own: large ones (a range of pages of the page heap) and, above
+ * CULET_LARGE_MAX, huge ones (a mapping of the kernel's, cached after a free: huge_cache.h). */
 #ifndef CULET_LARGE_H
 #define CULET_LARGE_H
 
 #include "types.h"
 
-struct culet_large_figures {
-    size_t runs, run_bytes;
+struct culet_large_stats {
+    size_t large, large_bytes;
     size_t huge, huge_bytes;
 };
 
-/* A block of `bytes` (above CULET_SMALL_MAX, or aligned beyond what slabs can), its start a multiple of
+/* A block of `bytes` (above CULET_SMALL_MAX, or of an alignment that slabs do not have), its start a multiple of
  * `alignment`. Stores whether all of it reads as zero. NULL when out of memory. */
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed);
 
-/* Frees the block at `start`; false when no such block is (any more) there. */
-bool culet_large_put(struct culet_owner *owner, uintptr_t start);
+/* Frees the block at `start`; false if no such block is there any more. */
+bool culet_large_put(struct culet_span *span, uintptr_t start);
 
-/* Resizes in place or by moving pages; NULL when that is not possible, and nothing has changed. */
-void *culet_large_resize(struct culet_owner *owner, size_t bytes);
+/* Resizes in place or by moving pages. NULL, and nothing has changed, where that is not possible. */
+void *culet_large_resize(struct culet_span *span, size_t bytes);
 
 /* Usable bytes of the block. */
-static inline size_t culet_large_bytes(const struct culet_owner *owner)
+static inline size_t culet_large_bytes(const struct culet_span *span)
 {
-    return ((const struct culet_large *)owner)->bytes;
+    return ((const struct culet_large *)span)->bytes;
 }
 
-/* The run or huge block that holds an address, or NULL. */
-struct culet_large *culet_large_holding(uintptr_t address);
+/* The large or huge block that contains an address, or NULL. */
+struct culet_large *culet_large_containing(uintptr_t address);
 
-/* In a forked child: ends the huge blocks whose freeing other threads had begun. */
-void culet_large_adopt(void);
+/* In a forked child: unmaps the huge blocks that other threads were about to unmap. */
+void culet_large_finish_frees(void);
 
-struct culet_large_figures culet_large_figures(void);
+struct culet_large_stats culet_large_stats(void);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <link.h>
 
-/* What the loader tells debuggers. */
+/* What the loader reports to debuggers. */
 extern struct r_debug _r_debug __attribute__((weak));
 
 static bool within_loader(uintptr_t address)
@@ -20,8 +20,8 @@ static bool within_loader(uintptr_t address)
     return false;
 }
 
-/* The state covers the mapping of libraries, whoever stands between the loader and us; what follows, up to the table, asks
- * for memory from the loader's own code. */
+/* The state covers the mapping of libraries, whatever code allocates meanwhile. From then until the table is complete
+ * the loader's own code allocates. */
 bool culet_loader_busy(const void *caller)
 {
     return &_r_debug && (_r_debug.r_state != RT_CONSISTENT || within_loader((uintptr_t)caller));

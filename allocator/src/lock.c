@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-/* Rounds of looking before sleeping: a bin is held for well under a microsecond. */
+/* Rounds before sleeping: a bin is held for well under a microsecond. */
 #define SPINS 128
 
 _Atomic bool culet_lock_held_for_fork;

@@ -2,12 +2,12 @@
  *
  * Algorithm: the three-state mutex of U. Drepper, "Futexes are tricky", 2011, mutex3.
  *
- * Around a fork the forking thread holds every lock. Another library's fork handler may run while it does
- * and may allocate: to that thread all locks are then open (culet_lock_forking). */
+ * The forking thread holds every lock during a fork. Another library's fork handler may run then and allocate: for that
+ * thread all locks are open (culet_lock_forking). */
 #ifndef CULET_LOCK_H
 #define CULET_LOCK_H
 
-#include "bias_orders.h"
+#include "memory_orders.h"
 #include "types.h"
 
 void culet_lock_wait(struct culet_lock *lock);
@@ -40,12 +40,12 @@ static inline void culet_unlock(struct culet_lock *lock)
         culet_lock_wake(lock);
 }
 
-/* Begin: the calling thread holds all locks and will fork. End: before it gives them back (in the parent) or
- * makes them anew (in the child). */
+/* Begin: the calling thread holds all locks and is about to fork. End: before it releases them (in the parent) or
+ * resets them (in the child). */
 void culet_lock_fork_begin(void);
 void culet_lock_fork_end(void);
 
-/* In a forked child: the lock is free again, whoever waited for it. */
+/* In a forked child: the lock is free, whoever held it. */
 static inline void culet_lock_reset(struct culet_lock *lock)
 {
     atomic_store_explicit(&lock->state, 0, memory_order_relaxed);

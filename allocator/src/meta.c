@@ -2,13 +2,13 @@
 
 #include "lock.h"
 #include "os.h"
-#include "shown.h"
+#include "selfmap_export.h"
 
 #define LINE 64
 
 struct culet_lock culet_meta_lock;
 
-/* Spare descriptors are chained through a member that late readers never look at. */
+/* Spare descriptors are linked through a member that late readers do not read. */
 static const struct {
     size_t bytes, link;
 } kinds[CULET_META_KINDS] = {
@@ -24,9 +24,9 @@ static struct {
     size_t bytes;
     void *spare[CULET_META_KINDS];
 } meta;
-static struct culet_chunk *chunks; /* [meta lock] the last one first */
+static struct culet_chunk *chunks; /* [meta lock] the newest first */
 
-CULET_SHOW(chunks, culet_shown_chunks);
+CULET_SELFMAP_EXPORT(chunks, culet_selfmap_chunks);
 
 static void **link_of(enum culet_meta kind, void *descriptor)
 {

@@ -1,20 +1,18 @@
 #define _GNU_SOURCE
 #include "misuse.h"
 
+#include "abandoned.h"
 #include "large.h"
-#include "orphan.h"
+#include "maps.h"
 #include "os.h"
 #include "pagemap.h"
 #include "size_class.h"
 #include "slab.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* The line is put together here without stdio, which may allocate. */
+/* The diagnostic, put together without stdio, which may allocate. */
 struct line {
     char text[512];
     size_t length;
@@ -47,7 +45,7 @@ static void add_pointer(struct line *line, uintptr_t p)
 _Noreturn static void die(struct line *line)
 {
     line->text[line->length++] = '\n';
-    culet_os_say(line->text, line->length);
+    culet_os_write_error(line->text, line->length);
     abort();
 }
 
@@ -77,7 +75,7 @@ static void begin(struct line *line, const char *what, uintptr_t p)
 }
 
 /* The pointer lies in a block, live or freed, that starts at `start`. */
-static void say_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
+static void describe_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
                       unsigned klass, bool live)
 {
     if (p == start) {
@@ -99,111 +97,71 @@ static void say_block(struct line *line, const char *function, uintptr_t p, uint
     add(line, live ? ", not at its start" : ", which is free");
 }
 
-static void say_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
+static void describe_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    uint32_t index = (uint32_t)(p - slab->owner.start) / c->size;
+    uint32_t index = (uint32_t)(p - slab->span.start) / c->size;
 
     if (index >= c->count) {
         begin(line, function, p);
-        add(line, "it points behind the last block of a slab (size class ");
+        add(line, "it points past the last block of a slab (size class ");
         add_number(line, c->size, 10);
         add(line, ")");
         return;
     }
-    say_block(line, function, p, slab->owner.start + index * c->size, c->size, slab->owner.klass,
-              culet_slab_is_live(slab, culet_slab_spot(c, index * c->size)));
+    describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
+              culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
 }
 
-static void say_grave(struct line *line, const char *function, uintptr_t p, struct culet_grave grave)
+static void describe_freed(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)
 {
-    size_t bytes = grave.granules * CULET_GRANULE;
-    uintptr_t start = grave.start;
+    size_t bytes = freed.pages * CULET_PAGE;
+    uintptr_t start = freed.start;
 
-    if (grave.klass) {
-        bytes = culet_classes[grave.klass].size;
+    if (freed.klass) {
+        bytes = culet_classes[freed.klass].size;
         start += (p - start) / bytes * bytes;
     }
-    say_block(line, function, p, start, bytes, grave.klass, false);
+    describe_block(line, function, p, start, bytes, freed.klass, false);
 }
 
-/* Reads one line of /proc/self/maps at a time, without stdio; the process is lost already. */
-static bool next_line(int fd, char *buffer, size_t size, size_t *held)
+/* Names the mapping that a foreign pointer lies in. */
+static void describe_mapping(struct line *line, uintptr_t p)
 {
-    char *end = memchr(buffer, '\n', *held);
+    struct culet_mapping mapping;
+    uintptr_t here = (uintptr_t)&mapping;
 
-    if (end) {
-        *held -= (size_t)(end + 1 - buffer);
-        memmove(buffer, end + 1, *held);
+    if (!culet_maps_find(p, &mapping)) {
+        add(line, "; nothing is mapped there");
+    } else if (here >= mapping.start && here < mapping.end) {
+        add(line, "; it lies on this thread's stack");
+    } else if (mapping.name[0]) {
+        add(line, "; it lies in ");
+        add(line, mapping.name);
+    } else {
+        add(line, "; it lies in an anonymous mapping");
     }
-    while (!memchr(buffer, '\n', *held)) {
-        ssize_t got = *held < size ? read(fd, buffer + *held, size - *held) : 0;
-        if (got <= 0)
-            return false;
-        *held += (size_t)got;
-    }
-    return true;
-}
-
-static uintptr_t read_hex(const char **at)
-{
-    uintptr_t value = 0;
-
-    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); (*at)++)
-        value = value * 16 + (uintptr_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
-    return value;
-}
-
-/* Says what mapping a foreign pointer lies in. */
-static void say_mapping(struct line *line, uintptr_t p)
-{
-    char buffer[4096];
-    size_t held = 0;
-    uintptr_t here = (uintptr_t)buffer;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-
-    while (fd >= 0 && next_line(fd, buffer, sizeof buffer, &held)) {
-        const char *at = buffer, *end = memchr(buffer, '\n', held);
-        uintptr_t from = read_hex(&at), to = (at++, read_hex(&at));
-        if (p < from || p >= to)
-            continue;
-        const char *path = memchr(at, '/', (size_t)(end - at));
-        if (!path)
-            path = memchr(at, '[', (size_t)(end - at));
-        if (here >= from && here < to) {
-            add(line, "; it lies on this thread's stack");
-        } else if (path) {
-            add(line, "; it lies in ");
-            for (; path < end && line->length < sizeof line->text - 1; path++)
-                line->text[line->length++] = *path;
-        } else {
-            add(line, "; it lies in a mapping of somebody else's");
-        }
-        close(fd);
-        return;
-    }
-    add(line, "; nothing is mapped there");
 }
 
 _Noreturn void culet_misuse(const char *function, uintptr_t p)
 {
     struct line line = {.length = 0};
-    struct culet_owner *owner = culet_pagemap_owner(p);
-    struct culet_grave grave = culet_pagemap_grave(p);
+    struct culet_span *span = culet_pagemap_span(p);
+    struct culet_freed freed = culet_pagemap_freed(p);
     struct culet_large *huge;
 
-    if (owner && owner->kind == CULET_SLAB) {
-        say_slab(&line, function, p, (struct culet_slab *)owner);
-    } else if (owner) {
-        say_block(&line, function, p, owner->start, culet_large_bytes(owner), 0, true);
-    } else if (!culet_orphan() && (huge = culet_large_holding(p))) {
-        say_block(&line, function, p, huge->owner.start, huge->bytes, 0, true);
-    } else if (grave.present) {
-        say_grave(&line, function, p, grave);
+    if (span && span->kind == CULET_SLAB) {
+        describe_slab(&line, function, p, (struct culet_slab *)span);
+    } else if (span) {
+        describe_block(&line, function, p, span->start, culet_large_bytes(span), 0, true);
+    } else if (!culet_abandoned() && (huge = culet_large_containing(p))) {
+        describe_block(&line, function, p, huge->span.start, huge->bytes, 0, true);
+    } else if (freed.present) {
+        describe_freed(&line, function, p, freed);
     } else {
         begin(&line, function, p);
-        add(&line, "not a block of culet's");
-        say_mapping(&line, p);
+        add(&line, "not a culet block");
+        describe_mapping(&line, p);
     }
     die(&line);
 }

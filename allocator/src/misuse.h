@@ -1,10 +1,10 @@
-/* misuse.h - the last words: one line on stderr that names the mistake, then SIGABRT. */
+/* misuse.h - the diagnostic of a misuse: one line on stderr that names the mistake, then SIGABRT. */
 #ifndef CULET_MISUSE_H
 #define CULET_MISUSE_H
 
 #include "types.h"
 
-/* `function` was given a pointer that is not a live block. Finds out what it is instead. */
+/* `function` was given a pointer that is not a live block; the line says what it is. */
 _Noreturn void culet_misuse(const char *function, uintptr_t p);
 
 /* A sized free whose size does not fit the block. */

@@ -4,54 +4,54 @@
 
 #include "types.h"
 
-/* Bytes per page of the running kernel. */
-size_t culet_os_page(void);
+/* The kernel's page size. */
+size_t culet_os_page_bytes(void);
 
-/* Maps zeroed, private, readable and writable memory.
- * bytes: a multiple of the page size. Returns NULL when the kernel refuses. */
+/* Maps zeroed, private, readable and writable memory; NULL when the kernel refuses. bytes: a multiple of the kernel
+ * page. */
 void *culet_os_map(size_t bytes);
 
-/* As culet_os_map, aligned to `alignment` (a power of two, at least a page). */
+/* The same, aligned to `alignment` (a power of two, at least a kernel page). */
 void *culet_os_map_aligned(size_t bytes, size_t alignment);
 
-/* Maps zeroed memory over whatever is at `start`; false when the kernel refuses. Both: multiples of the page size. */
+/* Maps zeroed memory over the range; false when the kernel refuses. Both are multiples of the kernel page. */
 bool culet_os_map_at(void *start, size_t bytes);
 
-/* Gives a mapping back. When the kernel cannot split a mapping (its map count is at the limit) the pages
- * are returned and the address space stays: false then. */
+/* Unmaps a range. False when the kernel cannot split the mapping (its map count is at the limit): the pages are
+ * returned then, and the address space stays. */
 bool culet_os_unmap(void *start, size_t bytes);
 
-/* Returns the pages that lie wholly inside the range; they read as zeros afterwards.
- * Returns the bytes given back (0 when the kernel refuses, as it does for locked memory). */
+/* Returns to the kernel the pages that lie wholly inside the range; they read as zeros afterwards. Returns the bytes (0
+ * when the kernel refuses, as for locked memory). */
 size_t culet_os_purge(uintptr_t start, size_t bytes);
 
-/* Resizes a mapping where it is; false when the kernel cannot, and nothing has changed. */
+/* Resizes a mapping in place; false, and nothing has changed, when the kernel cannot. */
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);
 
-/* Moves the pages of a mapping over another one, of new_bytes, which they replace; false when the kernel
- * refuses: then what was to be moved has not changed, but the target may be a hole. */
+/* Moves the pages of a mapping over the mapping at `target`, of new_bytes. False when the kernel refuses: the source
+ * has not changed then, but the target may be a hole. */
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes);
 
-/* Has the kernel give every forked child zeros in place of the mapping; false where it cannot (before Linux 4.14). */
+/* Forked children find zeros in the range. False where the kernel cannot do this (before Linux 4.14). */
 bool culet_os_wipe_on_fork(void *start, size_t bytes);
 
 /* Sleeps while *word == value; wakes one sleeper. */
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
 void culet_os_wake(_Atomic uint32_t *word);
 
-/* A full memory barrier on every running thread of the process. culet_os_barrier_setup tells whether the
- * kernel has it (Linux 4.14; a sandbox may forbid it). */
+/* A full memory barrier on every running thread of the process; culet_os_barrier_setup registers for it. False where
+ * the kernel has none (before Linux 4.14, or in a sandbox). */
 bool culet_os_barrier_setup(void);
 bool culet_os_barrier(void);
 
-/* Lets others run: yields the processor, or sleeps for so many microseconds. */
+/* Sleeps for so many microseconds; 0 yields the processor. */
 void culet_os_pause(unsigned microseconds);
 
-/* Writes to stderr, whole, as far as stderr takes it. */
-void culet_os_say(const char *text, size_t bytes);
+/* Writes the text to stderr. */
+void culet_os_write_error(const char *text, size_t bytes);
 
 #ifdef CULET_TEST
-/* Tests refuse memory through this: called before each mapping; true refuses it. */
+/* Called before each mapping; true refuses it. */
 extern bool (*culet_os_refuse)(void);
 #endif
 

@@ -6,43 +6,41 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
-/* A gravestone: bit 0 set, 8 bits of class, then 23 bits of distance from the start and 24 of length, in
- * granules; the 8 bits that are the class in the entry of a slab are 0. A huge block has one gravestone, at
- * its start. */
-#define GRAVE_CLASS_SHIFT 1
-#define GRAVE_DISTANCE_SHIFT 9
-#define GRAVE_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
-#define GRAVE_LENGTH_SHIFT 32
-#define GRAVE_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
+/* A freed record: bit 0 set, 8 bits of class, 23 bits of distance from the start and 24 of length, in pages. The 8 bits
+ * of a slab's class are 0. */
+#define FREED_CLASS_SHIFT 1
+#define FREED_DISTANCE_SHIFT 9
+#define FREED_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
+#define FREED_LENGTH_SHIFT 32
+#define FREED_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
 
 static culet_entry *entry_at(uintptr_t address)
 {
-    culet_entry *leaf = atomic_load_explicit(&culet_pagemap_root[address >> (CULET_GRANULE_SHIFT + CULET_LEAF_SHIFT)],
+    culet_entry *leaf = atomic_load_explicit(&culet_pagemap_root[address >> (CULET_PAGE_SHIFT + CULET_LEAF_SHIFT)],
                                              memory_order_acquire);
-    return &leaf[(address >> CULET_GRANULE_SHIFT) & (LEAF_ENTRIES - 1)];
+    return &leaf[(address >> CULET_PAGE_SHIFT) & (LEAF_ENTRIES - 1)];
 }
 
-/* Writes the entries of a range: `value`, and `step` more for each granule. Leaf by leaf, so that it is a store and
- * an addition for each. */
-static void put(uintptr_t start, size_t granules, uintptr_t value, uintptr_t step)
+/* Writes the entries of a range: `value`, plus `step` for each page. */
+static void put(uintptr_t start, size_t pages, uintptr_t value, uintptr_t step)
 {
-    /* What an entry leads to is complete before the entry is seen. */
+    /* A reader that sees an entry sees the span that it leads to. */
     atomic_thread_fence(memory_order_release);
-    while (granules) {
+    while (pages) {
         culet_entry *entry = entry_at(start);
-        size_t left = LEAF_ENTRIES - ((start >> CULET_GRANULE_SHIFT) & (LEAF_ENTRIES - 1));
-        size_t here = granules < left ? granules : left;
+        size_t left = LEAF_ENTRIES - ((start >> CULET_PAGE_SHIFT) & (LEAF_ENTRIES - 1));
+        size_t here = pages < left ? pages : left;
         for (const culet_entry *end = entry + here; entry < end; entry++, value += step)
             atomic_store_explicit(entry, value, memory_order_relaxed);
-        granules -= here;
-        start += here * CULET_GRANULE;
+        pages -= here;
+        start += here * CULET_PAGE;
     }
 }
 
-bool culet_pagemap_prepare(uintptr_t start, size_t granules)
+bool culet_pagemap_prepare(uintptr_t start, size_t pages)
 {
-    size_t shift = CULET_GRANULE_SHIFT + CULET_LEAF_SHIFT;
-    uintptr_t end = start + granules * CULET_GRANULE - 1;
+    size_t shift = CULET_PAGE_SHIFT + CULET_LEAF_SHIFT;
+    uintptr_t end = start + pages * CULET_PAGE - 1;
 
     for (size_t i = start >> shift; i <= end >> shift; i++) {
         if (i >= CULET_ROOT_ENTRIES)
@@ -57,44 +55,45 @@ bool culet_pagemap_prepare(uintptr_t start, size_t granules)
     return true;
 }
 
-void culet_pagemap_set(uintptr_t start, size_t granules, struct culet_owner *owner, unsigned klass)
+void culet_pagemap_set(uintptr_t start, size_t pages, struct culet_span *span, unsigned klass)
 {
-    uintptr_t entry = (uintptr_t)owner | (uintptr_t)klass << CULET_ENTRY_CLASS_SHIFT;
+    uintptr_t entry = (uintptr_t)span | (uintptr_t)klass << CULET_ENTRY_CLASS_SHIFT;
 
-    put(start, granules, entry, klass ? UINT64_C(1) << CULET_ENTRY_PLACE_SHIFT : 0);
+    put(start, pages, entry, klass ? UINT64_C(1) << CULET_ENTRY_PAGE_SHIFT : 0);
 }
 
-static uintptr_t gravestone(unsigned klass, size_t distance, size_t length)
+static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)
 {
-    if (length > GRAVE_LENGTH_MAX)
-        length = GRAVE_LENGTH_MAX;
-    return 1 | (uintptr_t)klass << GRAVE_CLASS_SHIFT | distance << GRAVE_DISTANCE_SHIFT | length << GRAVE_LENGTH_SHIFT;
+    if (length > FREED_LENGTH_MAX)
+        length = FREED_LENGTH_MAX;
+    return 1 | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT | length << FREED_LENGTH_SHIFT;
 }
 
-void culet_pagemap_bury(uintptr_t start, size_t granules, unsigned klass)
+void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass)
 {
-    put(start, granules, gravestone(klass, 0, granules), UINT64_C(1) << GRAVE_DISTANCE_SHIFT);
+    put(start, pages, freed_record(klass, 0, pages), UINT64_C(1) << FREED_DISTANCE_SHIFT);
 }
 
-void culet_pagemap_bury_huge(uintptr_t start, size_t granules)
+void culet_pagemap_set_freed_huge(uintptr_t start, size_t pages)
 {
-    put(start, 1, gravestone(0, 0, granules), 0);
+    put(start, 1, freed_record(0, 0, pages), 0);
 }
 
-void culet_pagemap_clear(uintptr_t start, size_t granules)
+void culet_pagemap_clear(uintptr_t start, size_t pages)
 {
-    put(start, granules, 0, 0);
+    put(start, pages, 0, 0);
 }
 
-struct culet_grave culet_pagemap_grave(uintptr_t address)
+struct culet_freed culet_pagemap_freed(uintptr_t address)
 {
     uintptr_t entry = culet_pagemap_entry(address);
-    struct culet_grave grave = {.present = (entry & 1) != 0};
+    struct culet_freed freed = {.present = (entry & 1) != 0};
 
-    if (grave.present) {
-        grave.klass = (entry >> GRAVE_CLASS_SHIFT) & 0xff;
-        grave.start = (address & ~(CULET_GRANULE - 1)) - ((entry >> GRAVE_DISTANCE_SHIFT) & GRAVE_DISTANCE_MAX) * CULET_GRANULE;
-        grave.granules = (entry >> GRAVE_LENGTH_SHIFT) & GRAVE_LENGTH_MAX;
+    if (freed.present) {
+        freed.klass = (entry >> FREED_CLASS_SHIFT) & 0xff;
+        size_t distance = (entry >> FREED_DISTANCE_SHIFT) & FREED_DISTANCE_MAX;
+        freed.start = (address & ~(CULET_PAGE - 1)) - distance * CULET_PAGE;
+        freed.pages = (entry >> FREED_LENGTH_SHIFT) & FREED_LENGTH_MAX;
     }
-    return grave;
+    return freed;
 }

@@ -1,72 +1,54 @@
 #include "pages.h"
 
-#include "bell.h"
+#include "huge_cache.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
 #include "pagemap.h"
-#include "shown.h"
+#include "reclaim_policy.h"
+#include "selfmap_export.h"
 #include "stack.h"
-#include "stock.h"
+#include "wakeup.h"
 
 #include <string.h>
 
-/* Free memory that stays resident where there is no scavenger, and that the heap grows beside: 128 KiB, and a
- * thirty-second of what is used. */
-#define KEEP_LEAST ((size_t)32)
-#define KEEP_SHARE 32
-
-/* A heap of more segments than this gets a scavenger; and so does a smaller one once it has returned so many bytes:
- * it takes again what it frees. */
-#define SCAVENGER_SEGMENTS 3
-#define SCAVENGER_PURGED ((size_t)4 << 20)
-
-/* With this many the program is past its first steps, and has taken the stack that it will not use (stack.h). */
-#define STACK_SEGMENTS 2
-
-/* When the heap grows while it keeps too much, one granule goes back for so many new ones; a batch at a time. */
-#define EXCHANGE 4
-#define PURGE_BATCH ((size_t)256)
-#define STOCK_BATCH ((size_t)64)
-
 struct culet_lock culet_pages_lock;
 
-/* [pages lock] `longest[i]` is the longest free run of segment i, `dirty_of[i]` its number of dirty granules;
- * both are 0 where there is no segment. */
+/* [pages lock, as all below] `longest[i]` is the longest free range of segment i, `dirty_of[i]` its number of dirty
+ * pages; both are 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
-static uint32_t ceiling; /* no segment at or above this index */
-static struct culet_pages_figures figures;
-static size_t refused; /* dirty granules that the kernel would not take back (locked memory) */
-static size_t tidied; /* bytes given back that do not call for a scavenger */
-static size_t least;   /* least number of dirty granules since culet_pages_watch */
-static uint32_t spares; /* segments without a used granule */
-/* No segment below lowest[n] has a free run of n granules, for the lengths that slabs have. */
-static uint32_t lowest[CULET_SLAB_GRANULES + 1];
+static uint32_t ceiling;        /* no segment at or above this index */
+static struct culet_pages_stats stats;
+static size_t unpurgeable;      /* dirty pages that the kernel refused to take back (locked memory) */
+static size_t reclaimed;        /* bytes returned that do not count towards CULET_SCAVENGER_PURGED_BYTES */
+static size_t low_water;        /* least number of dirty pages since culet_pages_begin_interval */
+static uint32_t spare_segments; /* segments without a used page */
+static uint32_t lowest[CULET_SLAB_PAGES + 1]; /* no segment below lowest[n] has a free range of n pages */
 
-CULET_SHOW(segments, culet_shown_segments);
-CULET_SHOW(ceiling, culet_shown_ceiling);
+CULET_SELFMAP_EXPORT(segments, culet_selfmap_segments);
+CULET_SELFMAP_EXPORT(ceiling, culet_selfmap_ceiling);
 
-#define WORDS (CULET_SEGMENT_GRANULES / 64)
+#define WORDS (CULET_SEGMENT_PAGES / 64)
 
-/* The first granule at or behind `from` whose bit in `map` equals `value`; CULET_SEGMENT_GRANULES if none. */
+/* The first page at or behind `from` whose bit in `map` equals `value`; CULET_SEGMENT_PAGES if none. */
 static size_t find(const uint64_t *map, size_t from, bool value)
 {
-    if (from >= CULET_SEGMENT_GRANULES)
-        return CULET_SEGMENT_GRANULES;
+    if (from >= CULET_SEGMENT_PAGES)
+        return CULET_SEGMENT_PAGES;
 
     size_t word = from / 64;
     uint64_t flip = value ? 0 : ~UINT64_C(0), bits = (map[word] ^ flip) & (~UINT64_C(0) << (from % 64));
     while (!bits) {
         if (++word == WORDS)
-            return CULET_SEGMENT_GRANULES;
+            return CULET_SEGMENT_PAGES;
         bits = map[word] ^ flip;
     }
     return word * 64 + (size_t)__builtin_ctzll(bits);
 }
 
-/* The bits of the word at `from` that belong to a range of `count` bits. Stores how many they are. */
+/* The part of a range of `count` bits that lies in the word of bit `from`, as a mask. Stores its length. */
 static uint64_t mask_of(size_t from, size_t count, size_t *here)
 {
     size_t bit = from % 64;
@@ -95,7 +77,7 @@ static size_t count_bits(const uint64_t *map, size_t from, size_t count)
     return bits;
 }
 
-/* The first granule of the free run that ends before `to`; `to` if there is none. */
+/* The first page of the free range that ends before `to`; `to` if there is none. */
 static size_t find_start(const uint64_t *used, size_t to)
 {
     size_t word = to / 64;
@@ -109,25 +91,25 @@ static size_t find_start(const uint64_t *used, size_t to)
     return word * 64 + 64 - (size_t)__builtin_clzll(bits);
 }
 
-/* The length of the free run around granules that are free. */
-static size_t length_around(const struct culet_segment *s, size_t from, size_t granules)
+/* The length of the free range around pages that are free. */
+static size_t length_around(const struct culet_segment *s, size_t from, size_t pages)
 {
-    return find(s->used, from + granules, true) - find_start(s->used, from);
+    return find(s->used, from + pages, true) - find_start(s->used, from);
 }
 
 static void set_longest(uint32_t index, size_t length)
 {
     longest[index] = (uint16_t)length;
-    for (size_t n = 1; n <= CULET_SLAB_GRANULES && n <= length; n++)
+    for (size_t n = 1; n <= CULET_SLAB_PAGES && n <= length; n++)
         if (lowest[n] > index)
             lowest[n] = index;
 }
 
-static size_t measure(const struct culet_segment *s)
+static size_t longest_free(const struct culet_segment *s)
 {
     size_t best = 0;
 
-    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
+    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_PAGES;) {
         size_t to = find(s->used, from, true);
         if (to - from > best)
             best = to - from;
@@ -136,18 +118,18 @@ static size_t measure(const struct culet_segment *s)
     return best;
 }
 
-static void add_dirty(uint32_t index, size_t granules)
+static void add_dirty(uint32_t index, size_t pages)
 {
-    dirty_of[index] += (uint16_t)granules;
-    figures.dirty += granules;
+    dirty_of[index] += (uint16_t)pages;
+    stats.dirty += pages;
 }
 
-static void remove_dirty(uint32_t index, size_t granules)
+static void remove_dirty(uint32_t index, size_t pages)
 {
-    dirty_of[index] -= (uint16_t)granules;
-    figures.dirty -= granules;
-    if (figures.dirty < least)
-        least = figures.dirty;
+    dirty_of[index] -= (uint16_t)pages;
+    stats.dirty -= pages;
+    if (stats.dirty < low_water)
+        low_water = stats.dirty;
 }
 
 static bool add_segment(uint32_t *index)
@@ -162,30 +144,30 @@ static bool add_segment(uint32_t *index)
     if (!s)
         return false;
     memset(s, 0, sizeof *s);
-    s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
-    if (!s->base && culet_stock_return(SIZE_MAX))
-        s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_GRANULE);
+    s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
+    if (!s->base && culet_huge_cache_purge(SIZE_MAX))
+        s->base = (uintptr_t)culet_os_map_aligned(CULET_SEGMENT_BYTES, CULET_PAGE);
     size_t moved = 0;
-    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_GRANULES) ||
-        !culet_stock_move(s->base, CULET_SEGMENT_BYTES, &moved)) {
+    if (!s->base || !culet_pagemap_prepare(s->base, CULET_SEGMENT_PAGES) ||
+        !culet_huge_cache_move(s->base, CULET_SEGMENT_BYTES, &moved)) {
         if (s->base)
             culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
         culet_meta_put(CULET_META_SEGMENT, s);
         return false;
     }
-    s->free = CULET_SEGMENT_GRANULES;
+    s->free = CULET_SEGMENT_PAGES;
     segments[i] = s;
-    set_longest(i, CULET_SEGMENT_GRANULES);
+    set_longest(i, CULET_SEGMENT_PAGES);
     if (i == ceiling)
         ceiling++;
-    spares++;
-    if (++figures.segments == STACK_SEGMENTS)
-        culet_stack_want();
-    if (figures.segments > SCAVENGER_SEGMENTS)
-        culet_bell_want();
-    figures.free += CULET_SEGMENT_GRANULES;
-    fill(s->dirty, 0, moved >> CULET_GRANULE_SHIFT, true);
-    add_dirty(i, moved >> CULET_GRANULE_SHIFT);
+    spare_segments++;
+    if (++stats.segments == CULET_STACK_SEGMENTS)
+        culet_stack_request();
+    if (stats.segments > CULET_SCAVENGER_SEGMENTS)
+        culet_wakeup_request_scavenger();
+    stats.free += CULET_SEGMENT_PAGES;
+    fill(s->dirty, 0, moved >> CULET_PAGE_SHIFT, true);
+    add_dirty(i, moved >> CULET_PAGE_SHIFT);
     *index = i;
     return true;
 }
@@ -195,14 +177,14 @@ static void drop_segment(uint32_t index)
     struct culet_segment *s = segments[index];
     size_t dirty = dirty_of[index];
 
-    culet_pagemap_clear(s->base, CULET_SEGMENT_GRANULES);
+    culet_pagemap_clear(s->base, CULET_SEGMENT_PAGES);
     culet_os_unmap((void *)s->base, CULET_SEGMENT_BYTES);
-    spares--;
-    figures.segments--;
-    figures.free -= CULET_SEGMENT_GRANULES;
+    spare_segments--;
+    stats.segments--;
+    stats.free -= CULET_SEGMENT_PAGES;
     remove_dirty(index, dirty);
-    figures.purged_bytes += dirty * CULET_GRANULE;
-    figures.purges += dirty != 0;
+    stats.purged_bytes += dirty * CULET_PAGE;
+    stats.purges += dirty != 0;
     culet_meta_put(CULET_META_SEGMENT, s);
     segments[index] = NULL;
     longest[index] = 0;
@@ -212,7 +194,7 @@ static void drop_segment(uint32_t index)
 
 void culet_pages_check(void)
 {
-    culet_stock_check();
+    culet_huge_cache_check();
     size_t used = 0, dirty = 0, count = 0, spare = 0;
 
     for (uint32_t i = 0; i < ceiling; i++) {
@@ -220,24 +202,24 @@ void culet_pages_check(void)
         if (!s)
             continue;
         count++;
-        spare += s->free == CULET_SEGMENT_GRANULES;
-        if (longest[i] != measure(s))
+        spare += s->free == CULET_SEGMENT_PAGES;
+        if (longest[i] != longest_free(s))
             __builtin_trap();
-        if (dirty_of[i] != count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES))
+        if (dirty_of[i] != count_bits(s->dirty, 0, CULET_SEGMENT_PAGES))
             __builtin_trap();
-        for (size_t n = 1; n <= CULET_SLAB_GRANULES; n++)
+        for (size_t n = 1; n <= CULET_SLAB_PAGES; n++)
             if (i < lowest[n] && longest[i] >= n)
                 __builtin_trap();
-        used += count_bits(s->used, 0, CULET_SEGMENT_GRANULES);
-        dirty += count_bits(s->dirty, 0, CULET_SEGMENT_GRANULES);
-        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_GRANULES) != CULET_SEGMENT_GRANULES)
+        used += count_bits(s->used, 0, CULET_SEGMENT_PAGES);
+        dirty += count_bits(s->dirty, 0, CULET_SEGMENT_PAGES);
+        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_PAGES) != CULET_SEGMENT_PAGES)
             __builtin_trap();
         for (size_t w = 0; w < WORDS; w++)
             if (s->used[w] & s->dirty[w])
                 __builtin_trap();
     }
-    if (used != figures.used || dirty != figures.dirty || count != figures.segments || spare != spares ||
-        used + figures.free != count * CULET_SEGMENT_GRANULES)
+    if (used != stats.used || dirty != stats.dirty || count != stats.segments || spare != spare_segments ||
+        used + stats.free != count * CULET_SEGMENT_PAGES)
         __builtin_trap();
 }
 
@@ -247,23 +229,23 @@ void culet_pages_check(void)
 #define DEBUG_CHECK() ((void)0)
 #endif
 
-/* The lowest fitting run in a segment; CULET_SEGMENT_GRANULES if none. */
-static size_t fit(const struct culet_segment *s, size_t granules, size_t alignment)
+/* The lowest fitting range in a segment; CULET_SEGMENT_PAGES if none. */
+static size_t fit(const struct culet_segment *s, size_t pages, size_t alignment)
 {
     size_t from = find(s->used, 0, false);
 
-    while (from < CULET_SEGMENT_GRANULES) {
-        uintptr_t address = s->base + from * CULET_GRANULE;
-        size_t start = from + ((((address + alignment - 1) & ~(alignment - 1)) - address) >> CULET_GRANULE_SHIFT);
+    while (from < CULET_SEGMENT_PAGES) {
+        uintptr_t address = s->base + from * CULET_PAGE;
+        size_t start = from + ((((address + alignment - 1) & ~(alignment - 1)) - address) >> CULET_PAGE_SHIFT);
         size_t to = find(s->used, from, true);
-        if (start + granules <= to)
+        if (start + pages <= to)
             return start;
         from = find(s->used, to, false);
     }
-    return CULET_SEGMENT_GRANULES;
+    return CULET_SEGMENT_PAGES;
 }
 
-/* Makes free granules used ones. Returns how many of them were dirty. */
+/* Marks free pages as used. Returns how many of them were dirty. */
 static size_t occupy(struct culet_segment *s, size_t from, size_t count)
 {
     size_t dirty = 0;
@@ -278,184 +260,183 @@ static size_t occupy(struct culet_segment *s, size_t from, size_t count)
 }
 
 /* Returns how many of them were dirty. */
-static size_t take(uint32_t index, size_t from, size_t granules)
+static size_t take(uint32_t index, size_t from, size_t pages)
 {
     struct culet_segment *s = segments[index];
-    bool was_longest = length_around(s, from, granules) == longest[index];
-    size_t dirty = occupy(s, from, granules);
+    bool was_longest = length_around(s, from, pages) == longest[index];
+    size_t dirty = occupy(s, from, pages);
 
-    spares -= s->free == CULET_SEGMENT_GRANULES;
+    spare_segments -= s->free == CULET_SEGMENT_PAGES;
     if (dirty)
         remove_dirty(index, dirty);
-    s->free -= (uint32_t)granules;
-    figures.free -= granules;
-    figures.used += granules;
+    s->free -= (uint32_t)pages;
+    stats.free -= pages;
+    stats.used += pages;
     if (was_longest)
-        set_longest(index, measure(s));
+        set_longest(index, longest_free(s));
     return dirty;
 }
 
 static size_t purge_segments(size_t target, size_t most);
 
-static size_t keep(void)
+static size_t keep_pages(void)
 {
-    return KEEP_LEAST + figures.used / KEEP_SHARE;
+    return culet_reclaim_keep_pages(stats.used);
 }
 
-/* More is kept than should be, and the kernel does not refuse to take it. */
-static bool keeps_too_much(void)
+/* There are more dirty pages than to keep, and the kernel does not refuse them. */
+static bool keeps_too_many(void)
 {
-    return figures.dirty > keep() && figures.dirty > 2 * refused;
+    return stats.dirty > keep_pages() && stats.dirty > 2 * unpurgeable;
 }
 
-/* More becomes resident, by so many granules. As many of the stock go back: it is to add nothing to a peak. And while
- * the heap keeps too much, a quarter as many dirty ones: so a heap that grows does not keep what it cannot use, and one
- * whose runs come and go in all lengths, of which some never fit what the others left, soon has room enough and returns
- * nothing. */
-static void exchange(size_t granules)
+/* `pages` become resident: as many cached huge pages go back, and a part as many dirty ones while the heap keeps too
+ * many. */
+static void purge_on_growth(size_t pages)
 {
-    static size_t owed, owed_by_stock;
+    static size_t owed, huge_owed;
 
-    if (culet_stock_bytes() && (owed_by_stock += granules) >= STOCK_BATCH) {
-        culet_pages_count(culet_stock_return(owed_by_stock << CULET_GRANULE_SHIFT));
-        owed_by_stock = 0;
+    if (culet_huge_cache_bytes() && (huge_owed += pages) >= CULET_GROWTH_HUGE_BATCH_PAGES) {
+        culet_pages_count_purged(culet_huge_cache_purge(huge_owed << CULET_PAGE_SHIFT));
+        huge_owed = 0;
     }
-    if (!keeps_too_much())
+    if (!keeps_too_many())
         return;
-    owed += granules;
-    if (owed < EXCHANGE * PURGE_BATCH)
+    owed += pages;
+    if (owed < CULET_GROWTH_RATIO * CULET_GROWTH_BATCH_PAGES)
         return;
-    size_t batch = owed / EXCHANGE;
+    size_t batch = owed / CULET_GROWTH_RATIO;
     owed = 0;
-    purge_segments(figures.dirty - keep() > batch ? figures.dirty - batch : keep(), SIZE_MAX);
+    purge_segments(stats.dirty - keep_pages() > batch ? stats.dirty - batch : keep_pages(), SIZE_MAX);
 }
 
-/* The first segment that may have such a run. */
-static uint32_t first_segment(size_t granules)
+/* The first segment that may have a free range of so many pages. */
+static uint32_t first_segment(size_t pages)
 {
-    return granules <= CULET_SLAB_GRANULES ? lowest[granules] : lowest[CULET_SLAB_GRANULES];
+    return pages <= CULET_SLAB_PAGES ? lowest[pages] : lowest[CULET_SLAB_PAGES];
 }
 
-/* No segment below this one has such a run: so the next search need not look there. */
-static void searched(size_t granules, size_t alignment, uint32_t index)
+/* No segment below `index` has such a range. */
+static void record_search(size_t pages, size_t alignment, uint32_t index)
 {
-    if (granules <= CULET_SLAB_GRANULES && alignment == CULET_GRANULE)
-        lowest[granules] = index;
+    if (pages <= CULET_SLAB_PAGES && alignment == CULET_PAGE)
+        lowest[pages] = index;
 }
 
-uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed)
+uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed)
 {
-    size_t from = CULET_SEGMENT_GRANULES;
+    size_t from = CULET_SEGMENT_PAGES;
     uint32_t i;
 
-    for (i = first_segment(granules); i < ceiling; i++)
-        if (longest[i] >= granules && (from = fit(segments[i], granules, alignment)) < CULET_SEGMENT_GRANULES)
+    for (i = first_segment(pages); i < ceiling; i++)
+        if (longest[i] >= pages && (from = fit(segments[i], pages, alignment)) < CULET_SEGMENT_PAGES)
             break;
-    if (from == CULET_SEGMENT_GRANULES) {
+    if (from == CULET_SEGMENT_PAGES) {
         if (!add_segment(&i))
             return 0;
-        from = fit(segments[i], granules, alignment);
-        /* Runs and alignments are at most a quarter of a segment each. */
-        if (from == CULET_SEGMENT_GRANULES)
+        from = fit(segments[i], pages, alignment);
+        /* Ranges and alignments are at most a quarter of a segment each. */
+        if (from == CULET_SEGMENT_PAGES)
             __builtin_trap();
     }
-    searched(granules, alignment, i);
+    record_search(pages, alignment, i);
     struct culet_segment *s = segments[i];
-    size_t dirty = take(i, from, granules);
+    size_t dirty = take(i, from, pages);
     *zeroed = dirty == 0;
     *segment = i;
-    if (dirty < granules)
-        exchange(granules - dirty);
+    if (dirty < pages)
+        purge_on_growth(pages - dirty);
     DEBUG_CHECK();
-    return s->base + from * CULET_GRANULE;
+    return s->base + from * CULET_PAGE;
 }
 
-/* `dirty` as in culet_pages_put: a mask of the first 64 granules; the others all are. */
-static void mark_dirty(uint32_t index, size_t from, size_t granules, uint64_t dirty)
+/* `dirty`: as in culet_pages_put. */
+static void mark_dirty(uint32_t index, size_t from, size_t pages, uint64_t dirty)
 {
     struct culet_segment *s = segments[index];
-    size_t first = granules < 64 ? granules : 64;
+    size_t first = pages < 64 ? pages : 64;
 
-    fill(s->dirty, from, granules, true);
+    fill(s->dirty, from, pages, true);
     if (dirty == ~UINT64_C(0)) {
-        add_dirty(index, granules);
+        add_dirty(index, pages);
         return;
     }
     for (size_t i = 0; i < first; i++)
         if (!(dirty >> i & 1))
             fill(s->dirty, from + i, 1, false);
-    add_dirty(index, count_bits(s->dirty, from, granules));
+    add_dirty(index, count_bits(s->dirty, from, pages));
 }
 
-/* One segment without a used granule is kept, for the next request. */
-static bool superfluous(uint32_t index)
+/* Wholly free, and not the only such segment, which is kept for the next request. */
+static bool is_surplus(uint32_t index)
 {
-    return segments[index]->free == CULET_SEGMENT_GRANULES && spares > 1;
+    return segments[index]->free == CULET_SEGMENT_PAGES && spare_segments > 1;
 }
 
-void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty)
+void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t dirty)
 {
     struct culet_segment *s = segments[segment];
-    size_t from = (start - s->base) >> CULET_GRANULE_SHIFT;
+    size_t from = (start - s->base) >> CULET_PAGE_SHIFT;
 
-    fill(s->used, from, granules, false);
-    mark_dirty(segment, from, granules, dirty);
-    s->free += (uint32_t)granules;
-    spares += s->free == CULET_SEGMENT_GRANULES;
-    figures.free += granules;
-    figures.used -= granules;
-    size_t length = length_around(s, from, granules);
+    fill(s->used, from, pages, false);
+    mark_dirty(segment, from, pages, dirty);
+    s->free += (uint32_t)pages;
+    spare_segments += s->free == CULET_SEGMENT_PAGES;
+    stats.free += pages;
+    stats.used -= pages;
+    size_t length = length_around(s, from, pages);
     if (length > longest[segment])
         set_longest(segment, length);
-    if (superfluous(segment) && (!culet_bell_answered() || !dirty_of[segment]))
+    if (is_surplus(segment) && (!culet_wakeup_scavenger_runs() || !dirty_of[segment]))
         drop_segment(segment);
-    if (!keeps_too_much())
+    if (!keeps_too_many())
         return;
-    if (culet_bell_answered()) {
-        culet_bell_ring();
+    if (culet_wakeup_scavenger_runs()) {
+        culet_wakeup_notify();
     } else {
-        purge_segments(keep() / 2, SIZE_MAX);
-        if (figures.purged_bytes - tidied > SCAVENGER_PURGED)
-            culet_bell_want();
+        purge_segments(keep_pages() / 2, SIZE_MAX);
+        if (stats.purged_bytes - reclaimed > CULET_SCAVENGER_PURGED_BYTES)
+            culet_wakeup_request_scavenger();
     }
     DEBUG_CHECK();
 }
 
-bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more)
+bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t more)
 {
     struct culet_segment *s = segments[segment];
-    size_t end = ((start - s->base) >> CULET_GRANULE_SHIFT) + granules;
+    size_t end = ((start - s->base) >> CULET_PAGE_SHIFT) + pages;
 
-    if (end + more > CULET_SEGMENT_GRANULES || find(s->used, end, true) < end + more)
+    if (end + more > CULET_SEGMENT_PAGES || find(s->used, end, true) < end + more)
         return false;
     size_t dirty = take(segment, end, more);
     if (dirty < more)
-        exchange(more - dirty);
+        purge_on_growth(more - dirty);
     return true;
 }
 
-/* Returns the dirty granules of [from, to), a free run, as far as whole kernel pages of it are free. */
-static size_t purge_run(uint32_t index, size_t from, size_t to)
+/* Purges the dirty pages of [from, to), a free range, as far as whole kernel pages of it are free. */
+static size_t purge_range(uint32_t index, size_t from, size_t to)
 {
     struct culet_segment *s = segments[index];
     size_t returned = 0;
 
     for (size_t i = find(s->dirty, from, true); i < to; i = find(s->dirty, i, true)) {
-        size_t per_page = culet_os_page() >> CULET_GRANULE_SHIFT;
+        size_t per_kernel_page = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
         size_t end = find(s->dirty, i, false);
         if (end > to)
             end = to;
-        /* Whole kernel pages: outwards as far as the run is free, else inwards. */
-        size_t first = i / per_page * per_page, last = (end + per_page - 1) / per_page * per_page;
+        /* Rounds to whole kernel pages: outwards as far as the range is free, else inwards. */
+        size_t first = i / per_kernel_page * per_kernel_page;
+        size_t last = (end + per_kernel_page - 1) / per_kernel_page * per_kernel_page;
         if (first < from)
-            first += per_page;
+            first += per_kernel_page;
         if (last > to)
-            last -= per_page;
-        if (first < last && culet_os_purge(s->base + first * CULET_GRANULE, (last - first) * CULET_GRANULE)) {
+            last -= per_kernel_page;
+        if (first < last && culet_os_purge(s->base + first * CULET_PAGE, (last - first) * CULET_PAGE)) {
             size_t dirty = count_bits(s->dirty, first, last - first);
             fill(s->dirty, first, last - first, false);
             remove_dirty(index, dirty);
-            returned += dirty * CULET_GRANULE;
+            returned += dirty * CULET_PAGE;
         }
         i = last > end ? last : end;
     }
@@ -467,72 +448,72 @@ static size_t purge_segment(uint32_t index)
     const struct culet_segment *s = segments[index];
     size_t returned = 0;
 
-    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_GRANULES;) {
+    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_PAGES;) {
         size_t to = find(s->used, from, true);
-        returned += purge_run(index, from, to);
+        returned += purge_range(index, from, to);
         from = find(s->used, to, false);
     }
     return returned;
 }
 
-/* As culet_pages_purge, of the segments alone. */
+/* culet_pages_purge of the segments alone. */
 static size_t purge_segments(size_t target, size_t most)
 {
     size_t returned = 0;
     uint32_t i = ceiling;
 
-    /* From the top: what lies low is used again first. */
-    while (i-- > 0 && figures.dirty > target && returned < most * CULET_GRANULE) {
+    /* From the top, because low addresses are used first. */
+    while (i-- > 0 && stats.dirty > target && returned < most * CULET_PAGE) {
         if (!dirty_of[i])
             continue;
-        if (superfluous(i)) {
-            returned += dirty_of[i] * CULET_GRANULE;
+        if (is_surplus(i)) {
+            returned += dirty_of[i] * CULET_PAGE;
             drop_segment(i);
         } else {
             size_t bytes = purge_segment(i);
-            figures.purged_bytes += bytes;
+            stats.purged_bytes += bytes;
             returned += bytes;
         }
     }
-    figures.purges += returned != 0;
-    refused = figures.dirty > target && i == UINT32_MAX ? figures.dirty : 0;
+    stats.purges += returned != 0;
+    unpurgeable = stats.dirty > target && i == UINT32_MAX ? stats.dirty : 0;
     return returned;
 }
 
-static size_t stocked(void)
+static size_t cached_pages(void)
 {
-    return culet_stock_bytes() >> CULET_GRANULE_SHIFT;
+    return culet_huge_cache_bytes() >> CULET_PAGE_SHIFT;
 }
 
 size_t culet_pages_purge(size_t target, size_t most)
 {
-    size_t all = figures.dirty + stocked(), surplus = all > target ? all - target : 0;
-    size_t returned = culet_stock_return((surplus < most ? surplus : most) << CULET_GRANULE_SHIFT);
+    size_t all = stats.dirty + cached_pages(), surplus = all > target ? all - target : 0;
+    size_t returned = culet_huge_cache_purge((surplus < most ? surplus : most) << CULET_PAGE_SHIFT);
 
-    culet_pages_count(returned);
-    if (returned >> CULET_GRANULE_SHIFT >= most)
+    culet_pages_count_purged(returned);
+    if (returned >> CULET_PAGE_SHIFT >= most)
         return returned;
-    return returned + purge_segments(target > stocked() ? target - stocked() : 0,
-                                     most - (returned >> CULET_GRANULE_SHIFT));
+    return returned + purge_segments(target > cached_pages() ? target - cached_pages() : 0,
+                                     most - (returned >> CULET_PAGE_SHIFT));
 }
 
-size_t culet_pages_tidy(size_t keep_granules)
+size_t culet_pages_reclaim(size_t keep_granules)
 {
     size_t returned = culet_pages_purge(keep_granules, SIZE_MAX);
 
-    tidied += returned;
+    reclaimed += returned;
     return returned;
 }
 
-bool culet_pages_release(void)
+bool culet_pages_release_spare(void)
 {
-    size_t before = figures.segments;
-    bool stock = culet_stock_return(SIZE_MAX) != 0;
+    size_t before = stats.segments;
+    bool huge_cached = culet_huge_cache_purge(SIZE_MAX) != 0;
 
     for (uint32_t i = ceiling; i-- > 0;)
-        if (segments[i] && segments[i]->free == CULET_SEGMENT_GRANULES)
+        if (segments[i] && segments[i]->free == CULET_SEGMENT_PAGES)
             drop_segment(i);
-    return stock || figures.segments < before;
+    return huge_cached || stats.segments < before;
 }
 
 void *culet_pages_descriptor(enum culet_meta kind)
@@ -542,37 +523,37 @@ void *culet_pages_descriptor(enum culet_meta kind)
         return descriptor;
 
     culet_lock(&culet_pages_lock);
-    bool released = culet_pages_release();
+    bool released = culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
     return released ? culet_meta_get(kind) : NULL;
 }
 
-void culet_pages_count(size_t bytes)
+void culet_pages_count_purged(size_t bytes)
 {
-    figures.purged_bytes += bytes;
-    tidied += bytes;
-    figures.purges += bytes != 0;
+    stats.purged_bytes += bytes;
+    reclaimed += bytes;
+    stats.purges += bytes != 0;
 }
 
-void culet_pages_watch(void)
+void culet_pages_begin_interval(void)
 {
-    least = figures.dirty;
-    culet_stock_watch();
+    low_water = stats.dirty;
+    culet_huge_cache_begin_interval();
 }
 
 size_t culet_pages_idle(bool since)
 {
-    size_t granules = since ? least : figures.dirty;
+    size_t pages = since ? low_water : stats.dirty;
 
-    granules = granules > refused ? granules - refused : 0;
-    return granules + ((since ? culet_stock_least() : culet_stock_bytes()) >> CULET_GRANULE_SHIFT);
+    pages = pages > unpurgeable ? pages - unpurgeable : 0;
+    return pages + ((since ? culet_huge_cache_low_water() : culet_huge_cache_bytes()) >> CULET_PAGE_SHIFT);
 }
 
-struct culet_pages_figures culet_pages_figures(void)
+struct culet_pages_stats culet_pages_stats(void)
 {
-    struct culet_pages_figures copy = figures;
+    struct culet_pages_stats copy = stats;
 
-    copy.stock = stocked();
+    copy.huge_cached = cached_pages();
     return copy;
 }
 

@@ -1,9 +1,11 @@
-/* pages.h - the page heap: runs of granules out of segments, lowest address first, and what it keeps.
+/* pages.h - the page heap: ranges of pages out of segments, lowest address first, and the free pages it keeps resident.
  *
- * Freed granules stay resident ("dirty") until the scavenger finds that they have stayed free, or until a
- * trim. Where there is no scavenger they go back once there are more of them than KEEP_LEAST and KEEP_SHARE
- * (pages.c) allow; and while there are more than that, some go back as the heap grows (EXCHANGE). A segment
- * without a used granule is unmapped when its granules would go back, unless it is the only spare one. */
+ *     used + free == segments * CULET_SEGMENT_PAGES;  dirty <= free
+ *     longest[i] == the longest free range of segment i
+ *     no segment below lowest[n] has a free range of n pages, for n up to CULET_SLAB_PAGES
+ *
+ * When dirty pages go back to the kernel: reclaim_policy.h. A wholly free segment is unmapped when its pages would go
+ * back, unless it is the only one. */
 #ifndef CULET_PAGES_H
 #define CULET_PAGES_H
 
@@ -12,54 +14,53 @@
 
 extern struct culet_lock culet_pages_lock;
 
-struct culet_pages_figures {
+struct culet_pages_stats {
     size_t segments;
-    size_t used;  /* granules */
-    size_t free;  /* granules, resident or not */
-    size_t dirty; /* of the free ones, those that may be resident */
-    size_t stock; /* granules of freed huge blocks that are kept (stock.h); not among the free ones */
-    size_t purged_bytes; /* given back since the start */
-    size_t purges;       /* times that something was */
+    size_t used;         /* pages */
+    size_t free;         /* pages, resident or not */
+    size_t dirty;        /* of the free pages, those that may be resident */
+    size_t huge_cached;  /* pages in the huge-block cache; not among the free ones */
+    size_t purged_bytes; /* returned to the kernel since the start */
+    size_t purges;       /* times that memory was returned */
 };
 
-/* All of these expect the pages lock to be held.
+/* All functions but culet_pages_descriptor expect the pages lock to be held.
  *
- * culet_pages_get: a run of `granules`, its start a multiple of `alignment` (a power of two, at least a
- * granule). Stores the segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
-uintptr_t culet_pages_get(size_t granules, size_t alignment, uint32_t *segment, bool *zeroed);
+ * culet_pages_get: a range of `pages`, its start a multiple of `alignment` (a power of two, at least a page). Stores
+ * the segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
+uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed);
 
-/* Frees a run. `dirty`: those of its first 64 granules that may be resident; later ones are taken to be. */
-void culet_pages_put(uint32_t segment, uintptr_t start, size_t granules, uint64_t dirty);
+/* Frees a range. `dirty`: mask of those of its first 64 pages that may be resident; later pages count as dirty. */
+void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t dirty);
 
-/* Lengthens a run in place; false when the granules behind it are not free. */
-bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t granules, size_t more);
+/* Extends a range in place; false if the pages behind it are not free. */
+bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t more);
 
-/* Returns the stock and dirty granules to the kernel until at most `keep` are left of both, or about `most` have
- * been returned.
- * Returns bytes given back. */
+/* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left, or about
+ * `most` have been returned. Returns bytes. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
-/* The same for a heap that tidies up: does not count as what calls for a scavenger. */
-size_t culet_pages_tidy(size_t keep);
+/* The same for a small heap; does not count towards CULET_SCAVENGER_PURGED_BYTES. */
+size_t culet_pages_reclaim(size_t keep);
 
-/* Unmaps the stock and every segment without a used granule: the kernel refuses a mapping. Returns whether there was one. */
-bool culet_pages_release(void);
+/* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. False if there was
+ * none. */
+bool culet_pages_release_spare(void);
 
-/* culet_meta_get; where the kernel refuses it memory the segments that are only kept are given up first. The pages lock
- * is not held. */
+/* culet_meta_get, once more after culet_pages_release_spare where needed. Takes the pages lock. */
 void *culet_pages_descriptor(enum culet_meta kind);
 
-/* Notes bytes that went back from inside slabs. */
-void culet_pages_count(size_t bytes);
+/* Counts bytes that went back from inside slabs. */
+void culet_pages_count_purged(size_t bytes);
 
-/* Begins to watch the dirty granules and the stock. */
-void culet_pages_watch(void);
+/* Starts an interval: the low-water marks of dirty pages and of the huge-block cache are the present sizes. */
+void culet_pages_begin_interval(void);
 
-/* Granules of the stock, and dirty ones that the kernel would take; with `since`, those that there were all the time since
- * culet_pages_watch. */
+/* Pages of the huge-block cache, and dirty ones that the kernel accepts; with `since`, their low-water marks since
+ * culet_pages_begin_interval. */
 size_t culet_pages_idle(bool since);
 
-struct culet_pages_figures culet_pages_figures(void);
+struct culet_pages_stats culet_pages_stats(void);
 
 /* The start of segment `index`; 0 where there is none, CULET_PAGES_END behind the last. */
 #define CULET_PAGES_END UINTPTR_MAX

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include "reclaim_policy.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef CULET_PREFIXED /* linked in, not preloaded: there is nothing to decide */
+static unsigned decay_ms = CULET_DECAY_MS;
+
+unsigned culet_program_decay_ms(void)
+{
+    return decay_ms;
+}
+
+#ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
 bool culet_program_dormant(void)
 {
@@ -30,6 +39,7 @@ bool culet_program_ruby(void)
 #define LIBRARY "libculet.so"
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
+#define DECAY "CULET_DECAY="
 
 bool culet_program_ruby(void)
 {
@@ -45,23 +55,24 @@ bool culet_program_ruby(void)
     return strncmp(name ? name + 1 : path, "ruby", 4) == 0;
 }
 
-
-struct wishes {
+struct environment_settings {
     bool inherited;
     bool all;
 };
 
-static void look(const char *entry, struct wishes *wishes)
+static void read_entry(const char *entry, struct environment_settings *settings)
 {
     if (strcmp(entry, MARK) == 0)
-        wishes->inherited = true;
+        settings->inherited = true;
     else if (strcmp(entry, "CULET_CHILDREN=all") == 0)
-        wishes->all = true;
+        settings->all = true;
+    else if (strncmp(entry, DECAY, sizeof DECAY - 1) == 0)
+        decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
 }
 
-/* The environment as the program was started with, asked of the kernel: the first allocation can come
- * before libc has an environ. Entries longer than the buffer are passed over: neither variable is one. */
-static void read_environment(struct wishes *wishes)
+/* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.
+ * Entries longer than the buffer are skipped; none of ours is. */
+static void read_environment(struct environment_settings *settings)
 {
     char buffer[1024], *at = buffer;
     bool skipping = false;
@@ -74,7 +85,7 @@ static void read_environment(struct wishes *wishes)
         char *end = at + got, *from = buffer, *zero;
         while ((zero = memchr(from, 0, (size_t)(end - from)))) {
             if (!skipping)
-                look(from, wishes);
+                read_entry(from, settings);
             skipping = false;
             from = zero + 1;
         }
@@ -90,21 +101,19 @@ static void read_environment(struct wishes *wishes)
     errno = saved;
 }
 
-
 bool culet_program_dormant(void)
 {
-    struct wishes wishes = {0};
+    struct environment_settings settings = {0};
 
     if (environ)
         for (char **entry = environ; *entry; entry++)
-            look(*entry, &wishes);
+            read_entry(*entry, &settings);
     else
-        read_environment(&wishes);
-    return wishes.inherited && !wishes.all && !culet_program_ruby();
+        read_environment(&settings);
+    return settings.inherited && !settings.all && !culet_program_ruby();
 }
 
-/* `entry` is "LD_PRELOAD=..."; writes it to `rest` without this library and its place in the search. Returns
- * whether anything is left. */
+/* Copies `entry`, "LD_PRELOAD=...", to `rest` without this library. Returns whether any library is left. */
 static bool preload_without_us(const char *entry, char *rest)
 {
     size_t name = sizeof PRELOAD - 1;
@@ -163,7 +172,7 @@ static void add_mark(void)
     environ = longer;
 }
 
-static bool wished(const char *entry)
+static bool environment_has(const char *entry)
 {
     for (char **at = environ; *at; at++)
         if (strcmp(*at, entry) == 0)
@@ -175,9 +184,9 @@ bool culet_program_mark(void)
 {
     if (!environ)
         return false;
-    if (wished("CULET_CHILDREN=none"))
+    if (environment_has("CULET_CHILDREN=none"))
         leave_preload();
-    else if (!wished("CULET_CHILDREN=all") && culet_program_ruby())
+    else if (!environment_has("CULET_CHILDREN=all") && culet_program_ruby())
         add_mark();
     return true;
 }

@@ -1,25 +1,30 @@
-/* program.h - what the preloaded library should be in this program: at work, or asleep.
+/* program.h - what the preloaded library does in this program, and the settings it reads from the environment.
  *
- * LD_PRELOAD is inherited by every program that a Ruby server starts: browsers, git, image tools. culet
- * serves Ruby; those others are left to the allocator they were tested with. CULET_CHILDREN decides:
- *     ruby  (default) a Ruby process marks its environment (CULET_INHERITED=1); a program that finds the
- *           mark and is not Ruby gets the library dormant: every call goes on to libc's allocator
+ * Every program that a Ruby server starts inherits LD_PRELOAD: browsers, git, image tools. They are left to the
+ * allocator that they were tested with. CULET_CHILDREN decides:
+ *     ruby  (default) a Ruby process marks its environment (CULET_INHERITED=1). In a program that finds the mark and is
+ *           not Ruby the library is dormant: every call goes to libc's allocator
  *     all   every program is served
- *     none  the library takes itself out of LD_PRELOAD when it is loaded, so that no child sees it
- * A program without the mark was given the library on purpose and is always served. */
+ *     none  the library takes itself out of LD_PRELOAD when it is loaded, so no child gets it
+ * A program without the mark was given the library on purpose and is always served.
+ *
+ * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h). */
 #ifndef CULET_PROGRAM_H
 #define CULET_PROGRAM_H
 
 #include "types.h"
 
-/* Whether this program is to be left to libc's allocator. Works before libc is initialised. */
+/* Reads the settings. Returns whether the library is dormant in this program. Works before libc is initialised. */
 bool culet_program_dormant(void);
 
-/* Marks the environment, or takes the library out of it; false while libc has no environ yet. Does not use
- * setenv, in the middle of which the program may be. */
+/* Marks the environment, or takes the library out of LD_PRELOAD; false while libc has no environ yet. Does not call
+ * setenv, which the program may be executing. */
 bool culet_program_mark(void);
 
-/* Whether this program is Ruby, by its file's name. */
+/* Whether this program is Ruby, by the name of its file. */
 bool culet_program_ruby(void);
+
+/* The scavenger's interval in milliseconds. */
+unsigned culet_program_decay_ms(void);
 
 #endif

@@ -1,46 +1,44 @@
 #define _GNU_SOURCE
 #include "scavenger.h"
 
+#include "abandoned.h"
 #include "bin.h"
 #include "loader.h"
 #include "lock.h"
-#include "orphan.h"
 #include "os.h"
 #include "pages.h"
+#include "program.h"
+#include "reclaim_policy.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
-/* What has stayed free for an interval is returned: after one to two of them. */
-#define INTERVAL_MICROSECONDS 500000
 #define STACK_BYTES ((size_t)256 << 10)
-/* Granules that are not worth a visit. */
-#define PAGES_IDLE 64
 
 static size_t pages_idle(bool since)
 {
     culet_lock(&culet_pages_lock);
-    size_t granules = culet_pages_idle(since);
+    size_t pages = culet_pages_idle(since);
     culet_unlock(&culet_pages_lock);
-    return granules <= PAGES_IDLE ? 0 : granules - PAGES_IDLE;
+    return pages <= CULET_IDLE_PAGES_MIN ? 0 : pages - CULET_IDLE_PAGES_MIN;
 }
 
-static bool anything(void)
+static bool anything_idle(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (culet_bin_idle(klass, false))
+        if (culet_bin_idle_bytes(klass, false))
             return true;
     return pages_idle(false) != 0;
 }
 
-static void watch(void)
+static void begin_interval(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        culet_bin_watch(klass);
+        culet_bin_begin_interval(klass);
     culet_lock(&culet_pages_lock);
-    culet_pages_watch();
+    culet_pages_begin_interval();
     culet_unlock(&culet_pages_lock);
 }
 
@@ -50,7 +48,7 @@ size_t culet_scavenger_purge_pages(size_t keep)
 
     do {
         culet_lock(&culet_pages_lock);
-        returned = culet_pages_purge(keep, CULET_PURGE_SLICE >> CULET_GRANULE_SHIFT);
+        returned = culet_pages_purge(keep, CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT);
         culet_unlock(&culet_pages_lock);
         all += returned;
     } while (returned);
@@ -62,11 +60,11 @@ static void return_idle(void)
     size_t idle;
 
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if ((idle = culet_bin_idle(klass, true)))
+        if ((idle = culet_bin_idle_bytes(klass, true)))
             culet_bin_purge(klass, idle);
     if ((idle = pages_idle(true))) {
         culet_lock(&culet_pages_lock);
-        size_t dirty = culet_pages_figures().dirty + culet_pages_figures().stock;
+        size_t dirty = culet_pages_stats().dirty + culet_pages_stats().huge_cached;
         culet_unlock(&culet_pages_lock);
         culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
     }
@@ -76,12 +74,12 @@ static void *scavenge(void *unused)
 {
     prctl(PR_SET_NAME, "culet");
     for (;;) {
-        while (anything()) {
-            watch();
-            culet_os_pause(INTERVAL_MICROSECONDS);
+        while (anything_idle()) {
+            begin_interval();
+            culet_os_pause(culet_program_decay_ms() * 1000);
             return_idle();
         }
-        culet_bell_sleep(anything);
+        culet_wakeup_wait(anything_idle);
     }
     return unused;
 }
@@ -106,16 +104,17 @@ static bool create(void)
 
 void culet_scavenger_start(const void *caller)
 {
-    uint32_t wanted = CULET_BELL_WANTED;
+    uint32_t requested = CULET_SCAVENGER_REQUESTED;
     int saved = errno;
 
     /* Not in the middle of a fork: it would wait for the locks, and the child would not have it. */
     if (atomic_load(&culet_lock_held_for_fork) || culet_loader_busy(caller) ||
-        !atomic_compare_exchange_strong(&culet_bell, &wanted, CULET_BELL_BEGINNING))
+        !atomic_compare_exchange_strong(&culet_scavenger_state, &requested, CULET_SCAVENGER_STARTING))
         return;
-    culet_orphan_watch();
+    culet_abandoned_watch();
     bool done = create();
-    uint32_t beginning = CULET_BELL_BEGINNING;
-    atomic_compare_exchange_strong(&culet_bell, &beginning, done ? CULET_BELL_AWAKE : CULET_BELL_NEVER);
+    uint32_t starting = CULET_SCAVENGER_STARTING;
+    atomic_compare_exchange_strong(&culet_scavenger_state, &starting,
+                                   done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);
     errno = saved;
 }

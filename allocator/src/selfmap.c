@@ -4,27 +4,27 @@
 #include "meta.h"
 #include "pagemap.h"
 #include "size_class.h"
-#include "stock.h"
+#include "huge_cache.h"
 
 extern const struct culet_selfmap culet_selfmap;
 
-/* Other files' own variables (shown.h); of no type here. */
-extern char culet_shown_segments[], culet_shown_ceiling[], culet_shown_huge[], culet_shown_extents[];
-extern char culet_shown_extent_count[], culet_shown_chunks[], culet_shown_threads[];
+/* Static variables of other files (selfmap_export.h); only their addresses matter. */
+extern char culet_selfmap_segments[], culet_selfmap_ceiling[], culet_selfmap_huge[], culet_selfmap_extents[];
+extern char culet_selfmap_extent_count[], culet_selfmap_chunks[], culet_selfmap_threads[];
 
-/* The linker's: zero-initialised data begins and ends there. */
+/* From the linker: start and end of the zero-initialised data. */
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 
 #define BYTES(type) sizeof(struct type)
 #define AT(type, member) offsetof(struct type, member)
 
-/* Addresses are uint64_t, which C does not let an address initialise: each stands in for its pointer. */
+/* C does not let an address initialise a uint64_t; uintptr_t it does. */
 #define ADDRESS(object) ((uintptr_t)(object))
 
 _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "an address has 64 bits");
 
-/* Nothing in the library uses it; it is to be found in memory. */
+/* Unused by the library: readers find it in memory. */
 __attribute__((used)) const struct culet_selfmap culet_selfmap = {
     .magic = CULET_SELFMAP_MAGIC,
     .version = CULET_SELFMAP_VERSION,
@@ -32,39 +32,39 @@ __attribute__((used)) const struct culet_selfmap culet_selfmap = {
     .self = ADDRESS(&culet_selfmap),
     .state = ADDRESS(&culet_heap_state_now),
     .pages_lock = ADDRESS(&culet_pages_lock),
-    .segments = ADDRESS(culet_shown_segments),
-    .ceiling = ADDRESS(culet_shown_ceiling),
-    .huge = ADDRESS(culet_shown_huge),
-    .extents = ADDRESS(culet_shown_extents),
-    .extent_count = ADDRESS(culet_shown_extent_count),
-    .chunks = ADDRESS(culet_shown_chunks),
-    .threads = ADDRESS(culet_shown_threads),
+    .segments = ADDRESS(culet_selfmap_segments),
+    .ceiling = ADDRESS(culet_selfmap_ceiling),
+    .huge = ADDRESS(culet_selfmap_huge),
+    .extents = ADDRESS(culet_selfmap_extents),
+    .extent_count = ADDRESS(culet_selfmap_extent_count),
+    .chunks = ADDRESS(culet_selfmap_chunks),
+    .threads = ADDRESS(culet_selfmap_threads),
     .root = ADDRESS(culet_pagemap_root),
     .classes = ADDRESS(culet_classes),
     .bss = ADDRESS(__bss_start),
     .bss_end = ADDRESS(_end),
-    .granule_bytes = CULET_GRANULE,
-    .segment_granules = CULET_SEGMENT_GRANULES,
+    .granule_bytes = CULET_PAGE,
+    .segment_granules = CULET_SEGMENT_PAGES,
     .segment_entries = CULET_SEGMENTS,
     .class_entries = CULET_CLASSES,
     .sizes = CULET_SIZES,
-    .extent_entries = CULET_STOCK_EXTENTS,
+    .extent_entries = CULET_HUGE_CACHE_EXTENTS,
     .chunk_bytes = CULET_META_CHUNK,
     .root_entries = CULET_ROOT_ENTRIES,
     .leaf_entries = 1u << CULET_LEAF_SHIFT,
     .address_bits = CULET_ADDRESS_BITS,
     .class_shift = CULET_ENTRY_CLASS_SHIFT,
     .kind_slab = CULET_SLAB,
-    .kind_run = CULET_RUN,
+    .kind_run = CULET_LARGE,
     .kind_huge = CULET_HUGE,
     .segment = {BYTES(culet_segment), AT(culet_segment, base), AT(culet_segment, used), AT(culet_segment, dirty)},
     .klass = {BYTES(culet_class), AT(culet_class, size), AT(culet_class, count), AT(culet_class, unit_shift),
-              AT(culet_class, granules)},
-    .owner = {AT(culet_owner, start), AT(culet_owner, kind), AT(culet_owner, klass)},
+              AT(culet_class, pages)},
+    .owner = {AT(culet_span, start), AT(culet_span, kind), AT(culet_span, klass)},
     .slab = {BYTES(culet_slab), AT(culet_slab, unit), BYTES(culet_unit), AT(culet_unit, live), AT(culet_unit, claimed)},
     .large = {BYTES(culet_large), AT(culet_large, bytes), AT(culet_large, ending), AT(culet_large, next)},
     .extent = {BYTES(culet_extent), AT(culet_extent, start), AT(culet_extent, bytes)},
     .chunk = {AT(culet_chunk, next)},
 };
 
-_Static_assert(AT(culet_slab, owner) == 0 && AT(culet_large, owner) == 0, "an owner begins what it describes");
+_Static_assert(AT(culet_slab, span) == 0 && AT(culet_large, span) == 0, "an span begins what it describes");

@@ -1,18 +1,19 @@
-/* selfmap.h - where everything of the heap is, for readers in another process.
+/* selfmap.h - where the heap's tables are, for readers in another process.
  *
- * libculet.so holds one culet_selfmap, constant once it is relocated: magic bytes to find it by, the addresses of
- * the heap's tables, and the sizes and offsets of what they hold. A reader scans the library's writable mappings for
- * the magic, checks `self` against the place where it found it, and walks from there, without symbols and whatever
- * version the library has. It costs nothing at run time.
+ * libculet.so holds one culet_selfmap, constant once it is relocated: magic bytes to find it by, the addresses of the
+ * heap's tables, and the sizes and offsets of their entries. A reader scans the library's mappings for the magic,
+ * checks `self` against the address where it found the record, and walks from there, without symbols and for any
+ * version of the library. It costs nothing at run time.
  *
- * New members are only ever added at the end; `version` changes when a member's meaning does. Nothing of culet's but
- * this file is needed to read the heap, and it includes nothing of culet's. */
+ * New members are added at the end only; `version` changes when a member's meaning does. A reader needs no other file
+ * of the allocator. The member names are part of the interface; in the sources a granule is called page, a run large
+ * block, an owner span, and the extents are those of the huge-block cache. */
 #ifndef CULET_SELFMAP_H
 #define CULET_SELFMAP_H
 
 #include <stdint.h>
 
-#define CULET_SELFMAP_MAGIC "culet selfmap\n\1" /* 16 bytes with the one at its end */
+#define CULET_SELFMAP_MAGIC "culet selfmap\n\1" /* 16 bytes with its terminator */
 #define CULET_SELFMAP_VERSION 2
 
 struct culet_selfmap {
@@ -22,19 +23,19 @@ struct culet_selfmap {
 
     /* Addresses in the process. */
     uint64_t self;       /* of this structure */
-    uint64_t state;      /* uint8_t; 0 not begun, 1 and 2 at work, 3 dormant: libc's allocator serves */
-    uint64_t pages_lock; /* uint32_t; not 0: some thread is changing the page heap */
+    uint64_t state;      /* uint8_t; 0 not set up, 1 and 2 active, 3 dormant: libc's allocator serves */
+    uint64_t pages_lock; /* uint32_t; not 0: a thread is changing the page heap */
     uint64_t segments;   /* pointer[], to a segment or NULL */
     uint64_t ceiling;    /* uint32_t; entries of `segments` that may be in use */
     uint64_t huge;       /* pointer to the first huge block */
-    uint64_t extents;    /* extent[], freed huge blocks that are kept */
-    uint64_t extent_count; /* uint32_t; of `extents`, those in use */
-    uint64_t chunks;     /* pointer to the chunk of descriptors that was mapped last */
+    uint64_t extents;    /* extent[], the huge-block cache */
+    uint64_t extent_count; /* uint32_t; entries of `extents` in use */
+    uint64_t chunks;     /* pointer to the newest chunk of descriptors */
     uint64_t threads;    /* uint64_t; threads that have a cache */
     uint64_t root;       /* pointer[root_entries], to a leaf of the pagemap or NULL */
     uint64_t classes;    /* class[class_entries]; the first is not used */
-    uint64_t bss;        /* the library's zero-initialised data, where these tables are: its start, */
-    uint64_t bss_end;    /* and the first byte behind it */
+    uint64_t bss;        /* the library's zero-initialised data, which holds these tables: start */
+    uint64_t bss_end;    /* and end */
 
     /* Numbers. */
     uint32_t granule_bytes;
@@ -46,8 +47,8 @@ struct culet_selfmap {
     uint32_t chunk_bytes;
     uint32_t root_entries;
     uint32_t leaf_entries;  /* granules that a leaf has an entry for, of 8 bytes */
-    uint32_t address_bits;  /* of an entry, the owner's address, unless bit 0 is set: then nothing is there */
-    uint32_t class_shift;   /* where in an entry the class is; 0 if its owner is no slab */
+    uint32_t address_bits;  /* bits of an entry that are the owner's address, unless bit 0 is set: then there is none */
+    uint32_t class_shift;   /* first bit of the class in an entry; class 0: the owner is not a slab */
     uint32_t kind_slab, kind_run, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */
@@ -85,7 +86,7 @@ struct culet_selfmap {
         uint16_t start, length; /* uint64_t */
     } extent;
     struct {
-        uint16_t next; /* pointer to the chunk that was mapped before */
+        uint16_t next; /* pointer to the next older chunk */
     } chunk;
 };
 

@@ -1,8 +1,8 @@
 /* size_class.h - request size to size class, and the shape of each class's slabs.
  *
- * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight
- * equal steps (at most 1/9 = 11.1 % of a block wasted), and one of a thirty-second just above the power of
- * two, for strings and buffers whose contents are a power of two and which end in a terminator. */
+ * Multiples of 16 up to 1 KiB (mean waste 2.7 % over 17 to 1,024 bytes), then nine classes per doubling: eight equal
+ * steps (waste at most 1/9 of a block), and one of 1/32 just above the power of two, for strings and buffers whose
+ * length is a power of two plus a terminator. */
 #ifndef CULET_SIZE_CLASS_H
 #define CULET_SIZE_CLASS_H
 
@@ -25,7 +25,7 @@ static inline unsigned culet_size_class(size_t bytes)
     return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
 }
 
-/* The class of the same size for blocks that are not calloc's. */
+/* The class of the same size in the set that malloc uses. */
 static inline unsigned culet_size_class_plain(unsigned klass)
 {
     return klass > CULET_SIZES ? klass - CULET_SIZES : klass;
@@ -38,7 +38,7 @@ static inline uint64_t culet_class_full(const struct culet_class *c, unsigned un
 }
 
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
- * granule; 0 when there is none. */
+ * page; 0 when there is none. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);
 
 #endif

@@ -16,16 +16,16 @@
 
 _Static_assert(CULET_SIZES < CULET_STATS_CLASSES, "every class needs an entry");
 
-/* How long a thread that waits for the pages lock is let in between two segments. Waking it takes some tens of
- * microseconds; without the pause the lock would be taken again before it is up. */
-#define LET_IN_MICROSECONDS 50
+/* How long a waiting thread gets the pages lock between two segments. Waking it takes some tens of microseconds;
+ * without the pause the lock would be taken again first. */
+#define YIELD_MICROSECONDS 50
 
 static unsigned bits(uint64_t word)
 {
     return (unsigned)__builtin_popcountll(word);
 }
 
-/* Most units of a busy heap are full: of those the bits need not be counted. */
+/* Most units of a busy heap are full: their bits need not be counted. */
 static void count_slab(struct culet_slab *slab, const struct culet_class *c, struct culet_stats_class *count)
 {
     unsigned used = 0, cached = 0;
@@ -33,10 +33,10 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
     for (unsigned u = 0; u <= c->last; u++) {
         uint64_t live = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed);
         uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        uint64_t held = claimed & live;
+        uint64_t cached_bits = claimed & live;
         bool whole = live == c->full && u != c->last;
         used += whole ? 1u << c->unit_shift : bits(live);
-        cached += held ? bits(held) : 0;
+        cached += cached_bits ? bits(cached_bits) : 0;
     }
     count->slabs++;
     count->used += used - cached;
@@ -44,37 +44,37 @@ static void count_slab(struct culet_slab *slab, const struct culet_class *c, str
     count->free += c->count - used;
 }
 
-/* Counts the slabs of the segment at `base`. Returns the bytes they take. [pages lock] */
+/* Counts the slabs of the segment at `base`. Returns their bytes. [pages lock] */
 static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
 {
     size_t slabs = 0;
 
-    for (size_t g = 0; g < CULET_SEGMENT_GRANULES;) {
-        uintptr_t entry = culet_pagemap_entry(base + g * CULET_GRANULE);
-        struct culet_owner *owner = culet_entry_owner(entry);
+    for (size_t g = 0; g < CULET_SEGMENT_PAGES;) {
+        uintptr_t entry = culet_pagemap_entry(base + g * CULET_PAGE);
+        struct culet_span *span = culet_entry_span(entry);
         unsigned klass = culet_entry_class(entry);
         if (klass) {
-            count_slab((struct culet_slab *)owner, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
-            g += culet_classes[klass].granules;
-            slabs += culet_classes[klass].granules;
+            count_slab((struct culet_slab *)span, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
+            g += culet_classes[klass].pages;
+            slabs += culet_classes[klass].pages;
         } else {
-            g += owner ? culet_large_bytes(owner) >> CULET_GRANULE_SHIFT : 1;
+            g += span ? culet_large_bytes(span) >> CULET_PAGE_SHIFT : 1;
         }
     }
-    return slabs << CULET_GRANULE_SHIFT;
+    return slabs << CULET_PAGE_SHIFT;
 }
 
-/* Gives the pages lock back. A waiting thread gets its turn before the lock is taken again. */
-static void let_in(void)
+/* Releases the pages lock, and yields to a waiting thread before it is taken again. */
+static void unlock_and_yield(void)
 {
     bool waited_for = atomic_load_explicit(&culet_pages_lock.state, memory_order_relaxed) > 1;
 
     culet_unlock(&culet_pages_lock);
     if (waited_for)
-        culet_os_pause(LET_IN_MICROSECONDS);
+        culet_os_pause(YIELD_MICROSECONDS);
 }
 
-/* Segment by segment, so that nobody waits for the whole walk. */
+/* One segment at a time, so that no thread waits for the whole walk. */
 static size_t count_slabs(struct culet_stats_class *count)
 {
     size_t slab_bytes = 0;
@@ -84,7 +84,7 @@ static size_t count_slabs(struct culet_stats_class *count)
         uintptr_t base = culet_pages_segment(i);
         if (base && base != CULET_PAGES_END)
             slab_bytes += count_segment(base, count);
-        let_in();
+        unlock_and_yield();
         if (base == CULET_PAGES_END)
             break;
     }
@@ -107,31 +107,30 @@ static void gather(struct culet_stats *s)
 {
     count_blocks(s);
 
-    struct culet_large_figures large = culet_large_figures();
+    struct culet_large_stats large = culet_large_stats();
     culet_lock(&culet_pages_lock);
-    struct culet_pages_figures pages = culet_pages_figures();
+    struct culet_pages_stats pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
-    struct culet_counters counters = culet_heap_counters();
 
     s->segments = pages.segments;
     s->heap_bytes = pages.segments * CULET_SEGMENT_BYTES;
-    s->runs = large.runs;
-    s->run_bytes = large.run_bytes;
+    s->runs = large.large;
+    s->run_bytes = large.large_bytes;
     s->large_blocks = large.huge;
     s->large_bytes = large.huge_bytes;
     s->mapped_bytes = s->heap_bytes + s->large_bytes;
     s->used_bytes += s->run_bytes;
-    /* Counted at different moments, they could cross. */
+    /* Counted at different moments, the sums could cross. */
     if (s->used_bytes > s->heap_bytes)
         s->used_bytes = s->heap_bytes;
     s->free_bytes = s->heap_bytes - s->used_bytes;
-    s->free_resident_bytes = pages.dirty << CULET_GRANULE_SHIFT;
-    s->free_returned_bytes = (pages.free - pages.dirty) << CULET_GRANULE_SHIFT;
+    s->free_resident_bytes = pages.dirty << CULET_PAGE_SHIFT;
+    s->free_returned_bytes = (pages.free - pages.dirty) << CULET_PAGE_SHIFT;
     s->descriptor_bytes = culet_meta_bytes();
-    s->returned_bytes = counters.returned_bytes;
-    s->purges = counters.purges;
-    s->forks = counters.forks;
-    s->threads = culet_cache_count();
+    s->returned_bytes = pages.purged_bytes;
+    s->purges = pages.purges;
+    s->forks = culet_heap_forks();
+    s->threads = culet_registry_count();
 }
 
 int culet_stats(struct culet_stats *out, size_t bytes)

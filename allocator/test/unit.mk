@@ -39,7 +39,7 @@ endef
 
 # ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := bias bin figures lock scavenger
+THREADED := bias bin stats lock scavenger
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 
@@ -81,7 +81,7 @@ TESTS += $(1)-page-$(2)
 DEPS_$(1)-page-$(2) := $(TEST_BUILD)/pages/$(1)
 RUN_$(1)-page-$(2) := env CHECK_PAGE=$(2) $(TEST_BUILD)/pages/$(1)
 endef
-$(foreach unit,pages slab bin large trim figures model stress,$(foreach bytes,16384 65536,\
+$(foreach unit,pages slab bin large trim stats model stress,$(foreach bytes,16384 65536,\
     $(eval $(call PAGE_TEST,$(unit),$(bytes)))))
 
 # Real limits, with the real library preloaded.

@@ -10,8 +10,8 @@ module Bench
   ROOT = File.expand_path("..", __dir__)
 end
 
-require "culet/allocators"
-require "culet/atomic_file"
+require "culet/tools/allocators"
+require "culet/system/atomic_file"
 require_relative "bench/goal"
 require_relative "bench/figure"
 require_relative "bench/probe"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "optparse"
-require_relative "../../lib/culet/compare"
+require_relative "../../lib/culet/tools/compare"
 
 # An allocator, and the manner in which Puma runs on it (see puma.rb).
 class Contender

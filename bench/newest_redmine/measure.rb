@@ -11,7 +11,7 @@
 require "json"
 require "optparse"
 require "tmpdir"
-require_relative "../../lib/culet/compare"
+require_relative "../../lib/culet/tools/compare"
 require_relative "client"
 require_relative "contender"
 require_relative "pages"
@@ -60,7 +60,7 @@ class Turn
   def await
     target = Culet::Compare::LoadTarget.local(@port)
     until target.answers?
-      raise "the server ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+      raise "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
       raise "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
     end
   end

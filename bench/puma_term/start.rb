@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../lib/culet/compare"
+require_relative "../../lib/culet/tools/compare"
 
 module PumaTerm
   # One cluster, from its start to what became of a SIGTERM right after requests.
@@ -50,7 +50,7 @@ module PumaTerm
 
     def await
       until target.status == 200
-        raise "Puma ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+        raise "Puma ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
         raise "Puma did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
       end
     end

@@ -10,7 +10,7 @@ require "json"
 require "open3"
 require "optparse"
 require "tmpdir"
-require_relative "../../lib/culet/compare/statistics"
+require_relative "../../lib/culet/tools/compare/statistics"
 
 # A way to boot.
 Manner = Struct.new(:name, :flags, :environment, :bootsnap) do

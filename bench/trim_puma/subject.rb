@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "culet/allocators"
-require "culet/compare"
+require "culet/tools/allocators"
+require "culet/tools/compare"
 require "fileutils"
 require "json"
 require_relative "affinity"
@@ -42,7 +42,7 @@ module TrimPuma
       FileUtils.mkdir_p(figures_directory)
       @child = Culet::Compare::Child.new(command: command, environment: environment, directory: @directory)
       until @target.status == 200
-        raise Culet::Error, "the server ended before it answered: #{@child.last_words}" if @child.wait(0.1)
+        raise Culet::Error, "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
         raise Culet::Error, "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
       end
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/compare/report/figures"
+require "culet/text/numbers"
 
 # The result of the comparison as a table in Markdown: resident memory when the work is done without a trim, with the
 # spike and with `culet/auto`, and what each cost.
@@ -11,8 +11,6 @@ class Ranking
   KINDS = [nil, "spike", "trim"].freeze
   private_constant :HEAD, :KINDS
 
-  Figures = Culet::Compare::Report::Figures
-  private_constant :Figures
 
   # @param document [Hash] of the comparison
   def initialize(document)
@@ -52,8 +50,8 @@ class Ranking
   def figure(summary, key, unit)
     return "-" unless summary
 
-    Figures.interval(*summary.fetch(key).values_at("median", "low", "high").map { |value| value && (value / unit) })
+    Culet::Text::Numbers.interval(*summary.fetch(key).values_at("median", "low", "high").map { |value| value && (value / unit) })
   end
 
-  def median(summary, key, unit) = summary ? Figures.number(summary.dig(key, "median") / unit) : "-"
+  def median(summary, key, unit) = summary ? Culet::Text::Numbers.significant(summary.dig(key, "median") / unit) : "-"
 end

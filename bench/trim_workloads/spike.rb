@@ -3,7 +3,7 @@
 require "fileutils"
 require "open3"
 require "rbconfig"
-require "culet/allocators"
+require "culet/tools/allocators"
 
 # The trim that `culet/auto` is held against, as a setting of a contender: a C extension of a few lines (test/trim/spike),
 # built for the Ruby that runs this.

@@ -13,7 +13,7 @@ workload = File.expand_path("../../workloads/rails", __dir__)
 # Begins again with the bundle's environment: what finds it must not be among what is looked at.
 unless ENV["CULET_WORKLOAD_DIR"]
   require "tmpdir"
-  require_relative "../../lib/culet/compare/bundle"
+  require_relative "../../lib/culet/tools/compare/bundle"
   bundle = Culet::Compare::Bundle.new(name: "rails", gemfile: File.join(workload, "Gemfile"))
   abort "culet: the gems are not there yet; `culet compare rails --runs 1` installs them" unless bundle.installed?
   exec({ **bundle.environment, "CULET_WORKLOAD_DIR" => Dir.mktmpdir, "CULET_SCALE" => "0.1" }, RbConfig.ruby, __FILE__, *ARGV)

@@ -1,25 +1,22 @@
-/*
- * The native extension: asks the malloc that serves this process who it is
- * (here) and what it holds (stats.c); and lets a process read this one (reader.c).
- */
-#include <ruby.h> /* defines _GNU_SOURCE, hence first */
+/* The native extension: Culet.allocator, and the initialization of all parts. */
+#include <ruby.h>
 
 #include <string.h>
 
-#include "agent.h"
-#include "comparison.h"
-#include "feature_index.h"
-#include "feature_index_require.h"
-#include "memory_file.h"
-#include "owner.h"
-#include "reader.h"
-#include "requires.h"
-#include "stats.h"
-#include "strings_ruby.h"
-#include "trim.h"
-#include "unused.h"
+#include "agent/agent.h"
+#include "common/active_malloc.h"
+#include "common/memory_file.h"
+#include "common/stats.h"
+#include "common/tracer.h"
+#include "comparison/comparison.h"
+#include "feature_index/feature_index.h"
+#include "feature_index/require.h"
+#include "requires/requires.h"
+#include "strings/strings.h"
+#include "trim/trim.h"
+#include "unused/unused.h"
 
-/* The functions that are looked up. */
+/* Functions of the active malloc. */
 typedef const char *text_function(void);
 typedef int number_function(void);
 typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
@@ -47,7 +44,7 @@ jemalloc_version(void *pointer)
   VALUE full;
 
   if (mallctl("version", &version, &size, NULL, 0) != 0 || version == NULL) return Qnil;
-  /* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": the part behind the number is the commit. */
+  /* e.g. "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": version and commit */
   full = rb_utf8_str_new(version, (long)strcspn(version, "-"));
   return rb_obj_freeze(full);
 }
@@ -74,31 +71,31 @@ mimalloc_version(void *pointer)
 }
 
 static void
-identify(const struct owner *owner, const char **name, VALUE *version, int *active)
+identify(const struct active_malloc *library, const char **name, VALUE *version, int *active)
 {
   void *pointer;
 
   *active = 0;
   *version = Qnil;
-  if ((pointer = culet_function_of(owner, "culet_version")) != NULL) {
+  if ((pointer = culet_malloc_function(library, "culet_version")) != NULL) {
     *name = "culet";
     *version = call_for_text(pointer);
-    if ((pointer = culet_function_of(owner, "culet_active")) != NULL) {
+    if ((pointer = culet_malloc_function(library, "culet_active")) != NULL) {
       AS_FUNCTION(number_function, is_active, pointer);
       *active = is_active() != 0;
     }
-  } else if ((pointer = culet_function_of(owner, "mi_version")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "mi_version")) != NULL) {
     *name = "mimalloc";
     *version = mimalloc_version(pointer);
-  } else if ((pointer = culet_function_of(owner, "tc_version")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "tc_version")) != NULL) {
     *name = "tcmalloc";
     *version = tcmalloc_version(pointer);
-  } else if ((pointer = culet_function_of(owner, "mallctl")) != NULL) {
+  } else if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
     *name = "jemalloc";
     *version = jemalloc_version(pointer);
-  } else if (culet_function_of(owner, "rpmalloc_global_statistics") != NULL) {
-    *name = "rpmalloc"; /* it does not tell its version */
-  } else if ((pointer = culet_function_of(owner, "gnu_get_libc_version")) != NULL) {
+  } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
+    *name = "rpmalloc"; /* rpmalloc does not report its version */
+  } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
     *name = "glibc";
     *version = call_for_text(pointer);
   } else {
@@ -107,28 +104,26 @@ identify(const struct owner *owner, const char **name, VALUE *version, int *acti
 }
 
 /*
- * The allocator that serves malloc in this process.
- *
- * Returns a frozen Hash:
+ * Culet.allocator: the allocator that serves this process. Returns a frozen Hash:
  *   name:    "culet", "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc" or "unknown"
- *   version: String, or nil where the library does not tell
+ *   version: String; nil if the library does not report it
  *   library: absolute path of the file that defines malloc, or nil
- *   active:  true when culet serves this process's allocations; false with the
- *            name "culet" means that it is loaded but passes all on to glibc
+ *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
+ *            glibc
  */
 static VALUE
 culet_allocator(VALUE self)
 {
-  struct owner owner = {NULL, NULL};
+  struct active_malloc library = {NULL, NULL};
   const char *name = "unknown";
   VALUE version = Qnil;
   VALUE result = rb_hash_new();
   int active = 0;
 
-  if (culet_find_owner(&owner)) identify(&owner, &name, &version, &active);
+  if (culet_find_active_malloc(&library)) identify(&library, &name, &version, &active);
   rb_hash_aset(result, culet_symbol("name"), text(name));
   rb_hash_aset(result, culet_symbol("version"), version);
-  rb_hash_aset(result, culet_symbol("library"), text(owner.path));
+  rb_hash_aset(result, culet_symbol("library"), text(library.path));
   rb_hash_aset(result, culet_symbol("active"), active ? Qtrue : Qfalse);
   return rb_obj_freeze(result);
 }

@@ -5,23 +5,23 @@ require "mkmf"
 require "tmpdir"
 
 append_cflags(["-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wshadow"])
-# The maintainers' builds stop at any warning; a user's newer compiler must not.
+# Warnings are errors in our own builds, not under a user's newer compiler.
 append_cflags("-Werror") if ENV["CULET_STRICT"]
 
-# dladdr is in libdl before glibc 2.34, in libc since.
+# In libdl up to glibc 2.33, in libc since.
 have_library("dl", "dladdr") unless have_func("dladdr", "dlfcn.h", "-D_GNU_SOURCE")
-have_library("pthread", "pthread_create") unless have_func("pthread_create", "pthread.h") # in libc from glibc 2.34 on
+have_library("pthread", "pthread_create") unless have_func("pthread_create", "pthread.h")
 have_func("rb_ext_ractor_safe", "ruby.h")
-have_func("RTYPEDDATA_GET_DATA", "ruby.h") # from Ruby 3.3 on
+have_func("RTYPEDDATA_GET_DATA", "ruby.h") # Ruby 3.3 and later
 have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_const("RSTRING_FSTR", "ruby.h")
-have_func("rb_thread_atfork", "ruby.h") # what a copy of the process calls
-have_func("rb_postponed_job_preregister", "ruby/debug.h") # from Ruby 3.3 on
-%w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # what culet/require calls
+have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
+have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
+%w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # for culet/require
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")
 
-# Of x.so in an earlier folder of the load path and x.rb in a later one, Ruby takes the one or the other, by its release.
+# Whether this Ruby prefers x.rb in a later folder of the load path to x.so in an earlier one.
 Dir.mktmpdir do |directory|
   { "early" => "x.#{RbConfig::CONFIG["DLEXT"]}", "late" => "x.rb" }.each do |folder, file|
     FileUtils.mkdir(File.join(directory, folder))
@@ -31,5 +31,16 @@ Dir.mktmpdir do |directory|
   $defs << "-DCULET_RUBY_FILES_FIRST" if $LOAD_PATH.resolve_feature_path("x").first == :rb
   $LOAD_PATH.pop(2)
 end
+
+# As ruby.h, whatever is included first.
+$CPPFLAGS << " -D_GNU_SOURCE"
+
+# The headers that the extension shares with the allocator and with scope.
+$INCFLAGS << " -I$(srcdir)/../.."
+
+# One folder for each tool; the object files are in folders of the same names.
+sources = Dir["**/*.c", base: __dir__].sort
+sources.each { |source| FileUtils.mkdir_p(File.dirname(source)) }
+$objs = sources.map { |source| source.sub(/c\z/, "o") }
 
 create_makefile("culet/culet")

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "trim/settings"
+require_relative "runtime/trim/settings"
 
 module Culet
   # From now on each major garbage collection of this process, and of those it forks, is followed by a trim: what the

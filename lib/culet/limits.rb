@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "cow/census"
-require_relative "limits/after_fork"
-require_relative "limits/held"
-require_relative "report"
+require_relative "tools/cow/census"
+require_relative "tools/limits/after_fork"
+require_relative "tools/limits/held"
+require_relative "tools/report"
 require_relative "scope"
-require_relative "size"
+require_relative "text/size"
 
 module Culet
   # Limits on memory as assertions, for any test framework: `culet/minitest` and `culet/rspec` bring them. Each measures
@@ -49,6 +49,6 @@ module Culet
     # @param limit [Integer, String]
     # @return [Integer] bytes
     # @raise [ArgumentError] when it is no size
-    def self.bytes(limit) = Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
+    def self.bytes(limit) = Text::Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
   end
 end

@@ -11,7 +11,7 @@ module Culet
   # is the folder that the index is kept in, by default ${XDG_CACHE_HOME:-~/.cache}/culet/require.
   #
   # From the extension come Require.prepare and Require.take_over, which this uses, and Require.figures: a Hash of what
-  # the index holds and what came of the calls so far, see ext/culet/feature_index_require.c.
+  # the index holds and what came of the calls so far, see ext/culet/feature_index/require.c.
   module Require
     WORDS = ["on", "index", "off"].freeze
     REPLACED = %i[require load].freeze

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "sidekiq"
-require_relative "sidekiq/quiet_periods"
+require_relative "runtime/sidekiq/quiet_periods"
 
 module Culet
   # `require "culet/sidekiq"`, where Sidekiq's server process reads it (an initializer, or the file of -r): memory goes

@@ -16,7 +16,7 @@ module Culet
   # object for it.
   #
   # From the extension come:
-  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused.c
+  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused/unused.c
   module Unused
     # A folder for the answers of processes that end. Where it is not set, none answers then.
     VARIABLE = "CULET_UNUSED"
@@ -34,7 +34,7 @@ module Culet
         @since = from
         follow if @since == "start"
         require_relative "agent"
-        require_relative "unused/census"
+        require_relative "runtime/unused/census"
         at_exit { write_at_exit } if ENV[VARIABLE]
         true
       end
@@ -69,7 +69,7 @@ module Culet
       # @return [String] the file
       # @raise [Culet::Error] when it cannot be written
       def write
-        require_relative "atomic_file"
+        require_relative "system/atomic_file"
         folder = ENV.fetch(VARIABLE) { raise Error, "#{VARIABLE} names no folder" }
         prepare(folder)
         path = File.join(folder, "#{Process.pid}.json")

@@ -2,4 +2,7 @@
 
 module Culet
   VERSION = "0.1.0"
+
+  # Where the project is published: a reserved name until it is.
+  HOMEPAGE = "https://culet.example"
 end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "warmup/connections"
-require_relative "warmup/record"
-require_relative "warmup/requests"
-require_relative "warmup/steps"
+require_relative "runtime/warmup/connections"
+require_relative "runtime/warmup/record"
+require_relative "runtime/warmup/requests"
+require_relative "runtime/warmup/steps"
 
 module Culet
   # Makes a process ready for being forked, once it has loaded what its children will share: what its first requests

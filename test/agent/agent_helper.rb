@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "scope/scope_helper"
-require "culet/agent/inquiry"
+require "culet/tools/agent/inquiry"
 require "socket"
 
 # Ruby programs that carry the agent, and ways to ask them.

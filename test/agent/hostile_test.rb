@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/requires/unused_inquiry"
-require "culet/requires/unused_table"
-require "culet/requires/code_picture"
-require "culet/strings"
+require "culet/tools/requires/unused_inquiry"
+require "culet/tools/requires/unused_table"
+require "culet/tools/requires/code_picture"
+require "culet/tools/strings"
 
 # Processes that answer as agents do, and mean no good: whatever they say is a report or a sentence, in bounded room.
 class AgentHostileTest < Minitest::Test
@@ -68,7 +68,7 @@ class AgentHostileTest < Minitest::Test
       bytes = out.string
     end
     script = <<~RUBY
-      require "culet/strings"
+      require "culet/tools/strings"
       whole = STDIN.binmode.read
       random = Random.new(1)
       tally = Hash.new(0)

@@ -20,7 +20,7 @@ class AgentListenerTest < Minitest::Test
     with_agent("#{SAY_UP}; sleep") do |pid|
       ["GET / HTTP/1.1\n", "culet-agent 2 data=1 limit_ms=1 wait_ms=1\n", "culet-agent 1 data=1 limit_ms=-1 wait_ms=1\n",
        "culet-agent 1 data=1 limit_ms=1 wait_ms=999999999\n"].each do |line|
-        assert_equal "error its agent is of another version of culet; ask with that version\n", raw(pid, line)
+        assert_equal "error its agent belongs to another version of culet; use that version\n", raw(pid, line)
       end
       assert_equal "", raw(pid, "x" * 10_000) # no line at all: hung up on
       assert ask(pid).fact("objects")["complete"]
@@ -77,7 +77,7 @@ class AgentListenerTest < Minitest::Test
 
   %w[culet jemalloc tcmalloc mimalloc].each do |name|
     define_method(:"test_#{name}_tells_its_own_statistics") do
-      require "culet/allocators"
+      require "culet/tools/allocators"
       environment = Culet::Allocators.parse(name).environment({})
       with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: environment) do |pid|
         told = ask(pid).fact("allocator_statistics")
@@ -94,7 +94,7 @@ class AgentListenerTest < Minitest::Test
   def test_under_an_allocator_whose_free_blocks_are_not_known_the_rest_is_called_so
     in_directory do |directory|
       path = File.join(directory, "jemalloc.snapshot")
-      require "culet/allocators"
+      require "culet/tools/allocators"
       with_agent("$kept = Array.new(30_000) { 'x' * 1000 }; #{SAY_UP}; sleep", env: Culet::Allocators.parse("jemalloc").environment({})) do |pid|
         _, err, status = run_culet("signal", pid, "--out", path)
         assert_predicate status, :success?, err
@@ -137,7 +137,7 @@ class AgentListenerTest < Minitest::Test
 
   # Whatever stands in these records, there is a report or a sentence.
   def test_odd_values_are_a_report_or_a_sentence
-    require "culet/report"
+    require "culet/tools/report"
     require "culet"
     records = Culet::Agent.detail(true, 10.0).lines.map { |line| JSON.parse(line) }
     outcomes = records.flat_map do |record|

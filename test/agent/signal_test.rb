@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/processes/cpu"
+require "culet/system/processes/cpu"
 require "timeout"
 
 # A process with the agent, asked from outside.
@@ -186,7 +186,7 @@ class AgentSignalTest < Minitest::Test
   end
 
   def test_a_main_thread_blocked_in_c_code_is_said
-    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} does not tell: its main thread did not come to run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
+    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} does not tell: its main thread did not run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered

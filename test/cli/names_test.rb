@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "stringio"
 require "culet/cli"
-require "culet/processes"
+require "culet/system/processes"
 
 # Processes by name: what is found, and what each verb makes of it.
 class CliNamesTest < Minitest::Test

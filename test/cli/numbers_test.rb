@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "stringio"
 require "culet/cli"
-require "culet/size"
+require "culet/text/size"
 
 # Numbers and words that no machine can do anything with.
 class CliNumbersTest < Minitest::Test
@@ -38,8 +38,8 @@ class CliNumbersTest < Minitest::Test
   end
 
   def test_a_size_that_no_address_reaches
-    ["9" * 400, "99999999999999999999", "10000000000G", "0.5"].each { |text| assert_nil Culet::Size.parse(text), text }
-    assert_equal 80_000_000, Culet::Size.parse("80MB")
+    ["9" * 400, "99999999999999999999", "10000000000G", "0.5"].each { |text| assert_nil Culet::Text::Size.parse(text), text }
+    assert_equal 80_000_000, Culet::Text::Size.parse("80MB")
   end
 
   WORDS = [["report", "\xFF"], ["report", "--out", "\xFF", "1"], ["map", "\xFF.snapshot"], ["\xFF"], ["help", "\xFF"], ["strings", "caf\xE9.json"], ["run", "--\xFF"],

@@ -46,7 +46,7 @@ class CliWordsTest < Minitest::Test
   # It finds nothing where the server is called ruby3.1.
   def test_nothing_advises_pgrep
     texts = Culet::CLI::VERBS.keys.map { |verb| culet(verb, "--help").first }
-    texts.push(culet("require", "--unused", "--help").first, *%w[README.md DESIGN.md].map { |name| File.read("#{ROOT}/#{name}", encoding: "UTF-8") })
+    texts.push(culet("require", "--unused", "--help").first, *Dir["#{ROOT}/{README.md,docs/guide/*.md}"].map { |path| File.read(path, encoding: "UTF-8") })
     %w[report cow map snapshot signal].each { |verb| texts << culet(verb)[1] }
     texts.each { |text| refute_includes text, "pgrep" }
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare"
+require "culet/tools/compare"
 
 class CompareChildTest < Minitest::Test
   Compare = Culet::Compare
@@ -59,12 +59,12 @@ class CompareChildTest < Minitest::Test
   end
 
   def test_the_line_that_tells_most
-    assert_match(/boom \(ArgumentError\)\z/, last_words("def a = raise(ArgumentError, 'boom'); def b = a; b"))
-    assert_match(/\[BUG\]/, last_words("Process.kill(:SEGV, $$); sleep"))
-    assert_equal "last", last_words("$stderr.puts 'first', 'last', ''; exit 1")
-    assert_equal "culet: double free", last_words("$stderr.puts 'first', 'culet: double free', 'more'; exit 1")
-    assert_nil last_words("exit 1")
-    assert_operator last_words("$stderr.print 'x' * 100_000, \"\\xff\\n\"; exit 1").size, :<=, 200
+    assert_match(/boom \(ArgumentError\)\z/, diagnostic("def a = raise(ArgumentError, 'boom'); def b = a; b"))
+    assert_match(/\[BUG\]/, diagnostic("Process.kill(:SEGV, $$); sleep"))
+    assert_equal "last", diagnostic("$stderr.puts 'first', 'last', ''; exit 1")
+    assert_equal "culet: double free", diagnostic("$stderr.puts 'first', 'culet: double free', 'more'; exit 1")
+    assert_nil diagnostic("exit 1")
+    assert_operator diagnostic("$stderr.print 'x' * 100_000, \"\\xff\\n\"; exit 1").size, :<=, 200
   end
 
   def test_how_it_ended
@@ -86,11 +86,11 @@ class CompareChildTest < Minitest::Test
     Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: ENV.to_h)
   end
 
-  def last_words(script)
+  def diagnostic(script)
     child = start(script)
     assert child.wait(60), "the program did not end"
     child.stop
-    child.last_words
+    child.diagnostic
   end
 
   def await_pid(note)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "shellwords"
-require "culet/compare"
+require "culet/tools/compare"
 
 class ComparePlanTest < Minitest::Test
   Plan = Culet::Compare::Plan
@@ -13,17 +13,17 @@ class ComparePlanTest < Minitest::Test
     refute_equal order(plan(seed: 5)), order(plan(seed: 6))
   end
 
-  def test_every_contender_once_per_round_and_rounds_in_a_row
-    turns = plan(seed: 1).turns
-    assert_equal (1..(2 * 4 * 3)).to_a, turns.map(&:order)
-    turns.each_slice(3) do |round|
-      assert_equal 1, round.map { |turn| [turn.workload.name, turn.run] }.uniq.size
-      assert_equal %w[culet glibc jemalloc], round.map { |turn| turn.choice.spec }.sort
+  def test_every_candidate_once_per_round_and_rounds_in_a_row
+    schedule = plan(seed: 1).schedule
+    assert_equal (1..(2 * 4 * 3)).to_a, schedule.map(&:order)
+    schedule.each_slice(3) do |round|
+      assert_equal 1, round.map { |run| [run.workload.name, run.run] }.uniq.size
+      assert_equal %w[culet glibc jemalloc], round.map { |run| run.choice.spec }.sort
     end
   end
 
   def test_rounds_are_shuffled_anew
-    rounds = plan(seed: 1).turns.each_slice(3).map { |round| round.map { |turn| turn.choice.spec } }
+    rounds = plan(seed: 1).schedule.each_slice(3).map { |round| round.map { |run| run.choice.spec } }
     assert_operator rounds.uniq.size, :>, 1
   end
 
@@ -37,7 +37,7 @@ class ComparePlanTest < Minitest::Test
 
   def test_unknown_workload_is_named_with_the_known_ones
     error = assert_raises(Culet::UsageError) { Workload.built_in("nothing") }
-    assert_match(/no workload "nothing".*threads.*rails/, error.message)
+    assert_match(/unknown workload "nothing".*threads.*rails/, error.message)
   end
 
   def test_a_commands_name_can_be_pasted_into_a_shell
@@ -63,5 +63,5 @@ class ComparePlanTest < Minitest::Test
              choices: %w[glibc jemalloc culet].map { |spec| Culet::Allocators.parse(spec) })
   end
 
-  def order(plan) = plan.turns.map { |turn| [turn.workload.name, turn.choice.spec, turn.run] }
+  def order(plan) = plan.schedule.map { |run| [run.workload.name, run.choice.spec, run.run] }
 end

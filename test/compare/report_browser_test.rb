@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/report/html"
+require "culet/tools/compare/report/html"
 require "map/layout"
 require_relative "report_documents"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/report/html"
+require "culet/tools/compare/report/html"
 require_relative "report_documents"
 
 # The HTML report as text; report_browser_test.rb opens it.
@@ -29,7 +29,7 @@ class ReportHtmlTest < Minitest::Test
 
   def test_the_first_paragraph_and_the_tables_hold_the_result
     text = markup(ReportDocuments.fixture)
-    assert_includes text, "Against glibc, peak resident memory under culet is lower on threads (0.48 times) and window (0.38 times)."
+    assert_includes text, "The peak RSS of culet is lower than that of glibc on threads (0.48 times) and window (0.38 times)."
     assert_match(%r{<small class="good">✓ smaller: 0\.48 \(}, text)
     assert_match(%r{<small class="bad">✗ larger: 1\.1\d}, text)
     assert_includes text, %(<small class="neutral">no difference shown</small>)
@@ -42,7 +42,7 @@ class ReportHtmlTest < Minitest::Test
     document = ReportDocuments.fixture
     text = markup(document)
     document["results"].flat_map { |result| result["runs"] }.each do |run|
-      assert_includes text, %(<td class="number">#{Figures.grouped(run["peak_rss_bytes"])}</td>)
+      assert_includes text, %(<td class="number">#{Culet::Text::Numbers.grouped(run["peak_rss_bytes"])}</td>)
     end
   end
 
@@ -51,8 +51,8 @@ class ReportHtmlTest < Minitest::Test
     text = markup(document)
     better = document["comparisons"].find { |one| one.values_at("metric", "verdict") == %w[requests_per_second larger] }
     worse = document["comparisons"].find { |one| one.values_at("metric", "verdict") == %w[cpu_seconds larger] }
-    assert_includes text, "✓ larger: #{Figures.ratio(better["ratio"], apart: true)}"
-    assert_includes text, "✗ larger: #{Figures.ratio(worse["ratio"], apart: true)}"
+    assert_includes text, "✓ larger: #{Culet::Text::Numbers.ratio(better["ratio"], apart: true)}"
+    assert_includes text, "✗ larger: #{Culet::Text::Numbers.ratio(worse["ratio"], apart: true)}"
   end
 
   def test_figures_and_tables_are_named_for_those_who_do_not_see_them
@@ -98,7 +98,7 @@ class ReportHtmlTest < Minitest::Test
       assert_equal document, embedded(text, "document"), name
     end
     assert_includes markup(ReportDocuments.edges["incomplete"]), %(<p class="notice" role="note">The comparison was interrupted)
-    assert_includes markup(ReportDocuments.edges["nothing"]), "No contender completed a run, so there is nothing to compare."
+    assert_includes markup(ReportDocuments.edges["nothing"]), "No allocator completed a run."
     refute_includes markup(ReportDocuments.edges["no pss"]), "peak PSS, MB"
     refute_includes markup(ReportDocuments.edges["no baseline"]), "Ratio to"
     refute_includes markup(ReportDocuments.edges["single run"]), "95 % interval</span>"
@@ -115,14 +115,14 @@ class ReportHtmlTest < Minitest::Test
     assert_operator series["values"].size, :<=, Thinning::MAXIMUM
     assert_equal 77.0, series["values"].max
     assert_equal 3_000, embedded(text, "document").dig("results", 0, "runs", 0, "samples").size
-    assert_includes markup(document), "thinned in the charts"
-    refute_includes markup(ReportDocuments.fixture), "thinned in the charts"
+    assert_includes markup(document), "points per curve"
+    refute_includes markup(ReportDocuments.fixture), "points per curve"
   end
 
   def test_without_the_vega_gem_it_says_what_to_install
     program = <<~RUBY
       require "json"
-      require "culet/compare/report/html"
+      require "culet/tools/compare/report/html"
       begin
         Culet::Compare::Report::Html.new(JSON.parse(File.read(ARGV[0]))).to_s
       rescue Culet::Error => e

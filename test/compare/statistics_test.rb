@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/statistics"
+require "culet/tools/compare/statistics"
 
 class CompareStatisticsTest < Minitest::Test
   Statistics = Culet::Compare::Statistics

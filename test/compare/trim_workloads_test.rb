@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "json"
-require "culet/compare"
+require "culet/tools/compare"
 require_relative "../../bench/trim_workloads/ranking"
 
 # What is left when workloads are done: without trims, with the spike, with culet/auto.
@@ -14,7 +14,7 @@ class TrimWorkloadsTest < Minitest::Test
     assert Ranking.new(document(rows + [["glibc:trim,arena_max=2", 23]])).reached?
     refute Ranking.new(document(rows + [["glibc:trim,arena_max=2", 24]])).reached?
     missing = Ranking.new(document(rows))
-    refute missing.reached?, "a contender that was left out has reached nothing"
+    refute missing.reached?, "a candidate that was excluded has reached nothing"
     assert_includes missing.to_s, "| threads | glibc | 90.0 | 20.0 | 22.0 | 1.10 |"
     assert_includes missing.to_s, "| threads | glibc:arena_max=2 | 40.0 | 20.0 | - | - |"
   end
@@ -40,12 +40,12 @@ class TrimWorkloadsTest < Minitest::Test
     assert_equal [2, 1], [status.exitstatus, err.lines.size], err
     _, err, status = run_program(RbConfig.ruby, "-w", BENCH, "nothing")
     assert_equal 2, status.exitstatus
-    assert_match(/no workload "nothing"/, err)
+    assert_match(/unknown workload "nothing"/, err)
   end
 
   private
 
-  # @return [Hash] as of a comparison: contenders and what they end at, in MB
+  # @return [Hash] as of a comparison: candidates and what they end at, in MB
   def document(rows)
     results = rows.map do |allocator, megabytes|
       same = ->(value) { { "median" => value, "low" => nil, "high" => nil } }

@@ -10,7 +10,7 @@ class CowComparisonTest < Minitest::Test
   BLOCKS = "WORDS = Array.new(450_000) { |i| \"word number \#{i} of many words, in a block\" * 2 }\nGC.start\nfamily(2) { |n| WORDS.each_slice(20 + n) { |words| words.first << \"!\" } }"
   # Looks at a family and tells the most memory that it has had, and how many workers were compared.
   LOOK = <<~RUBY
-    require "culet/cow"
+    require "culet/tools/cow"
     found = Culet::Cow::Family.new(ARGV, writes: 2)
     puts File.read("/proc/self/status")[/^VmHWM:\\s+(\\d+) kB$/, 1], found.members.count(&:writes), *found.problems
   RUBY

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/allocators"
-require "culet/cow"
+require "culet/tools/allocators"
+require "culet/tools/cow"
 
 # Families of processes to look at: a parent with what it forked, up and idle when it is yielded, or at work for ever.
 module CowHelper

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "require_helper"
-require "culet/compare/bundle"
+require "culet/tools/compare/bundle"
 
 # Programs that load much load the same with culet/require, in the same order.
 class FeatureIndexProgramsTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/size"
+require "culet/text/size"
 
 # Memory limits as assertions, in test files that are run by their own frameworks.
 class LimitsTest < Minitest::Test
@@ -69,8 +69,8 @@ class LimitsTest < Minitest::Test
 
   def test_sizes
     { "80MB" => 80_000_000, "64 MiB" => 64 << 20, "1.5g" => 1_500_000_000, "12" => 12, 77 => 77, "5kb" => 5000, "1TiB" => 1 << 40 }
-      .each { |text, bytes| assert_equal bytes, Culet::Size.parse(text), text.to_s }
-    ["", "x", "0", 0, -5, "-5MB", "5 XB", "MB", "1.2.3", nil, "5MB and more"].each { |text| assert_nil Culet::Size.parse(text), text.inspect }
+      .each { |text, bytes| assert_equal bytes, Culet::Text::Size.parse(text), text.to_s }
+    ["", "x", "0", 0, -5, "-5MB", "5 XB", "MB", "1.2.3", nil, "5MB and more"].each { |text| assert_nil Culet::Text::Size.parse(text), text.inspect }
   end
 
   private

@@ -2,7 +2,7 @@
 
 require_relative "map_helper"
 require_relative "layout"
-require "culet/map/html"
+require "culet/tools/map/html"
 
 # The page opened in a real browser with no network to be had, and hands put on it.
 class MapBrowserTest < Minitest::Test

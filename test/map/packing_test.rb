@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require "culet/map/packing"
+require "culet/tools/map/packing"
 
 # Pictures that are packed, and what becomes of an interruption in the middle of that.
 class MapPackingTest < Minitest::Test

@@ -2,7 +2,7 @@
 
 require_relative "map_helper"
 require "chunky_png"
-require "culet/map/png"
+require "culet/tools/map/png"
 
 # The PNG of the whole process, read back.
 class MapPngTest < Minitest::Test

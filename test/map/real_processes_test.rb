@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "map_helper"
-require "culet/report"
+require "culet/tools/report"
 
 # What is drawn of real processes is what the kernel and the reader tell of them, to the byte.
 class MapRealProcessesTest < Minitest::Test

@@ -8,7 +8,7 @@ class DamageTest < Minitest::Test
 
   # @return [Array(Integer, String)] exit status and stderr of the player; the status is nil where a signal ended it
   def player(file)
-    _, err, status = run_program(Culet::Trace::Tools.player, "--info", file)
+    _, err, status = run_program(Culet::Trace::Binaries.replay, "--info", file)
     [status.exitstatus, err]
   end
 
@@ -34,7 +34,7 @@ class DamageTest < Minitest::Test
     FileUtils.mv(path, whole)
     endings = (1..8).map do |step|
       FileUtils.cp(whole, path)
-      player = Process.spawn(Culet::Trace::Tools.player, "--info", path, out: File::NULL, err: path("err"))
+      player = Process.spawn(Culet::Trace::Binaries.replay, "--info", path, out: File::NULL, err: path("err"))
       sleep(0.006 * step)
       Process.kill("STOP", player)
       File.truncate(path, 10_000)
@@ -58,8 +58,8 @@ class DamageTest < Minitest::Test
   end
 
   {
-    "empty" => ["", /is empty/], "foreign" => ["\x7fELF#{"x" * 9000}", /is not a trace of culet's/],
-    "short_and_foreign" => ["abc", /is not a trace of culet's/]
+    "empty" => ["", /is empty/], "foreign" => ["\x7fELF#{"x" * 9000}", /is not a culet trace/],
+    "short_and_foreign" => ["abc", /is not a culet trace/]
   }.each do |name, (bytes, message)|
     define_method(:"test_a_file_that_is_#{name}") do
       File.binwrite(path, bytes)

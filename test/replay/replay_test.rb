@@ -68,7 +68,7 @@ class ReplayTest < Minitest::Test
     "calloc_is_not_zeroed" => ["void *calloc(size_t n, size_t m) { char *p = __libc_malloc(n * m); memset(p, 1, n * m); return p; }", /not all zero/],
     "does_not_align" => ["int posix_memalign(void **b, size_t a, size_t n) { char *p = __libc_malloc(n + 2 * a); " \
                          "*b = (void *)(((uintptr_t)p + a) / a * a + 8); return 0; }", /is not aligned to 256/],
-    "has_no_memory" => ["void *malloc(size_t n) { return n == 1003 ? NULL : __libc_malloc(n); }", /has no memory for a block of 1003 bytes/]
+    "has_no_memory" => ["void *malloc(size_t n) { return n == 1003 ? NULL : __libc_malloc(n); }", /returned no memory for a block of 1003 bytes/]
   }.freeze
 
   BROKEN.each do |fault, (source, message)|
@@ -84,6 +84,6 @@ class ReplayTest < Minitest::Test
     record(compile("free(malloc(1003));"))
     library = compile("void *__libc_malloc(size_t);\nvoid *malloc(size_t n) { if (n == 1003) raise(SIGSEGV); return __libc_malloc(n); }", "-shared", "-fPIC", name: "libcrash.so")
     error = assert_raises(Culet::Error) { play(env: { "LD_PRELOAD" => library }) }
-    assert_equal "the replay was ended by SIGSEGV", error.message
+    assert_equal "the replay was killed by SIGSEGV", error.message
   end
 end

@@ -94,12 +94,12 @@ class ReplayVerbTest < Minitest::Test
 
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,rpmalloc", env: NEUTRAL)
     assert_predicate status, :success?, err
-    assert_match(/^left out: rpmalloc: rpmalloc is not installed\. Install the Debian package/, out)
+    assert_match(/^excluded: rpmalloc: rpmalloc is not installed\. Install the Debian package/, out)
 
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "rpmalloc", env: NEUTRAL)
     assert_equal 1, status.exitstatus
     assert_match(/no allocator played the trace/, err)
-    assert_match(/left out/, out)
+    assert_match(/excluded/, out)
   end
 
   def test_what_is_in_a_trace

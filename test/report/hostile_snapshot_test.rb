@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/report"
+require "culet/tools/report"
 
 # A snapshot may come from anybody: whatever its records say, there is a report of it or a sentence, never anything else.
 class HostileSnapshotTest < Minitest::Test

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scope/scope_helper"
-require "culet/report"
+require "culet/tools/report"
 
 # The ledger of what no process here can be made to be.
 class LedgerTest < Minitest::Test
@@ -58,7 +58,7 @@ class LedgerTest < Minitest::Test
   # Remedies are sentences as long as others.
   def test_long_remedies_are_wrapped
     one = Culet::Report::Verdict.new(topic: "topic", text: "text", remedy: "word " * 50)
-    lines = Culet::Report::Words.verdicts([one], &:itself).lines(chomp: true)
+    lines = Culet::Text::Lines.verdicts([one], &:itself).lines(chomp: true)
     assert_operator lines.map(&:size).max, :<=, 100
     assert_operator lines.size, :>, 3
     assert_equal ["  word", "    word"], lines[1, 2].map { |line| line[/\A +word/] }

@@ -2,7 +2,7 @@
 
 require_relative "../scope/scope_helper"
 require_relative "real_processes"
-require "culet/report"
+require "culet/tools/report"
 
 # The levels add up to what is resident, whatever the process, and explain it.
 class ReportLevelsTest < Minitest::Test

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "socket"
-require "culet/allocators"
-require "culet/compare/bundle"
+require "culet/tools/allocators"
+require "culet/tools/compare/bundle"
 
 # Processes of different kinds to look at, each up and idle when it is yielded.
 module RealProcesses

@@ -42,7 +42,7 @@ class ReportVerbTest < Minitest::Test
         run_culet("snapshot", pid.to_s, "--out", "#{directory}/a", env: NEUTRAL)
         document = json("report", "#{directory}/a")
         out, = run_culet("report", "#{directory}/a", env: NEUTRAL)
-        require "culet/report"
+        require "culet/tools/report"
         document["levels"].each do |name, bytes|
           title = Culet::Report::Ledger::TITLES.fetch(name)
           bytes.zero? ? refute_match(/^#{title}  /, out) : assert_match(/^#{title} +#{format("%.1f", bytes / 1e6)} /, out)

@@ -2,23 +2,25 @@
 
 require_relative "requires_helper"
 
-# The library that counts calls as an installed gem has it: below calls/ in the folder of its compiled files.
+# The syscall counter in an installed gem: below syscall_counter/ in the folder of the compiled files.
 class RequiresBuildTest < Minitest::Test
   include RequiresHelper
 
-  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_calls)"
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
+           ".send(:build_part, 'syscall_counter', 'syscall_counter', NativeBuild::SYSCALL_COUNTER)"
 
   def test_the_gems_build_makes_the_counter
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
-    assert_equal ["culet-calls.so"], Dir.children(path("gem/culet/calls"))
-    out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/calls/culet-calls.so")))
+    assert_equal ["culet-syscall-counter.so"], Dir.children(path("gem/culet/syscall_counter"))
+    out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/syscall_counter/culet-syscall-counter.so")))
     assert_equal ["heard\n", ""], [out, err]
   end
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[calls/Makefile calls/calls.h calls/src/files.c trace/recorder/next.c ext/culet/requires.c lib/culet/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
-    assert_empty files.grep(%r{\Acalls/build})
+    %w[syscall_counter/Makefile syscall_counter/syscall_counter.h syscall_counter/src/files.c trace/recorder/next.c
+       ext/culet/requires/requires.c lib/culet/tools/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
+    assert_empty files.grep(%r{\Asyscall_counter/build})
   end
 end

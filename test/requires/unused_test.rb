@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "requires_helper"
-require "culet/requires/unused_table"
-require "culet/requires/code_picture"
-require "culet/requires/unused_inquiry"
+require "culet/tools/requires/unused_table"
+require "culet/tools/requires/code_picture"
+require "culet/tools/requires/unused_inquiry"
 
 # Which code never ran: told at the end of a command, of a running process, of forked workers.
 class RequiresUnusedTest < Minitest::Test

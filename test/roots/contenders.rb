@@ -3,8 +3,8 @@
 require "fileutils"
 require "tmpdir"
 require_relative "roots"
-require_relative "../../lib/culet/allocators"
-require_relative "../../lib/culet/cow/laboratory"
+require_relative "../../lib/culet/tools/allocators"
+require_relative "../../lib/culet/tools/cow/laboratory"
 
 module Roots
   # Takes part in `Culet::Cow::Laboratory` for programs inside roots: every Ruby, on each allocator as the root has it.

@@ -6,7 +6,8 @@ require_relative "scope_helper"
 class ScopeBuildTest < Minitest::Test
   include ScopeHelper
 
-  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_scope)"
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
+           ".send(:build_part, 'scope', 'scope', NativeBuild::SCOPE)"
 
   def test_the_gems_build_makes_the_program
     in_directory do |directory|
@@ -21,7 +22,8 @@ class ScopeBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[scope/Makefile scope/format.h scope/src/main.c layouts/glibc_chunk.h layouts/ruby_slot.h lib/culet/scope.rb lib/culet/report.rb lib/culet/cli/report.rb].each do |file|
+    %w[scope/Makefile scope/format.h scope/src/main.c layouts/glibc_chunk.h layouts/ruby_slot.h lib/culet/scope.rb
+       lib/culet/tools/report.rb lib/culet/cli/report.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\Ascope/(build|test)|\.snapshot\z})

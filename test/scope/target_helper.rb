@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "scope_helper"
-require "culet/allocators"
-require "culet/processes"
+require "culet/tools/allocators"
+require "culet/system/processes"
 
 # Programs made to be looked at: they rest, or stop themselves after telling what there is to find.
 module TargetHelper

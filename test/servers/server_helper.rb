@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/bundle"
-require "culet/compare/child"
-require "culet/compare/load_target"
+require "culet/tools/compare/bundle"
+require "culet/tools/compare/child"
+require "culet/tools/compare/load_target"
 require "json"
 require "net/http"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/compare/tool"
+require "culet/tools/compare/subprocess"
 require "culet/errors"
 
 module Soak
@@ -25,7 +25,7 @@ module Soak
     # @return [Answered]
     # @raise [Culet::Error] where there is no wrk, or a request failed
     def run(seconds, &block)
-      text, status = Culet::Compare::Tool.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--latency", "--timeout", "#{PATIENCE_SECONDS}s",
+      text, status = Culet::Compare::Subprocess.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--latency", "--timeout", "#{PATIENCE_SECONDS}s",
                                               @url, &block)
       trouble = text[/^ *(Socket errors: .*|Non-2xx.*)$/, 1]
       figures = text.match(/^\s*99%\s+(?<p99>[\d.]+)(?<unit>us|ms|s|m)\s*$.*?(?<requests>\d+) requests in.*?^Requests\/sec:\s+(?<rate>[\d.]+)/m)

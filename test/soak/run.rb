@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "culet/allocators"
-require "culet/compare/witness"
-require "culet/processes/memory"
+require "culet/tools/allocators"
+require "culet/tools/compare/preload_check"
+require "culet/system/processes/memory"
 require "json"
 require "net/http"
 require_relative "load"
@@ -52,9 +52,9 @@ module Soak
 
     # @return [String, nil] why this is not the allocator that is meant
     def not_meant
-      witness = Culet::Compare::Witness.new(@choice)
-      witness.look([@server.pid])
-      objection = witness.objection(@server.pid)
+      preload_check = Culet::Compare::PreloadCheck.new(@choice)
+      preload_check.examine([@server.pid])
+      objection = preload_check.failure(@server.pid)
       "the server does not run on #{@choice.spec}: #{objection}" if objection
     end
 
@@ -69,7 +69,7 @@ module Soak
       end
       nil
     rescue Culet::Error => e
-      said = @server.last_words
+      said = @server.diagnostic
       raise Culet::Error, "#{e.message} (the server said: #{said})" if said
 
       raise

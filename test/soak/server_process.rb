@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-require "culet/allocators"
-require "culet/compare/bundle"
-require "culet/compare/child"
-require "culet/compare/load_target"
+require "culet/tools/allocators"
+require "culet/tools/compare/bundle"
+require "culet/tools/compare/child"
+require "culet/tools/compare/load_target"
 require "rbconfig"
 
 module Soak
@@ -55,7 +55,7 @@ module Soak
     def pid = @child.pid
 
     # @return [String, nil] its last complaint
-    def last_words = @child.last_words
+    def diagnostic = @child.diagnostic
 
     # Ends it, and all that came from it.
     def stop = @child&.stop(grace_seconds: GRACE_SECONDS)

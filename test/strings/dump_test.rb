@@ -153,7 +153,7 @@ class StringsDumpTest < Minitest::Test
       path = File.join(folder, "heap.json")
       frame = line(0x10000, "TEXT", embedded: nil, bytesize: 150, memsize: 191, frozen: true)
       File.open(path, "w") { |file| 400_000.times { |index| file.write(frame.sub("TEXT") { format("/srv/app/lib/library/part_%06d/%s%08d.rb", index, "of_the_whole_" * 8, index % 1000) }) } }
-      script = "require 'culet/strings'; peak = -> { File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i * 1024 }; before = peak.call; " \
+      script = "require 'culet/tools/strings'; peak = -> { File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i * 1024 }; before = peak.call; " \
                "found = Culet::Strings.findings(Culet::Strings::Dump.new(ARGV.first), top: 10); puts JSON.generate([peak.call - before, found.string_bytes, found.strings])"
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", script, path, env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]

@@ -29,7 +29,7 @@ class StringsEachStringTest < Minitest::Test
     sleep
   RUBY
 
-  # As ext/culet/strings_record.h has them.
+  # As ext/culet/strings/record.h has them.
   FLAGS = [1 << 0, 1 << 1, 1 << 2, 1 << 4].freeze
   SITE = 1 << 9
   RECORD = Struct.new(:bytes, :flags, :address, :root, :kind, :length, :held, :site, :slot, :content_bytes) do

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "agent/agent_helper"
-require "culet/strings"
-require "culet/strings/html"
+require "culet/tools/strings"
+require "culet/tools/strings/html"
 
 # Dumps made line by line, and what is found in them.
 module StringsHelper

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "culet/compare/bundle"
+require "culet/tools/compare/bundle"
 require "fileutils"
 require "tmpdir"
 require_relative "program"

@@ -6,7 +6,8 @@ require_relative "trace_helper"
 class TraceBuildTest < Minitest::Test
   include TraceHelper
 
-  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr).send(:build_trace)"
+  SCRIPT = "require 'native_build'; NativeBuild.new(destination: ARGV[0], scratch: ARGV[1], out: $stderr)" \
+           ".send(:build_part, 'trace', 'trace', NativeBuild::TRACE)"
 
   def test_the_gems_build_makes_recorder_and_player
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
@@ -23,7 +24,7 @@ class TraceBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/trace.rb lib/culet/cli/replay.rb].each do |file|
+    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\Atrace/build|\.trace\z})

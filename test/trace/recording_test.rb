@@ -163,7 +163,7 @@ class RecordingTest < Minitest::Test
     program = compile("free(malloc(1)); unlink(argv[1]); for (int i = 0; i < 50000; i++) free(malloc(1001)); puts(\"done\");")
     out, err, status = run_culet("trace", "-o", path, "--", program, path, env: NEUTRAL)
     assert_equal [1, "done\n"], [status.exitstatus, out]
-    assert_match(/\Aculet: process \d+ is not recorded any further: #{path}: No such file/, err.lines.first)
+    assert_match(/\Aculet: stopped recording process \d+: #{path}: No such file/, err.lines.first)
     assert_match(/\Aculet: nothing was recorded/, err.lines.last)
   end
 
@@ -173,7 +173,7 @@ class RecordingTest < Minitest::Test
     [0, 5000].each do |bytes|
       out, err, status = run_culet("trace", "-o", path, "--", program, path, bytes.to_s, env: NEUTRAL)
       assert_equal "done\n", out
-      assert_match(/\Aculet: process \d+ is not recorded any further: #{path}: it was cut off or replaced/, err.lines.first)
+      assert_match(/\Aculet: stopped recording process \d+: #{path}: it was truncated or replaced/, err.lines.first)
       refute_match(/ended by/, err)
       assert_equal bytes.zero? ? 1 : 0, status.exitstatus, err
       assert_match(/truncated: /, err) unless bytes.zero?
@@ -187,7 +187,7 @@ class RecordingTest < Minitest::Test
                       "for (int i = 0; i < 20000; i++) free(malloc(1003)); puts(\"done\"); return 0; }")
     out, err, status = run_program("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
     assert_equal ["done\n", true], [out, status.success?], err
-    assert_match(/is not recorded any further: .*Too many open files/, err)
+    assert_match(/stopped recording process \d+: .*Too many open files/, err)
     assert_equal 20_000, asked(1001).size
     assert_includes 1..19_999, asked(1003).size
     assert_whole info
@@ -195,7 +195,7 @@ class RecordingTest < Minitest::Test
 
   # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
   def test_without_culet_trace_the_recorder_writes_by_itself
-    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Tools.recorder, "CULET_TRACE_FILE" => path)
+    environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Binaries.recorder, "CULET_TRACE_FILE" => path)
     program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")
     _, err, status = run_program(program, env: environment)
     assert_equal [0, ""], [status.exitstatus, err]
@@ -224,8 +224,8 @@ class RecordingTest < Minitest::Test
     out, err, status = run_program("sh", "-c", "ulimit -f 300; exec \"$@\"", "sh", *culet_command, "trace", "-o", path, "--", program, env: NEUTRAL)
     assert_predicate status, :success?, err
     assert_equal "done\n", out
-    assert_match(/is not recorded any further: .*File too large/, err)
-    assert_match(/ends before its program did: its file could not be written any more/, err)
+    assert_match(/stopped recording process \d+: .*File too large/, err)
+    assert_match(/ends before its program did: its file could no longer be written/, err)
     assert_includes 1..49_999, asked(1001).size
     assert_whole info
   end
@@ -243,7 +243,7 @@ class RecordingTest < Minitest::Test
 
   def test_the_limit_stops_the_recording_and_not_the_program
     err = record(compile("for (int i = 0; i < 50000; i++) free(malloc(1001));"), options: %w[--limit 128K])
-    assert_match(/t\.trace ends before its program did: the limit was reached/, err)
+    assert_match(/t\.trace ends before its program did: the size limit was reached/, err)
     assert_includes 1..49_999, asked(1001).size
     assert_operator File.size(path), :<=, 128 * 1024 + 4096
   end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/allocators"
-require "culet/replay"
-require "culet/trace"
+require "culet/tools/allocators"
+require "culet/tools/replay"
+require "culet/tools/trace"
 require "json"
 
 # What tests of recording and replaying share: a folder, small C programs, and the player's view of a trace.
@@ -43,10 +43,10 @@ module TraceHelper
   end
 
   # @return [Hash] what is in a trace
-  def info(file = path) = Culet::Replay::Player.new(file).info
+  def info(file = path) = Culet::Replay::Program.new(file).info
 
   # @return [Array<Array<String>>] its operations: name, block, bytes, alignment
-  def operations(file = path) = Culet::Replay::Player.new(file).operations.lines.map { |line| line.split.drop(2) }
+  def operations(file = path) = Culet::Replay::Program.new(file).operations.lines.map { |line| line.split.drop(2) }
 
   # @return [Array<Array<String>>] names and sizes of those operations that ask for one of these sizes
   def asked(*sizes, file: path)
@@ -54,7 +54,7 @@ module TraceHelper
   end
 
   def play(file = path, env: {}, **settings)
-    Culet::Replay::Player.new(file, settings: Culet::Replay::Player::Settings.new(**settings)).play(TestHelper::NEUTRAL.merge(env), seconds: TestHelper::PATIENCE_SECONDS)
+    Culet::Replay::Program.new(file, options: Culet::Replay::Program::Options.new(**settings)).run(TestHelper::NEUTRAL.merge(env), seconds: TestHelper::PATIENCE_SECONDS)
   end
 
   # @return [Array<String>] the trace files there are, without the folder

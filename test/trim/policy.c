@@ -1,12 +1,12 @@
-/* Tells what the policy says of a case: policy INTERVAL MINIMUM then any of
- *   note ENDED SECONDS BEFORE AFTER | interval RESIDENT | refaulted RESIDENT | vain RESIDENT | due RESIDENT SWEPT QUIET_SINCE |
- *   rest QUIET_SINCE TIME
- * Each question is answered by a line. */
+/* Prints the policy's answers: policy INTERVAL MINIMUM, then any of
+ *   record ENDED SECONDS BEFORE AFTER | interval RESIDENT | refaulted RESIDENT | ineffective RESIDENT |
+ *   due RESIDENT SWEPT IDLE_SINCE | idle IDLE_SINCE TIME
+ * with a line for each question. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trim_policy.h"
+#include "trim/policy.h"
 
 static int at, count;
 static char **words;
@@ -29,21 +29,21 @@ main(int argc, char **argv)
   policy.refault_seconds_per_byte = 1e-6 / 4096;
   while (at < count) {
     const char *word = words[at++];
-    if (strcmp(word, "note") == 0) {
+    if (strcmp(word, "record") == 0) {
       double ended = number(), seconds = number(), before = number(), after = number();
-      culet_trim_policy_note(&policy, ended, seconds, (uint64_t)before, (uint64_t)after);
+      culet_trim_policy_record(&policy, ended, seconds, (uint64_t)before, (uint64_t)after);
     } else if (strcmp(word, "interval") == 0) {
       printf("%.6f\n", culet_trim_policy_interval(&policy, (uint64_t)number()));
     } else if (strcmp(word, "refaulted") == 0) {
       printf("%llu\n", (unsigned long long)culet_trim_policy_refaulted(&policy, (uint64_t)number()));
-    } else if (strcmp(word, "vain") == 0) {
-      printf("%d\n", culet_trim_policy_in_vain(&policy, (uint64_t)number()));
+    } else if (strcmp(word, "ineffective") == 0) {
+      printf("%d\n", culet_trim_policy_is_ineffective(&policy, (uint64_t)number()));
     } else if (strcmp(word, "due") == 0) {
-      double resident = number(), swept = number(), quiet = number();
-      printf("%.6f\n", culet_trim_policy_due(&policy, (uint64_t)resident, (int)swept, quiet));
-    } else if (strcmp(word, "rest") == 0) {
-      double quiet = number(), time = number();
-      printf("%d\n", culet_trim_policy_at_rest(quiet, time));
+      double resident = number(), swept = number(), idle_since = number();
+      printf("%.6f\n", culet_trim_policy_due(&policy, (uint64_t)resident, (int)swept, idle_since));
+    } else if (strcmp(word, "idle") == 0) {
+      double idle_since = number(), time = number();
+      printf("%d\n", culet_trim_policy_is_idle(idle_since, time));
     } else {
       return 2;
     }

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# When a trim is due: ext/culet/trim_policy.c alone, which knows no Ruby and no clock.
+# When a trim is due: ext/culet/trim/policy.c alone, without Ruby and without a clock.
 class TrimPolicyTest < Minitest::Test
   MB = 1_000_000
   INTERVAL = 0.25
@@ -16,7 +16,7 @@ class TrimPolicyTest < Minitest::Test
       Minitest.after_run { FileUtils.rm_rf(directory) }
       path = File.join(directory, "policy")
       built = system("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I#{ROOT}/ext/culet", "-o", path,
-                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim_policy.c")
+                     "#{ROOT}/test/trim/policy.c", "#{ROOT}/ext/culet/trim/policy.c")
       raise "the policy does not build" unless built
 
       path
@@ -25,7 +25,7 @@ class TrimPolicyTest < Minitest::Test
 
   def test_the_first_trim_waits_for_the_sweep_alone
     assert_equal [100.0], ask("due", 50 * MB, 1, 100.0)
-    assert_in_delta 100.3, ask("due", 50 * MB, 0, 100.0).first # whether the sweep has ended is not known: when at rest
+    assert_in_delta 100.3, ask("due", 50 * MB, 0, 100.0).first # whether the sweep has ended is not known: when idle
   end
 
   def test_the_minimum_interval_is_kept_whatever_comes
@@ -33,7 +33,7 @@ class TrimPolicyTest < Minitest::Test
     assert_in_delta 310, ask(*note(10, 0.0001, 60, 50), "due", 50 * MB, 1, 0.0, interval: 300).first
   end
 
-  # A hundredth of the time, unless the program is at rest.
+  # A hundredth of the time, unless the program is idle.
   def test_a_long_trim_is_paid_for
     assert_in_delta 4.0, ask(*note(10, 0.04, 100, 50), "interval", 50 * MB).first
     assert_in_delta 14.0, ask(*note(10, 0.04, 100, 50), "due", 50 * MB, 1, 14.0).first
@@ -54,7 +54,7 @@ class TrimPolicyTest < Minitest::Test
     assert_equal [0, 200 * MB, 400 * MB], answers.drop(4)
   end
 
-  # Each of them gives back 50 MB, and 100 are resident again at the next. A program at rest does not want its memory back.
+  # Each of them gives back 50 MB, and 100 are resident again at the next. An idle program does not want its memory back.
   def test_what_comes_straight_back_time_and_again_goes_back_ever_less_often
     notes = (1..12).map { |index| note(index, 0.0001, 100, 50) }
     waits = (1..12).map { |many| ask(*notes.first(many).flatten, "interval", 50 * MB).first }
@@ -65,10 +65,10 @@ class TrimPolicyTest < Minitest::Test
   end
 
   # 3 MB went back. Where the program has grown by more than an eighth since before, these are not what it is about.
-  def test_in_vain
-    asked = [51, 52, 60, 61, 300].flat_map { |resident| ["vain", resident * MB] }
+  def test_ineffective_trims
+    asked = [51, 52, 60, 61, 300].flat_map { |resident| ["ineffective", resident * MB] }
     assert_equal [0, 1, 1, 0, 0], ask(*note(10, 0.0001, 53, 50), *asked)
-    assert_equal [0, 0], ask(*note(10, 0.0001, 50.5, 50), "vain", 50.5 * MB, "vain", 50 * MB) # less than the minimum
+    assert_equal [0, 0], ask(*note(10, 0.0001, 50.5, 50), "ineffective", 50.5 * MB, "ineffective", 50 * MB) # less than the minimum
   end
 
   def test_fruitless_trims_come_ever_less_often_until_there_is_something_again
@@ -77,16 +77,16 @@ class TrimPolicyTest < Minitest::Test
     long = (1..40).flat_map { |index| note(index, 0.0001, 50.1, 50) }
     assert_equal [32.0, INTERVAL], ask(*long, "interval", 50 * MB, "interval", 60 * MB) # more is resident than then
     assert_equal [INTERVAL], ask(*long, *note(50, 0.0001, 70, 50), "interval", 50 * MB)
-    assert_equal [50.3], ask(*long, "due", 50 * MB, 1, 50.0) # at rest it does not matter
+    assert_equal [50.3], ask(*long, "due", 50 * MB, 1, 50.0) # when idle it does not matter
   end
 
-  def test_rest
-    assert_equal [0, 1], ask("rest", 10, 10.29, "rest", 10, 10.31)
+  def test_idle
+    assert_equal [0, 1], ask("idle", 10, 10.29, "idle", 10, 10.31)
   end
 
   private
 
-  def note(ended, seconds, before, after) = ["note", ended, seconds, before * MB, after * MB]
+  def note(ended, seconds, before, after) = ["record", ended, seconds, before * MB, after * MB]
 
   def ask(*words, interval: INTERVAL, minimum: MB)
     out, err, status = run_program(self.class.program, interval, minimum, *words)

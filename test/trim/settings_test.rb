@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "trim/trim_helper"
-require "culet/trim/settings"
+require "culet/runtime/trim/settings"
 
 # CULET_TRIM.
 class TrimSettingsTest < Minitest::Test

@@ -1,4 +1,4 @@
-/* api.c - malloc's family, recorded and passed on. */
+/* api.c - the malloc functions: each calls the next allocator and records the result. */
 #define _GNU_SOURCE
 #include "next.h"
 #include "writer.h"
@@ -12,7 +12,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Of C23; not every libc declares them. */
+/* C23; older versions of libc do not declare them. */
 EXPORT void free_sized(void *block, size_t bytes);
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t bytes);
 
@@ -22,16 +22,16 @@ static void *out_of_memory(void)
     return NULL;
 }
 
-static void record_got(unsigned event, size_t bytes, const void *block)
+static void record_allocation(unsigned event, size_t bytes, const void *block)
 {
     struct culet_writer *writer = block ? culet_writer_begin() : NULL;
     if (!writer)
         return;
 
-    unsigned small = culet_small_bits(bytes);
+    unsigned small = culet_encode_small(bytes);
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), event | small, culet_next_sequence());
-    at = culet_put_bytes(at, small, bytes);
-    at = culet_put_address(at, &writer->got, block);
+    at = culet_put_size(at, small, bytes);
+    at = culet_put_address(at, &writer->allocated, block);
     culet_writer_end(writer, at);
 }
 
@@ -42,48 +42,49 @@ static void record_aligned(size_t alignment, size_t bytes, const void *block)
         return;
 
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_ALIGNED, culet_next_sequence());
-    at = culet_put(at, (uint64_t)__builtin_ctzl(alignment));
-    at = culet_put(at, bytes);
-    at = culet_put_address(at, &writer->got, block);
+    at = culet_encode_number(at, (uint64_t)__builtin_ctzl(alignment));
+    at = culet_encode_number(at, bytes);
+    at = culet_put_address(at, &writer->allocated, block);
     culet_writer_end(writer, at);
 }
 
-static void record_gone(const void *block)
+static void record_free(const void *block)
 {
     struct culet_writer *writer = culet_writer_begin();
     if (!writer)
         return;
 
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_FREE, culet_next_sequence());
-    at = culet_put_address(at, &writer->gone, block);
+    at = culet_put_address(at, &writer->freed, block);
     culet_writer_end(writer, at);
 }
 
-/* `before` is the number taken before the call; `got` may be NULL. */
-static void record_moved(const void *block, size_t bytes, const void *got, uint64_t before)
+/* `before`: the sequence number taken before the call. `allocated` may be NULL. */
+static void record_realloc(const void *block, size_t bytes, const void *allocated, uint64_t before)
 {
     struct culet_writer *writer = culet_writer_begin();
     if (!writer)
         return;
 
-    if (!got && bytes)
-        bytes = 1; /* it failed: what it asked for may be beyond any size, and no longer matters */
+    if (!allocated && bytes)
+        bytes = 1; /* it failed: the requested size may exceed CULET_EVENT_SIZE_BITS, and no longer matters */
 
     uint64_t wait = culet_next_sequence() - before - 1;
-    unsigned small = culet_small_bits(bytes);
+    unsigned small = culet_encode_small(bytes);
     uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_REALLOC | small, before);
-    at = culet_put_address(at, &writer->gone, block);
-    at = culet_put_bytes(at, small, bytes);
-    if (got)
-        at = culet_put_address(at, &writer->got, got);
+    at = culet_put_address(at, &writer->freed, block);
+    at = culet_put_size(at, small, bytes);
+    if (allocated)
+        at = culet_put_address(at, &writer->allocated, allocated);
     else
-        at = culet_put(at, culet_zigzag(0 - writer->got)); /* the address 0, not to be remembered as the last */
-    at = culet_put(at, wait);
+        at = culet_encode_number(
+            at, culet_encode_difference(0 - writer->allocated)); /* address 0; not stored as the previous address */
+    at = culet_encode_number(at, wait);
     writer->expected += wait + 1;
     culet_writer_end(writer, at);
 }
 
-/* ---- the standard's functions ---- */
+/* ---- standard C ---- */
 
 EXPORT void *malloc(size_t bytes)
 {
@@ -91,35 +92,35 @@ EXPORT void *malloc(size_t bytes)
         return culet_early_malloc(bytes, 1);
 
     void *block = culet_next.malloc(bytes);
-    record_got(CULET_EVENT_MALLOC, bytes, block);
+    record_allocation(CULET_EVENT_MALLOC, bytes, block);
     return block;
 }
 
-static bool early(const void *block)
+static bool is_early(const void *block)
 {
     const char *end;
 
     return culet_early_owns(block, &end);
 }
 
-/* Whether a block is one that can be given up; records it. */
-static bool give_up(const void *block)
+/* Records the free; false where the next allocator must not free the block. */
+static bool begin_free(const void *block)
 {
-    if (!block || __builtin_expect(early(block), 0) || __builtin_expect(!culet_next_ready(), 0))
+    if (!block || __builtin_expect(is_early(block), 0) || __builtin_expect(!culet_next_ready(), 0))
         return false;
-    record_gone(block);
+    record_free(block);
     return true;
 }
 
 EXPORT void free(void *block)
 {
-    if (give_up(block))
+    if (begin_free(block))
         culet_next.free(block);
 }
 
 EXPORT void free_sized(void *block, size_t bytes)
 {
-    if (!give_up(block))
+    if (!begin_free(block))
         return;
     if (culet_next.free_sized)
         culet_next.free_sized(block, bytes);
@@ -129,7 +130,7 @@ EXPORT void free_sized(void *block, size_t bytes)
 
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t bytes)
 {
-    if (!give_up(block))
+    if (!begin_free(block))
         return;
     if (culet_next.free_aligned_sized)
         culet_next.free_aligned_sized(block, alignment, bytes);
@@ -147,37 +148,37 @@ EXPORT void *calloc(size_t count, size_t bytes)
         return culet_early_malloc(total, 1);
 
     void *block = culet_next.calloc(count, bytes);
-    record_got(CULET_EVENT_CALLOC, total, block);
+    record_allocation(CULET_EVENT_CALLOC, total, block);
     return block;
 }
 
-/* An early block's size is not known: what could be of it is copied. */
-static void *leave_early(const void *block, size_t bytes)
+/* The size of an early block is not known: copies up to the end of early memory. */
+static void *copy_early(const void *block, size_t bytes)
 {
     const char *end;
-    void *got = malloc(bytes);
+    void *copy = malloc(bytes);
 
     culet_early_owns(block, &end);
-    if (got) {
-        size_t there = (size_t)(end - (const char *)block);
-        memcpy(got, block, bytes < there ? bytes : there);
+    if (copy) {
+        size_t readable = (size_t)(end - (const char *)block);
+        memcpy(copy, block, bytes < readable ? bytes : readable);
     }
-    return got;
+    return copy;
 }
 
 EXPORT void *realloc(void *block, size_t bytes)
 {
     if (!block)
         return malloc(bytes);
-    if (__builtin_expect(early(block) || !culet_next_ready(), 0))
-        return leave_early(block, bytes);
+    if (__builtin_expect(is_early(block) || !culet_next_ready(), 0))
+        return copy_early(block, bytes);
 
     uint64_t before = culet_next_sequence();
-    void *got = culet_next.realloc(block, bytes);
+    void *moved = culet_next.realloc(block, bytes);
     int saved = errno;
-    record_moved(block, bytes, got, before);
+    record_realloc(block, bytes, moved, before);
     errno = saved;
-    return got;
+    return moved;
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t bytes)
@@ -191,8 +192,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t bytes)
 
 /* ---- aligned ---- */
 
-/* As much as a block from the function has, whatever was asked for. */
-static size_t power_above(size_t alignment)
+static size_t round_up_to_power(size_t alignment)
 {
     return alignment <= 1 ? 1 : (size_t)1 << (sizeof(long) * CHAR_BIT - (unsigned)__builtin_clzl(alignment - 1));
 }
@@ -203,7 +203,7 @@ EXPORT void *memalign(size_t alignment, size_t bytes)
         return culet_early_malloc(bytes, alignment);
 
     void *block = culet_next.memalign(alignment, bytes);
-    record_aligned(power_above(alignment), bytes, block);
+    record_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -213,7 +213,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
         return culet_early_malloc(bytes, alignment);
 
     void *block = culet_next.aligned_alloc(alignment, bytes);
-    record_aligned(power_above(alignment), bytes, block);
+    record_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -226,7 +226,7 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
 
     int error = culet_next.posix_memalign(block, alignment, bytes);
     if (!error)
-        record_aligned(power_above(alignment), bytes, *block);
+        record_aligned(round_up_to_power(alignment), bytes, *block);
     return error;
 }
 

@@ -1,61 +1,71 @@
-/* file.h - the file that this process records into, and the lending of its chunks to threads.
+/* file.h - the trace file of this process.
  *
- * A chunk on loan lies in memory (stage.h); the file gets it when it is full, or bit by bit where nobody else would
- * copy it. No file is mapped: one that is cut off then would end the program.
+ * No descriptor stays open: programs close all descriptors, or expect certain numbers. The file is opened by name for
+ * each write and must still be the same file. It is never mapped for writing: truncating a mapped file ends the program
+ * with SIGBUS.
  *
- * No descriptor is kept: programs close all of them, or expect certain numbers to be free. The file is opened anew
- * for each chunk, by its name, and must still be the same file.
- *
- * A forked child has a file of its own, which it makes when it first has something to record; most children run
- * another program before that. What the two must not share lies in a page that the kernel wipes in the child, so that
- * no handler need run: children of clone(2) are covered as well. */
+ * A forked child creates a file of its own at its first event; most children execute another program before. The state
+ * that parent and child must not share lies in a page that the kernel wipes in the child, which covers children of
+ * clone(2), where no fork handler runs. */
 #ifndef CULET_FILE_H
 #define CULET_FILE_H
 
-#include "../format.h"
+#include "buffer.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 
-/* The page. `epoch` is 0 before there is a file, and in a child that has none yet; an epoch is of one process. */
-struct culet_shared {
+/* The wiped page. `epoch` identifies the process that has created a file; it is 0 before that, and in a new child. */
+struct culet_process {
     _Atomic uint64_t epoch;
     _Atomic uint32_t lock;
-    _Atomic bool stopped; /* nothing more is recorded */
-    struct culet_trace_header *header; /* a copy in memory of what stands in the file */
-    struct culet_loan *loans; /* all chunks that are not in the file as a whole, the latest first */
-    uint32_t spares;
-    struct culet_trace_chunk *spare[64]; /* chunks of threads that have ended, to be written on */
+    _Atomic bool stopped;              /* nothing more is recorded */
+    struct culet_trace_header *header; /* a copy of the file's */
+    struct culet_chunk_info *chunks;   /* in use, the latest first */
+    uint32_t spare_count;
+    struct culet_trace_chunk *spare[64]; /* chunks of ended threads, with room left */
 };
 
-extern struct culet_shared *culet_shared;
+extern struct culet_process *culet_process;
 
-/* The next sequence number of this process. It is copied by a fork, as is right: the child goes on from there. */
+/* The next sequence number of this process. A forked child continues from the parent's. */
 extern _Atomic uint64_t culet_sequence;
 
-/* Lends a chunk with room for a THREAD event and another one, making the file first if need be.
+/* CULET_TRACE_LIMIT in chunks; 0 without a limit. */
+extern uint64_t culet_file_limit;
+
+void culet_file_lock(void);
+void culet_file_unlock(void);
+
+/* Reads the environment and maps the page; false where this process is not recorded. */
+bool culet_file_prepare(void);
+
+/* Whether this process has a file; creates it. With the lock held. */
+bool culet_file_create(void);
+
+/* The file.
  *
- * @return NULL when nothing is, or can be, recorded any more */
-struct culet_trace_chunk *culet_file_lend(void);
+ * @param end where the space ends that was reserved in it
+ * @param exclusive whether to take flock(2)
+ * @return a descriptor; -1 and errno where the file was truncated or replaced */
+int culet_file_open(uint64_t end, bool exclusive);
 
-/* Takes back a chunk that has room left. */
-void culet_file_return(struct culet_trace_chunk *chunk);
+const struct culet_file_id *culet_file_id(void);
 
-/* Ends the loan of a chunk that is full: it goes into the file. */
-void culet_file_full(struct culet_trace_chunk *chunk);
+/* Reserves disk space for a chunk, so that recorded events can be written. The next two return 0 or an errno. */
+int culet_file_reserve(int fd, uint64_t offset);
 
-/* Writes what a chunk has so far into the file, unless `culet trace` does so. */
-void culet_file_flush(struct culet_trace_chunk *chunk);
+int culet_file_write(int fd, const void *bytes, size_t count, uint64_t offset);
 
-/* The same for all chunks of this process. */
-void culet_file_flush_all(void);
+/* Ends the recording with a line on stderr; the program continues. */
+void culet_file_stop(enum culet_trace_stop reason, const char *message, int error);
+
+/* The same where the file cannot be written. */
+void culet_file_fail(int error);
 
 /* Counts a call that is not recorded. */
-void culet_file_lost(void);
+void culet_file_count_lost(void);
 
-/* Microseconds since the file's start. */
+/* Microseconds since the recording's start. */
 uint64_t culet_file_time(void);
-
-/* The number of this thread, from 1 on. */
-uint32_t culet_file_thread(void);
 
 #endif

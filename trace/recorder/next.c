@@ -43,14 +43,14 @@ static void *find(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-static void *need(const char *name)
+static void *require(const char *name)
 {
-    static const char complaint[] = "culet: the allocator behind the recorder has no function that malloc's family "
-                                    "has; trace this program with another --allocator\n";
+    static const char message[] = "culet: the allocator lacks a malloc function that the recorder forwards to; "
+                                  "trace the program with another --allocator\n";
     void *function = find(name);
 
     if (!function) {
-        if (write(STDERR_FILENO, complaint, sizeof complaint - 1) < 0)
+        if (write(STDERR_FILENO, message, sizeof message - 1) < 0)
             _exit(127);
         abort();
     }
@@ -65,15 +65,15 @@ bool culet_next_find(void)
     if (busy)
         return false;
     busy = true;
-    found.malloc = (void *(*)(size_t))need("malloc");
-    found.free = (void (*)(void *))need("free");
-    found.calloc = (void *(*)(size_t, size_t))need("calloc");
-    found.realloc = (void *(*)(void *, size_t))need("realloc");
-    found.memalign = (void *(*)(size_t, size_t))need("memalign");
-    found.aligned_alloc = (void *(*)(size_t, size_t))need("aligned_alloc");
-    found.posix_memalign = (int (*)(void **, size_t, size_t))need("posix_memalign");
-    found.valloc = (void *(*)(size_t))need("valloc");
-    found.pvalloc = (void *(*)(size_t))need("pvalloc");
+    found.malloc = (void *(*)(size_t))require("malloc");
+    found.free = (void (*)(void *))require("free");
+    found.calloc = (void *(*)(size_t, size_t))require("calloc");
+    found.realloc = (void *(*)(void *, size_t))require("realloc");
+    found.memalign = (void *(*)(size_t, size_t))require("memalign");
+    found.aligned_alloc = (void *(*)(size_t, size_t))require("aligned_alloc");
+    found.posix_memalign = (int (*)(void **, size_t, size_t))require("posix_memalign");
+    found.valloc = (void *(*)(size_t))require("valloc");
+    found.pvalloc = (void *(*)(size_t))require("pvalloc");
     found.free_sized = (void (*)(void *, size_t))find("free_sized");
     found.free_aligned_sized = (void (*)(void *, size_t, size_t))find("free_aligned_sized");
     culet_next = found;

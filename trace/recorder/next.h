@@ -1,4 +1,4 @@
-/* next.h - the allocator behind the recorder: whatever library comes after it. */
+/* next.h - the next malloc functions in symbol lookup order (dlsym RTLD_NEXT): the allocator that serves the program. */
 #ifndef CULET_NEXT_H
 #define CULET_NEXT_H
 
@@ -21,20 +21,18 @@ struct culet_next {
 
 extern struct culet_next culet_next;
 
-/* Finds the functions. False while that is under way: the look-up itself may allocate, and gets its memory from
- * culet_early_malloc. */
+/* Looks the functions up. False during the lookup: dlsym may allocate, and is served by culet_early_malloc. */
 bool culet_next_find(void);
 
-/* Whether the functions are known, or else finds them. */
 static inline bool culet_next_ready(void)
 {
     return __builtin_expect(culet_next.malloc != NULL, 1) || culet_next_find();
 }
 
-/* Zeroed memory for the look-up, a few KiB in all, never given back; NULL when it is used up. */
+/* Zeroed memory for the lookup, 16 KiB in all, never freed; NULL when it is used up. */
 void *culet_early_malloc(size_t bytes, size_t alignment);
 
-/* Whether it is a block of culet_early_malloc's; its size is then unknown, but it ends before `*end`. */
+/* Whether culet_early_malloc returned the block; its size is unknown, but it ends before `*end`. */
 bool culet_early_owns(const void *block, const char **end);
 
 #endif

@@ -4,65 +4,64 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Looking at the clock takes some 30 ns, or 500 where the kernel must be called for it: spread over this many events
- * it is not felt. */
+/* Reading the clock takes 30 ns, or 500 ns with a system call. */
 #define EVENTS_PER_TIME 64
 
 _Thread_local struct culet_writer culet_writer;
 
-static pthread_key_t ending;
+static _Atomic uint32_t threads;
+static pthread_key_t thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
-static bool has_loan(const struct culet_writer *writer)
+static bool has_chunk(const struct culet_writer *writer)
 {
-    return writer->chunk && writer->epoch == atomic_load(&culet_shared->epoch);
+    return writer->chunk && writer->epoch == atomic_load(&culet_process->epoch);
 }
 
-/* The thread ends: another one can write on in its chunk. */
-static void give_back(struct culet_writer *writer)
+static void return_chunk(struct culet_writer *writer)
 {
     struct culet_trace_chunk *chunk = writer->chunk;
-    bool lent = has_loan(writer);
+    bool valid = has_chunk(writer);
 
     writer->chunk = NULL;
-    if (lent)
-        culet_file_return(chunk);
+    if (valid)
+        culet_chunks_return(chunk);
 }
 
-static void end_of_thread(void *own)
+static void on_thread_end(void *own)
 {
     struct culet_writer *writer = own;
 
     writer->busy = true;
-    writer->leaving = true;
-    give_back(writer);
+    writer->exiting = true;
+    return_chunk(writer);
     writer->busy = false;
 }
 
-/* The process ends in good order; what is recorded after this is in the file only if `culet trace` collects it. */
-__attribute__((destructor)) static void end_of_process(void)
+/* Later events reach the file only if `culet trace` collects the chunks. */
+__attribute__((destructor)) static void on_process_end(void)
 {
     int saved = errno;
 
     culet_writer.busy = true;
-    culet_file_flush_all();
+    culet_chunks_flush_all();
     culet_writer.busy = false;
     errno = saved;
 }
 
 static void make_key(void)
 {
-    has_key = pthread_key_create(&ending, end_of_thread) == 0;
+    has_key = pthread_key_create(&thread_end, on_thread_end) == 0;
 }
 
-/* Without a key (the program uses all 1,024) the chunks of ended threads are left as they are. */
-static void introduce(struct culet_writer *writer)
+/* Without a key (the program uses all 1,024) the chunks of ended threads are not reused. */
+static void register_thread(struct culet_writer *writer)
 {
-    writer->number = culet_file_thread();
+    writer->number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
     pthread_once(&once, make_key);
     if (has_key)
-        pthread_setspecific(ending, writer);
+        pthread_setspecific(thread_end, writer);
 }
 
 static void put_time(struct culet_writer *writer)
@@ -70,7 +69,7 @@ static void put_time(struct culet_writer *writer)
     uint8_t *at = culet_writer_at(writer);
 
     *at++ = CULET_EVENT_TIME;
-    at = culet_put(at, culet_file_time());
+    at = culet_encode_number(at, culet_file_time());
     atomic_store_explicit(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk), memory_order_release);
 }
 
@@ -79,32 +78,31 @@ static void put_thread(struct culet_writer *writer)
     uint8_t *at = culet_writer_at(writer);
 
     writer->expected = atomic_load(&culet_sequence);
-    writer->got = writer->gone = 0;
+    writer->allocated = writer->freed = 0;
     *at++ = CULET_EVENT_THREAD;
-    at = culet_put(at, writer->number);
-    at = culet_put(at, writer->expected);
+    at = culet_encode_number(at, writer->number);
+    at = culet_encode_number(at, writer->expected);
     atomic_store_explicit(&writer->chunk->used, (uint32_t)(at - (uint8_t *)writer->chunk), memory_order_release);
 }
 
 /* Room for THREAD, TIME and an event. */
-static bool roomy(const struct culet_trace_chunk *chunk)
+static bool has_room(const struct culet_trace_chunk *chunk)
 {
     return atomic_load_explicit(&chunk->used, memory_order_relaxed) <= CULET_TRACE_CHUNK - 3 * CULET_EVENT_MAX;
 }
 
-/* A loan of a chunk with room; false when there is none to be had. */
-static bool borrow(struct culet_writer *writer)
+static bool take_chunk(struct culet_writer *writer)
 {
     do {
-        if (has_loan(writer))
-            culet_file_full(writer->chunk);
-        writer->chunk = culet_file_lend();
-        writer->epoch = atomic_load(&culet_shared->epoch);
-    } while (writer->chunk && !roomy(writer->chunk));
+        if (has_chunk(writer))
+            culet_chunks_finish(writer->chunk);
+        writer->chunk = culet_chunks_take();
+        writer->epoch = atomic_load(&culet_process->epoch);
+    } while (writer->chunk && !has_room(writer->chunk));
     if (!writer->chunk)
         return false;
     if (!writer->number)
-        introduce(writer);
+        register_thread(writer);
     put_thread(writer);
     return true;
 }
@@ -112,14 +110,14 @@ static bool borrow(struct culet_writer *writer)
 bool culet_writer_prepare(struct culet_writer *writer)
 {
     int saved = errno;
-    bool stays = has_loan(writer) && roomy(writer->chunk) &&
-                 !atomic_load_explicit(&culet_shared->stopped, memory_order_relaxed);
+    bool keeps = has_chunk(writer) && has_room(writer->chunk) &&
+                 !atomic_load_explicit(&culet_process->stopped, memory_order_relaxed);
 
-    bool ready = stays || borrow(writer);
+    bool ready = keeps || take_chunk(writer);
     if (ready) {
         put_time(writer);
-        writer->pass = writer->epoch;
-        writer->countdown = writer->leaving ? 1 : EVENTS_PER_TIME;
+        writer->ready_epoch = writer->epoch;
+        writer->countdown = writer->exiting ? 1 : EVENTS_PER_TIME;
     }
     errno = saved;
     return ready;
@@ -129,12 +127,12 @@ void culet_writer_pause(struct culet_writer *writer)
 {
     int saved = errno;
 
-    if (writer->leaving) {
-        give_back(writer);
+    if (writer->exiting) {
+        return_chunk(writer);
     } else {
-        writer->pass = CULET_NO_PASS;
-        if (has_loan(writer))
-            culet_file_flush(writer->chunk);
+        writer->ready_epoch = CULET_NO_EPOCH;
+        if (has_chunk(writer))
+            culet_chunks_flush(writer->chunk);
     }
     errno = saved;
 }

@@ -1,16 +1,14 @@
-/* culet-replay - plays a recorded trace of allocations through this process's malloc and prints what that took.
+/* culet-replay - replays an allocation trace with the malloc of this process and prints memory, CPU time and instructions.
  *
  *   culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] [--samples N] FILE
  *
- * `culet replay` starts it, with LD_PRELOAD choosing the malloc. Exit status: 0 done, 1 failed with a sentence on
- * stderr, 2 wrong usage. */
+ * `culet replay` starts it with LD_PRELOAD set to the allocator. Exit status: 0 done, 1 failed with a message on stderr,
+ * 2 wrong usage. */
 #define _GNU_SOURCE
-#include "complain.h"
-#include "meter.h"
-#include "player.h"
+#include "measure.h"
 #include "report.h"
 
-#include <errno.h>
+#include <err.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +18,17 @@
 #define DEFAULT_SAMPLES 400
 #define MAX_SAMPLES 1000000
 
-struct choices {
+struct arguments {
     bool info, list, single;
-    struct culet_settings settings;
+    struct culet_replay_options options;
     const char *path;
 };
 
 static _Noreturn void usage(void)
 {
     fputs("usage: culet-replay [--info | --list] [--single] [--paced] [--touch none|page|line|all|check] "
-          "[--samples N] FILE\n", stderr);
+          "[--samples N] FILE\n",
+          stderr);
     exit(2);
 }
 
@@ -53,48 +52,63 @@ static size_t count(const char *word)
     return value;
 }
 
-static struct choices choose(int argc, char **argv)
+static struct arguments parse(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"info", no_argument, NULL, 'i'},       {"list", no_argument, NULL, 'l'},
-        {"single", no_argument, NULL, 's'},     {"paced", no_argument, NULL, 'p'},
-        {"touch", required_argument, NULL, 't'}, {"samples", required_argument, NULL, 'n'},
-        {NULL, 0, NULL, 0}};
-    struct choices choices = {.settings = {.touch = CULET_TOUCH_LINE, .samples = DEFAULT_SAMPLES}};
+    static const struct option long_options[] = {{"info", no_argument, NULL, 'i'},
+                                                 {"list", no_argument, NULL, 'l'},
+                                                 {"single", no_argument, NULL, 's'},
+                                                 {"paced", no_argument, NULL, 'p'},
+                                                 {"touch", required_argument, NULL, 't'},
+                                                 {"samples", required_argument, NULL, 'n'},
+                                                 {NULL, 0, NULL, 0}};
+    struct arguments arguments = {.options = {.touch = CULET_TOUCH_LINE, .samples = DEFAULT_SAMPLES}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         switch (option) {
-        case 'i': choices.info = true; break;
-        case 'l': choices.list = true; break;
-        case 's': choices.single = true; break;
-        case 'p': choices.settings.paced = true; break;
-        case 't': choices.settings.touch = touch(optarg); break;
-        case 'n': choices.settings.samples = count(optarg); break;
-        default: usage();
+        case 'i':
+            arguments.info = true;
+            break;
+        case 'l':
+            arguments.list = true;
+            break;
+        case 's':
+            arguments.single = true;
+            break;
+        case 'p':
+            arguments.options.paced = true;
+            break;
+        case 't':
+            arguments.options.touch = touch(optarg);
+            break;
+        case 'n':
+            arguments.options.samples = count(optarg);
+            break;
+        default:
+            usage();
         }
     }
     if (optind + 1 != argc)
         usage();
-    choices.path = argv[optind];
-    return choices;
+    arguments.path = argv[optind];
+    return arguments;
 }
 
 int main(int argc, char **argv)
 {
-    struct choices choices = choose(argc, argv);
-    struct culet_script script = culet_script_read(choices.path, choices.single);
+    struct arguments arguments = parse(argc, argv);
+    struct culet_operations operations = culet_operations_read(arguments.path, arguments.single);
 
-    if (choices.list) {
-        culet_report_operations(&script);
-    } else if (choices.info) {
-        culet_report(&script, &choices.settings, NULL);
+    if (arguments.list) {
+        culet_report_list(&operations);
+    } else if (arguments.info) {
+        culet_report_print(&operations, &arguments.options, NULL);
     } else {
-        culet_meter_open(script.threads);
-        struct culet_performance performance = culet_play(&script, &choices.settings);
-        culet_report(&script, &choices.settings, &performance);
+        culet_measure_open(operations.threads);
+        struct culet_replay_result result = culet_replay(&operations, &arguments.options);
+        culet_report_print(&operations, &arguments.options, &result);
     }
     if (fflush(stdout) != 0)
-        culet_complain("cannot write the report: %s", strerror(errno));
+        err(1, "cannot write the report");
     return 0;
 }

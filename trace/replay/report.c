@@ -3,80 +3,83 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const names[CULET_OP_KINDS] = {[CULET_OP_MALLOC] = "malloc", [CULET_OP_CALLOC] = "calloc",
-                                                  [CULET_OP_ALIGNED] = "aligned", [CULET_OP_REALLOC] = "realloc",
-                                                  [CULET_OP_FREE] = "free"};
+static const char *const names[CULET_OPERATION_KINDS] = {[CULET_OPERATION_MALLOC] = "malloc",
+                                                         [CULET_OPERATION_CALLOC] = "calloc",
+                                                         [CULET_OPERATION_ALIGNED] = "aligned",
+                                                         [CULET_OPERATION_REALLOC] = "realloc",
+                                                         [CULET_OPERATION_FREE] = "free"};
 
-static void number(const char *name, uint64_t value)
+static void print_number(const char *name, uint64_t value)
 {
     printf("\"%s\":%" PRIu64 ",", name, value);
 }
 
-static void about_trace(const struct culet_script *script)
+static void print_trace(const struct culet_operations *operations)
 {
-    number("operations", script->count);
-    for (int kind = 1; kind < CULET_OP_KINDS; kind++)
-        number(names[kind], script->kinds[kind]);
-    number("threads", script->threads);
-    number("requested_bytes", script->requested_bytes);
-    number("peak_live_bytes", script->peak_live_bytes);
-    number("most_blocks", script->slots);
-    number("left_blocks", script->left_blocks);
-    number("left_bytes", script->left_bytes);
-    number("inherited_operations", script->inherited);
-    number("unknown_blocks", script->unknown);
-    number("implied_frees", script->implied);
-    printf("\"parent_missing\":%s,", script->orphan ? "true" : "false");
+    print_number("operations", operations->count);
+    for (int kind = 0; kind < CULET_OPERATION_KINDS; kind++)
+        print_number(names[kind], operations->kinds[kind]);
+    print_number("threads", operations->threads);
+    print_number("requested_bytes", operations->requested_bytes);
+    print_number("peak_live_bytes", operations->peak_live_bytes);
+    print_number("most_blocks", operations->blocks);
+    print_number("left_blocks", operations->left_blocks);
+    print_number("left_bytes", operations->left_bytes);
+    print_number("inherited_operations", operations->inherited);
+    print_number("unknown_blocks", operations->unknown);
+    print_number("implied_frees", operations->implied);
+    printf("\"parent_missing\":%s,", operations->parent_missing ? "true" : "false");
     printf("\"recorded_seconds\":%.6f",
-           script->moment_count ? (double)script->moments[script->moment_count - 1].microseconds / 1e6 : 0.0);
+           operations->reading_count ? (double)operations->readings[operations->reading_count - 1].microseconds / 1e6
+                                     : 0.0);
 }
 
-static uint64_t peak(const struct culet_performance *performance)
+static uint64_t peak(const struct culet_replay_result *result)
 {
     uint64_t most = 0;
 
-    for (size_t i = 0; i < performance->sample_count; i++)
-        if (performance->samples[i].resident_bytes > most)
-            most = performance->samples[i].resident_bytes;
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].resident_bytes > most)
+            most = result->samples[i].resident_bytes;
     return most;
 }
 
-/* Where the replay kept the program's pauses each sample stands for its time, else for its operations. */
-static double weight(const struct culet_performance *performance, bool paced, size_t i)
+/* The interval before sample `i`: by time where the replay kept the pauses, otherwise by operations. */
+static double weight(const struct culet_replay_result *result, bool paced, size_t i)
 {
-    const struct culet_sample *one = &performance->samples[i - 1], *next = &performance->samples[i];
+    const struct culet_sample *one = &result->samples[i - 1], *next = &result->samples[i];
 
     return paced ? (double)(next->wall_ns - one->wall_ns) : (double)(next->index - one->index);
 }
 
-static void means(const struct culet_performance *performance, bool paced)
+static void print_means(const struct culet_replay_result *result, bool paced)
 {
     double resident = 0, live = 0, all = 0;
 
-    for (size_t i = 1; i < performance->sample_count; i++) {
-        const struct culet_sample *one = &performance->samples[i - 1], *next = &performance->samples[i];
-        double share = weight(performance, paced, i);
+    for (size_t i = 1; i < result->sample_count; i++) {
+        const struct culet_sample *one = &result->samples[i - 1], *next = &result->samples[i];
+        double share = weight(result, paced, i);
         resident += share * ((double)one->resident_bytes + (double)next->resident_bytes) / 2;
         live += share * ((double)one->live_bytes + (double)next->live_bytes) / 2;
         all += share;
     }
-    number("mean_resident_bytes", (uint64_t)(all > 0 ? resident / all : (double)performance->samples[0].resident_bytes));
-    number("mean_live_bytes", (uint64_t)(all > 0 ? live / all : (double)performance->samples[0].live_bytes));
+    print_number("mean_resident_bytes",
+                 (uint64_t)(all > 0 ? resident / all : (double)result->samples[0].resident_bytes));
+    print_number("mean_live_bytes", (uint64_t)(all > 0 ? live / all : (double)result->samples[0].live_bytes));
 }
 
-static void about_play(const struct culet_performance *performance, bool paced)
+static void print_replay(const struct culet_replay_result *result, bool paced)
 {
-    number("peak_resident_bytes", peak(performance));
-    means(performance, paced);
-    printf("\"cpu_seconds\":%.6f,\"wall_seconds\":%.6f,", (double)performance->cpu_ns / 1e9,
-           (double)performance->wall_ns / 1e9);
-    if (performance->counted)
-        number("instructions", performance->instructions);
+    print_number("peak_resident_bytes", peak(result));
+    print_means(result, paced);
+    printf("\"cpu_seconds\":%.6f,\"wall_seconds\":%.6f,", (double)result->cpu_ns / 1e9, (double)result->wall_ns / 1e9);
+    if (result->has_instructions)
+        print_number("instructions", result->instructions);
     else
         printf("\"instructions\":null,");
     printf("\"samples\":[");
-    for (size_t i = 0; i < performance->sample_count; i++) {
-        const struct culet_sample *sample = &performance->samples[i];
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct culet_sample *sample = &result->samples[i];
         printf("%s{\"operation\":%" PRIu64 ",\"at_seconds\":%.6f,\"wall_seconds\":%.6f,\"live_bytes\":%" PRIu64
                ",\"resident_bytes\":%" PRIu64 "}",
                i ? "," : "", sample->index, (double)sample->microseconds / 1e6, (double)sample->wall_ns / 1e9,
@@ -85,29 +88,29 @@ static void about_play(const struct culet_performance *performance, bool paced)
     printf("]");
 }
 
-void culet_report(const struct culet_script *script, const struct culet_settings *settings,
-                  const struct culet_performance *performance)
+void culet_report_print(const struct culet_operations *operations, const struct culet_replay_options *options,
+                        const struct culet_replay_result *result)
 {
     printf("{\"trace\":{");
-    about_trace(script);
+    print_trace(operations);
     printf("}");
-    if (performance) {
+    if (result) {
         printf(",\"play\":{");
-        about_play(performance, settings->paced);
+        print_replay(result, options->paced);
         printf("}");
     }
     printf("}\n");
 }
 
-void culet_report_operations(const struct culet_script *script)
+void culet_report_list(const struct culet_operations *operations)
 {
-    for (size_t i = 0; i < script->count; i++) {
-        const struct culet_op *op = &script->ops[i];
-        printf("%zu %u %s %u", i, op->thread, names[op->kind], op->slot);
-        if (op->kind != CULET_OP_FREE)
-            printf(" %" PRIu64, (uint64_t)op->bytes);
-        if (op->kind == CULET_OP_ALIGNED)
-            printf(" %" PRIu64, (uint64_t)1 << op->shift);
+    for (size_t i = 0; i < operations->count; i++) {
+        const struct culet_operation *operation = &operations->list[i];
+        printf("%zu %u %s %u", i, operation->thread, names[operation->kind], operation->block);
+        if (operation->kind != CULET_OPERATION_FREE)
+            printf(" %" PRIu64, (uint64_t)operation->bytes);
+        if (operation->kind == CULET_OPERATION_ALIGNED)
+            printf(" %" PRIu64, (uint64_t)1 << operation->shift);
         printf("\n");
     }
 }

@@ -1,14 +1,14 @@
-/* report.h - figures as one JSON document on stdout. Names and units are those of `culet replay --json`. */
+/* report.h - prints a trace and its replay as one JSON document, with the keys of `culet replay --json`. */
 #ifndef CULET_REPORT_H
 #define CULET_REPORT_H
 
-#include "player.h"
+#include "engine.h"
 
-/* Of the trace. With `performance`, of the play as well; it may be NULL. */
-void culet_report(const struct culet_script *script, const struct culet_settings *settings,
-                  const struct culet_performance *performance);
+/* @param result of the replay; NULL for the trace alone */
+void culet_report_print(const struct culet_operations *operations, const struct culet_replay_options *options,
+                        const struct culet_replay_result *result);
 
-/* Every operation, one to a line: its index, thread, name, block, bytes, and alignment. */
-void culet_report_operations(const struct culet_script *script);
+/* Every operation, one per line: index, thread, name, block, bytes, and alignment. */
+void culet_report_list(const struct culet_operations *operations);
 
 #endif

@@ -1,9 +1,9 @@
-/* The barrier that makes the bias safe: who ends a bias must see an owner that got in just before.
+/* The membarrier of the bias: ending it waits for a biased thread that has just entered.
  *
- * Without it (bias.c, culet_os_barrier) a processor may still hold back the owner's store to `busy` when it has read
- * culet_bias_owner already; the other thread then finds nobody inside, and both change the same word, one of them
- * without an atomic. The window is some nanoseconds; so the owner's store is kept waiting behind others that miss
- * the cache, which leave the processor in order, and the bias is ended many times. */
+ * Without it (bias.c, culet_os_barrier) a processor may delay the biased thread's store to `busy` beyond its load of
+ * culet_bias_thread. The other thread then finds nobody inside, and both change one word, one of them without an
+ * atomic. The window is some nanoseconds; so the biased thread's store is delayed behind stores that miss the cache,
+ * and the bias is ended many times. */
 #include "check.h"
 #include "culet.h"
 
@@ -14,21 +14,21 @@
 #include <sched.h>
 #include <time.h>
 
-/* The work, and where the machine is busy its bound: the threads can meet only while both have a processor. */
+/* The work, and its bound on a busy machine: the threads meet only while both have a processor. */
 #define CYCLES 2000
 #define SECONDS 4
-#define VISITS 80 /* per bias: enough that it has paid, so that the next one is not put off (bias.c) */
+#define VISITS 80 /* per bias: enough for it to have paid, so that the next one is not delayed (bias.c) */
 #define COLD_BYTES ((size_t)64 << 20)
 #define COLD_STORES 6
 
 static _Atomic uint64_t word;    /* what both change */
-static _Atomic uint64_t entered; /* times that the owner-to-be was inside */
+static _Atomic uint64_t entered; /* times that the biased thread-to-be was inside */
 static _Atomic bool over;
 
-/* What a free does between entering and leaving, but longer, so that two in it at once are sure to meet. */
-static void change_word(bool owner)
+/* What a free does between entering and leaving, but longer, so that two at once collide. */
+static void change_word(bool biased)
 {
-    if (!owner) {
+    if (!biased) {
         atomic_fetch_add_explicit(&word, 1, memory_order_acq_rel);
         return;
     }
@@ -38,7 +38,7 @@ static void change_word(bool owner)
     atomic_store_explicit(&word, before + 1, memory_order_relaxed);
 }
 
-static void *use_the_heap_alone(void *data)
+static void *use_the_heap_exclusively(void *data)
 {
     volatile unsigned char *cold = data;
     uint64_t seed = 3, inside = 0;
@@ -55,12 +55,12 @@ static void *use_the_heap_alone(void *data)
     return NULL;
 }
 
-/* Waits until there is an owner that has been inside for some time. */
-static void await_owner(uint64_t *seed)
+/* Waits until there is a biased thread that has been inside for some time. */
+static void await_biased_thread(uint64_t *seed)
 {
     uint64_t from;
 
-    while (!atomic_load_explicit(&culet_bias_owner, memory_order_relaxed))
+    while (!atomic_load_explicit(&culet_bias_thread, memory_order_relaxed))
         sched_yield();
     from = atomic_load_explicit(&entered, memory_order_relaxed);
     for (unsigned round = 0; atomic_load_explicit(&entered, memory_order_relaxed) < from + VISITS; round++)
@@ -70,7 +70,7 @@ static void await_owner(uint64_t *seed)
         continue;
 }
 
-TEST(who_ends_a_bias_sees_the_owner_that_is_inside)
+TEST(ending_the_bias_waits_for_the_biased_thread)
 {
     unsigned char *cold = mmap(NULL, COLD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t seed = 5, cycles = 0;
@@ -78,17 +78,17 @@ TEST(who_ends_a_bias_sees_the_owner_that_is_inside)
 
     CHECK(cold != MAP_FAILED, "mmap");
     culet_free(culet_malloc(1));
-    for (unsigned i = 0; i < 100 && !atomic_load(&culet_bias_owner); i++)
+    for (unsigned i = 0; i < 100 && !atomic_load(&culet_bias_thread); i++)
         culet_bias_visit(culet_cache);
-    if (!atomic_load(&culet_bias_owner)) {
-        CHECK(true, "the kernel has no membarrier, and the heap no owner");
+    if (!atomic_load(&culet_bias_thread)) {
+        CHECK(true, "the kernel has no membarrier, and the heap no biased");
         return;
     }
     memset(cold, 1, COLD_BYTES);
-    CHECK_EQUAL(pthread_create(&thread, NULL, use_the_heap_alone, cold), 0);
+    CHECK_EQUAL(pthread_create(&thread, NULL, use_the_heap_exclusively, cold), 0);
     time_t end = time(NULL) + SECONDS;
     while (cycles < CYCLES && time(NULL) < end) {
-        await_owner(&seed);
+        await_biased_thread(&seed);
         change_word(culet_bias_enter(culet_cache));
         culet_bias_leave(culet_cache);
         cycles++;

@@ -1,5 +1,5 @@
-/* The bias: a thread that alone uses the heap becomes its owner; anybody else ends that; nothing is lost or
- * given twice while owners change, threads only free, trim, fork and end. */
+/* The bias: a thread that alone uses the heap becomes biased; any other thread ends that; no block is lost or given out
+ * twice while the biased thread changes and threads only free, trim, fork and exit. */
 #include "bias.h"
 #include "cache.h"
 #include "check.h"
@@ -16,7 +16,7 @@
 #define TURN 1200
 #define THREADS 5
 
-/* Without the kernel's barrier the heap has no owner, ever. */
+/* Without the kernel's membarrier there is never a biased thread. */
 static bool barrier_there(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -24,9 +24,9 @@ static bool barrier_there(void)
     return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-static bool is_owner(void)
+static bool is_biased(void)
 {
-    return atomic_load(&culet_bias_owner) == culet_cache;
+    return atomic_load(&culet_bias_thread) == culet_cache;
 }
 
 static unsigned char *make(unsigned char mark)
@@ -58,11 +58,11 @@ static void work(unsigned char mark)
 
 static void check_used(size_t expected)
 {
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, expected);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, expected);
 }
 
 static void run_thread(void *(*run)(void *), void *data)
@@ -82,43 +82,43 @@ static void *free_it(void *block)
 static void *work_here(void *data)
 {
     work((unsigned char)(uintptr_t)data);
-    CHECK(is_owner() == barrier_there(), "a thread that worked alone is not the owner");
+    CHECK(is_biased() == barrier_there(), "a thread that worked alone is not the biased thread");
     return NULL;
 }
 
-TEST(a_thread_that_works_alone_becomes_the_owner)
+TEST(a_thread_that_works_alone_becomes_the_biased_thread)
 {
-    CHECK(!is_owner(), "there is an owner before there is a heap");
+    CHECK(!is_biased(), "there is a biased thread before there is a heap");
     work(1);
-    CHECK(is_owner() == barrier_there(), "it is not the owner");
+    CHECK(is_biased() == barrier_there(), "it is not the biased thread");
     check_used(0);
 }
 
-TEST(anybody_elses_visit_ends_the_bias)
+TEST(another_threads_visit_ends_the_bias)
 {
     work(1);
     unsigned char *block = make(2);
     run_thread(free_it, block);
-    CHECK(!atomic_load(&culet_bias_owner), "the owner outlived another thread's free");
+    CHECK(!atomic_load(&culet_bias_thread), "the biased thread outlived another thread's free");
     check_used(0);
     work(3);
-    CHECK(is_owner() == barrier_there(), "it does not become the owner again");
+    CHECK(is_biased() == barrier_there(), "it does not become the biased thread again");
     check_used(0);
 }
 
-TEST(an_owner_that_ends_leaves_none)
+TEST(a_biased_thread_that_exits_ends_the_bias)
 {
     work(1);
     for (uintptr_t i = 0; i < 20; i++) {
         run_thread(work_here, (void *)i);
-        CHECK(!atomic_load(&culet_bias_owner), "a thread that is gone owns the heap");
+        CHECK(!atomic_load(&culet_bias_thread), "a thread that is gone owns the heap");
         check_used(0);
     }
     work(2);
     check_used(0);
 }
 
-TEST(an_owner_forks)
+TEST(a_biased_thread_forks)
 {
     unsigned char *kept = make(5);
 
@@ -126,9 +126,9 @@ TEST(an_owner_forks)
         work(1);
         pid_t child = fork();
         if (child == 0) {
-            CHECK(!atomic_load(&culet_bias_owner), "the child has an owner");
+            CHECK(!atomic_load(&culet_bias_thread), "the child has a biased thread");
             work(2);
-            CHECK(is_owner() == barrier_there(), "the child does not become the owner");
+            CHECK(is_biased() == barrier_there(), "the child does not become the biased thread");
             drop(kept);
             check_used(0);
             _exit(0);
@@ -136,12 +136,12 @@ TEST(an_owner_forks)
         check_child(child);
     }
     work(3);
-    CHECK(is_owner() == barrier_there(), "the parent does not become the owner again");
+    CHECK(is_biased() == barrier_there(), "the parent does not become the biased thread again");
     drop(kept);
     check_used(0);
 }
 
-/* ---- owners that change: threads take turns, as under Ruby's GVL, while others free, trim and fork ---- */
+/* ---- biased threads that change: threads take turns, as under Ruby's GVL, while others free, trim and fork ---- */
 
 #define SLOTS 256
 static _Atomic(unsigned char *) slot[SLOTS];
@@ -167,7 +167,7 @@ static void *take_turns(void *data)
             sched_yield();
         for (unsigned i = 0; i < TURN; i++) {
             put((unsigned)check_random(&seed), make((unsigned char)(me + 1)));
-            if (is_owner())
+            if (is_biased())
                 atomic_fetch_add(&owned[me], 1);
         }
         atomic_fetch_add(&turn, 1);
@@ -184,7 +184,7 @@ static void *only_free(void *data)
 
     while (!atomic_load(&done)) {
         put((unsigned)check_random(&seed), NULL);
-        usleep(200); /* long enough for an owner to settle between two frees */
+        usleep(200); /* long enough for a biased thread to settle between two frees */
     }
     return NULL;
 }
@@ -200,7 +200,7 @@ static void *trim_and_ask(void *data)
     return NULL;
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not follow a fork of a process with threads */
+#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
 /* A child finds every block that stands in a slot, and can work. */
 static void *fork_now_and_then(void *data)
 {
@@ -222,10 +222,10 @@ static void *fork_now_and_then(void *data)
 }
 #endif
 
-static void change_owners(void *(*const others[])(void *), unsigned count)
+static void change_biased_thread(void *(*const others[])(void *), unsigned count)
 {
     pthread_t thread[THREADS], other[4];
-    unsigned owners = 0;
+    unsigned biased_threads = 0;
 
     culet_free(culet_malloc(1));
     for (unsigned i = 0; i < count; i++)
@@ -241,32 +241,32 @@ static void change_owners(void *(*const others[])(void *), unsigned count)
         put(i, NULL);
     check_used(0);
     for (unsigned i = 0; i < THREADS; i++)
-        owners += owned[i] > 0;
-    CHECK(count || owners == THREADS || !barrier_there(), "only %u of %d threads were ever the owner", owners, THREADS);
-    CHECK(owners > 0 || !barrier_there(), "nobody was ever the owner: this tested nothing");
+        biased_threads += owned[i] > 0;
+    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased", biased_threads, THREADS);
+    CHECK(biased_threads > 0 || !barrier_there(), "no thread was ever biased: this tested nothing");
     culet_malloc_trim(0);
-    struct culet_figures figures;
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    struct culet_test_counts counts;
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
 }
 
 TEST(threads_take_turns)
 {
-    change_owners(NULL, 0);
+    change_biased_thread(NULL, 0);
 }
 
 TEST(threads_take_turns_while_others_only_free)
 {
     static void *(*const others[])(void *) = {only_free, only_free};
 
-    change_owners(others, 2);
+    change_biased_thread(others, 2);
 }
 
 TEST(threads_take_turns_while_others_trim_and_free)
 {
     static void *(*const others[])(void *) = {trim_and_ask, only_free};
 
-    change_owners(others, 2);
+    change_biased_thread(others, 2);
 }
 
 #ifndef __SANITIZE_THREAD__
@@ -274,7 +274,7 @@ TEST(threads_take_turns_while_others_fork_and_free)
 {
     static void *(*const others[])(void *) = {fork_now_and_then, only_free, fork_now_and_then};
 
-    change_owners(others, 3);
+    change_biased_thread(others, 3);
 }
 #endif
 

@@ -1,5 +1,5 @@
-/* Bins and caches: what threads claim, free for each other, and give back when they end. */
-#include "bell.h"
+/* Bins and caches: what threads claim, free for each other, and release when they end. */
+#include "wakeup.h"
 #include "bin.h"
 #include "cache.h"
 #include "check.h"
@@ -11,25 +11,25 @@
 
 #include <pthread.h>
 
-static struct culet_bin_figures figures_of(unsigned klass)
+static struct culet_bin_counts counts_of(unsigned klass)
 {
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
-    culet_heap_figures(&figures);
-    return figures.bins[klass];
+    culet_heap_test_counts(&counts);
+    return counts.bins[klass];
 }
 
 static size_t used_bytes(void)
 {
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
-    culet_heap_figures(&figures);
-    return figures.used_bytes;
+    culet_heap_test_counts(&counts);
+    return counts.used_bytes;
 }
 
 static struct culet_slab *slab_of(void *block)
 {
-    return (struct culet_slab *)culet_pagemap_owner((uintptr_t)block);
+    return (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
 }
 
 static void *get(size_t bytes)
@@ -45,7 +45,7 @@ static void *get_of(unsigned klass)
 {
     size_t size = culet_classes[klass].size;
 
-    atomic_store(&culet_bell, CULET_BELL_NEVER);
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
     void *block = klass > CULET_SIZES ? culet_calloc(1, size) : culet_malloc(size);
     CHECK(block, "no memory");
     return block;
@@ -56,12 +56,12 @@ TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
     get(1);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         size_t size = culet_classes[klass].size;
-        atomic_store(&culet_bell, CULET_BELL_NONE);
+        atomic_store(&culet_scavenger_state, CULET_SCAVENGER_NONE);
         unsigned char *small = culet_calloc(1, size), *large;
-        CHECK_EQUAL(slab_of(small)->owner.klass, klass);
+        CHECK_EQUAL(slab_of(small)->span.klass, klass);
         for (unsigned set = 0; set < 2; set++) {
             large = get_of(klass + set * CULET_SIZES);
-            CHECK_EQUAL(slab_of(large)->owner.klass, klass + set * CULET_SIZES);
+            CHECK_EQUAL(slab_of(large)->span.klass, klass + set * CULET_SIZES);
             CHECK_EQUAL(culet_malloc_usable_size(large), size);
             memset(large, 1, size);
             culet_free(large);
@@ -76,7 +76,7 @@ TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
     culet_heap_check();
 }
 
-/* Several slabs of a class, all blocks out and in again in random order, the invariants checked on the way. */
+/* Several slabs of a class: all blocks allocated and freed in random order, the invariants checked in between. */
 TEST(every_class_fills_and_empties)
 {
     static void *block[20000];
@@ -89,13 +89,13 @@ TEST(every_class_fills_and_empties)
 
         for (size_t i = 0; i < count; i++) {
             block[i] = get_of(klass);
-            CHECK(slab_of(block[i])->owner.klass == klass, "a block of another class");
+            CHECK(slab_of(block[i])->span.klass == klass, "a block of another class");
             memset(block[i], (int)(i % 251), size);
             if (i % every == 0)
                 culet_heap_check();
         }
         CHECK_EQUAL(used_bytes() - before, count * size);
-        CHECK_EQUAL(figures_of(klass).live - (klass == 1), count);
+        CHECK_EQUAL(counts_of(klass).live - (klass == 1), count);
         for (size_t i = count; i > 1; i--) {
             size_t other = check_random(&seed) % i;
             void *swap = block[i - 1];
@@ -108,7 +108,7 @@ TEST(every_class_fills_and_empties)
                 culet_heap_check();
         }
         CHECK_EQUAL(used_bytes(), before);
-        CHECK(figures_of(klass).slabs <= 2, "%zu slabs of size %zu are kept for nothing", figures_of(klass).slabs, size);
+        CHECK(counts_of(klass).slabs <= 2, "%zu slabs of size %zu are kept needlessly", counts_of(klass).slabs, size);
         culet_heap_check();
     }
 }
@@ -128,51 +128,50 @@ TEST(a_thread_holds_one_unit_per_class_at_the_most)
         block[which] = get(1 + check_random(&seed) % CULET_SMALL_MAX);
     }
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        size_t claimed = figures_of(klass).claimed;
+        size_t claimed = counts_of(klass).claimed;
         CHECK(claimed <= 1u << culet_classes[klass].unit_shift, "%zu blocks of class %u are claimed", claimed, klass);
     }
     culet_heap_check();
 }
 
-TEST(a_flush_gives_everything_back)
+TEST(a_flush_releases_all_claims)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_free(get(culet_classes[klass].size));
     culet_cache_flush();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        CHECK_EQUAL(figures_of(klass).claimed, 0);
-        CHECK_EQUAL(figures_of(klass).live, 0);
-        CHECK(figures_of(klass).slabs <= 1, "class %u", klass);
+        CHECK_EQUAL(counts_of(klass).claimed, 0);
+        CHECK_EQUAL(counts_of(klass).live, 0);
+        CHECK(counts_of(klass).slabs <= 1, "class %u", klass);
     }
     culet_heap_check();
     CHECK_EQUAL(used_bytes(), 0);
     culet_free(get(48)); /* a flushed cache goes on */
 }
 
-/* A small heap gives up its idle slabs; but one that is wanted again and again is kept: a block more, freed, does not
- * make a slab anew each time. */
+/* A small heap destroys its idle slabs, but keeps one that is needed again and again. */
 TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
 {
-    struct culet_figures before, after;
+    struct culet_test_counts before, after;
 
     culet_free(get(100));
     culet_cache_flush();
-    culet_heap_figures(&before);
+    culet_heap_test_counts(&before);
     CHECK_EQUAL(before.pages.used, 0);
     for (unsigned i = 0; i < 100; i++) {
         culet_free(get(100));
         culet_cache_flush();
     }
-    culet_heap_figures(&before);
-    CHECK_EQUAL(before.pages.used, culet_classes[culet_size_class(100)].granules);
+    culet_heap_test_counts(&before);
+    CHECK_EQUAL(before.pages.used, culet_classes[culet_size_class(100)].pages);
     for (unsigned i = 0; i < 1000; i++) {
         culet_free(get(100));
         culet_cache_flush();
     }
-    culet_heap_figures(&after);
+    culet_heap_test_counts(&after);
     CHECK_EQUAL(after.pages.used, before.pages.used);
-    /* When the heap is tidied the slab goes too; not a thousand times. */
-    CHECK(after.pages.purged_bytes - before.pages.purged_bytes <= 4 * before.pages.used * CULET_GRANULE, "%zu bytes",
+    /* A reclaim destroys the slab too; not a thousand times. */
+    CHECK(after.pages.purged_bytes - before.pages.purged_bytes <= 4 * before.pages.used * CULET_PAGE, "%zu bytes",
           after.pages.purged_bytes - before.pages.purged_bytes);
 }
 
@@ -195,29 +194,29 @@ static void run_thread(void *(*run)(void *), void *data)
     pthread_join(thread, NULL);
 }
 
-TEST(what_another_thread_frees_is_there_for_everybody)
+TEST(blocks_freed_by_another_thread_are_available_to_all)
 {
     size_t first = 0;
 
     for (unsigned round = 0; round < 6; round++) {
-        struct culet_figures figures;
+        struct culet_test_counts counts;
         for (unsigned i = 0; i < PASSED; i++)
             passed[i] = get(16 + i % 64 * 16);
-        culet_heap_figures(&figures);
+        culet_heap_test_counts(&counts);
         if (round == 0)
-            first = figures.pages.used;
-        /* The same blocks again: what differs is where the slabs are that have stayed. */
-        CHECK(figures.pages.used <= first + first / 20, "%zu granules became %zu", first, figures.pages.used);
+            first = counts.pages.used;
+        /* The same blocks again: only the remaining slabs' addresses differ. */
+        CHECK(counts.pages.used <= first + first / 20, "%zu pages became %zu", first, counts.pages.used);
         run_thread(free_passed, NULL);
         CHECK_EQUAL(used_bytes(), 0);
         culet_heap_check();
     }
     culet_cache_flush();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        CHECK(figures_of(klass).slabs <= 1, "class %u: %zu slabs", klass, figures_of(klass).slabs);
+        CHECK(counts_of(klass).slabs <= 1, "class %u: %zu slabs", klass, counts_of(klass).slabs);
 }
 
-/* A free block in a claimed unit is not lost to the others when the claim ends. */
+/* A free block in a claimed unit is available to others once the claim ends. */
 TEST(blocks_freed_into_a_claimed_unit_come_back)
 {
     unsigned klass = culet_size_class(64);
@@ -232,8 +231,8 @@ TEST(blocks_freed_into_a_claimed_unit_come_back)
     CHECK(slab_of(block[63]) == slab, "a unit is one slab's");
     culet_cache_flush();
     culet_heap_check();
-    CHECK_EQUAL(figures_of(klass).live, 1);
-    CHECK_EQUAL(figures_of(klass).slabs, 1);
+    CHECK_EQUAL(counts_of(klass).live, 1);
+    CHECK_EQUAL(counts_of(klass).slabs, 1);
     for (unsigned i = 0; i < 63; i++)
         CHECK(slab_of(get(64)) == slab, "another slab was made though the first has free blocks");
 }
@@ -246,28 +245,28 @@ static void *use_every_class(void *data)
         memset(block, 1, culet_classes[klass].size);
         culet_free(block);
     }
-    CHECK(culet_cache_count() >= 1, "this thread has a cache");
+    CHECK(culet_registry_count() >= 1, "this thread has a cache");
     return NULL;
 }
 
-TEST(a_thread_that_ends_gives_back_what_it_held)
+TEST(a_thread_that_ends_releases_its_claims)
 {
     get(1);
-    CHECK_EQUAL(culet_cache_count(), 1);
+    CHECK_EQUAL(culet_registry_count(), 1);
     size_t before = used_bytes();
     for (unsigned round = 0; round < 50; round++) {
         run_thread(use_every_class, NULL);
-        CHECK_EQUAL(culet_cache_count(), 1);
+        CHECK_EQUAL(culet_registry_count(), 1);
     }
     CHECK_EQUAL(used_bytes(), before);
     for (unsigned klass = 2; klass < CULET_CLASSES; klass++)
-        CHECK_EQUAL(figures_of(klass).claimed, 0);
+        CHECK_EQUAL(counts_of(klass).claimed, 0);
     culet_heap_check();
 }
 
 static pthread_key_t late_key;
 
-/* Runs as a key's destructor, in several rounds, so also after the cache's own. */
+/* A key's destructor, run in several rounds, so also after the cache's own. */
 static void late(void *data)
 {
     unsigned rounds = (unsigned)(uintptr_t)data;
@@ -299,14 +298,14 @@ TEST(destructors_may_allocate_after_the_cache_is_gone)
     for (unsigned i = 0; i < 20; i++)
         run_thread(end_late, NULL);
     CHECK_EQUAL(used_bytes(), before);
-    CHECK_EQUAL(culet_cache_count(), 1);
+    CHECK_EQUAL(culet_registry_count(), 1);
     culet_heap_check();
 }
 
 #define HOLDERS 4
 static pthread_barrier_t barrier;
 
-/* Enough blocks that the thread takes no more of them singly, but claims the rest of their unit. */
+/* Enough blocks for the thread to stop taking them one by one and claim the rest of their unit. */
 #define HELD 12
 
 static void *hold_a_unit(void *data)
@@ -323,8 +322,7 @@ static void *hold_a_unit(void *data)
     return NULL;
 }
 
-/* Blocks that are free must be given out before memory is said to be out, even where a thread has claimed
- * the unit that they lie in. */
+/* All free blocks must be given out before a request fails, even those in a unit that another thread has claimed. */
 TEST(out_of_memory_means_that_no_block_is_free)
 {
     static void *block[200000];
@@ -339,8 +337,8 @@ TEST(out_of_memory_means_that_no_block_is_free)
     while (got < 200000 && (block[got] = culet_malloc(64)))
         got++;
     CHECK(got > 1000 && got < 200000, "%u blocks", got);
-    struct culet_bin_figures figures = figures_of(klass);
-    CHECK_EQUAL(figures.blocks, figures.live + figures.claimed);
+    struct culet_bin_counts counts = counts_of(klass);
+    CHECK_EQUAL(counts.blocks, counts.live + counts.claimed);
 
     /* Every block freed can be had again, wherever it lies. */
     unsigned freed = 0, again = 0;
@@ -348,7 +346,7 @@ TEST(out_of_memory_means_that_no_block_is_free)
         culet_free(block[i]);
     while (culet_malloc(64))
         again++;
-    CHECK(again >= freed, "%u blocks were freed, only %u could be had again", freed, again);
+    CHECK(again >= freed, "%u blocks were freed, only %u were available again", freed, again);
     culet_os_refuse = NULL;
     pthread_barrier_wait(&barrier);
     for (unsigned i = 0; i < HOLDERS; i++)
@@ -376,7 +374,7 @@ TEST(an_ended_threads_unit_serves_the_others_when_memory_is_out)
     got = 0;
     while (culet_malloc(64))
         got++;
-    CHECK(got >= 64, "of what the thread held only %u blocks could be had", got);
+    CHECK(got >= 64, "only %u blocks of the thread's claims were available", got);
     culet_heap_check();
 }
 
@@ -393,7 +391,7 @@ static void *give_a_unit(void *data)
     return NULL;
 }
 
-/* One thread makes, another frees: the free blocks lie in a unit that the first still holds, used up. */
+/* One thread allocates, another frees: the free blocks are in a unit that the first still has claimed, used up. */
 TEST(free_blocks_in_a_unit_that_another_thread_holds_are_used_when_memory_is_out)
 {
     pthread_t thread;
@@ -419,7 +417,7 @@ TEST(free_blocks_in_a_unit_that_another_thread_holds_are_used_when_memory_is_out
     culet_heap_check();
 }
 
-/* What a race of two frees leaves behind where neither saw the other: a block that is free, and in a claim. */
+/* The state that an unnoticed race of two frees leaves: a block that is free and claimed. */
 static void check_ends_in_abort(void (*use)(void *block))
 {
     int status;

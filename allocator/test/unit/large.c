@@ -1,4 +1,4 @@
-/* Runs and huge blocks: sizes, alignment, zeros, resizing in place and by moving pages, freeing once. */
+/* Large and huge blocks: sizes, alignment, zeros, resizing in place and by moving pages, single frees. */
 #include "large.h"
 #include "check.h"
 #include "culet.h"
@@ -28,9 +28,9 @@ static void check_zero(const unsigned char *block, size_t bytes)
             CHECK(false, "byte %zu of %zu is %u, not 0", i, bytes, block[i]);
 }
 
-static struct culet_owner *owner_of(void *block)
+static struct culet_span *span_of(void *block)
 {
-    return culet_pagemap_owner((uintptr_t)block);
+    return culet_pagemap_span((uintptr_t)block);
 }
 
 static void *get(size_t bytes, size_t alignment, bool *zeroed)
@@ -39,9 +39,9 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed)
 
     CHECK(block, "no memory for %zu bytes at %zu", bytes, alignment);
     CHECK((uintptr_t)block % alignment == 0, "%p is not aligned to %zu", (void *)block, alignment);
-    CHECK(culet_large_bytes(owner_of(block)) >= bytes, "%zu usable of %zu", culet_large_bytes(owner_of(block)), bytes);
+    CHECK(culet_large_bytes(span_of(block)) >= bytes, "%zu usable of %zu", culet_large_bytes(span_of(block)), bytes);
     if (*zeroed)
-        check_zero(block, culet_large_bytes(owner_of(block)));
+        check_zero(block, culet_large_bytes(span_of(block)));
     return block;
 }
 
@@ -66,33 +66,33 @@ static size_t address_space(void)
 
     CHECK(statm && fscanf(statm, "%lu", &pages) == 1, "no /proc/self/statm");
     fclose(statm);
-    return pages * culet_os_page();
+    return pages * culet_os_page_bytes();
 }
 
 TEST(sizes_at_every_border)
 {
-    static const size_t borders[] = {CULET_SMALL_MAX, 65536, CULET_RUN_MAX, 2 << 20, CULET_SEGMENT_BYTES, 64 << 20};
+    static const size_t borders[] = {CULET_SMALL_MAX, 65536, CULET_LARGE_MAX, 2 << 20, CULET_SEGMENT_BYTES, 64 << 20};
     bool zeroed;
 
     culet_free(culet_malloc(1));
     for (unsigned b = 0; b < sizeof borders / sizeof *borders; b++)
         for (size_t bytes = borders[b] - 1; bytes <= borders[b] + 1; bytes++) {
             unsigned char *block = get(bytes, CULET_ALIGNMENT, &zeroed);
-            struct culet_owner *owner = owner_of(block);
-            CHECK_EQUAL(owner->kind, bytes <= CULET_RUN_MAX ? CULET_RUN : CULET_HUGE);
-            CHECK(culet_large_bytes(owner) - bytes < (owner->kind == CULET_RUN ? CULET_GRANULE : culet_os_page()),
-                  "%zu bytes for %zu", culet_large_bytes(owner), bytes);
-            memset(block, 0xaa, culet_large_bytes(owner));
-            CHECK(culet_large_put(owner, (uintptr_t)block), "not freed");
+            struct culet_span *span = span_of(block);
+            CHECK_EQUAL(span->kind, bytes <= CULET_LARGE_MAX ? CULET_LARGE : CULET_HUGE);
+            CHECK(culet_large_bytes(span) - bytes < (span->kind == CULET_LARGE ? CULET_PAGE : culet_os_page_bytes()),
+                  "%zu bytes for %zu", culet_large_bytes(span), bytes);
+            memset(block, 0xaa, culet_large_bytes(span));
+            CHECK(culet_large_put(span, (uintptr_t)block), "not freed");
             culet_heap_check();
         }
-    CHECK_EQUAL(culet_large_figures().runs + culet_large_figures().huge, 0);
-    CHECK_EQUAL(culet_large_figures().run_bytes + culet_large_figures().huge_bytes, 0);
+    CHECK_EQUAL(culet_large_stats().large + culet_large_stats().huge, 0);
+    CHECK_EQUAL(culet_large_stats().large_bytes + culet_large_stats().huge_bytes, 0);
 }
 
 TEST(alignments_up_to_a_gibibyte)
 {
-    static const size_t sizes[] = {1, 4096, 33000, 300000, CULET_RUN_MAX, 5 << 20};
+    static const size_t sizes[] = {1, 4096, 33000, 300000, CULET_LARGE_MAX, 5 << 20};
     bool zeroed;
 
     for (size_t alignment = CULET_ALIGNMENT; alignment <= (size_t)1 << 30; alignment *= 2)
@@ -104,7 +104,7 @@ TEST(alignments_up_to_a_gibibyte)
             }
             for (unsigned i = 0; i < 3; i++) {
                 check_pattern(block[i], sizes[s], (unsigned char)i);
-                CHECK(culet_large_put(owner_of(block[i]), (uintptr_t)block[i]), "not freed");
+                CHECK(culet_large_put(span_of(block[i]), (uintptr_t)block[i]), "not freed");
             }
         }
     culet_heap_check();
@@ -117,8 +117,8 @@ static void map_and_unmap_aligned(unsigned times)
     culet_malloc_trim(0);
 }
 
-/* So many blocks bring up the scavenger, with a stack: once it is there, nothing more may come. It may be at work while
- * this looks, so it looks again for a while. */
+/* So many blocks start the scavenger, with its stack: once it runs, nothing more may be added. It may be working, so
+ * the check is repeated for a while. */
 TEST(aligned_huge_blocks_leave_no_address_space_behind)
 {
     size_t before;
@@ -135,7 +135,7 @@ TEST(aligned_huge_blocks_leave_no_address_space_behind)
     CHECK(mappings() <= lines + 2, "%u mappings became %u", lines, mappings());
 }
 
-TEST(a_run_is_resized_in_place)
+TEST(a_large_block_is_resized_in_place)
 {
     unsigned char *block = culet_malloc(40000);
     void *barrier;
@@ -143,7 +143,7 @@ TEST(a_run_is_resized_in_place)
     write_pattern(block, 40000, 1);
     CHECK(culet_realloc(block, 400000) == block, "nothing is behind it: it grows where it is");
     check_pattern(block, 40000, 1);
-    CHECK(culet_malloc_usable_size(block) >= 400000 && culet_malloc_usable_size(block) < 400000 + CULET_GRANULE,
+    CHECK(culet_malloc_usable_size(block) >= 400000 && culet_malloc_usable_size(block) < 400000 + CULET_PAGE,
           "%zu usable", culet_malloc_usable_size(block));
     write_pattern(block, 400000, 2);
     CHECK(culet_realloc(block, 50000) == block, "it shrinks where it is");
@@ -157,7 +157,7 @@ TEST(a_run_is_resized_in_place)
     check_pattern(moved, 50000, 2);
     culet_free(moved);
     culet_free(barrier);
-    CHECK_EQUAL(culet_large_figures().runs, 0);
+    CHECK_EQUAL(culet_large_stats().large, 0);
     culet_heap_check();
 }
 
@@ -168,13 +168,13 @@ TEST(a_huge_block_grows_by_moving_pages)
 
     write_pattern(block, bytes, 3);
     for (unsigned i = 0; i < 6; i++) {
-        void *wall = culet_malloc(bytes); /* so that it cannot always grow where it is */
+        void *wall = culet_malloc(bytes); /* so that it cannot always grow in place */
         unsigned char *grown = culet_realloc(block, bytes * 2);
         CHECK(grown, "no memory");
         if (grown != block)
-            CHECK(!owner_of(block) && culet_pagemap_grave((uintptr_t)block).present, "the old address is still a block");
+            CHECK(!span_of(block) && culet_pagemap_freed((uintptr_t)block).present, "the old address is still a block");
         check_pattern(grown, bytes, 3);
-        check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is the kernel's zeros */
+        check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is zero */
         CHECK(culet_malloc_usable_size(grown) >= bytes * 2, "%zu usable", culet_malloc_usable_size(grown));
         culet_free(wall);
         block = grown;
@@ -182,15 +182,15 @@ TEST(a_huge_block_grows_by_moving_pages)
         write_pattern(block, bytes, 3);
         culet_heap_check();
     }
-    while (bytes > CULET_RUN_MAX * 2) {
+    while (bytes > CULET_LARGE_MAX * 2) {
         bytes /= 2;
         block = culet_realloc(block, bytes);
         CHECK(block, "no memory");
         check_pattern(block, bytes, 3);
-        CHECK_EQUAL(culet_large_figures().huge_bytes, bytes);
+        CHECK_EQUAL(culet_large_stats().huge_bytes, bytes);
     }
     culet_free(block);
-    CHECK_EQUAL(culet_large_figures().huge, 0);
+    CHECK_EQUAL(culet_large_stats().huge, 0);
 }
 
 TEST(growing_a_huge_block_needs_no_second_copy)
@@ -243,13 +243,13 @@ TEST(a_block_is_freed_once)
 
     for (unsigned i = 0; i < 2; i++) {
         unsigned char *block = get(sizes[i], CULET_ALIGNMENT, &zeroed);
-        struct culet_owner *owner = owner_of(block);
-        CHECK(!culet_large_put(owner, (uintptr_t)block + CULET_GRANULE), "freed by an interior pointer");
-        CHECK(!culet_large_put(owner, (uintptr_t)block + 16), "freed by an interior pointer");
-        CHECK(culet_large_put(owner, (uintptr_t)block), "not freed");
-        CHECK(!culet_large_put(owner, (uintptr_t)block), "freed twice");
-        CHECK(owner_of(block) == NULL && culet_pagemap_grave((uintptr_t)block).present, "no gravestone");
-        CHECK_EQUAL(culet_pagemap_grave((uintptr_t)block).granules, (sizes[i] + 4095) / 4096);
+        struct culet_span *span = span_of(block);
+        CHECK(!culet_large_put(span, (uintptr_t)block + CULET_PAGE), "freed by an interior pointer");
+        CHECK(!culet_large_put(span, (uintptr_t)block + 16), "freed by an interior pointer");
+        CHECK(culet_large_put(span, (uintptr_t)block), "not freed");
+        CHECK(!culet_large_put(span, (uintptr_t)block), "freed twice");
+        CHECK(span_of(block) == NULL && culet_pagemap_freed((uintptr_t)block).present, "no freed record");
+        CHECK_EQUAL(culet_pagemap_freed((uintptr_t)block).pages, (sizes[i] + 4095) / 4096);
     }
 }
 
@@ -261,14 +261,14 @@ TEST(a_huge_block_is_found_by_any_address_in_it)
     for (unsigned i = 0; i < 5; i++)
         block[i] = get((2 + i) << 20, CULET_ALIGNMENT, &zeroed);
     for (unsigned i = 0; i < 5; i++) {
-        size_t bytes = culet_large_bytes(owner_of(block[i]));
+        size_t bytes = culet_large_bytes(span_of(block[i]));
         for (size_t offset = 0; offset < bytes; offset += 9973)
-            CHECK(culet_large_holding((uintptr_t)block[i] + offset) == (struct culet_large *)owner_of(block[i]),
+            CHECK(culet_large_containing((uintptr_t)block[i] + offset) == (struct culet_large *)span_of(block[i]),
                   "offset %zu", offset);
-        CHECK(culet_large_holding((uintptr_t)block[i] + bytes - 1) != NULL, "the last byte");
-        CHECK(culet_large_holding((uintptr_t)block[i] + bytes) != (struct culet_large *)owner_of(block[i]), "behind");
+        CHECK(culet_large_containing((uintptr_t)block[i] + bytes - 1) != NULL, "the last byte");
+        CHECK(culet_large_containing((uintptr_t)block[i] + bytes) != (struct culet_large *)span_of(block[i]), "behind");
     }
-    CHECK(!culet_large_holding((uintptr_t)&zeroed), "the stack is nobody's");
+    CHECK(!culet_large_containing((uintptr_t)&zeroed), "the stack is in a block");
 }
 
 TEST(zeroed_memory_is_zero_when_it_is_used_again)
@@ -276,7 +276,7 @@ TEST(zeroed_memory_is_zero_when_it_is_used_again)
     uint64_t seed = 5;
 
     for (unsigned i = 0; i < 400; i++) {
-        size_t bytes = CULET_SMALL_MAX + 1 + check_random(&seed) % (CULET_RUN_MAX * 5 / 4);
+        size_t bytes = CULET_SMALL_MAX + 1 + check_random(&seed) % (CULET_LARGE_MAX * 5 / 4);
         unsigned char *block = i % 2 ? culet_calloc(1, bytes) : culet_malloc(bytes);
         CHECK(block, "no memory");
         if (i % 2)
@@ -288,7 +288,7 @@ TEST(zeroed_memory_is_zero_when_it_is_used_again)
     }
 }
 
-/* The k-th refusal while a huge block grows, for every k: it stays whole, wherever it stays. */
+/* The k-th refusal while a huge block grows, for every k: its contents stay. */
 static unsigned refuse_in;
 
 static bool refuse_one(void)
@@ -317,10 +317,10 @@ TEST(a_refused_growth_leaves_the_block_whole)
             culet_free(grown ? grown : block);
             culet_heap_check();
         }
-    CHECK_EQUAL(culet_large_figures().huge + culet_large_figures().runs, 0);
+    CHECK_EQUAL(culet_large_stats().huge + culet_large_stats().large, 0);
 }
 
-/* Takes every block of that size that can be had without asking the kernel; chains them. */
+/* Takes every block of that size that needs no request to the kernel; chains them. */
 static void *exhaust(size_t bytes)
 {
     void *first = NULL, **block;
@@ -343,7 +343,7 @@ static void free_chain(void *block)
 
 TEST(a_shrinking_realloc_does_not_need_memory)
 {
-    static const size_t from[] = {30000, 900000, 3 << 20}, to[] = {3, 500, 31000, 40000, CULET_RUN_MAX};
+    static const size_t from[] = {30000, 900000, 3 << 20}, to[] = {3, 500, 31000, 40000, CULET_LARGE_MAX};
 
     culet_free(culet_malloc(1));
     for (unsigned f = 0; f < 3; f++)
@@ -361,11 +361,11 @@ TEST(a_shrinking_realloc_does_not_need_memory)
             culet_free(shrunk);
             culet_heap_check();
         }
-    CHECK_EQUAL(culet_large_figures().huge + culet_large_figures().runs, 0);
+    CHECK_EQUAL(culet_large_stats().huge + culet_large_stats().large, 0);
 }
 
-/* The block itself can be had, the pagemap's leaf for its address cannot. */
-TEST(a_huge_block_without_a_place_in_the_pagemap_is_given_back)
+/* The block's mapping is granted, the pagemap's leaf for its address is not. */
+TEST(a_huge_block_without_a_pagemap_entry_is_unmapped)
 {
     culet_free(culet_malloc(1));
     for (unsigned i = 0; i < 20; i++) {
@@ -378,7 +378,7 @@ TEST(a_huge_block_without_a_place_in_the_pagemap_is_given_back)
             CHECK(address_space() <= before + (1 << 20), "%zu bytes of address space are lost", address_space() - before);
         culet_free(block);
     }
-    CHECK_EQUAL(culet_large_figures().huge, 0);
+    CHECK_EQUAL(culet_large_stats().huge, 0);
 }
 
 CHECK_MAIN

@@ -1,4 +1,4 @@
-/* Memory for descriptors: aligned, zero when new, reused for its own kind only, unharmed while it is spare. */
+/* Memory for descriptors: aligned, zero when new, reused for its own kind only, readable while it is spare. */
 #include "meta.h"
 #include "check.h"
 #include "resident.h"
@@ -46,27 +46,27 @@ TEST(spare_descriptors_serve_their_own_kind)
     CHECK_EQUAL(culet_meta_bytes(), bytes);
 }
 
-/* Late readers look at a spare descriptor's owner part and bitmaps. */
-TEST(what_late_readers_see_stays)
+/* Late readers read a spare descriptor's span and bitmaps. */
+TEST(late_readers_find_descriptors_unchanged)
 {
     struct culet_slab *slab = culet_meta_get(CULET_META_SLAB);
     struct culet_large *large = culet_meta_get(CULET_META_LARGE);
 
-    slab->owner.start = 0x1000;
-    slab->owner.kind = CULET_SLAB;
-    slab->owner.klass = 3;
+    slab->span.start = 0x1000;
+    slab->span.kind = CULET_SLAB;
+    slab->span.klass = 3;
     slab->unit[0].live = 7;
     slab->unit[15].claimed = 9;
     culet_meta_put(CULET_META_SLAB, slab);
-    CHECK(slab->owner.start == 0x1000 && slab->owner.kind == CULET_SLAB && slab->owner.klass == 3 &&
+    CHECK(slab->span.start == 0x1000 && slab->span.kind == CULET_SLAB && slab->span.klass == 3 &&
               slab->unit[0].live == 7 && slab->unit[15].claimed == 9,
           "a spare slab's descriptor was written to");
 
-    large->owner.start = 0x2000;
-    large->owner.kind = CULET_HUGE;
+    large->span.start = 0x2000;
+    large->span.kind = CULET_HUGE;
     large->bytes = 4096;
     culet_meta_put(CULET_META_LARGE, large);
-    CHECK(large->owner.start == 0x2000 && large->owner.kind == CULET_HUGE && large->bytes == 4096,
+    CHECK(large->span.start == 0x2000 && large->span.kind == CULET_HUGE && large->bytes == 4096,
           "a spare large block's descriptor was written to");
 }
 

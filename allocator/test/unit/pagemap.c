@@ -1,22 +1,22 @@
-/* The pagemap: any pointer value has an answer; entries, gravestones, and the refusal of its own memory. */
+/* The pagemap: any pointer value has an entry; spans, freed records, and the refusal of its own memory. */
 #include "pagemap.h"
 #include "check.h"
 #include "resident.h"
 
-#define LEAF_BYTES (CULET_GRANULE << CULET_LEAF_SHIFT)
+#define LEAF_BYTES (CULET_PAGE << CULET_LEAF_SHIFT)
 
-static struct culet_owner owner = {.kind = CULET_RUN}, other = {.kind = CULET_SLAB};
+static struct culet_span span = {.kind = CULET_LARGE}, other = {.kind = CULET_SLAB};
 
 static void check_nothing(uintptr_t address)
 {
-    struct culet_grave grave = culet_pagemap_grave(address);
+    struct culet_freed freed = culet_pagemap_freed(address);
 
     CHECK(culet_pagemap_entry(address) == 0, "0x%lx has an entry", (unsigned long)address);
-    CHECK(culet_pagemap_owner(address) == NULL, "0x%lx has an owner", (unsigned long)address);
-    CHECK(!grave.present, "0x%lx has a gravestone", (unsigned long)address);
+    CHECK(culet_pagemap_span(address) == NULL, "0x%lx has an span", (unsigned long)address);
+    CHECK(!freed.present, "0x%lx has a freed record", (unsigned long)address);
 }
 
-TEST(any_pointer_value_is_answered)
+TEST(any_pointer_value_has_an_entry)
 {
     uint64_t seed = 1;
 
@@ -30,103 +30,103 @@ TEST(any_pointer_value_is_answered)
         check_nothing(check_random(&seed) >> (check_random(&seed) % 64));
 }
 
-TEST(a_range_has_its_owner_everywhere_and_its_neighbours_have_none)
+TEST(a_range_has_its_span_everywhere_and_its_neighbours_have_none)
 {
     /* Across the border of two leaves. */
-    uintptr_t start = 5 * LEAF_BYTES - 3 * CULET_GRANULE;
-    size_t granules = 7;
+    uintptr_t start = 5 * LEAF_BYTES - 3 * CULET_PAGE;
+    size_t pages = 7;
 
-    CHECK(culet_pagemap_prepare(start, granules), "not prepared");
-    for (size_t offset = 0; offset < granules * CULET_GRANULE; offset++)
+    CHECK(culet_pagemap_prepare(start, pages), "not prepared");
+    for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
         CHECK(!culet_pagemap_entry(start + offset), "prepared, not set");
-    culet_pagemap_set(start, granules, &owner, 0);
-    for (size_t offset = 0; offset < granules * CULET_GRANULE; offset++)
-        CHECK(culet_pagemap_owner(start + offset) == &owner, "offset %zu", offset);
+    culet_pagemap_set(start, pages, &span, 0);
+    for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
+        CHECK(culet_pagemap_span(start + offset) == &span, "offset %zu", offset);
     check_nothing(start - 1);
-    check_nothing(start + granules * CULET_GRANULE);
+    check_nothing(start + pages * CULET_PAGE);
 
-    culet_pagemap_set(start + CULET_GRANULE, 1, &other, 0);
-    CHECK(culet_pagemap_owner(start) == &owner, "the granule before changed");
-    CHECK(culet_pagemap_owner(start + CULET_GRANULE) == &other, "not changed");
-    CHECK(culet_pagemap_owner(start + 2 * CULET_GRANULE) == &owner, "the granule behind changed");
+    culet_pagemap_set(start + CULET_PAGE, 1, &other, 0);
+    CHECK(culet_pagemap_span(start) == &span, "the page before changed");
+    CHECK(culet_pagemap_span(start + CULET_PAGE) == &other, "not changed");
+    CHECK(culet_pagemap_span(start + 2 * CULET_PAGE) == &span, "the page behind changed");
 
-    culet_pagemap_clear(start, granules);
-    for (size_t offset = 0; offset < granules * CULET_GRANULE; offset++)
+    culet_pagemap_clear(start, pages);
+    for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
         check_nothing(start + offset);
 }
 
-TEST(a_slabs_entries_carry_its_class_and_the_place)
+TEST(a_slabs_entries_hold_its_class_and_the_page)
 {
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
-        uintptr_t start = 11 * LEAF_BYTES - 5 * CULET_GRANULE;
-        CHECK(culet_pagemap_prepare(start, CULET_SLAB_GRANULES), "not prepared");
-        culet_pagemap_set(start, CULET_SLAB_GRANULES, &owner, klass);
-        for (size_t offset = 0; offset < CULET_SLAB_GRANULES * CULET_GRANULE; offset++) {
+        uintptr_t start = 11 * LEAF_BYTES - 5 * CULET_PAGE;
+        CHECK(culet_pagemap_prepare(start, CULET_SLAB_PAGES), "not prepared");
+        culet_pagemap_set(start, CULET_SLAB_PAGES, &span, klass);
+        for (size_t offset = 0; offset < CULET_SLAB_PAGES * CULET_PAGE; offset++) {
             uintptr_t entry = culet_pagemap_entry(start + offset);
             CHECK(culet_entry_class(entry) == klass, "class %u became %u", klass, culet_entry_class(entry));
-            CHECK(culet_entry_owner(entry) == &owner, "class %u: another owner", klass);
+            CHECK(culet_entry_span(entry) == &span, "class %u: another span", klass);
             if (klass)
                 CHECK(culet_entry_offset(entry, start + offset) == offset, "offset %zu", offset);
         }
-        culet_pagemap_bury(start, CULET_SLAB_GRANULES, klass);
-        for (size_t offset = 0; offset < CULET_SLAB_GRANULES * CULET_GRANULE; offset += 16) {
+        culet_pagemap_set_freed(start, CULET_SLAB_PAGES, klass);
+        for (size_t offset = 0; offset < CULET_SLAB_PAGES * CULET_PAGE; offset += 16) {
             uintptr_t entry = culet_pagemap_entry(start + offset);
-            CHECK(culet_entry_class(entry) == 0 && !culet_entry_owner(entry), "a gravestone leads somewhere");
+            CHECK(culet_entry_class(entry) == 0 && !culet_entry_span(entry), "a freed record leads somewhere");
         }
     }
 }
 
-TEST(gravestones_tell_start_length_and_class)
+TEST(freed_records_have_start_length_and_class)
 {
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++)
-        for (size_t granules = 1; granules <= 300; granules += 13) {
-            uintptr_t start = 9 * LEAF_BYTES - (granules / 2) * CULET_GRANULE;
-            CHECK(culet_pagemap_prepare(start, granules), "not prepared");
-            culet_pagemap_set(start, granules, &owner, 0);
-            culet_pagemap_bury(start, granules, klass);
-            for (size_t offset = 0; offset < granules * CULET_GRANULE; offset += 509) {
-                struct culet_grave grave = culet_pagemap_grave(start + offset);
-                CHECK(culet_pagemap_owner(start + offset) == NULL, "a freed granule has an owner");
-                CHECK(grave.present, "no gravestone at %zu", offset);
-                CHECK_EQUAL(grave.klass, klass);
-                CHECK_EQUAL(grave.start, start);
-                CHECK_EQUAL(grave.granules, granules);
+        for (size_t pages = 1; pages <= 300; pages += 13) {
+            uintptr_t start = 9 * LEAF_BYTES - (pages / 2) * CULET_PAGE;
+            CHECK(culet_pagemap_prepare(start, pages), "not prepared");
+            culet_pagemap_set(start, pages, &span, 0);
+            culet_pagemap_set_freed(start, pages, klass);
+            for (size_t offset = 0; offset < pages * CULET_PAGE; offset += 509) {
+                struct culet_freed freed = culet_pagemap_freed(start + offset);
+                CHECK(culet_pagemap_span(start + offset) == NULL, "a freed page has an span");
+                CHECK(freed.present, "no freed record at %zu", offset);
+                CHECK_EQUAL(freed.klass, klass);
+                CHECK_EQUAL(freed.start, start);
+                CHECK_EQUAL(freed.pages, pages);
             }
-            culet_pagemap_clear(start, granules);
+            culet_pagemap_clear(start, pages);
             check_nothing(start);
         }
 }
 
-TEST(a_huge_block_has_one_gravestone)
+TEST(a_huge_block_has_one_freed_record)
 {
     uintptr_t start = 3 * LEAF_BYTES;
     size_t lengths[] = {257, 1 << 20, (1 << 24) - 1};
 
     for (unsigned i = 0; i < 3; i++) {
         CHECK(culet_pagemap_prepare(start, 2), "not prepared");
-        culet_pagemap_bury_huge(start, lengths[i]);
-        struct culet_grave grave = culet_pagemap_grave(start + 17);
-        CHECK(grave.present && grave.klass == 0, "no gravestone");
-        CHECK_EQUAL(grave.start, start);
-        CHECK_EQUAL(grave.granules, lengths[i]);
-        check_nothing(start + CULET_GRANULE);
+        culet_pagemap_set_freed_huge(start, lengths[i]);
+        struct culet_freed freed = culet_pagemap_freed(start + 17);
+        CHECK(freed.present && freed.klass == 0, "no freed record");
+        CHECK_EQUAL(freed.start, start);
+        CHECK_EQUAL(freed.pages, lengths[i]);
+        check_nothing(start + CULET_PAGE);
     }
-    /* 64 GiB and more is more than a gravestone can tell; it must not spill into the other fields. */
-    culet_pagemap_bury_huge(start, (size_t)1 << 30);
-    struct culet_grave grave = culet_pagemap_grave(start);
-    CHECK(grave.present && grave.klass == 0 && grave.start == start, "a very long gravestone is damaged");
+    /* A freed record cannot hold 64 GiB and more; it must not overflow into the other fields. */
+    culet_pagemap_set_freed_huge(start, (size_t)1 << 30);
+    struct culet_freed freed = culet_pagemap_freed(start);
+    CHECK(freed.present && freed.klass == 0 && freed.start == start, "a very long freed record is damaged");
 }
 
 TEST(addresses_beyond_the_map_cannot_be_prepared)
 {
     CHECK(!culet_pagemap_prepare((uintptr_t)1 << CULET_ADDRESS_BITS, 1), "beyond the last address");
-    CHECK(!culet_pagemap_prepare(((uintptr_t)1 << CULET_ADDRESS_BITS) - CULET_GRANULE, 2), "across the last address");
+    CHECK(!culet_pagemap_prepare(((uintptr_t)1 << CULET_ADDRESS_BITS) - CULET_PAGE, 2), "across the last address");
     check_nothing((uintptr_t)1 << CULET_ADDRESS_BITS);
 }
 
 TEST(refused_memory_leaves_the_map_as_it_was)
 {
-    uintptr_t start = 7 * LEAF_BYTES - CULET_GRANULE;
+    uintptr_t start = 7 * LEAF_BYTES - CULET_PAGE;
 
     culet_os_refuse = resident_refuse_all;
     CHECK(!culet_pagemap_prepare(start, 2), "prepared without memory");
@@ -135,8 +135,8 @@ TEST(refused_memory_leaves_the_map_as_it_was)
     CHECK(culet_pagemap_prepare(start, 2), "not prepared with memory");
     culet_os_refuse = resident_refuse_all;
     CHECK(culet_pagemap_prepare(start, 2), "what is prepared needs no memory");
-    culet_pagemap_set(start, 2, &owner, 0);
-    CHECK(culet_pagemap_owner(start + CULET_GRANULE) == &owner, "not set");
+    culet_pagemap_set(start, 2, &span, 0);
+    CHECK(culet_pagemap_span(start + CULET_PAGE) == &span, "not set");
 }
 
 CHECK_MAIN

@@ -1,4 +1,5 @@
-/* The page heap against a model: runs do not overlap, what is said to be zero is, figures add up, segments go. */
+/* The page heap against a model: ranges do not overlap, pages reported as zero are zero, counts add up, segments are
+ * unmapped. */
 #include "pages.h"
 #include "check.h"
 #include "lock.h"
@@ -9,7 +10,7 @@
 
 struct run {
     uintptr_t start;
-    size_t granules;
+    size_t pages;
     uint32_t segment;
     uint64_t mark;
 };
@@ -18,21 +19,21 @@ static struct run runs[RUNS];
 static size_t used;
 static uint64_t marks;
 
-/* Marks the first and the last word of every granule from the `from`-th on. */
+/* Marks the first and the last word of every page from the `from`-th on. */
 static void mark(struct run *run, size_t from)
 {
-    for (size_t i = from; i < run->granules; i++) {
-        uint64_t *granule = (uint64_t *)(run->start + i * CULET_GRANULE);
-        granule[0] = granule[CULET_GRANULE / 8 - 1] = run->mark + i;
+    for (size_t i = from; i < run->pages; i++) {
+        uint64_t *page = (uint64_t *)(run->start + i * CULET_PAGE);
+        page[0] = page[CULET_PAGE / 8 - 1] = run->mark + i;
     }
 }
 
 static void check_marks(const struct run *run)
 {
-    for (size_t i = 0; i < run->granules; i++) {
-        const uint64_t *granule = (const uint64_t *)(run->start + i * CULET_GRANULE);
-        CHECK(granule[0] == run->mark + i && granule[CULET_GRANULE / 8 - 1] == run->mark + i,
-              "granule %zu of a run of %zu was changed", i, run->granules);
+    for (size_t i = 0; i < run->pages; i++) {
+        const uint64_t *page = (const uint64_t *)(run->start + i * CULET_PAGE);
+        CHECK(page[0] == run->mark + i && page[CULET_PAGE / 8 - 1] == run->mark + i,
+              "page %zu of a run of %zu was changed", i, run->pages);
     }
 }
 
@@ -42,35 +43,35 @@ static void check_zero(uintptr_t start, size_t bytes)
 
     for (size_t i = 0; i < bytes / 8; i++)
         if (words[i])
-            CHECK(false, "%zu bytes into a run said to be zero", i * 8);
+            CHECK(false, "%zu bytes into a range reported as zero", i * 8);
 }
 
-static void check_figures(void)
+static void check_counts(void)
 {
-    struct culet_pages_figures figures = culet_pages_figures();
+    struct culet_pages_stats counts = culet_pages_stats();
 
     culet_pages_check();
-    CHECK_EQUAL(figures.used, used);
-    CHECK_EQUAL(figures.used + figures.free, figures.segments * CULET_SEGMENT_GRANULES);
-    CHECK(figures.dirty <= figures.free, "%zu of %zu free granules are dirty", figures.dirty, figures.free);
+    CHECK_EQUAL(counts.used, used);
+    CHECK_EQUAL(counts.used + counts.free, counts.segments * CULET_SEGMENT_PAGES);
+    CHECK(counts.dirty <= counts.free, "%zu of %zu free pages are dirty", counts.dirty, counts.free);
 }
 
-static bool get(struct run *run, size_t granules, size_t alignment)
+static bool get(struct run *run, size_t pages, size_t alignment)
 {
     bool zeroed;
 
-    run->start = culet_pages_get(granules, alignment, &run->segment, &zeroed);
+    run->start = culet_pages_get(pages, alignment, &run->segment, &zeroed);
     if (!run->start)
         return false;
-    run->granules = granules;
+    run->pages = pages;
     run->mark = ++marks << 32;
-    used += granules;
+    used += pages;
     CHECK(run->start % alignment == 0, "%p is not aligned to %zu", (void *)run->start, alignment);
     uintptr_t segment = culet_pages_segment(run->segment);
-    CHECK(run->start >= segment && run->start + granules * CULET_GRANULE <= segment + CULET_SEGMENT_BYTES,
+    CHECK(run->start >= segment && run->start + pages * CULET_PAGE <= segment + CULET_SEGMENT_BYTES,
           "a run lies outside its segment");
     if (zeroed)
-        check_zero(run->start, granules * CULET_GRANULE);
+        check_zero(run->start, pages * CULET_PAGE);
     mark(run, 0);
     return true;
 }
@@ -78,43 +79,43 @@ static bool get(struct run *run, size_t granules, size_t alignment)
 static void put(struct run *run)
 {
     check_marks(run);
-    culet_pages_put(run->segment, run->start, run->granules, ~UINT64_C(0));
-    used -= run->granules;
+    culet_pages_put(run->segment, run->start, run->pages, ~UINT64_C(0));
+    used -= run->pages;
     run->start = 0;
 }
 
 static void extend(struct run *run, size_t more)
 {
-    if (!culet_pages_extend(run->segment, run->start, run->granules, more))
+    if (!culet_pages_extend(run->segment, run->start, run->pages, more))
         return;
-    run->granules += more;
+    run->pages += more;
     used += more;
-    mark(run, run->granules - more);
+    mark(run, run->pages - more);
 }
 
-/* Gives back the upper half. */
+/* Frees the upper half. */
 static void shorten(struct run *run)
 {
-    size_t less = run->granules / 2;
+    size_t less = run->pages / 2;
 
     if (!less)
         return;
     check_marks(run);
-    run->granules -= less;
+    run->pages -= less;
     used -= less;
-    culet_pages_put(run->segment, run->start + run->granules * CULET_GRANULE, less, ~UINT64_C(0));
+    culet_pages_put(run->segment, run->start + run->pages * CULET_PAGE, less, ~UINT64_C(0));
 }
 
 static void purge(uint64_t *seed)
 {
-    size_t keep = check_random(seed) % 400, before = culet_pages_figures().purged_bytes;
-    size_t dirty = culet_pages_figures().dirty, returned = culet_pages_purge(keep, SIZE_MAX);
-    struct culet_pages_figures figures = culet_pages_figures();
+    size_t keep = check_random(seed) % 400, before = culet_pages_stats().purged_bytes;
+    size_t dirty = culet_pages_stats().dirty, returned = culet_pages_purge(keep, SIZE_MAX);
+    struct culet_pages_stats counts = culet_pages_stats();
 
-    CHECK_EQUAL(figures.purged_bytes - before, returned);
-    CHECK_EQUAL((dirty - figures.dirty) * CULET_GRANULE, returned);
-    if (culet_os_page() == CULET_GRANULE)
-        CHECK(figures.dirty <= keep, "%zu granules are dirty, %zu may be", figures.dirty, keep);
+    CHECK_EQUAL(counts.purged_bytes - before, returned);
+    CHECK_EQUAL((dirty - counts.dirty) * CULET_PAGE, returned);
+    if (culet_os_page_bytes() == CULET_PAGE)
+        CHECK(counts.dirty <= keep, "%zu pages are dirty, %zu may be", counts.dirty, keep);
 }
 
 static void step(uint64_t *seed)
@@ -123,9 +124,9 @@ static void step(uint64_t *seed)
     unsigned what = check_random(seed) % 100;
 
     if (!run->start) {
-        size_t granules = what < 60 ? 1 + check_random(seed) % 16 : 1 + check_random(seed) % 256;
-        size_t alignment = CULET_GRANULE << (what % 4 ? 0 : check_random(seed) % 9);
-        CHECK(get(run, granules, alignment), "no memory");
+        size_t pages = what < 60 ? 1 + check_random(seed) % 16 : 1 + check_random(seed) % 256;
+        size_t alignment = CULET_PAGE << (what % 4 ? 0 : check_random(seed) % 9);
+        CHECK(get(run, pages, alignment), "no memory");
     } else if (what < 70) {
         put(run);
     } else if (what < 85) {
@@ -145,72 +146,72 @@ TEST(random_operations_agree_with_a_model)
         for (unsigned i = 0; i < 4000; i++) {
             step(&state);
             if (i % 16 == 0)
-                check_figures();
+                check_counts();
         }
         for (unsigned i = 0; i < RUNS; i++)
             if (runs[i].start)
                 put(&runs[i]);
-        check_figures();
-        CHECK(culet_pages_figures().segments <= 1, "%zu segments are left of nothing", culet_pages_figures().segments);
+        check_counts();
+        CHECK(culet_pages_stats().segments <= 1, "%zu segments are left of nothing", culet_pages_stats().segments);
     }
 }
 
-TEST(the_lowest_fitting_run_of_a_segment_is_taken)
+TEST(the_lowest_fitting_range_of_a_segment_is_taken)
 {
     struct run run[64], again;
 
     culet_lock(&culet_pages_lock);
     for (unsigned i = 0; i < 64; i++)
-        CHECK(get(&run[i], 8, CULET_GRANULE), "no memory");
+        CHECK(get(&run[i], 8, CULET_PAGE), "no memory");
     for (unsigned i = 1; i < 64; i++)
-        CHECK_EQUAL(run[i].start, run[i - 1].start + 8 * CULET_GRANULE);
+        CHECK_EQUAL(run[i].start, run[i - 1].start + 8 * CULET_PAGE);
     uintptr_t ten = run[10].start, twenty = run[20].start;
     put(&run[20]);
     put(&run[21]);
     put(&run[10]);
-    CHECK(get(&again, 9, CULET_GRANULE) && again.start == twenty, "nine granules fit where twenty was");
-    CHECK(get(&again, 8, CULET_GRANULE) && again.start == ten, "eight granules fit where ten was");
-    check_figures();
+    CHECK(get(&again, 9, CULET_PAGE) && again.start == twenty, "nine pages fit where twenty was");
+    CHECK(get(&again, 8, CULET_PAGE) && again.start == ten, "eight pages fit where ten was");
+    check_counts();
 }
 
-TEST(clean_granules_stay_clean)
+TEST(clean_pages_stay_clean)
 {
     uint32_t segment;
     bool zeroed;
 
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(16, CULET_GRANULE, &segment, &zeroed);
+    uintptr_t start = culet_pages_get(16, CULET_PAGE, &segment, &zeroed);
     CHECK(start && zeroed, "fresh memory is zero");
-    memset((void *)(start + 5 * CULET_GRANULE), 1, CULET_GRANULE);
+    memset((void *)(start + 5 * CULET_PAGE), 1, CULET_PAGE);
     culet_pages_put(segment, start, 16, UINT64_C(1) << 5);
-    CHECK_EQUAL(culet_pages_figures().dirty, 1);
-    CHECK(culet_pages_get(5, CULET_GRANULE, &segment, &zeroed) == start && zeroed, "the granules before are clean");
-    CHECK(culet_pages_get(11, CULET_GRANULE, &segment, &zeroed) == start + 5 * CULET_GRANULE, "not the lowest");
-    CHECK(!zeroed, "a run with a dirty granule was said to be zero");
-    CHECK_EQUAL(culet_pages_figures().dirty, 0);
+    CHECK_EQUAL(culet_pages_stats().dirty, 1);
+    CHECK(culet_pages_get(5, CULET_PAGE, &segment, &zeroed) == start && zeroed, "the pages before are clean");
+    CHECK(culet_pages_get(11, CULET_PAGE, &segment, &zeroed) == start + 5 * CULET_PAGE, "not the lowest");
+    CHECK(!zeroed, "a range with a dirty page was reported as zero");
+    CHECK_EQUAL(culet_pages_stats().dirty, 0);
     culet_pages_check();
 }
 
-TEST(purged_granules_are_not_resident_and_read_as_zeros)
+TEST(purged_pages_are_not_resident_and_read_as_zeros)
 {
     struct run run, beside[16];
-    size_t page = culet_os_page();
+    size_t page = culet_os_page_bytes();
 
     culet_lock(&culet_pages_lock);
-    CHECK(get(&run, 96, CULET_GRANULE), "no memory");
-    /* So much in use that 96 granules may be kept. */
+    CHECK(get(&run, 96, CULET_PAGE), "no memory");
+    /* So much in use that 96 dirty pages may be kept. */
     for (unsigned i = 0; i < 16; i++)
-        CHECK(get(&beside[i], 256, CULET_GRANULE), "no memory");
+        CHECK(get(&beside[i], 256, CULET_PAGE), "no memory");
     uintptr_t start = run.start;
     put(&run);
-    size_t before = resident_bytes(start, 96 * CULET_GRANULE);
+    size_t before = resident_bytes(start, 96 * CULET_PAGE);
     CHECK(before > 0, "nothing was resident");
-    CHECK(culet_pages_purge(0, SIZE_MAX) >= 96 * CULET_GRANULE - 2 * page, "too little came back");
-    CHECK_EQUAL(resident_bytes(start, 96 * CULET_GRANULE), 0);
+    CHECK(culet_pages_purge(0, SIZE_MAX) >= 96 * CULET_PAGE - 2 * page, "too little came back");
+    CHECK_EQUAL(resident_bytes(start, 96 * CULET_PAGE), 0);
     for (unsigned i = 0; i < 16; i++)
         check_marks(&beside[i]);
-    check_zero((start + page - 1) & ~(page - 1), 95 * CULET_GRANULE & ~(page - 1));
-    check_figures();
+    check_zero((start + page - 1) & ~(page - 1), 95 * CULET_PAGE & ~(page - 1));
+    check_counts();
 }
 
 TEST(freed_memory_is_kept_within_bounds)
@@ -219,31 +220,31 @@ TEST(freed_memory_is_kept_within_bounds)
 
     culet_lock(&culet_pages_lock);
     for (unsigned i = 0; i < 40; i++)
-        CHECK(get(&run[i], 256, CULET_GRANULE), "no memory");
+        CHECK(get(&run[i], 256, CULET_PAGE), "no memory");
     for (unsigned i = 0; i < 40; i++) {
         put(&run[i]);
-        struct culet_pages_figures figures = culet_pages_figures();
-        CHECK(figures.dirty <= 32 + figures.used / 32 + culet_os_page() / CULET_GRANULE,
-              "%zu granules stay resident while %zu are used", figures.dirty, figures.used);
+        struct culet_pages_stats counts = culet_pages_stats();
+        CHECK(counts.dirty <= 32 + counts.used / 32 + culet_os_page_bytes() / CULET_PAGE,
+              "%zu pages stay resident while %zu are used", counts.dirty, counts.used);
     }
-    CHECK(culet_pages_figures().segments <= 1, "%zu segments are left", culet_pages_figures().segments);
+    CHECK(culet_pages_stats().segments <= 1, "%zu segments are left", culet_pages_stats().segments);
 }
 
-TEST(a_run_is_lengthened_only_into_free_granules)
+TEST(a_page_range_is_extended_only_into_free_pages)
 {
     struct run first, second;
 
     culet_lock(&culet_pages_lock);
-    CHECK(get(&first, 4, CULET_GRANULE) && get(&second, 4, CULET_GRANULE), "no memory");
+    CHECK(get(&first, 4, CULET_PAGE) && get(&second, 4, CULET_PAGE), "no memory");
     CHECK(!culet_pages_extend(first.segment, first.start, 4, 1), "lengthened into another run");
     put(&second);
-    CHECK(culet_pages_extend(first.segment, first.start, 4, 4), "not lengthened into free granules");
+    CHECK(culet_pages_extend(first.segment, first.start, 4, 4), "not lengthened into free pages");
     used += 4;
-    CHECK(!culet_pages_extend(first.segment, first.start, 8, CULET_SEGMENT_GRANULES - 7), "beyond the segment");
-    CHECK(culet_pages_extend(first.segment, first.start, 8, CULET_SEGMENT_GRANULES - 8), "up to the segment's end");
-    used += CULET_SEGMENT_GRANULES - 8;
-    CHECK(!culet_pages_extend(first.segment, first.start, CULET_SEGMENT_GRANULES, 1), "behind the last granule");
-    check_figures();
+    CHECK(!culet_pages_extend(first.segment, first.start, 8, CULET_SEGMENT_PAGES - 7), "beyond the segment");
+    CHECK(culet_pages_extend(first.segment, first.start, 8, CULET_SEGMENT_PAGES - 8), "up to the segment's end");
+    used += CULET_SEGMENT_PAGES - 8;
+    CHECK(!culet_pages_extend(first.segment, first.start, CULET_SEGMENT_PAGES, 1), "behind the last page");
+    check_counts();
 }
 
 TEST(refused_memory_changes_nothing)
@@ -252,23 +253,23 @@ TEST(refused_memory_changes_nothing)
     unsigned got = 0;
 
     culet_lock(&culet_pages_lock);
-    CHECK(get(&run[got++], 256, CULET_GRANULE), "no memory");
+    CHECK(get(&run[got++], 256, CULET_PAGE), "no memory");
     culet_os_refuse = resident_refuse_all;
-    while (got < 5 && get(&run[got], 256, CULET_GRANULE))
+    while (got < 5 && get(&run[got], 256, CULET_PAGE))
         got++;
     CHECK_EQUAL(got, 4); /* the rest of the first segment */
-    check_figures();
-    /* The descriptor of a segment that could not be had is not lost, however often it is tried. */
+    check_counts();
+    /* The descriptor of a refused segment is not lost, however often it is attempted. */
     for (unsigned i = 0; i < 2000; i++)
-        CHECK(!get(&run[4], 256, CULET_GRANULE), "a segment out of nothing");
+        CHECK(!get(&run[4], 256, CULET_PAGE), "a segment out of nothing");
     CHECK(culet_meta_get(CULET_META_SEGMENT), "the descriptors are used up");
-    check_figures();
+    check_counts();
     culet_os_refuse = NULL;
-    CHECK(get(&run[4], 256, CULET_GRANULE), "no memory");
-    CHECK_EQUAL(culet_pages_figures().segments, 2);
+    CHECK(get(&run[4], 256, CULET_PAGE), "no memory");
+    CHECK_EQUAL(culet_pages_stats().segments, 2);
     for (unsigned i = 0; i < 5; i++)
         put(&run[i]);
-    check_figures();
+    check_counts();
 }
 
 CHECK_MAIN

@@ -1,4 +1,4 @@
-/* What a reader in another process is told of the heap: every table and every member is where the record says. */
+/* The record for readers in another process: every table and member is where the record says. */
 #include "selfmap.h"
 
 #include "check.h"
@@ -7,7 +7,7 @@
 #include "meta.h"
 #include "pagemap.h"
 #include "size_class.h"
-#include "stock.h"
+#include "huge_cache.h"
 
 extern const struct culet_selfmap culet_selfmap;
 #define MAP culet_selfmap
@@ -44,21 +44,21 @@ TEST(classes_have_the_shapes_that_blocks_have)
         CHECK_EQUAL(half(at + MAP.klass.size), culet_classes[k].size);
         CHECK_EQUAL(*(const uint16_t *)(at + MAP.klass.count), culet_classes[k].count);
         CHECK_EQUAL(byte(at + MAP.klass.unit_shift), culet_classes[k].unit_shift);
-        CHECK_EQUAL(byte(at + MAP.klass.granules), culet_classes[k].granules);
+        CHECK_EQUAL(byte(at + MAP.klass.granules), culet_classes[k].pages);
         CHECK_EQUAL(half(MAP.classes + (k > MAP.sizes ? k - MAP.sizes : k) * MAP.klass.bytes + MAP.klass.size),
                     culet_classes[k].size);
     }
 }
 
-/* The entry of the pagemap for an address, as a reader finds it. */
+/* The pagemap's entry for an address, as a reader finds it. */
 static uint64_t entry_of(uint64_t address)
 {
-    uint64_t granule = address / MAP.granule_bytes, leaf = word(MAP.root + 8 * (granule / MAP.leaf_entries));
+    uint64_t page = address / MAP.granule_bytes, leaf = word(MAP.root + 8 * (page / MAP.leaf_entries));
 
-    return leaf ? word(leaf + 8 * (granule % MAP.leaf_entries)) : 0;
+    return leaf ? word(leaf + 8 * (page % MAP.leaf_entries)) : 0;
 }
 
-static uint64_t owner_of(uint64_t entry)
+static uint64_t span_of(uint64_t entry)
 {
     return entry & 1 ? 0 : entry & ((UINT64_C(1) << MAP.address_bits) - 1);
 }
@@ -83,7 +83,7 @@ TEST(every_block_is_found_and_freed_ones_are_not)
     for (unsigned i = 0; i < BLOCKS; i += 3)
         culet_free(blocks[i]);
     for (unsigned i = 0; i < BLOCKS; i++) {
-        uint64_t entry = entry_of((uintptr_t)blocks[i]), slab = owner_of(entry);
+        uint64_t entry = entry_of((uintptr_t)blocks[i]), slab = span_of(entry);
         unsigned klass = (unsigned)(entry >> MAP.class_shift);
         if (i % 3 == 0 && !slab)
             continue;
@@ -94,23 +94,23 @@ TEST(every_block_is_found_and_freed_ones_are_not)
     }
 }
 
-TEST(runs_and_huge_blocks_are_found)
+TEST(large_and_huge_blocks_are_found)
 {
-    char *run = culet_malloc(100000), *huge = culet_malloc(5 << 20), *second = culet_malloc(3 << 20);
-    uint64_t owner = owner_of(entry_of((uintptr_t)run));
+    char *large = culet_malloc(100000), *huge = culet_malloc(5 << 20), *second = culet_malloc(3 << 20);
+    uint64_t span = span_of(entry_of((uintptr_t)large));
 
-    CHECK_EQUAL(byte(owner + MAP.owner.kind), MAP.kind_run);
-    CHECK_EQUAL(word(owner + MAP.owner.start), (uintptr_t)run);
-    CHECK_EQUAL(word(owner + MAP.large.length), culet_malloc_usable_size(run));
+    CHECK_EQUAL(byte(span + MAP.owner.kind), MAP.kind_run);
+    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)large);
+    CHECK_EQUAL(word(span + MAP.large.length), culet_malloc_usable_size(large));
 
-    owner = word(MAP.huge);
-    CHECK_EQUAL(word(owner + MAP.owner.start), (uintptr_t)second);
-    CHECK_EQUAL(byte(owner + MAP.owner.kind), MAP.kind_huge);
-    CHECK_EQUAL(byte(owner + MAP.large.ending), 0);
-    owner = word(owner + MAP.large.next);
-    CHECK_EQUAL(word(owner + MAP.owner.start), (uintptr_t)huge);
-    CHECK_EQUAL(word(owner + MAP.large.length), culet_malloc_usable_size(huge));
-    CHECK_EQUAL(word(owner + MAP.large.next), 0);
+    span = word(MAP.huge);
+    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)second);
+    CHECK_EQUAL(byte(span + MAP.owner.kind), MAP.kind_huge);
+    CHECK_EQUAL(byte(span + MAP.large.ending), 0);
+    span = word(span + MAP.large.next);
+    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)huge);
+    CHECK_EQUAL(word(span + MAP.large.length), culet_malloc_usable_size(huge));
+    CHECK_EQUAL(word(span + MAP.large.next), 0);
 }
 
 static unsigned count_bits(uint64_t words)
@@ -138,11 +138,11 @@ TEST(segments_and_their_bitmaps_add_up)
         used += count_bits(segment + MAP.segment.used);
         dirty += count_bits(segment + MAP.segment.dirty);
     }
-    struct culet_pages_figures figures = culet_pages_figures();
-    CHECK_EQUAL(segments, figures.segments);
-    CHECK_EQUAL(used, figures.used);
-    CHECK_EQUAL(dirty, figures.dirty);
-    CHECK(dirty > 0, "nothing was free and kept");
+    struct culet_pages_stats counts = culet_pages_stats();
+    CHECK_EQUAL(segments, counts.segments);
+    CHECK_EQUAL(used, counts.used);
+    CHECK_EQUAL(dirty, counts.dirty);
+    CHECK(dirty > 0, "nothing was free and dirty");
 }
 
 TEST(chunks_of_descriptors_add_up)
@@ -157,12 +157,12 @@ TEST(chunks_of_descriptors_add_up)
     CHECK_EQUAL(chunks * MAP.chunk_bytes, culet_meta_bytes());
 }
 
-TEST(kept_extents_are_found)
+TEST(cached_extents_are_found)
 {
     char *pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     CHECK_EQUAL(half(MAP.extent_count), 0);
-    culet_stock_put((struct culet_extent){.start = (uintptr_t)pages, .bytes = 1 << 20, .mapping = culet_stock_mapping()});
+    culet_huge_cache_put((struct culet_extent){.start = (uintptr_t)pages, .bytes = 1 << 20, .mapping = culet_huge_cache_new_mapping()});
     CHECK_EQUAL(half(MAP.extent_count), 1);
     CHECK_EQUAL(word(MAP.extents + MAP.extent.start), (uintptr_t)pages);
     CHECK_EQUAL(word(MAP.extents + MAP.extent.length), 1 << 20);
@@ -170,11 +170,11 @@ TEST(kept_extents_are_found)
 
 TEST(the_state_and_the_lock_are_seen)
 {
-    CHECK_EQUAL(byte(MAP.state), CULET_NEW);
+    CHECK_EQUAL(byte(MAP.state), CULET_UNINITIALIZED);
     CHECK_EQUAL(word(MAP.threads), 0);
     culet_free(culet_malloc(1));
     CHECK_EQUAL(word(MAP.threads), 1);
-    CHECK(byte(MAP.state) == CULET_EARLY || byte(MAP.state) == CULET_AWAKE, "state %u", byte(MAP.state));
+    CHECK(byte(MAP.state) == CULET_EARLY || byte(MAP.state) == CULET_ACTIVE, "state %u", byte(MAP.state));
     CHECK_EQUAL(half(MAP.pages_lock), 0);
     atomic_store(&culet_pages_lock.state, 1);
     CHECK_EQUAL(half(MAP.pages_lock), 1);

@@ -1,4 +1,4 @@
-/* Size classes: every size fits its class, no smaller class would do, waste is bounded, shapes hold together. */
+/* Size classes: each size fits its class and no smaller one, waste is bounded, shapes are consistent. */
 #include "check.h"
 #include "size_class.h"
 #include "slab.h"
@@ -61,8 +61,8 @@ TEST(shapes_fit_the_descriptor)
     culet_size_class_setup();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         const struct culet_class *c = &culet_classes[klass];
-        size_t bytes = c->granules * CULET_GRANULE;
-        CHECK(c->granules >= 1 && c->granules <= CULET_SLAB_GRANULES, "class %u: %u granules", klass, c->granules);
+        size_t bytes = c->pages * CULET_PAGE;
+        CHECK(c->pages >= 1 && c->pages <= CULET_SLAB_PAGES, "class %u: %u pages", klass, c->pages);
         CHECK(c->count >= 1 && (size_t)c->count * c->size <= bytes, "class %u: %u blocks", klass, c->count);
         CHECK(c->last < CULET_UNITS, "class %u: %u units", klass, c->last + 1u);
         CHECK(c->unit_shift <= 6, "class %u", klass);
@@ -70,8 +70,8 @@ TEST(shapes_fit_the_descriptor)
         CHECK_EQUAL(__builtin_popcountll(c->full), 1 << c->unit_shift);
         CHECK_EQUAL(__builtin_popcountll(c->last_full), c->count - ((unsigned)c->last << c->unit_shift));
         CHECK((c->last_full & (c->last_full + 1)) == 0 && (c->last_full & ~c->full) == 0, "class %u", klass);
-        /* A unit is about a granule: what a thread may claim at once is bounded. */
-        CHECK(c->unit_shift == 0 || (c->size << c->unit_shift) <= CULET_GRANULE, "class %u: large units", klass);
+        /* A unit is about a page: that bounds a claim. */
+        CHECK(c->unit_shift == 0 || (c->size << c->unit_shift) <= CULET_PAGE, "class %u: large units", klass);
         CHECK(bytes - (size_t)c->count * c->size <= bytes / 8, "class %u: %zu of %zu bytes behind the last block",
               klass, bytes - (size_t)c->count * c->size, bytes);
     }
@@ -82,20 +82,20 @@ TEST(reciprocals_are_exact_for_every_offset)
     culet_size_class_setup();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         const struct culet_class *c = &culet_classes[klass];
-        for (uint64_t offset = 0; offset < c->granules * CULET_GRANULE; offset++)
+        for (uint64_t offset = 0; offset < c->pages * CULET_PAGE; offset++)
             if ((offset * c->reciprocal >> 32) != offset / c->size)
                 CHECK(false, "size %u, offset %lu", c->size, (unsigned long)offset);
-        CHECK(c->granules * CULET_GRANULE <= 65536, "class %u", klass);
+        CHECK(c->pages * CULET_PAGE <= 65536, "class %u", klass);
     }
 }
 
 TEST(aligned_classes_are_aligned_and_the_smallest)
 {
     culet_size_class_setup();
-    for (size_t alignment = CULET_ALIGNMENT; alignment <= 2 * CULET_GRANULE; alignment *= 2)
+    for (size_t alignment = CULET_ALIGNMENT; alignment <= 2 * CULET_PAGE; alignment *= 2)
         for (size_t bytes = 0; bytes <= CULET_SMALL_MAX + 1; bytes++) {
             unsigned expected = 0, klass = culet_size_class_aligned(bytes, alignment);
-            if (bytes <= CULET_SMALL_MAX && alignment <= CULET_GRANULE)
+            if (bytes <= CULET_SMALL_MAX && alignment <= CULET_PAGE)
                 for (expected = culet_size_class(bytes ? bytes : 1); culet_classes[expected].size % alignment;)
                     if (++expected > CULET_SIZES) {
                         expected = 0;

@@ -1,6 +1,6 @@
-/* Many threads, all functions, blocks handed from thread to thread, threads that come and go. Contents are
- * checked on the way; at the end everything is free and the books are right.
- * STRESS_SCALE (1 by default) multiplies the work; the numbers drawn are the same on every machine. */
+/* Many threads, all functions, blocks passed between threads, threads that start and end. Contents are checked
+ * throughout; at the end everything is free and the counts are right. STRESS_SCALE (default 1) multiplies the work; the
+ * random numbers are the same on every machine. */
 #include "cache.h"
 #include "check.h"
 #include "culet.h"
@@ -50,7 +50,7 @@ static void sign(struct block *block, uint64_t tag)
         block->start[i] = byte_at(block, i);
 }
 
-/* Checks the first `bytes` of a block, as far as they are signed. */
+/* Checks the first `bytes` of a block, as far as they were written. */
 static void verify(const struct block *block, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i = next_byte(block, i))
@@ -126,7 +126,7 @@ static void drop(struct block *block)
     block->start = NULL;
 }
 
-/* Swaps a block with one that another thread put there. */
+/* Exchanges a block for one that another thread left. */
 static void pass_on(struct block *block, uint64_t *seed)
 {
     struct block taken = {.start = NULL};
@@ -146,7 +146,7 @@ static void pass_on(struct block *block, uint64_t *seed)
         verify(block, block->bytes);
 }
 
-/* What an ending thread still holds goes to the others, as far as there is room. */
+/* An ending thread passes its blocks on, as far as there is room. */
 static void bequeath(struct block *block)
 {
     if (!block->start)
@@ -195,19 +195,19 @@ static void *live(void *data)
 
 static void check_empty(void)
 {
-    struct culet_figures figures;
+    struct culet_test_counts counts;
 
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, 0);
-    CHECK_EQUAL(figures.cached_bytes, 0);
-    CHECK_EQUAL(figures.threads, 0);
-    CHECK_EQUAL(figures.large.runs + figures.large.huge, 0);
-    CHECK(figures.pages.used <= CULET_CLASSES * CULET_SLAB_GRANULES, "%zu granules are used by nothing",
-          figures.pages.used);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
+    CHECK_EQUAL(counts.cached_bytes, 0);
+    CHECK_EQUAL(counts.threads, 0);
+    CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
+    CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing",
+          counts.pages.used);
     culet_malloc_trim(0);
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
     culet_heap_check();
 }
 
@@ -290,7 +290,7 @@ TEST(threads_meet_in_one_class)
     check_empty();
 }
 
-/* One gives back the rest of its unit while another frees the unit's other blocks: both change one word. */
+/* One releases the rest of its unit while another frees the unit's other blocks: both change one word. */
 #define HALF 32
 static _Atomic(void *) handed[HALF];
 static _Atomic unsigned rounds_made, rounds_freed, freed_now;
@@ -314,7 +314,7 @@ static void *free_handed(void *data)
 TEST(a_claim_ends_while_another_thread_frees)
 {
     unsigned rounds = 20000 * scale(), spins = 0;
-    struct culet_figures figures;
+    struct culet_test_counts counts;
     pthread_t thread;
 
     CHECK(pthread_create(&thread, NULL, free_handed, &rounds) == 0, "no thread");
@@ -326,7 +326,7 @@ TEST(a_claim_ends_while_another_thread_frees)
         }
         atomic_store(&freed_now, 0);
         atomic_store(&rounds_made, round);
-        /* Into the midst of the frees, each time at another place. */
+        /* In the middle of the frees, each time at another point. */
         while (atomic_load_explicit(&freed_now, memory_order_relaxed) < 1 + round % (HALF - 1) &&
                atomic_load_explicit(&rounds_freed, memory_order_relaxed) < round)
             if (++spins % 4096 == 0)
@@ -338,11 +338,11 @@ TEST(a_claim_ends_while_another_thread_frees)
     pthread_join(thread, NULL);
     culet_cache_flush();
     culet_heap_check();
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.used_bytes, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
     culet_malloc_trim(0);
-    culet_heap_figures(&figures);
-    CHECK_EQUAL(figures.pages.used, 0);
+    culet_heap_test_counts(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
 }
 
 CHECK_MAIN

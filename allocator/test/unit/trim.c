@@ -1,4 +1,4 @@
-/* Trims: every wholly free page goes back, live blocks keep their contents, and the answer tells the truth. */
+/* Trims: every wholly free page is returned, live blocks keep their contents, and the result is right. */
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -40,11 +40,11 @@ static void check_contents(void)
                 CHECK(false, "byte %zu of a block of %zu was changed", at, bytes_of[i]);
 }
 
-/* Kernel pages of the segments: resident ones that no block in use touches. The map of used pages is made
- * from this test's own list of blocks, not from the allocator's books. */
+/* Kernel pages of the segments that are resident and that no block in use overlaps. The map of used pages is built from
+ * this test's own list of blocks. */
 static size_t idle_resident(void)
 {
-    size_t page = culet_os_page(), idle = 0;
+    size_t page = culet_os_page_bytes(), idle = 0;
 
     for (uint32_t index = 0;; index++) {
         uintptr_t base = culet_pages_segment(index);
@@ -52,7 +52,7 @@ static size_t idle_resident(void)
             return idle;
         if (!base)
             continue;
-        static bool used[CULET_SEGMENT_GRANULES];
+        static bool used[CULET_SEGMENT_PAGES];
         memset(used, 0, sizeof used);
         for (size_t i = 0; i < BLOCKS; i++) {
             uintptr_t start = (uintptr_t)block[i];
@@ -61,10 +61,10 @@ static size_t idle_resident(void)
             size_t usable = culet_malloc_usable_size(block[i]);
             for (uintptr_t p = start & ~(page - 1); p < start + usable; p += page)
                 if (p >= base)
-                    used[(p - base) / CULET_GRANULE] = true;
+                    used[(p - base) / CULET_PAGE] = true;
         }
         for (size_t at = 0; at + page <= CULET_SEGMENT_BYTES; at += page)
-            if (!used[at / CULET_GRANULE])
+            if (!used[at / CULET_PAGE])
                 idle += resident_bytes(base + at, page);
     }
 }
@@ -72,10 +72,10 @@ static size_t idle_resident(void)
 static void trim_and_look(void)
 {
     size_t before = idle_resident();
-    int told = culet_malloc_trim(0);
+    int result = culet_malloc_trim(0);
     size_t after = idle_resident();
 
-    CHECK(told == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim said %d", before, after, told);
+    CHECK(result == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim returned %d", before, after, result);
     CHECK_EQUAL(after, 0);
     CHECK_EQUAL(culet_malloc_trim(0), 0);
     check_contents();
@@ -87,16 +87,16 @@ TEST(every_wholly_free_page_is_returned)
     uint64_t seed = 1;
 
     for (unsigned keep_one_in = 2; keep_one_in <= 2000; keep_one_in *= 10) {
-        fill(&seed, 2 * CULET_RUN_MAX);
+        fill(&seed, 2 * CULET_LARGE_MAX);
         for (size_t i = 0; i < BLOCKS; i++)
             if (check_random(&seed) % keep_one_in)
                 release(i);
-        if (culet_os_page() == CULET_GRANULE)
+        if (culet_os_page_bytes() == CULET_PAGE)
             trim_and_look();
         for (size_t i = 0; i < BLOCKS; i++)
             if (block[i])
                 release(i);
-        if (culet_os_page() == CULET_GRANULE)
+        if (culet_os_page_bytes() == CULET_PAGE)
             trim_and_look();
     }
 }
@@ -106,13 +106,13 @@ TEST(returned_pages_serve_again)
     uint64_t seed = 2;
 
     for (unsigned round = 0; round < 4; round++) {
-        fill(&seed, CULET_RUN_MAX);
+        fill(&seed, CULET_LARGE_MAX);
         check_contents();
         for (size_t i = 0; i < BLOCKS; i++)
             if (i % 3)
                 release(i);
-        /* A third of the blocks leaves hardly a large page free. */
-        CHECK(culet_malloc_trim(0) || culet_os_page() > CULET_GRANULE, "nothing was returned");
+        /* With a third of the blocks left hardly a large kernel page is free. */
+        CHECK(culet_malloc_trim(0) || culet_os_page_bytes() > CULET_PAGE, "nothing was returned");
         for (size_t i = 0; i < BLOCKS; i++)
             if (!block[i]) {
                 bytes_of[i] = 1 + check_random(&seed) % 600;
@@ -129,9 +129,8 @@ TEST(returned_pages_serve_again)
     culet_heap_check();
 }
 
-/* malloc_trim says 1 when it gave memory back, by whichever way it went: pages that the page heap returned
- * on the way of a slab's end count too. */
-TEST(the_answer_is_true_for_any_number_of_idle_slabs)
+/* malloc_trim returns 1 if it returned memory in any way: also pages that the page heap returned when a slab ended. */
+TEST(the_result_is_right_for_any_number_of_idle_slabs)
 {
     culet_free(culet_malloc(1));
     for (unsigned last = 1; last < CULET_CLASSES; last++) {
@@ -147,12 +146,12 @@ TEST(the_answer_is_true_for_any_number_of_idle_slabs)
                 release(i);
         }
         size_t before = idle_resident();
-        int told = culet_malloc_trim(0);
+        int result = culet_malloc_trim(0);
         size_t after = idle_resident();
-        if (culet_os_page() == CULET_GRANULE)
+        if (culet_os_page_bytes() == CULET_PAGE)
             CHECK_EQUAL(after, 0);
-        CHECK(told || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim said %d",
-              before, after, last, told);
+        CHECK(result || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim returned %d",
+              before, after, last, result);
     }
 }
 
@@ -168,15 +167,15 @@ TEST(a_pad_is_kept)
         culet_free(run[i]);
     size_t before = idle_resident();
     CHECK_EQUAL(culet_malloc_trim((size_t)1 << 40), 0);
-    struct culet_figures figures;
-    culet_heap_figures(&figures);
-    CHECK(figures.pages.dirty > 0 && before > 0, "all of it is the pad");
+    struct culet_test_counts counts;
+    culet_heap_test_counts(&counts);
+    CHECK(counts.pages.dirty > 0 && before > 0, "all of it is the pad");
     CHECK_EQUAL(culet_malloc_trim(0), 1);
-    culet_heap_figures(&figures);
-    CHECK(figures.pages.dirty < culet_os_page() / CULET_GRANULE * 2, "%zu granules stay", figures.pages.dirty);
+    culet_heap_test_counts(&counts);
+    CHECK(counts.pages.dirty < culet_os_page_bytes() / CULET_PAGE * 2, "%zu pages stay", counts.pages.dirty);
 }
 
-TEST(a_trim_of_nothing_says_so)
+TEST(a_trim_without_free_pages_returns_0)
 {
     CHECK_EQUAL(culet_malloc_trim(0), 0);
     culet_free(culet_malloc(10));

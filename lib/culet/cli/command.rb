@@ -2,11 +2,11 @@
 
 require "optparse"
 require "shellwords"
-require_relative "../atomic_file"
+require_relative "../system/atomic_file"
 require_relative "../errors"
-require_relative "../foreground"
-require_relative "../processes"
-require_relative "../report/page"
+require_relative "../system/foreground"
+require_relative "../system/processes"
+require_relative "../text/lines"
 require_relative "numbers"
 require_relative "program"
 require_relative "suggestion"
@@ -147,7 +147,7 @@ module Culet
       # What is made in the block is made to fit where it will be read.
       #
       # @return [String] the block's value
-      def fitted = Culet::Report::Page.within(page_columns) { Culet::Report::Page.fold(yield) }
+      def fitted = Text::Lines.within(page_columns) { Text::Lines.fold(yield) }
 
       # @return [Integer, nil] columns of the terminal that the report goes to, or what COLUMNS says; nil: no bound
       def page_columns

@@ -6,9 +6,10 @@ require "shellwords"
 require_relative "allocator_help"
 require_relative "command"
 require_relative "contenders"
-require_relative "../compare"
-require_relative "../compare/interruption"
-require_relative "../compare/progress"
+require_relative "../tools/compare"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/compare/progress"
+require_relative "../text/plot"
 
 module Culet
   module CLI
@@ -151,8 +152,8 @@ module Culet
       end
 
       def measure(plan, interruption)
-        progress = engine::Progress.new(out: err, total: plan.turns.size)
-        engine::Engine.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
+        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        engine::Runner.new(plan: plan, interruption: interruption, progress: progress, ruby: ruby).call
       end
 
       def report(document, interruption)
@@ -160,18 +161,18 @@ module Culet
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
         check_interruption(interruption)
-        raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
+        raise Error, "no allocator completed a run; the reasons are given above" if document["results"].empty?
 
         EXIT_OK
       end
 
       def text(document)
         width = page_columns || FULL_COLUMNS
-        table = presentation("table", :Table).new(document, color: color?, width: width).to_s
-        plot = presentation("terminal_plot", :TerminalPlot)
-        return table unless !options[:out] && plot.supported?(io: out, env: ENV)
+        report = presentation("table", :Table).new(document, color: color?)
+        table = Text::Lines.within(width) { Text::Lines.fold(report.to_s) }
+        return table unless !options[:out] && Text::Plot.supported?(io: out, env: ENV)
 
-        [table, plot.new(document, width: width, color: color?).to_s].join("\n")
+        [table, presentation("plots", :Plots).new(document, width: width, color: color?).to_s].join("\n")
       end
 
       def write(option, file, constant, document)
@@ -183,7 +184,7 @@ module Culet
 
       # The reports, and the gems they need, are loaded when one is asked for.
       def presentation(file, constant)
-        require_relative "../compare/report/#{file}"
+        require_relative "../tools/compare/report/#{file}"
         engine::Report.const_get(constant)
       end
     end

@@ -4,9 +4,10 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../compare/interruption"
-require_relative "../cow"
-require_relative "../size"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/cow"
+require_relative "../text/plot"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -89,7 +90,7 @@ module Culet
       end
 
       def size(text)
-        Culet::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
+        Text::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def watch(words)
@@ -175,13 +176,13 @@ module Culet
       end
 
       def curve(history)
-        require_relative "../cow/curve"
-        plotted = !options[:out] && Culet::Compare::Report::TerminalPlot.supported?(io: out) && history.samples.size > 2
+        require_relative "../tools/cow/curve"
+        plotted = !options[:out] && Text::Plot.supported?(io: out) && history.samples.size > 2
         Culet::Cow::Curve.new(history, width: (terminal_columns if plotted), color: color?).to_s
       end
 
       def draw(family, history)
-        require_relative "../cow/picture"
+        require_relative "../tools/cow/picture"
         return if family.read_members.empty?
 
         picture = Culet::Cow::Picture.new(family, history: history)
@@ -196,7 +197,7 @@ module Culet
         most = options[:limit] or return EXIT_OK
 
         over = family.workers.select { |worker| worker.private_bytes > most }
-        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Culet::Size.human(worker.private_bytes)} for itself, more than #{Culet::Size.human(most)}") }
+        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} for itself, more than #{Text::Size.human(most)}") }
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end
     end

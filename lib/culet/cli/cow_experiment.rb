@@ -2,10 +2,10 @@
 
 require "json"
 require_relative "command"
-require_relative "../allocators"
-require_relative "../compare/interruption"
-require_relative "../compare/plan"
-require_relative "../cow/laboratory"
+require_relative "../tools/allocators"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/compare/plan"
+require_relative "../tools/cow/laboratory"
 
 module Culet
   module CLI
@@ -99,7 +99,7 @@ module Culet
       end
 
       def write_html(document)
-        require_relative "../cow/laboratory/page"
+        require_relative "../tools/cow/laboratory/page"
         AtomicFile.write(options[:html], LAB::Page.new(document).to_s)
         err.puts("culet: wrote #{options[:html]}")
       end

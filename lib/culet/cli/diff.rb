@@ -4,7 +4,7 @@ require "json"
 require_relative "command"
 require_relative "pictures"
 require_relative "subjects"
-require_relative "../report"
+require_relative "../tools/report"
 
 module Culet
   module CLI

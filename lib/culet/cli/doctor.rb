@@ -6,8 +6,8 @@ require "rbconfig"
 require_relative "command"
 require_relative "program"
 require_relative "subjects"
-require_relative "../doctor"
-require_relative "../report/words"
+require_relative "../tools/doctor"
+require_relative "../text/lines"
 
 module Culet
   module CLI
@@ -86,14 +86,14 @@ module Culet
       def lines_of(finding, width)
         label = finding.verdict.ljust(4)
         label = "\e[#{COLORS.fetch(finding.verdict)}m#{label}\e[0m" if color?
-        indent = (Culet::Report::Page.columns || ROOMY) < ROOMY ? NARROW_INDENT : width + LABEL_COLUMNS
+        indent = (Text::Lines.columns || ROOMY) < ROOMY ? NARROW_INDENT : width + LABEL_COLUMNS
         lines = ["#{label}  #{finding.topic.ljust(width)}  #{plain_text(finding.text)}"]
         lines << "#{" " * indent}#{plain_text(finding.remedy)}" if finding.remedy
-        lines.map { |line| Culet::Report::Page.fold(line, indent: indent) }
+        lines.map { |line| Text::Lines.fold(line, indent: indent) }
       end
 
       # Some of it comes from the process: its environment, its paths.
-      def plain_text(text) = Culet::Report::Words.plain(text)
+      def plain_text(text) = Text::Lines.printable(text)
     end
   end
 end

@@ -2,8 +2,8 @@
 
 require "json"
 require_relative "command"
-require_relative "../allocators"
-require_relative "../ruby_options"
+require_relative "../tools/allocators"
+require_relative "../system/ruby_options"
 
 module Culet
   module CLI

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../elf"
+require_relative "../system/elf"
 require_relative "../errors"
-require_relative "../allocators/locator"
+require_relative "../tools/allocators/locator"
 
 module Culet
   module CLI

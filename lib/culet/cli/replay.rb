@@ -4,9 +4,9 @@ require "json"
 require "shellwords"
 require_relative "command"
 require_relative "contenders"
-require_relative "../replay"
-require_relative "../compare/interruption"
-require_relative "../compare/progress"
+require_relative "../tools/replay"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/compare/progress"
 
 module Culet
   module CLI
@@ -32,11 +32,11 @@ module Culet
         raise UsageError, "`culet replay` takes no command; `culet trace -- COMMAND` records one" if command
         raise UsageError, "which trace? Write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one" unless words.size == 1
 
-        subject = Culet::Replay::Subject.new(words.first)
-        return describe(subject) if options[:info]
-        return list(subject) if options[:list]
+        trace = Culet::Replay::TraceFile.new(words.first)
+        return describe(trace) if options[:info]
+        return list(trace) if options[:list]
 
-        compare(subject)
+        compare(trace)
       end
 
       private
@@ -75,14 +75,14 @@ module Culet
         raise UsageError, "--threads takes 1; without it, there are as many threads as were recorded"
       end
 
-      def settings
-        Culet::Replay::Player::Settings.new(touch: options[:touch], paced: options[:paced], single: options[:single], samples: options[:samples])
+      def replay_options
+        Culet::Replay::Program::Options.new(touch: options[:touch], paced: options[:paced], single: options[:single], samples: options[:samples])
       end
 
-      def player(subject) = Culet::Replay::Player.new(subject.path, settings: settings)
+      def program(trace) = Culet::Replay::Program.new(trace.path, options: replay_options)
 
-      def describe(subject)
-        facts = { **subject.header.to_h, **player(subject).info }
+      def describe(trace)
+        facts = { **trace.header.to_h, **program(trace).info }
         deliver(options[:json] ? JSON.generate(facts) : facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }.join("\n"))
         EXIT_OK
       end
@@ -95,26 +95,26 @@ module Culet
         end
       end
 
-      def list(subject)
+      def list(trace)
         raise UsageError, "--list prints plain lines; --info --json is a document" if options[:json]
 
-        deliver(player(subject).operations)
+        deliver(program(trace).operations)
         EXIT_OK
       end
 
-      def compare(subject)
-        plan = plan(subject)
+      def compare(trace)
+        plan = plan(trace)
         interruption = engine::Interruption.new
-        progress = engine::Progress.new(out: err, total: plan.turns.size)
-        replay = Culet::Replay::Engine.new(plan: plan, settings: settings, interruption: interruption, progress: progress)
+        progress = engine::Progress.new(out: err, total: plan.schedule.size)
+        replay = Culet::Replay::Runner.new(plan: plan, options: replay_options, interruption: interruption, progress: progress)
         report(interruption.watch { replay.call }, interruption)
       end
 
-      def plan(subject)
+      def plan(trace)
         choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
         refuse_trim(choices)
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
-        engine::Plan.new(workloads: [subject], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
+        engine::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
                          runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
       end
 
@@ -144,8 +144,8 @@ module Culet
       end
 
       def text(document)
-        require_relative "../replay/table"
-        require_relative "../replay/curves"
+        require_relative "../tools/replay/table"
+        require_relative "../tools/replay/curves"
         table = fitted { Culet::Replay::Table.new(document, color: color?).to_s }
         return table unless !options[:out] && Culet::Replay::Curves.supported?(io: out)
 

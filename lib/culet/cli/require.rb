@@ -3,9 +3,9 @@
 require "json"
 require_relative "command"
 require_relative "program"
-require_relative "../requires"
-require_relative "../requires/saved"
-require_relative "../requires/table"
+require_relative "../tools/requires"
+require_relative "../tools/requires/saved"
+require_relative "../tools/requires/table"
 
 module Culet
   module CLI
@@ -93,13 +93,13 @@ module Culet
       end
 
       def draw(document)
-        require_relative "../requires/flame"
+        require_relative "../tools/requires/flame"
         AtomicFile.write(options[:html], Culet::Requires::Flame.new(document).to_s)
         err.puts("culet: wrote #{options[:html]}")
       end
 
       def difference(words)
-        require_relative "../requires/difference_table"
+        require_relative "../tools/requires/difference_table"
         both = Culet::Requires::Difference.new(*words.map { |path| read(path) })
         deliver(options[:json] ? JSON.generate(both.to_h) : fitted { Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s })
         EXIT_OK

@@ -5,11 +5,11 @@ require "tmpdir"
 require_relative "command"
 require_relative "program"
 require_relative "subjects"
-require_relative "../foreground"
-require_relative "../requires/tool"
-require_relative "../requires/unused_inquiry"
-require_relative "../requires/unused_table"
-require_relative "../ruby_options"
+require_relative "../system/foreground"
+require_relative "../tools/requires/tool"
+require_relative "../tools/requires/unused_inquiry"
+require_relative "../tools/requires/unused_table"
+require_relative "../system/ruby_options"
 
 module Culet
   module CLI
@@ -70,7 +70,7 @@ module Culet
       end
 
       def draw(document)
-        require_relative "../requires/code_picture"
+        require_relative "../tools/requires/code_picture"
         AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, LINES)).to_s)
         err.puts("culet: wrote #{options[:svg]}")
       end

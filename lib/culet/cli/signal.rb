@@ -4,9 +4,9 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../agent/inquiry"
-require_relative "../ruby_options"
-require_relative "../size"
+require_relative "../tools/agent/inquiry"
+require_relative "../system/ruby_options"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -64,7 +64,7 @@ module Culet
       end
 
       def conclude(path, objects)
-        size = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+        size = File.file?(path) ? Text::Size.human(File.size(path)) : "to a device"
         err.puts("culet: wrote #{path} (#{size}); #{counting(objects)}")
         return unless options[:json]
 

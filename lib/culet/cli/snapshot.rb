@@ -4,8 +4,8 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "subjects"
-require_relative "../compare/interruption"
-require_relative "../size"
+require_relative "../tools/compare/interruption"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -60,7 +60,7 @@ module Culet
         interruption.exit_status || EXIT_OK
       end
 
-      def size(path) = File.file?(path) ? Culet::Size.human(File.size(path)) : "to a device"
+      def size(path) = File.file?(path) ? Text::Size.human(File.size(path)) : "to a device"
     end
   end
 end

@@ -4,9 +4,9 @@ require "json"
 require_relative "command"
 require_relative "duration"
 require_relative "program"
-require_relative "../ruby_options"
+require_relative "../system/ruby_options"
 require_relative "subjects"
-require_relative "../strings"
+require_relative "../tools/strings"
 
 module Culet
   module CLI
@@ -93,7 +93,7 @@ module Culet
       def draw(findings)
         return unless options[:html] || options[:svg]
 
-        require_relative "../strings/html"
+        require_relative "../tools/strings/html"
         write(options[:svg]) { Culet::Strings::Graph.new(findings).to_s }
         write(options[:html]) { Culet::Strings::Html.new(findings, top: [top, GRAPHED].max).to_s }
       end

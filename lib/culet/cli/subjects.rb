@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../processes/search"
+require_relative "../system/processes/search"
 require_relative "../scope"
 
 module Culet

@@ -3,9 +3,9 @@
 require "json"
 require_relative "command"
 require_relative "program"
-require_relative "../allocators"
-require_relative "../trace"
-require_relative "../size"
+require_relative "../tools/allocators"
+require_relative "../tools/trace"
+require_relative "../text/size"
 
 module Culet
   module CLI
@@ -76,7 +76,7 @@ module Culet
       end
 
       def report(recording, headers)
-        recording.complaints.each { |sentence| err.puts("culet: #{sentence}") }
+        recording.warnings.each { |sentence| err.puts("culet: #{sentence}") }
         headers.each { |header| warnings(header) }
         err.puts("culet: the command #{ending(recording.status)}") unless recording.status.success?
         return out.puts(JSON.generate(document(recording, headers))) if options[:json]
@@ -91,7 +91,7 @@ module Culet
         err.puts("culet: #{header.path} lacks #{header.lost} calls, made by signal handlers") if header.lost.positive?
       end
 
-      def size_of(header) = Size.human(File.size(header.path))
+      def size_of(header) = Text::Size.human(File.size(header.path))
 
       def document(recording, headers)
         { "exit_status" => recording.status.exitstatus, "signal" => recording.status.termsig, "traces" => headers.map(&:to_h) }

@@ -2,7 +2,7 @@
 
 require "tempfile"
 require_relative "../errors"
-require_relative "../processes"
+require_relative "../system/processes"
 require_relative "builder"
 require_relative "tool"
 

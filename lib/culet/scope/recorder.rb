@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../processes"
+require_relative "../system/processes"
 require_relative "reader"
 require_relative "series"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../atomic_file"
+require_relative "../system/atomic_file"
 require_relative "../errors"
 require_relative "snapshot_file"
 

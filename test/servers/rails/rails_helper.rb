@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "culet/compare/bundle"
+require "culet/tools/compare/bundle"
 
 # A real Rails, with the gems of the rails workload.
 module RailsHelper

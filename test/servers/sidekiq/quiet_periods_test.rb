@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "culet"
-require "culet/sidekiq/quiet_periods"
+require "culet/runtime/sidekiq/quiet_periods"
 
 # When a Sidekiq process is quiet; without Sidekiq.
 class QuietPeriodsTest < Minitest::Test

@@ -1,0 +1,117 @@
+/* reclaim_policy.h - when freed memory goes back to the kernel: every constant, its unit and its reason.
+ *
+ * A larger heap has a scavenger thread (scavenger.h). Frees keep memory resident, because programs reuse most of it at
+ * once; the scavenger returns the part that stayed free for a whole interval: the low-water mark of dirty pages, of the
+ * huge-block cache, and of each bin's empty units. A small heap has no scavenger. It returns pages in the free that
+ * exceeds a bound, and empty units in some slow-path requests.
+ *
+ *     resource          kept by            returned by the scavenger, or in a small heap by
+ *     dirty pages       pages.c            the free that exceeds culet_reclaim_keep_pages
+ *     empty units       bin.c              culet_bin_reclaim, from a slow-path request
+ *     huge blocks       huge_cache.c       nothing: without a scavenger they are unmapped at once
+ *     main stack        (the kernel)       the main thread, once, and malloc_trim (stack.c)
+ *
+ * malloc_trim returns all of it at once. The interval is the one value that an operator may set (CULET_DECAY). */
+#ifndef CULET_RECLAIM_POLICY_H
+#define CULET_RECLAIM_POLICY_H
+
+#include "types.h"
+
+enum {
+    /* ---- the scavenger ---- */
+
+    /* ms between two checks; memory goes back after one to two of them. Shorter ones gained nothing on Redmine.
+     * CULET_DECAY sets another, within these bounds. */
+    CULET_DECAY_MS = 500,
+    CULET_DECAY_MS_MIN = 10,
+    CULET_DECAY_MS_MAX = 3600000,
+
+    /* segments (12 MiB): a heap of more gets a scavenger. A Ruby process without an application stays below. */
+    CULET_SCAVENGER_SEGMENTS = 3,
+    /* bytes: so does a smaller heap that has returned this much, since it reuses what it returns, */
+    CULET_SCAVENGER_PURGED_BYTES = 4 << 20,
+    /* bytes: or has freed this much in huge blocks, since only a scavenger lets them be cached. */
+    CULET_SCAVENGER_HUGE_FREED_BYTES = 16 << 20,
+
+    /* pages and units per bin: fewer idle ones are not worth a visit. */
+    CULET_IDLE_PAGES_MIN = 64,
+    CULET_IDLE_UNITS_MIN = 4,
+
+    /* bytes and slabs that are purged while a lock is held, so that no thread waits for the whole. */
+    CULET_PURGE_SLICE_BYTES = 1 << 20,
+    CULET_PURGE_SLICE_SLABS = 64,
+
+    /* ---- dirty pages ---- */
+
+    /* pages (128 KiB), plus 1/32 of the used ones: the bound without a scavenger, and the level above which growth
+     * purges. */
+    CULET_KEEP_PAGES_MIN = 32,
+    CULET_KEEP_PAGES_SHARE = 32,
+
+    /* Above that level one dirty page goes back for this many new ones. 1: replacing ranges of mixed lengths faults for
+     * ever; none: the peak of a fragmented heap is 8 % higher. In batches of so many pages. */
+    CULET_GROWTH_RATIO = 4,
+    CULET_GROWTH_BATCH_PAGES = 256,
+
+    /* ---- a small heap, without a scavenger ---- */
+
+    /* slow-path requests of a thread between two checks of the empty units. */
+    CULET_SMALL_HEAP_CHECK_REFILLS = 64,
+    /* bytes: resident empty units above this are returned, and dirty pages above so many (8). */
+    CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
+    CULET_SMALL_HEAP_KEEP_PAGES = 8,
+    /* bytes: after this much was returned the program is not small or not young any more, and the checks end. */
+    CULET_SMALL_HEAP_RECLAIM_MAX = 16 << 20,
+    /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes
+     * back. */
+    CULET_SMALL_HEAP_SLAB_RELEASES = 64,
+    /* Blocks of each class that a thread takes one by one before it claims a unit, unless it is the only thread: a
+     * short thread's claims would be pages of their own. Only the first threads: where many come and go a claim is
+     * cheaper. */
+    CULET_SMALL_HEAP_UNCLAIMED_BLOCKS = 8,
+    CULET_SMALL_HEAP_UNCLAIMED_THREADS = 64,
+
+    /* ---- huge blocks ---- */
+
+    /* bytes: a purge of all of it under the pages lock takes about 2 ms. 4 MiB made growing buffers three times
+     * slower. */
+    CULET_HUGE_CACHE_BYTES_MAX = 16 << 20,
+    /* extents: a search visits all. */
+    CULET_HUGE_CACHE_EXTENTS = 32,
+    /* For as many new pages, as many cached ones go back, so that the cache adds nothing to a peak; in batches of
+     * pages. */
+    CULET_GROWTH_HUGE_BATCH_PAGES = 64,
+    /* A growing block is copied into cached pages, not moved, if it is at most so many times as long as its growth:
+     * copying a page costs 0.5 us, moving it 0.2, faulting in a new one 3.2. */
+    CULET_HUGE_COPY_RATIO = 8,
+
+    /* ---- the main thread's stack (stack.h) ---- */
+
+    /* segments: with the second one the program has done its first steps and touched the stack that it will not use. */
+    CULET_STACK_SEGMENTS = 2,
+    /* bytes below the stack pointer that the next calls need. */
+    CULET_STACK_MARGIN = 128 << 10,
+    /* bytes from the stack's top; a stack pointer farther away is not on the main thread's stack. */
+    CULET_STACK_REACH = 64 << 20,
+};
+
+/* Dirty pages that a heap of so many used pages keeps without a scavenger. */
+static inline size_t culet_reclaim_keep_pages(size_t used_pages)
+{
+    return CULET_KEEP_PAGES_MIN + used_pages / CULET_KEEP_PAGES_SHARE;
+}
+
+/* The interval that a value of CULET_DECAY sets; the default unless it is a number within the bounds. */
+static inline unsigned culet_reclaim_parse_decay(const char *value)
+{
+    unsigned long ms = 0;
+
+    for (const char *at = value; *at; at++) {
+        if (*at < '0' || *at > '9' || ms > CULET_DECAY_MS_MAX)
+            return CULET_DECAY_MS;
+        ms = ms * 10 + (unsigned long)(*at - '0');
+    }
+    return ms < CULET_DECAY_MS_MIN || ms > CULET_DECAY_MS_MAX ? CULET_DECAY_MS : (unsigned)ms;
+}
+
+#endif

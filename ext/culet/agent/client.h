@@ -1,0 +1,61 @@
+/* agent/client.h - a client: connection, request and answer. No function blocks. */
+#ifndef CULET_AGENT_CLIENT_H
+#define CULET_AGENT_CLIENT_H
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/credentials.h"
+#include "agent/listener.h"
+
+#define CULET_LINE_BYTES 128
+#define CULET_ERROR_BYTES 400
+
+enum culet_stage {
+  CLIENT_NONE,    /* free entry */
+  CLIENT_READING, /* the request is incomplete */
+  CLIENT_QUEUED,  /* waits for the main thread */
+  CLIENT_IN_PROGRESS,  /* the main thread has the request */
+  CLIENT_COPYING, /* a copy of the process makes the answer */
+  CLIENT_SENDING   /* the answer is being sent */
+};
+
+struct culet_client {
+  enum culet_stage stage;
+  int connection;
+  struct culet_credentials credentials;
+  uint64_t sequence;   /* order of arrival */
+  int64_t since;   /* when it connected, in culet_now_ms */
+  int64_t until;   /* when it is dropped, or its copy killed */
+  char line[CULET_LINE_BYTES];
+  size_t length;
+  struct culet_request request;
+  long wait_ms;
+  struct culet_copy copy;
+  pid_t copy_pid;  /* 0: not known yet */
+  int copy_whole;
+  char head[CULET_ERROR_BYTES + 16]; /* first line of the answer */
+  size_t head_length, sent;
+  struct culet_buffer buffer;
+};
+
+/* Milliseconds of the monotonic clock. */
+int64_t culet_now_ms(void);
+
+/* Events to poll(2) for. */
+short culet_client_events(const struct culet_client *client);
+
+/* Reads what has arrived of the request. The client is then QUEUED, answered with an error, or closed. */
+void culet_client_read(struct culet_client *client);
+
+/* Starts to send an answer: the buffer, which the client owns from now on, or an error message. */
+void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error);
+
+/* Sends what the socket takes, and closes the client at the end. */
+void culet_client_send(struct culet_client *client);
+
+/* Closes the client's descriptors and frees its answer. */
+void culet_client_close(struct culet_client *client);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * common/active_malloc.h - the library that defines `malloc` in this process and serves all of Ruby's allocations,
+ * whatever LD_PRELOAD says.
+ *
+ * The extension is not linked against an allocator: every function is looked up in that library at run time.
+ */
+#ifndef CULET_ACTIVE_MALLOC_H
+#define CULET_ACTIVE_MALLOC_H
+
+#include <ruby.h>
+
+#include <string.h>
+
+struct active_malloc {
+  void *base;       /* load address */
+  const char *path; /* its file; valid while the library is loaded */
+};
+
+/* Returns whether the library was found. */
+int culet_find_active_malloc(struct active_malloc *library);
+
+/*
+ * The address of a function of the library. NULL if it has none, even if another library has one of that name, such as
+ * glibc's unused mallinfo2 under jemalloc.
+ */
+void *culet_malloc_function(const struct active_malloc *library, const char *name);
+
+/* The Symbol of that name. */
+VALUE culet_symbol(const char *name);
+
+/* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
+#define AS_FUNCTION(type, variable, pointer) \
+  type *variable; \
+  memcpy(&variable, &(pointer), sizeof(variable))
+
+#endif

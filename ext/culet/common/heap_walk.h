@@ -1,0 +1,58 @@
+/* common/heap_walk.h - a walk over all slots of Ruby's heap with GC disabled, as in ObjectSpace. */
+#ifndef CULET_HEAP_WALK_H
+#define CULET_HEAP_WALK_H
+
+#include <ruby.h>
+
+#include <stddef.h>
+#include <time.h>
+
+/* The flag of a string or array that uses another one's buffer; 0 where Ruby's headers do not define it. */
+#ifdef HAVE_CONST_RUBY_ELTS_SHARED
+#define CULET_ELEMENTS_SHARED ((VALUE)RUBY_ELTS_SHARED)
+#else
+#define CULET_ELEMENTS_SHARED ((VALUE)0)
+#endif
+
+/* Seconds since a time of CLOCK_MONOTONIC. */
+static inline double
+culet_seconds_since(const struct timespec *start)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+/* Called for one run of slots. Returns whether to end the walk. May raise. */
+typedef int culet_heap_walk_function(void *start, void *past, size_t slot_bytes, void *data);
+
+/* Functions of Ruby that are not in its headers; NULL where this Ruby has none. */
+typedef size_t culet_heap_memsize_function(VALUE object);
+culet_heap_memsize_function *culet_heap_memsize(void);   /* rb_obj_memsize_of: bytes of an object, including its slot */
+culet_heap_memsize_function *culet_heap_slot_size(void); /* rb_gc_obj_slot_size: the part of these that is the slot */
+
+/* Whether rb_obj_memsize_of may be called for objects of a type. It ends the process on unknown types. */
+int culet_heap_memsize_is_safe(int type);
+
+/* Whether an extension's object reports its size. */
+int culet_heap_data_has_size(VALUE object);
+
+/* Whether this Ruby supports the walk. */
+int culet_heap_walk_is_possible(void);
+
+/* Why the heap cannot be walked now, or NULL. Requires the GVL. May raise. */
+const char *culet_heap_walk_obstacle(void);
+
+/*
+ * Walks over the heap, if there is no obstacle. Requires the GVL. rb_gc_disable finishes a sweep in progress, so the
+ * walk meets no object whose references are freed.
+ *
+ * Returns 0, or the state for rb_jump_tag if the function raised.
+ */
+int culet_heap_walk(culet_heap_walk_function *function, void *data);
+
+/* Calls a function with GC disabled, for work on the runs that a walk found. Returns as culet_heap_walk. */
+int culet_without_gc(void (*function)(void *data), void *data);
+
+#endif

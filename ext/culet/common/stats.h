@@ -1,0 +1,19 @@
+/* common/stats.h - Culet.stats. */
+#ifndef CULET_EXTENSION_STATS_H
+#define CULET_EXTENSION_STATS_H
+
+#include <ruby.h>
+
+/*
+ * The active malloc's own counts. Returns a Hash of Integers, in blocks or bytes. Under culet and glibc:
+ *   heap_bytes:   address space of the heap without large blocks
+ *   used_bytes:   of these, in blocks that the program holds
+ *   free_bytes:   of these, free, resident or returned
+ *   large_blocks:, large_bytes: blocks with a mapping of their own
+ * Under culet also every other member of struct culet_stats (allocator/src/stats.h) under its name, and
+ *   classes:      an Array with a Hash per size class in use: block_bytes, slabs, used, free, cached
+ * nil under an allocator without such a call.
+ */
+VALUE culet_stats_of_malloc(VALUE self);
+
+#endif

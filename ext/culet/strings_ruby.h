@@ -1,9 +1,0 @@
-/* strings_ruby.h - Culet::Strings::Scanner and .analyse: what Ruby asks of the analysis of strings. */
-#ifndef CULET_STRINGS_RUBY_H
-#define CULET_STRINGS_RUBY_H
-
-#include <ruby.h>
-
-void culet_init_strings(VALUE culet);
-
-#endif

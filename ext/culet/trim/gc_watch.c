@@ -1,0 +1,109 @@
+/*
+ * GC event hooks do not serve: up to Ruby 3.2 any of them slows down every allocation (+22 % of instructions in a loop
+ * that only allocates), they do not fire in other Ractors, and MMTk fires only the start event.
+ *
+ * Every collector marks. One object without a write barrier (RUBY_TYPED_WB_PROTECTED is not set), which each
+ * collection, minor ones included, must therefore mark, reports the collection in its mark function. A collection
+ * starts when the previous sweep has ended, so its start also reports the end of that sweep.
+ */
+#include "trim/gc_watch.h"
+
+#include <ruby.h>
+#include <stdatomic.h>
+
+#include "common/active_malloc.h"
+
+static culet_gc_watcher *watcher;
+static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: the collector does not count them */
+static VALUE key_state;            /* Symbol for rb_gc_latest_gc_info; 0: not supported */
+static VALUE state_none;
+static _Atomic size_t last_collection; /* number of the last collection seen */
+static size_t majors;
+
+/*
+ * The number of the current collection, or outside of one, of the last. Collectors that mark in Ruby threads count a
+ * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
+ * still one too low.
+ */
+static size_t
+collection_number(void)
+{
+  size_t count = rb_gc_stat(key_count);
+
+  return ruby_native_thread_p() ? count : count + 1;
+}
+
+/*
+ * ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
+ * exchange is atomic, because a parallel collector may call this in two threads.
+ */
+static void
+mark(void *unused)
+{
+  int major = 1;
+
+  if (key_count != 0) {
+    size_t current = collection_number();
+    if (atomic_exchange(&last_collection, current) == current) return;
+  }
+  if (key_major != 0) {
+    size_t current = rb_gc_stat(key_major);
+    major = current != majors;
+    majors = current;
+  }
+  watcher(major);
+}
+
+static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .function = {.dmark = mark}};
+
+static VALUE
+read_stat(VALUE key)
+{
+  return SIZET2NUM(rb_gc_stat(key));
+}
+
+static VALUE
+read_info(VALUE key)
+{
+  return rb_gc_latest_gc_info(key);
+}
+
+/*
+ * Returns a Symbol, or 0 if the collector does not know the key. The first call creates symbols, so it must not be
+ * during GC.
+ */
+static VALUE
+supported_key(VALUE (*read)(VALUE), const char *name)
+{
+  VALUE key = culet_symbol(name), answer;
+  int failure = 0;
+
+  answer = rb_protect(read, key, &failure);
+  if (failure) rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
+  return failure || NIL_P(answer) ? 0 : key;
+}
+
+void
+culet_gc_prepare(void)
+{
+  key_count = supported_key(read_stat, "count");
+  key_major = supported_key(read_stat, "major_gc_count");
+  key_state = supported_key(read_info, "state");
+  state_none = culet_symbol("none");
+}
+
+void
+culet_gc_watch(culet_gc_watcher *function)
+{
+  if (key_count != 0) atomic_store(&last_collection, rb_gc_stat(key_count));
+  if (key_major != 0) majors = rb_gc_stat(key_major);
+  watcher = function;
+  /* not NULL, or Ruby does not mark it */
+  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors));
+}
+
+int
+culet_gc_swept(void)
+{
+  return key_state != 0 && rb_gc_latest_gc_info(key_state) == state_none;
+}

@@ -1,0 +1,24 @@
+/* trim/gc_watch.h - reports Ruby's garbage collections, without GC event hooks. */
+#ifndef CULET_GC_WATCH_H
+#define CULET_GC_WATCH_H
+
+/*
+ * Called for each collection while it marks, with the GVL held or the VM stopped, never concurrently, possibly in a
+ * thread of the collector. Of Ruby's API it may call only rb_postponed_job_*. major: whether old objects are marked
+ * too.
+ */
+typedef void culet_gc_watcher(int major);
+
+/* Finds out what the collector reports. Once, before the functions below, not during GC. */
+void culet_gc_prepare(void);
+
+/* Starts watching. Once. May raise. */
+void culet_gc_watch(culet_gc_watcher *watcher);
+
+/*
+ * Whether the sweep of the last collection has ended; 0 if this Ruby does not report it. Ruby threads only, not during
+ * GC.
+ */
+int culet_gc_swept(void);
+
+#endif

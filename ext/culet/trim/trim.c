@@ -1,0 +1,273 @@
+/*
+ * Trims after collections, the Ruby side: Culet.trim, Culet.trim_stats, Culet::Trim, and the reaction to a collection.
+ * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
+ * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread.
+ */
+#include "trim/trim.h"
+
+#include <errno.h>
+#include <ruby/debug.h>
+#include <ruby/thread.h>
+#include <ruby/vm.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/active_malloc.h"
+#include "common/release.h"
+#include "trim/gc_watch.h"
+#include "trim/mark.h"
+#include "trim/thread_hook.h"
+#include "trim/trimmer.h"
+
+/* ELSEWHERE: another copy of this library trims for the process. */
+enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
+
+static enum mode mode;       /* as requested */
+static _Atomic int refusal;  /* errno of the failed thread creation; 0: none */
+static VALUE error_class;
+
+/* ---- the postponed job ---- */
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t job_handle;
+#endif
+
+static int
+in_ruby_threads(void)
+{
+  return mode == NOW || culet_release_found()->in_ruby_threads || refusal != 0;
+}
+
+/* Printed once, and not by Ruby's warn: the job may run at any point of the program. */
+static void
+report_refusal(int error)
+{
+  if (atomic_exchange(&refusal, error) != 0) return;
+  dprintf(STDERR_FILENO,
+          "culet: cannot create a thread for trims (%s); Ruby threads return memory instead. Allow the process one more "
+          "thread (ulimit -u, pids.max), or set CULET_TRIM=now\n",
+          strerror(error));
+}
+
+/*
+ * Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
+ * again.
+ */
+static void
+trim_own_heap(void)
+{
+  (void)culet_trimmer_trim(0);
+}
+
+static void
+trim_in_ruby_threads(void)
+{
+  int in_each = culet_release_found()->in_ruby_threads;
+
+  if (in_each) culet_thread_hook_disable();
+  if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_thread_hook_enable();
+}
+
+/* In a Ruby thread, not during GC. */
+static void
+job(void *unused)
+{
+  int error;
+
+  if (in_ruby_threads()) {
+    trim_in_ruby_threads();
+    return;
+  }
+  if (culet_gc_swept()) culet_trimmer_swept();
+  if ((error = culet_trimmer_start()) != 0) report_refusal(error);
+}
+
+/* May be called during GC. */
+static void
+trigger_job(void)
+{
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+  rb_postponed_job_trigger(job_handle);
+#else
+  /* if the queue is full, the next collection triggers the job again */
+  (void)rb_postponed_job_register_one(0, job, NULL);
+#endif
+}
+
+/*
+ * During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
+ * the job again if the trim was not due yet.
+ */
+static void
+on_collection(int major)
+{
+  int wanted = culet_trimmer_collection(major);
+
+  if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_thread_hook_enabled()) trigger_job();
+}
+
+/* ---- Culet.trim ---- */
+
+struct manual_trim {
+  int swept;
+  uint64_t bytes;
+};
+
+static void *
+run_manual_trim(void *data)
+{
+  struct manual_trim *manual_trim = data;
+
+  manual_trim->bytes = culet_trimmer_trim(manual_trim->swept);
+  return NULL;
+}
+
+/*
+ * Culet.trim: returns free memory to the kernel now, by the active malloc's own call. Returns by how many bytes the
+ * resident memory shrank. Other Ruby threads keep running, except under mimalloc. Raises Culet::Error if the allocator
+ * has no such call.
+ */
+static VALUE
+culet_trim(VALUE self)
+{
+  const struct culet_release *release = culet_release_found();
+  struct manual_trim manual_trim = {culet_gc_swept(), 0};
+
+  if (release->call == NULL) rb_raise(error_class, "%s", release->why_not);
+  if (release->in_ruby_threads) (void)run_manual_trim(&manual_trim);
+  else rb_thread_call_without_gvl(run_manual_trim, &manual_trim, NULL, NULL);
+  return ULL2NUM(manual_trim.bytes);
+}
+
+/* ---- Culet.trim_stats ---- */
+
+static void
+store(VALUE hash, const char *name, VALUE value)
+{
+  rb_hash_aset(hash, culet_symbol(name), value);
+}
+
+static const char *
+mode_name(void)
+{
+  if (mode == OFF) return "off";
+  if (mode == ELSEWHERE) return "elsewhere";
+  return in_ruby_threads() ? "now" : "background";
+}
+
+static VALUE
+problem(void)
+{
+  if (culet_release_found()->call == NULL) return rb_utf8_str_new_cstr(culet_release_found()->why_not);
+  if (mode == ELSEWHERE)
+    return rb_utf8_str_new_cstr("another copy of culet in this process (another Ruby::Box or version) already trims after "
+                                "collections; see its Culet.trim_stats");
+  if (refusal != 0) return rb_sprintf("cannot create a thread for trims: %s", strerror(refusal));
+  return Qnil;
+}
+
+/*
+ * Culet.trim_stats: the trims of this process since it started or was forked. Returns a Hash:
+ *   trims:            trims carried out, including Culet.trim
+ *   skipped:          trims not carried out, because the allocator had less than the minimum to return
+ *   requested:        major collections since culet/auto was loaded
+ *   returned_bytes:   sum of resident bytes before minus after
+ *   refaulted_bytes:  how much of that was resident again at the next trim, or now
+ *   seconds:, longest_seconds: Floats: duration of all trims, of the longest
+ *   interval_seconds: Float: shortest time from the last trim to the next, with the current back-off
+ *   active:           whether major collections are followed by trims
+ *   mode:             "background", "now" (in Ruby threads), "off" or "elsewhere" (another copy of culet in the process
+ *                     trims; each Ruby::Box has one)
+ *   thread:           whether the native thread runs; it starts at the first major collection
+ *   allocator:, call: names of the allocator and of its function; nil if it has none
+ *   problem:          why trims do not run as requested, or nil
+ */
+static VALUE
+culet_trim_stats(VALUE self)
+{
+  struct culet_trimmer_stats stats = culet_trimmer_stats();
+  const struct culet_release *release = culet_release_found();
+  VALUE hash = rb_hash_new();
+
+  store(hash, "trims", ULL2NUM(stats.trims));
+  store(hash, "skipped", ULL2NUM(stats.skipped));
+  store(hash, "requested", ULL2NUM(stats.requested));
+  store(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
+  store(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
+  store(hash, "seconds", rb_float_new(stats.seconds));
+  store(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
+  store(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
+  store(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
+  store(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
+  store(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
+  store(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
+  store(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
+  store(hash, "problem", problem());
+  return hash;
+}
+
+/* ---- Culet::Trim ---- */
+
+static void
+stop_at_exit(ruby_vm_t *vm)
+{
+  culet_trimmer_end();
+}
+
+/*
+ * Culet::Trim.start(at_once, minimum_bytes, interval_seconds): from now on major collections are followed by trims, in
+ * this process and those it forks. at_once: in Ruby threads. interval_seconds: nil for the default. A second call
+ * changes the settings. Returns nil, or why no trims are possible.
+ */
+static VALUE
+trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
+{
+  static int watching;
+  int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
+  double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
+  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds),
+      NUM2ULL(minimum_bytes)};
+  int error;
+
+  if (culet_release_found()->call == NULL) return problem();
+  if (mode == OFF && culet_trim_mark_exists()) mode = ELSEWHERE;
+  if (mode == ELSEWHERE) return Qnil;
+  if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
+  mode = RTEST(at_once) ? NOW : BACKGROUND;
+  culet_trim_mark(mode_name());
+  if (watching) return Qnil;
+  watching = 1;
+  ruby_vm_at_exit(stop_at_exit);
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+  job_handle = rb_postponed_job_preregister(0, job, NULL);
+  if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby cannot register another postponed job");
+#endif
+  if (culet_release_found()->in_ruby_threads) culet_thread_hook_prepare(trim_own_heap);
+  culet_gc_watch(on_collection);
+  return Qnil;
+}
+
+/*
+ * Culet::Trim.waits?: whether a trim is pending that could run now, when no request waits: `Culet.trim if
+ * Culet::Trim.waits?`. False if trims are off, or if trims are ineffective at present. Allocates nothing.
+ */
+static VALUE
+trim_pending_p(VALUE self)
+{
+  return (mode == BACKGROUND || mode == NOW) && culet_trimmer_pending(culet_gc_swept()) ? Qtrue : Qfalse;
+}
+
+void
+culet_init_trim(VALUE culet)
+{
+  VALUE trim = rb_define_module_under(culet, "Trim");
+
+  error_class = rb_const_get(culet, rb_intern("Error"));
+  culet_release_find();
+  culet_gc_prepare();
+  rb_define_singleton_method(culet, "trim", culet_trim, 0);
+  rb_define_singleton_method(culet, "trim_stats", culet_trim_stats, 0);
+  rb_define_singleton_method(trim, "start", trim_start, 3);
+  rb_define_singleton_method(trim, "waits?", trim_pending_p, 0);
+}

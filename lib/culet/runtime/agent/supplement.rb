@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "json"
+require "zlib"
+require_relative "../../errors"
+
+module Culet
+  module Agent
+    # What a process tells of itself, to be put into the stream of what was read of it from outside.
+    class Supplement
+      # The kinds of record that a process may tell; all others come from outside.
+      KINDS = %w[gc vm allocator_statistics objects classes].freeze
+      # Told to who asks for it, and not kept.
+      NAMES = "classes"
+      # Counting stops after so long, in seconds, unless something else is asked for.
+      LIMIT_SECONDS = 10.0
+      LAST = "E\x04".b.freeze
+      LAST_BYTES = 6
+      private_constant :NAMES, :LAST, :LAST_BYTES
+
+      # @return [Supplement] this process's own
+      def self.own = new(Agent.detail(true, LIMIT_SECONDS))
+
+      # @param lines [String] JSON objects, one to a line
+      # @raise [Culet::Error] when one is of no kind that a process may tell
+      def initialize(lines)
+        @records = lines.dup.force_encoding(Encoding::UTF_8).scrub.lines(chomp: true).to_h { |line| [kind(line), line] }
+      end
+
+      # @param kind [String] one of KINDS
+      # @return [Hash, nil] the object of that kind
+      def fact(kind) = @records[kind] && JSON.parse(@records[kind])
+
+      # @param stream [String] what culet-scope wrote
+      # @return [String] the same with these records before its last one
+      # @raise [Culet::Error] when it has no last one
+      def stream(stream)
+        stream = stream.b
+        raise Error, "what culet-scope wrote is cut off" unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
+
+        body = stream.byteslice(0, stream.bytesize - LAST_BYTES)
+        @records.except(NAMES).each_value { |line| body << "J" << varint(line.bytesize) << line.b }
+        body << LAST << [Zlib.crc32(body.byteslice(0, body.bytesize - LAST.bytesize))].pack("V")
+      end
+
+      private
+
+      def kind(line)
+        fields = JSON.parse(line)
+        name = fields["kind"] if fields.is_a?(Hash)
+        raise Error, "the agent told something that is not its to tell" unless KINDS.include?(name)
+
+        name
+      rescue JSON::ParserError
+        raise Error, "the agent told something that is no JSON"
+      end
+
+      # As scope/format.h has it: seven bits to a byte, the lowest first.
+      def varint(value)
+        bytes = []
+        while value > 0x7f
+          bytes << ((value & 0x7f) | 0x80)
+          value >>= 7
+        end
+        (bytes << value).pack("C*")
+      end
+    end
+  end
+end

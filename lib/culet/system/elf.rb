@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Culet
+  # Reads what an ELF file says to the dynamic loader: machine, interpreter,
+  # needed libraries, exported symbols. Only program headers and the dynamic
+  # section are used, so stripped files read the same as unstripped ones.
+  #
+  # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
+  # loader reads it (DT_GNU_HASH).
+  class Elf
+    # The file is no ELF file, or is damaged.
+    class Invalid < Error; end
+
+    # An exported symbol.
+    # value: address relative to the load base; size in bytes.
+    Symbol = Struct.new(:name, :value, :size, keyword_init: true)
+
+    MAGIC = "\x7fELF".b.freeze
+    BITS = { 1 => 32, 2 => 64 }.freeze
+    private_constant :MAGIC, :BITS
+
+    PT_LOAD = 1
+    PT_DYNAMIC = 2
+    PT_INTERP = 3
+    DT_NEEDED = 1
+    DT_HASH = 4
+    DT_STRTAB = 5
+    DT_SYMTAB = 6
+    DT_SONAME = 14
+    DT_GNU_HASH = 0x6ffffef5
+    SYMBOL_BYTES = 24
+    private_constant :PT_LOAD, :PT_DYNAMIC, :PT_INTERP, :DT_NEEDED, :DT_HASH, :DT_STRTAB, :DT_SYMTAB,
+                     :DT_SONAME, :DT_GNU_HASH, :SYMBOL_BYTES
+
+    # @param path [String] a file; it is opened for each read and not kept open
+    # @return [Boolean] whether the file starts like an ELF file; false when it cannot be read
+    def self.file?(path)
+      File.binread(path, 4) == MAGIC
+    rescue SystemCallError
+      false
+    end
+
+    # 32 or 64, and the e_machine number (62 x86-64, 183 aarch64).
+    attr_reader :path, :bits, :machine
+
+    # @param path [String]
+    # @raise [Invalid] when the file is no ELF file
+    # @raise [SystemCallError] when it cannot be read
+    def initialize(path)
+      @path = path
+      header = File.binread(path, 64) || "".b
+      raise Invalid, "#{path} is not an ELF file" unless header.start_with?(MAGIC) && header.bytesize >= 52
+
+      @bits = BITS.fetch(header.getbyte(4)) { raise Invalid, "#{path} has an unknown ELF class" }
+      little = header.getbyte(5) == 1
+      @machine = header.byteslice(18, 2).unpack1(little ? "S<" : "S>")
+      @readable = little && @bits == 64 && header.bytesize == 64
+      @program_headers_at, = header.byteslice(32, 8).unpack("Q<")
+      @program_header_bytes, @program_header_count = header.byteslice(54, 4).unpack("S<2")
+    end
+
+    # @return [Boolean] whether files of this one and of `other` can live in one process
+    def same_kind?(other) = bits == other.bits && machine == other.machine
+
+    # @return [Boolean] whether the loader never sees this program, so that a preload cannot work
+    def static? = readable? && segments(PT_INTERP).empty?
+
+    # @return [String, nil] the loader the kernel starts for this program
+    def interpreter
+      segment = segments(PT_INTERP).first if readable?
+      segment && read(segment[:offset], segment[:file_size]).delete_suffix("\0")
+    end
+
+    # @return [String, nil] the name other files link to
+    def soname
+      entry = dynamic.find { |tag, _| tag == DT_SONAME }
+      entry && string(entry.last)
+    end
+
+    # @return [Array<String>] names of the libraries it needs, in the loader's order
+    def needed
+      @needed ||= dynamic.filter_map { |tag, value| string(value) if tag == DT_NEEDED }
+    end
+
+    # @param name [String]
+    # @return [Elf::Symbol, nil] the symbol of that name that this file defines for others
+    def symbol(name)
+      return unless entry(DT_SYMTAB)
+
+      if entry(DT_GNU_HASH) then gnu_lookup(name)
+      elsif entry(DT_HASH) then sysv_lookup(name)
+      end
+    end
+
+    # @return [Boolean]
+    def defines?(name) = !symbol(name).nil?
+
+    # @param symbol [Elf::Symbol] of a variable whose first value is in the file
+    # @return [String] the text at its address, up to the first zero byte
+    # @raise [Invalid] when the address is in no part of the file
+    def text_at(symbol) = text(offset_of(symbol.value))
+
+    private
+
+    # Only the layout of the machines culet supports (64-bit, little-endian) is read further than the header.
+    def readable? = @readable
+
+    # Sizes and offsets come from the file and may be anything: they are checked before memory is taken for them.
+    def read(offset, bytes)
+      data = File.binread(path, bytes, offset) if offset + bytes <= size
+      return data if data && data.bytesize == bytes
+
+      raise Invalid, "#{path} ends too early for an ELF file"
+    end
+
+    def size = @size ||= File.size(path)
+
+    def program_headers
+      @program_headers ||= begin
+        raise Invalid, "#{path} has damaged program headers" if @program_header_bytes < 56
+
+        table = read(@program_headers_at, @program_header_bytes * @program_header_count)
+        Array.new(@program_header_count) do |i|
+          type, _flags, offset, address, _physical, file_size = table.byteslice(i * @program_header_bytes, 56)
+                                                                     .unpack("L<2Q<6")
+          { type: type, offset: offset, address: address, file_size: file_size }
+        end
+      end
+    end
+
+    def segments(type) = program_headers.select { |header| header[:type] == type }
+
+    def dynamic
+      @dynamic ||= begin
+        segment = readable? ? segments(PT_DYNAMIC).first : nil
+        pairs = segment ? read(segment[:offset], segment[:file_size] / 16 * 16).unpack("Q<*").each_slice(2).to_a : []
+        pairs.take_while { |tag, _| tag != 0 }
+      end
+    end
+
+    def entry(tag) = dynamic.find { |found, _| found == tag }&.last
+
+    # The file offset of an address in the loaded image.
+    def offset_of(address)
+      segment = segments(PT_LOAD).find do |load|
+        address >= load[:address] && address < load[:address] + load[:file_size]
+      end
+      raise Invalid, "#{path} points outside itself" unless segment
+
+      address - segment[:address] + segment[:offset]
+    end
+
+    def string(index)
+      raise Invalid, "#{path} has no string table" unless entry(DT_STRTAB)
+
+      text(offset_of(entry(DT_STRTAB)) + index)
+    end
+
+    # Names longer than any that is looked for may be cut off.
+    def text(offset) = read(offset, [512, [size - offset, 0].max].min).unpack1("Z*")
+
+    def words(address, count) = read(offset_of(address), count * 4).unpack("L<*")
+
+    def word(address) = words(address, 1).first
+
+    def gnu_lookup(name)
+      table = entry(DT_GNU_HASH)
+      buckets, first, bloom, = words(table, 4)
+      return if buckets.zero?
+
+      hash = name.each_byte.inject(5381) { |h, byte| ((h * 33) + byte) & 0xffffffff }
+      bucket_at = table + 16 + (bloom * 8)
+      index = word(bucket_at + ((hash % buckets) * 4))
+      return if index < first
+
+      chain_at = bucket_at + (buckets * 4)
+      loop do
+        link = word(chain_at + ((index - first) * 4))
+        found = (link | 1) == (hash | 1) && defined_symbol(index, name)
+        return found if found
+        return if link.anybits?(1)
+
+        index += 1
+      end
+    end
+
+    def sysv_lookup(name)
+      table = entry(DT_HASH)
+      buckets, chains = words(table, 2)
+      return if buckets.zero?
+
+      index = word(table + 8 + ((sysv_hash(name) % buckets) * 4))
+      chains.times do
+        return if index.zero?
+
+        found = defined_symbol(index, name)
+        return found if found
+
+        index = word(table + 8 + ((buckets + index) * 4))
+      end
+      nil
+    end
+
+    def sysv_hash(name)
+      name.each_byte.inject(0) do |h, byte|
+        h = (h << 4) + byte
+        high = h & 0xf0000000
+        (h ^ (high >> 24)) & ~high & 0xffffffff
+      end
+    end
+
+    def defined_symbol(index, name)
+      record = read(offset_of(entry(DT_SYMTAB)) + (index * SYMBOL_BYTES), SYMBOL_BYTES)
+      name_at, _info, _other, section, value, size = record.unpack("L<CCS<Q<2")
+      Symbol.new(name: name, value: value, size: size) if section != 0 && string(name_at) == name
+    end
+  end
+end

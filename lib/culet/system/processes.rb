@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "processes/memory"
+require_relative "processes/cpu"
+require_relative "processes/living_thread"
+require_relative "processes/tree"
+require_relative "processes/trimming"
+require_relative "processes/mapping"
+require_relative "processes/live"
+require_relative "processes/identity"
+require_relative "processes/search"
+
+module Culet
+  # Reading live processes from /proc. Nothing here stops, signals or changes
+  # the process that is read.
+  module Processes
+    # What reading /proc/PID/... raises when the process has ended meanwhile, or is another user's.
+    GONE_OR_FORBIDDEN = [Errno::ENOENT, Errno::ESRCH, Errno::EACCES, Errno::EPERM].freeze
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "etc"
+require_relative "../../errors"
+require_relative "living_thread"
+require_relative "mapping"
+
+module Culet
+  module Processes
+    # One running process, as seen from outside. Every method that needs permission raises a Culet::Error that says
+    # whose process it is.
+    class Live
+      attr_reader :pid
+
+      # @param text [String, Integer] a process number
+      # @return [Live]
+      # @raise [Culet::UsageError] when it is no number
+      # @raise [Culet::Error] when there is no such process, or it is a kernel thread, which has no memory of its own
+      def self.find(text)
+        raise UsageError, "#{text.to_s.inspect} is no process number" unless text.to_s.match?(/\A[1-9]\d{0,8}\z/)
+
+        new(text.to_i).tap(&:check)
+      end
+
+      # @param pid [Integer]
+      def initialize(pid)
+        @pid = pid
+      end
+
+      # @raise [Culet::Error] as `find` does
+      def check
+        status = status_fields
+        state = status["State"].to_s
+        raise Error, "process #{pid} has ended and only waits to be collected by its parent" if state.start_with?("Z")
+        raise Error, "process #{pid} is a kernel thread; it has no memory of its own" unless status.key?("VmSize")
+      end
+
+      # @return [Hash{String => String}] /proc/PID/status
+      def status_fields
+        read("status").each_line.to_h { |line| line.chomp.split(/:\s*/, 2) }
+      end
+
+      # @return [Array<Mapping>]
+      def mappings = Processes.parse_maps(read("maps"))
+
+      # @return [String] path of the executable, as it was when the process started
+      def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }
+
+      # @return [Array<String>] the words the process was started with
+      def command_line = read("cmdline").split("\0")
+
+      # @return [Hash{String => String}] the environment the process was started with; what it set later is not seen
+      def environment
+        read("environ").split("\0").filter_map { |pair| pair.split("=", 2) if pair.include?("=") }.to_h
+      end
+
+      # @param path [String] a path as the process sees it, which in a container is not as we see it
+      # @return [String] a path by which we can open the same file
+      def file(path)
+        inside = "/proc/#{thread}/root#{path}"
+        File.readable?(inside) ? inside : path
+      end
+
+      # @param name [String] a file of /proc/PID
+      # @return [String] its content, as bytes in UTF-8 clothing
+      # @raise [Culet::Error] when the process has ended or belongs to another user
+      def read(name) = guard { File.read("/proc/#{thread}/#{name}", encoding: "UTF-8").scrub }
+
+      private
+
+      def thread = LivingThread.of(pid)
+
+      def guard
+        yield
+      rescue Errno::ENOENT, Errno::ESRCH
+        raise Error, "there is no process #{pid}"
+      rescue Errno::EACCES, Errno::EPERM
+        raise Error, forbidden
+      end
+
+      def forbidden
+        uid = File.stat("/proc/#{pid}").uid
+        if ::Process.euid.zero?
+          "process #{pid} may not be read here, not even by root: the container lacks CAP_SYS_PTRACE, or the process " \
+            "belongs to another one"
+        elsif uid == ::Process.euid
+          "process #{pid} changed its user or shut itself off (it is not dumpable); look at it as root"
+        else
+          "process #{pid} belongs to #{uid_name(uid)}; look at it as that user or as root"
+        end
+      rescue Errno::ENOENT
+        "there is no process #{pid}"
+      end
+
+      def uid_name(uid)
+        Etc.getpwuid(uid).name
+      rescue ArgumentError
+        "the user with number #{uid}"
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "cpu"
+require_relative "identity"
+require_relative "live"
+
+module Culet
+  module Processes
+    # Finds processes by name. A name that is a process's own (its program's, script's or unit's, or the first word of its
+    # title) counts before one that only occurs in a name or title, and that before one that is a word of a command line:
+    # `puma` is the server, not the editor that has puma.rb open. culet itself and the processes it was started from are
+    # not looked for.
+    class Search
+      # There is no process of that name.
+      class Absent < Error; end
+
+      # A process that has the name, or a part of it.
+      Match = Struct.new(:pid, :parent, :title, keyword_init: true) do
+        # @return [String] for a sentence
+        def to_s = "#{pid} (#{title})"
+      end
+
+      # A process and those of the found ones that come from it.
+      Family = Struct.new(:root, :members, keyword_init: true)
+
+      # What starts or shows others has their names in its command line, and shares their unit.
+      WRAPPERS = %w[ash bash busybox catatonit csh dash docker-init doas dumb-init emacs env fish gdb gosu grep ionice ksh less ltrace
+                    nano nice nohup pgrep rg runsv runuser screen setpriv setsid sh ssh sshd strace su sudo systemd-run tail tcsh
+                    time timeout tini tmux vi view vim watch xargs zsh].freeze
+      OWN = %w[culet culet-scope].freeze
+      # Letters of a name that need not be the whole one.
+      LEAST_PART = 3
+      private_constant :WRAPPERS, :OWN, :LEAST_PART
+
+      # @param name [String] a title, a command, a file name or a unit, or a part of one
+      def initialize(name)
+        @name = name
+      end
+
+      # @return [Array<Family>] the oldest process first
+      # @raise [Absent] when there is none
+      # @raise [Culet::Error] when none of them may be read
+      def families
+        found = matches
+        raise Absent, absence if found.empty?
+
+        readable = found.select { |match| readable?(match.pid) }
+        Live.new(found.first.pid).read("maps") if readable.empty? # which says why not
+        by_pid = readable.to_h { |match| [match.pid, match] }
+        by_pid.values.group_by { |match| root(match, by_pid) }.map { |root, members| Family.new(root: root, members: members) }
+      end
+
+      # @return [Array<Match>] in the order of their numbers
+      def matches
+        @own = Search.ancestors(::Process.pid)
+        all = identities
+        of = [->(one) { one.names.include?(@name) },
+              ->(one) { part?(one) && [one.title, *one.names].any? { |text| text.include?(@name) } },
+              ->(one) { part?(one) && one.command_line.match?(word) }]
+        found = of.lazy.map { |test| all.select(&test).reject { |one| wrapper?(one) && !own_name?(one) } }.find(&:any?).to_a
+        found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, parent: Cpu.parent(one.pid), title: one.title) }
+      end
+
+      # @param pid [Integer]
+      # @return [Array<Integer>] it, its parent, and so on
+      def self.ancestors(pid)
+        list = [pid]
+        while (parent = Cpu.parent(list.last)) && parent.positive? && !list.include?(parent)
+          list << parent
+        end
+        list
+      end
+
+      private
+
+      def identities
+        Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).reject { |pid| @own.include?(pid) }.map { |pid| Identity.new(pid) }
+           .reject { |one| OWN.include?(one.script || one.program) || one.command_line.empty? || Cpu.state(one.pid) == "Z" }
+      end
+
+      # Two letters are in every other name.
+      def part?(one) = @name.size >= LEAST_PART && !wrapper?(one)
+
+      def word = @word ||= /(?<![[:alnum:]])#{Regexp.escape(@name)}(?![[:alnum:]])/
+
+      def wrapper?(one) = WRAPPERS.include?(one.program.delete_prefix("-")) || WRAPPERS.include?(one.executable)
+
+      def own_name?(one) = [one.comm, one.program, one.executable].include?(@name)
+
+      def readable?(pid)
+        File.open("/proc/#{pid}/maps").close
+        true
+      rescue *GONE_OR_FORBIDDEN
+        false
+      end
+
+      def root(match, by_pid)
+        Search.ancestors(match.pid).filter_map { |pid| by_pid[pid] }.last
+      end
+
+      def absence
+        own = @own.drop(1).map { |pid| Identity.new(pid) }.find { |one| one.names.include?(@name) && !wrapper?(one) }
+        return "the only process called #{@name.inspect} is #{own.pid}, from which culet itself was started; give its number" if own
+
+        "there is no process whose title, command or file name has #{@name.inspect}; `ps -ef` lists those there are, and a number will do"
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "numbers"
+
+module Culet
+  module Text
+    # Byte counts as text, in decimal units: MB = 1,000,000 bytes. Memory pages alone are in powers of two: "4 KiB".
+    module Size
+      # Bytes of a megabyte.
+      MEGABYTE = 1_000_000
+      UNITS = [["PB", 10**15], ["TB", 10**12], ["GB", 10**9], ["MB", MEGABYTE], ["kB", 10**3]].freeze
+      FACTORS = { "" => 1, "k" => 10**3, "m" => 10**6, "g" => 10**9, "t" => 10**12,
+                  "ki" => 1 << 10, "mi" => 1 << 20, "gi" => 1 << 30, "ti" => 1 << 40 }.freeze
+      TEXT = /\A(\d{1,19}(?:\.\d{1,15})?)\s*([kmgt]i?)?b?\z/i
+      MOST = 1 << 63
+      private_constant :UNITS, :FACTORS, :TEXT, :MOST
+
+      module_function
+
+      # @param text [String, Integer] bytes, or a number with a unit: "80MB", "64 MiB", "1.5g"
+      # @return [Integer, nil] bytes, at least one; nil for anything that is not a size below 2**63
+      def parse(text)
+        number, unit = TEXT.match(text.to_s.strip)&.captures
+        bytes = number && (Float(number) * FACTORS.fetch(unit.to_s.downcase))
+        bytes.to_i if bytes && bytes >= 1 && bytes < MOST
+      end
+
+      # @param bytes [Integer, nil] may be negative
+      # @return [String] three significant digits: "16.8 GB", "512 bytes"; "" for nil
+      def human(bytes)
+        return "" if bytes.nil?
+
+        name, size = UNITS.find { |_, one| bytes.abs >= one }
+        name ? "#{Numbers.significant(bytes.fdiv(size))} #{name}" : "#{Numbers.grouped(bytes)} #{bytes.abs == 1 ? "byte" : "bytes"}"
+      end
+
+      # A cell of a column whose heading has the unit.
+      #
+      # @param bytes [Numeric, nil]
+      # @param digits [Integer] decimals
+      # @param unit [Integer] bytes of the heading's unit
+      # @return [String] "12.3"; never "-0.0"; "-" for nil
+      def cell(bytes, digits: 1, unit: MEGABYTE) = bytes.nil? ? "-" : Numbers.decimal(bytes.fdiv(unit), digits)
+
+      # One unit for sizes that are printed side by side.
+      #
+      # @param bytes [Numeric] the largest of them
+      # @return [Array(String, Float)] "MB" or the smallest unit above it with fewer than 100,000; the bytes of one unit
+      def unit(bytes) = [["MB", 1e6], ["GB", 1e9], ["TB", 1e12]].find { |_, size| bytes < size * 1e5 } || ["PB", 1e15]
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "lines"
+
+module Culet
+  module Text
+    # A table for a terminal: columns separated by spaces, one rule below the headings. A table that is wider than the
+    # terminal has its headings broken into lines and its long texts cut; columns that still do not fit go into a second
+    # table below.
+    module Table
+      # Spaces between two columns.
+      GAP = 2
+      # Neither a text nor a bar is cut shorter than this.
+      LEAST_TEXT = 12
+      LEAST_BAR = 5
+      BAR = 30
+      ALIGN = { true => :left, false => :right, nil => :right, bar: :bar }.freeze
+      private_constant :ALIGN, :GAP, :LEAST_TEXT, :LEAST_BAR, :BAR
+
+      # One column; `whole` has the cells before they were cut.
+      Column = Struct.new(:heading, :cells, :align, :whole, keyword_init: true) do
+        def text? = align == :left
+
+        def bar? = align == :bar
+
+        # @return [Integer] columns of the terminal
+        def width = bar? ? LEAST_BAR : [*heading.lines, *cells].map { |text| Lines.width(text) }.max.to_i
+
+        # @return [Column] with the heading in lines no longer than its cells, where its words allow that
+        def broken
+          room = bar? ? 0 : cells.map { |text| Lines.width(text) }.max.to_i
+          lines = heading.split.each_with_object([]) do |word, all|
+            all.any? && Lines.width(all.last) + 1 + Lines.width(word) <= room ? all.last << " " << word : all << +word
+          end
+          with(heading: lines.join("\n"))
+        end
+
+        def cut(columns, unicode) = with(cells: (whole || cells).map { |cell| Table.cut(cell, columns, unicode) }, whole: whole || cells).broken
+
+        # @return [Column] with bars of at most so many columns
+        def drawn(columns, unicode) = with(cells: cells.map { |share| (unicode ? "█" : "#") * (columns * share).round.clamp(0, columns) }, align: :left)
+
+        private
+
+        def with(**changed) = self.class.new(**to_h, **changed)
+      end
+
+      module_function
+
+      # @param columns [Array<Array>] each [heading, cells, alignment]: true is left, false right; :bar draws numbers from
+      #   0 to 1 as bars (nil: no bar)
+      # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
+      # @param width [Integer, nil] columns of the terminal; nil: no limit
+      # @return [String] the table's lines
+      # @raise [Error] without the terminal-table gem
+      def render(columns, unicode:, width: Lines.columns)
+        require "terminal-table"
+        list = columns.map { |heading, cells, align| Column.new(heading: heading, cells: align == :bar ? cells.map(&:to_f) : cells, align: ALIGN.fetch(align)) }
+        tables = width ? narrowed(list, width, unicode) : [draw_bars(list, nil, unicode)]
+        tables.map { |table| lines(table, unicode) }.join("\n\n")
+      rescue LoadError
+        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, or use --json"
+      end
+
+      # A path keeps its end, any other text its beginning.
+      #
+      # @param text [String]
+      # @param columns [Integer]
+      # @param unicode [Boolean]
+      # @return [String] of at most that many columns
+      def cut(text, columns, unicode)
+        return text if Lines.width(text) <= columns
+
+        mark = unicode ? "…" : ".."
+        plain = Lines.uncolored(text)
+        path = plain.match?(%r{\A\S*/\S*\z})
+        kept = path ? plain.chars.reverse : plain.chars
+        size = 0
+        kept = kept.take_while { |char| (size += Lines.width(char)) <= columns - mark.size }
+        path ? mark + kept.reverse.join : kept.join + mark
+      end
+
+      # @return [Array<Array<Column>>] tables that fit
+      def narrowed(list, columns, unicode)
+        list = list.map(&:broken) unless fits?(list, columns)
+        list = list.reject(&:bar?) unless fits?(list, columns)
+        cut = fits?(list, columns) ? list : cut_texts(list, columns, unicode)
+        fits?(cut, columns) ? [draw_bars(cut, columns, unicode)] : apart(list, columns, unicode)
+      end
+      private_class_method :narrowed
+
+      # The rule reaches one column beyond the cells.
+      def total(list) = list.sum(&:width) + (GAP * (list.size - 1)) + 1
+      private_class_method :total
+
+      def fits?(list, columns) = total(list) <= columns
+      private_class_method :fits?
+
+      # The longest text first, no more than is needed.
+      def cut_texts(list, columns, unicode)
+        list = list.dup
+        until (over = total(list) - columns) <= 0
+          longest = list.each_index.select { |index| list[index].text? && list[index].width > LEAST_TEXT }.max_by { |index| list[index].width } or break
+          # No further than the next longest, so that two long texts are cut alike.
+          next_longest = list.each_index.reject { |index| index == longest }.select { |index| list[index].text? }.map { |index| list[index].width }.max.to_i
+          goal = [list[longest].width - over, [next_longest - 1, LEAST_TEXT].max, LEAST_TEXT].max
+          cut = list[longest].cut(goal, unicode)
+          break if cut.width >= list[longest].width
+
+          list[longest] = cut
+        end
+        list
+      end
+      private_class_method :cut_texts
+
+      # Every table repeats the first column, which names the rows.
+      def apart(list, columns, unicode)
+        name, *others = list
+        name = name.cut(columns / 2, unicode) if name.text?
+        room = columns - total([name]) - GAP
+        others.map { |column| column.text? ? column.cut(room, unicode) : column }.each_with_object([[name]]) do |column, tables|
+          tables << [name] if tables.last.size > 1 && !fits?([*tables.last, column], columns)
+          tables.last << column
+        end
+      end
+      private_class_method :apart
+
+      def draw_bars(list, columns, unicode)
+        room = columns ? columns - total(list) + list.sum { |column| column.bar? ? column.width : 0 } : BAR
+        list.map { |column| column.bar? ? column.drawn([room, BAR].min, unicode) : column }
+      end
+      private_class_method :draw_bars
+
+      def lines(list, unicode)
+        table = Terminal::Table.new(headings: list.map(&:heading), rows: list.map(&:cells).transpose, style: style(unicode))
+        list.each_with_index { |column, index| table.align_column(index, column.align) }
+        table.render.lines.map(&:rstrip).join("\n")
+      end
+      private_class_method :lines
+
+      def style(unicode)
+        border = unicode ? Terminal::Table::UnicodeBorder.new : Terminal::Table::AsciiBorder.new
+        (unicode ? { y: " ", ax: "─", ai: "─", ad: "─", au: "─" } : { y: " ", i: "-" }).each { |key, text| border[key] = text }
+        { border: border, border_left: false, border_right: false, border_top: false, border_bottom: false,
+          padding_left: 0, padding_right: 1 }
+      end
+      private_class_method :style
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "lines"
+require_relative "numbers"
+require_relative "size"
+require_relative "table"
+
+module Culet
+  module Text
+    # What every report for a terminal starts from: a subclass returns its sections in `sections`, tables and paragraphs,
+    # and makes them with the methods below.
+    class View
+      # @param color [Boolean] whether to use ANSI colours
+      # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
+      def initialize(color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+        @color = color
+        @unicode = unicode
+      end
+
+      # @return [String] the sections, an empty line between each two
+      # @raise [Culet::Error] without the terminal-table gem
+      def to_s
+        text = "#{sections.flatten.compact.join("\n\n")}\n"
+        @unicode ? text : text.tr("–…µ", "-.u")
+      end
+
+      private
+
+      # @return [Array<String, nil, Array>] nil where there is nothing to print
+      def sections = raise(NotImplementedError)
+
+      # @see Table.render
+      def grid(columns, **options) = Table.render(columns, unicode: @unicode, **options)
+
+      # @see Lines.printable
+      def printable(text) = Lines.printable(text)
+
+      # @see Lines.wrap
+      def wrap(text, indent: 0) = Lines.wrap(text, indent: indent)
+
+      # @see Numbers.count
+      def count(...) = Numbers.count(...)
+
+      def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
+
+      # @see Lines.verdicts
+      def verdict_lines(list) = Lines.verdicts(list) { |topic| bold(topic) }
+
+      # @see Lines.notes
+      def note_lines(sentences) = Lines.notes(sentences)
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../../errors"
+require_relative "descendants"
+require_relative "error_output"
+
+module Culet
+  module Compare
+    # The measured process: in its own process group, without input or output; its error output is kept (ErrorOutput).
+    class Child
+      # started_at: CLOCK_MONOTONIC in seconds
+      attr_reader :pid, :descendants, :started_at
+
+      # @param command [Array<String>]
+      # @param environment [Hash{String => String}] the whole environment
+      # @param directory [String] where it runs
+      # @raise [Culet::Error] when the program cannot be started
+      def initialize(command:, environment:, directory: Dir.pwd)
+        @errors = ErrorOutput.new
+        @cpu_before = children_cpu
+        @started_at = now
+        start(command, environment, directory)
+      end
+
+      # Waits for the process.
+      #
+      # @param seconds [Numeric] at most
+      # @return [Process::Status, nil] nil while it runs
+      def wait(seconds)
+        @waiter.join(seconds)&.value
+      end
+
+      # @return [Process::Status, nil] nil while it runs
+      def status = @waiter.alive? ? nil : @waiter.value
+
+      # @return [Float] seconds since the start
+      def age_seconds = now - started_at
+
+      # Excludes the CPU time of other children, such as a load generator, that ended before this call.
+      def restart_cpu_account = @cpu_before = children_cpu
+
+      # @return [Float] wall seconds from start to end; after the end
+      def wall_seconds = @ended_at - started_at
+
+      # @return [Float] CPU seconds of the process and of the children it waited for; after the end
+      def cpu_seconds = @cpu_after - @cpu_before
+
+      # Sends SIGTERM, waits, then kills the process and all its descendants.
+      #
+      # @param grace_seconds [Numeric] time to exit after SIGTERM; 0: no SIGTERM
+      # @yield called several times a second during that time; true ends it
+      # @return [Float] CPU seconds of the killed processes
+      def stop(grace_seconds: 0)
+        return 0.0 if @errors.closed?
+
+        if grace_seconds.positive? && !status
+          descendants.signal_group("TERM")
+          deadline = now + grace_seconds
+          wait(0.05) until status || now > deadline || (block_given? && yield)
+        end
+        seconds = descendants.kill
+        @waiter.join
+        seconds
+      ensure
+        @errors.close
+      end
+
+      # @return [String, nil] the most telling line of its error output
+      def diagnostic = @errors.diagnostic
+
+      # @return [String, nil] "exited with status 3", "was killed by SIGSEGV"; nil on success
+      def failure(allowed: [])
+        return if status.success? || allowed.include?(status.termsig) || allowed.include?(status.exitstatus)
+        return "was killed by SIG#{Signal.signame(status.termsig) || status.termsig}" if status.signaled?
+
+        "exited with status #{status.exitstatus}"
+      end
+
+      private
+
+      def start(command, environment, directory)
+        mark = SecureRandom.hex(16)
+        @pid = Process.spawn(environment.merge(Descendants::MARK => mark), [command.first, command.first], *command.drop(1),
+                             unsetenv_others: true, pgroup: true, chdir: directory,
+                             in: File::NULL, out: File::NULL, err: @errors.file)
+        @descendants = Descendants.new(root: @pid, mark: mark)
+        @waiter = Thread.new { collect }
+        @waiter.report_on_exception = false
+      rescue SystemCallError => e
+        @errors.close
+        raise Error.new("cannot run #{command.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "")}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+      end
+
+      def collect
+        _, status = Process.wait2(@pid)
+        @ended_at = now
+        @cpu_after = children_cpu
+        status
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # getrusage(RUSAGE_CHILDREN): of all children that were waited for.
+      def children_cpu = Process.times.then { |times| times.cutime + times.cstime }
+    end
+  end
+end

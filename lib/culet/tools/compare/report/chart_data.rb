@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../../../text/numbers"
+require_relative "findings"
+require_relative "palette"
+require_relative "thinning"
+
+module Culet
+  module Compare
+    module Report
+      # The data of the HTML report's charts, and their text alternatives.
+      class ChartData
+        # In this order; the tables have the other metrics too.
+        CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
+                  .map { |key| METRIC.fetch(key) }.freeze
+
+        # @param model [Model]
+        # @param palette [Palette]
+        # @param findings [Findings]
+        def initialize(model, palette:, findings:)
+          @model = model
+          @palette = palette
+          @findings = findings
+        end
+
+        # @return [Hash] for the page's script
+        def to_h
+          @to_h ||=
+            { "allocators" => model.allocators.map { |name| { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) } },
+              "workloads" => model.workloads.map { |workload| { "curves" => curves(workload), "metrics" => metrics(workload).map { |metric| metric(workload, metric) } } } }
+        end
+
+        # @return [Array<Metric>] with a chart
+        def metrics(workload) = CHARTED & workload.metrics
+
+        # @return [Boolean] whether there are ratios to the baseline
+        def ratios?(workload, metric) = workload.candidates.any? { |candidate| candidate.comparison(metric) }
+
+        # @return [Boolean] whether a curve is thinned
+        def thinned?
+          model.workloads.flat_map(&:candidates).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
+        end
+
+        # @return [String] text alternative of the plot over time
+        def curves_text(workload)
+          symbol, size = curve_unit(workload)
+          parts = workload.candidates.select(&:median_run).map do |candidate|
+            rss = candidate.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
+            "#{candidate.allocator} rises to #{Text::Numbers.significant((rss.max || 0) / size)} #{symbol} and ends at #{Text::Numbers.significant((rss.last || 0) / size)} #{symbol}"
+          end
+          "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
+        end
+
+        # @return [String] text alternative of the bars
+        def bars_text(workload, metric)
+          symbol, size = workload.unit(metric)
+          parts = workload.candidates.select { |candidate| candidate.median(metric) }.map do |candidate|
+            "#{candidate.allocator} #{Text::Numbers.interval(candidate.median(metric) / size, *candidate.bounds(metric)&.map { |bound| bound / size })}"
+          end
+          "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
+        end
+
+        # @return [String] text alternative of the ratios
+        def ratios_text(workload, metric)
+          parts = workload.candidates.select { |candidate| candidate.comparison(metric) }.map do |candidate|
+            comparison = candidate.comparison(metric)
+            "#{candidate.allocator} #{findings.ratio(comparison)}, #{comparison["verdict"]}"
+          end
+          "Ratio of #{metric.title} to #{workload.baseline} on #{workload.name}: #{parts.join("; ")}."
+        end
+
+        private
+
+        attr_reader :model, :palette, :findings
+
+        def curve_unit(workload)
+          METRIC.fetch("peak_rss_bytes").unit(workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]).map { |sample| sample["rss_bytes"] } })
+        end
+
+        def curves(workload)
+          symbol, size = curve_unit(workload)
+          series = workload.candidates.flat_map do |candidate|
+            candidate.runs.select { |run| Array(run["samples"]).any? }.map do |run|
+              points = Thinning.thin(points(run, size))
+              { "allocator" => candidate.allocator, "run" => run["run"], "median" => run.equal?(candidate.median_run),
+                "seconds" => points.map(&:first), "values" => points.map(&:last) }
+            end
+          end
+          { "unit" => symbol, "series" => series }
+        end
+
+        def points(run, size)
+          run["samples"].select { |sample| sample["rss_bytes"] && sample["at_seconds"] }
+                        .map { |sample| [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)] }.sort_by(&:first)
+        end
+
+        def metric(workload, metric)
+          symbol, size = workload.unit(metric)
+          { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
+            "bars" => workload.candidates.select { |candidate| candidate.median(metric) }.map { |candidate| bar(candidate, metric, size) },
+            "ratios" => ratios?(workload, metric) ? workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) } : [] }
+        end
+
+        def bar(candidate, metric, size)
+          low, high = candidate.bounds(metric)&.map { |bound| bound / size }
+          median = candidate.median(metric) / size
+          { "allocator" => candidate.allocator, "median" => median, "low" => low, "high" => high, "text" => Text::Numbers.significant(median),
+            "full" => Text::Numbers.interval(median, low, high) }
+        end
+
+        # The baseline has a row, so that the rows of both charts align.
+        def ratio(workload, candidate, metric)
+          comparison = candidate.comparison(metric)
+          return { "allocator" => candidate.allocator, "text" => "baseline" } if candidate.allocator == workload.baseline
+          return unless comparison && comparison.dig("ratio", "median")
+
+          figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
+          { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
+            "text" => findings.point(comparison), "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
+        end
+      end
+    end
+  end
+end

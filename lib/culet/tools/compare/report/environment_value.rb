@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require_relative "../../../text/size"
+
+
+module Culet
+  module Compare
+    module Report
+      # An entry of the document's environment as text.
+      module EnvironmentValue
+        module_function
+
+        # @param key [String] its key in the document; one that ends in `_bytes` is a size
+        # @param value [Object]
+        # @return [String]
+        def text(key, value)
+          case value
+          when nil, {}, [] then "none"
+          when Numeric then key.end_with?("_seconds") ? "#{value} s" : integer(key, value)
+          when Array then value.map { |one| text(key, one) }.join(", ")
+          when Hash then value.map { |name, one| "#{name}=#{text(name, one)}" }.join(", ")
+          else value.to_s
+          end
+        end
+
+        # The name, without the unit that the value has.
+        #
+        # @return [String]
+        def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")
+
+        def integer(key, value) = key.end_with?("_bytes") ? size(key, value) : value.to_s
+
+        def size(key, value)
+          key.start_with?("page_") ? "#{value / 1024} KiB" : Text::Size.human(value)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "erb"
+require "json"
+require_relative "../../../text/lines"
+require_relative "../../../text/numbers"
+require_relative "chart_data"
+require_relative "environment_value"
+
+module Culet
+  module Compare
+    module Report
+      # The comparison as one HTML file with all styles, scripts and data; its content security policy forbids any request.
+      class Html
+        PARTS = File.expand_path("html", __dir__)
+
+        # From the vega gem: Vega draws, Vega-Lite describes the charts.
+        LIBRARIES = %w[vega.js vega-lite.js].freeze
+
+        # @param document [Hash] the result document of a comparison
+        def initialize(document)
+          @original = document
+          @model = Model.new(document)
+          @findings = Findings.new(@model)
+          @palette = Palette.new(@model)
+          @charts = ChartData.new(@model, palette: @palette, findings: @findings)
+        end
+
+        # @return [String] the page
+        # @raise [Culet::Error] when the vega gem is not installed
+        def to_s
+          ERB.new(part("page.html.erb"), trim_mode: "-").result(binding)
+        end
+
+        private
+
+        attr_reader :model, :findings, :palette, :charts
+
+        def h(text) = ERB::Util.html_escape(text)
+
+        def part(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
+
+        def libraries = LIBRARIES.map { |name| script(File.read(File.join(vega, name), encoding: Encoding::UTF_8)) }
+
+        def vega
+          (Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")).full_gem_path.then { |path| File.join(path, "vendor/assets/javascripts") }
+        rescue Gem::MissingSpecError
+          raise Error, "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
+        end
+
+        # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
+        # strings and patterns only, where a backslash changes nothing.
+        def script(source) = source.gsub(%r{</(?=script)}i, '<\/').gsub("<!--", '<\!--')
+
+        # JSON for a script element, with everything escaped that HTML or older JavaScript would interpret.
+        def json(value)
+          JSON.generate(value).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+        end
+
+        # The original document, or the cleaned one where JSON cannot represent it.
+        def document_json
+          json(@original)
+        rescue JSON::GeneratorError, EncodingError
+          json(model.document)
+        end
+
+        def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
+
+        def title = "Allocators compared#{" on #{Text::Lines.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
+
+        def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
+
+        # An allocator's name breaks only before its settings.
+        def breakable(allocator) = h(allocator).gsub(/[:,]/) { |mark| "#{mark}<wbr>" }
+
+        def swatch(allocator)
+          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" stroke="var(--c-#{palette.colour(allocator).name})"#{' stroke-dasharray="5 3"' if palette.dashed?(allocator)}/></svg>)
+        end
+
+        def allocator_class(allocator) = model.family(allocator) == "culet" ? "own" : ""
+
+        def heading(workload, metric)
+          metric.kind == :rate ? metric.title : "#{metric.title}, #{workload.unit(metric).first}"
+        end
+
+        # A table is at most as wide as a laptop's screen; memory comes first.
+        MOST_METRICS = 6
+        private_constant :MOST_METRICS
+
+        # @return [Array<Array<Metric>>] for a table each
+        def metric_groups(workload)
+          workload.metrics.partition { |metric| metric.kind == :bytes }.reject(&:empty?).flat_map do |metrics|
+            metrics.each_slice((metrics.size / (metrics.size / MOST_METRICS.to_f).ceil.to_f).ceil).to_a
+          end
+        end
+
+        def figure(workload, candidate, metric)
+          size = workload.unit(metric).last
+          median = candidate.median(metric)
+          median ? Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size }) : "–"
+        end
+
+        # The verdict's CSS class and its lines; a mark repeats the colour.
+        def verdict(workload, candidate, metric)
+          return ["neutral", ["baseline"]] if candidate.allocator == workload.baseline
+
+          comparison = candidate.comparison(metric)
+          return ["neutral", ["not compared"]] unless comparison
+          return ["neutral", ["no difference shown", findings.ratio(comparison)]] unless findings.difference?(comparison)
+
+          judgement = findings.judgement(comparison, metric)
+          [judgement.to_s, ["#{judgement == :good ? "✓" : "✗"} #{findings.verdict(comparison)}"]]
+        end
+
+        # The verdict without the interval, for the overview.
+        def brief_verdict(workload, candidate, metric)
+          judgement, lines = verdict(workload, candidate, metric)
+          [judgement, lines.join(", ").sub(/ \([^)]*\)\z/, "")]
+        end
+
+        def best?(workload, candidate, metric) = workload.best(metric).include?(candidate)
+
+        # Columns of the table of all runs.
+        def raw_keys(workload)
+          order = ["run", "order", *METRICS.map(&:key)]
+          found = workload.candidates.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
+          (order & found) + (found - order).sort
+        end
+
+        def raw(value)
+          case value
+          when nil then "–"
+          when Integer then Text::Numbers.grouped(value)
+          else value.to_s
+          end
+        end
+
+        # The median distance of two samples in milliseconds.
+        def sampling_milliseconds
+          distances = model.workloads.flat_map(&:candidates).flat_map(&:runs).flat_map do |run|
+            Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact.each_cons(2).map { |one, other| other - one }
+          end
+          return if distances.empty?
+
+          Text::Numbers.significant(distances.sort[distances.size / 2] * 1000)
+        end
+
+        def environment
+          model.environment.reject { |key, _| key == "command" }.map do |key, value|
+            [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
+          end
+        end
+
+        def settings(entry)
+          (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
+        end
+      end
+    end
+  end
+end

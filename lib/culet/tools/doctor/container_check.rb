@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require_relative "finding"
+require_relative "../../text/size"
+
+module Culet
+  class Doctor
+    # The limits of the control groups that the process is in (cgroups(7)), version 2 and version 1. A limit may be
+    # set on any group between the process's own and the root, so all are read; the smallest counts.
+    class ContainerCheck < Check
+      ROOT = "/sys/fs/cgroup"
+      # Above this share of the limit, the next burst may end in the kernel's out-of-memory killer.
+      TIGHT = 0.9
+      # What version 1 writes for "no limit" is the largest page-aligned number; any limit above this is none.
+      UNLIMITED_BYTES = 1 << 60
+
+      # @return [Array<Finding>]
+      def findings = [memory, cpu]
+
+      private
+
+      def memory
+        limit, directory, usage_file = memory_limits.min_by(&:first)
+        return unseen("memory limit", "memory", "memory") unless limit || seen?("memory")
+        return ok("memory limit", "no container limit on memory") unless limit
+
+        used = content(File.join(directory, usage_file))&.to_i
+        return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; what it uses is", "#{File.join(directory, usage_file)} cannot be read") unless used
+
+        text = "the container may use #{Text::Size.human(limit)} and uses #{Text::Size.human(used)}"
+        return ok("memory limit", text) if used < TIGHT * limit
+
+        bad("memory limit", "#{text}; the kernel ends a process when it is reached",
+            "Raise the limit, run fewer workers or threads, or give memory back, e.g. with `culet run -- COMMAND`.")
+      end
+
+      def memory_limits
+        found = directories("").filter_map { |directory| limit_in(directory, "memory.max", "memory.current") }
+        found + directories("memory").filter_map do |directory|
+          limit_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes")
+        end
+      end
+
+      def limit_in(directory, limit_file, usage_file)
+        bytes = content(File.join(directory, limit_file))
+        [bytes.to_i, directory, usage_file] if bytes&.match?(/\A\d+\z/) && bytes.to_i < UNLIMITED_BYTES
+      end
+
+      def cpu
+        cores = cpu_limits.min
+        return unseen("cpu limit", "CPU time", "cpu") unless cores || seen?("cpu")
+        return ok("cpu limit", "no container limit on CPU time, #{target.cores} cores") unless cores
+
+        text = format("the container may use %<share>.4g of %<cores>d cores", share: cores, cores: target.cores)
+        return ok("cpu limit", text) unless cores < target.cores && target.allocator == "glibc"
+
+        note("cpu limit", "#{text}; glibc's malloc sizes its arenas by the #{target.cores}", "Set MALLOC_ARENA_MAX=2.")
+      end
+
+      def cpu_limits
+        new_style = directories("").filter_map { |directory| content(File.join(directory, "cpu.max"))&.split }
+        old_style = directories("cpu").map do |directory|
+          %w[cpu.cfs_quota_us cpu.cfs_period_us].map { |file| content(File.join(directory, file)) }
+        end
+        (new_style + old_style).filter_map do |quota, period|
+          quota.to_f / period.to_f if quota&.match?(/\A\d+\z/) && period.to_i.positive?
+        end
+      end
+
+      def unseen(topic, what, controller)
+        unknown(topic, "whether the container limits #{what} is", "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
+      end
+
+      # Whether a limit would be seen if there were one: without control groups there is none, else their file system must be
+      # mounted here, and each group's file readable, if it is there.
+      def seen?(controller)
+        name = hierarchy(controller)
+        return true if group(name).nil?
+        return false if name.empty? && !File.exist?(File.join(mount_point(name), "cgroup.controllers"))
+
+        found = directories(name)
+        found.any? && found.all? { |directory| readable?(directory) }
+      end
+
+      LIMIT_FILES = %w[memory.max memory.limit_in_bytes cpu.max cpu.cfs_quota_us].freeze
+      private_constant :LIMIT_FILES
+
+      def readable?(directory)
+        return false unless File.readable?(directory) && File.executable?(directory)
+
+        LIMIT_FILES.map { |name| File.join(directory, name) }.all? { |path| !File.exist?(path) || File.readable?(path) }
+      end
+
+      # @return [String] the hierarchy that has the controller: its own (version 1), or "", the one of version 2
+      def hierarchy(controller) = group(controller) ? controller : ""
+
+      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may
+      # be that of the host and not exist here; the mount's root is then the container's own group.
+      def directories(controller)
+        path = group(controller) or return []
+        mount = mount_point(controller)
+        path = "/" if path.include?("..") || !Dir.exist?(File.join(mount, path))
+        parts = path.split("/").reject(&:empty?)
+        (0..parts.size).map { |count| File.join(mount, *parts.first(count)) }.select { |directory| Dir.exist?(directory) }
+      end
+
+      def mount_point(controller)
+        return File.join(ROOT, controller) unless controller.empty?
+
+        File.exist?(File.join(ROOT, "cgroup.controllers")) ? ROOT : File.join(ROOT, "unified")
+      end
+
+      def group(controller)
+        groups.each do |_number, names, path|
+          return path if names.split(",").include?(controller) || (controller.empty? && names.empty?)
+        end
+        nil
+      end
+
+      def groups = @groups ||= target.live.read("cgroup").each_line.map { |line| line.chomp.split(":", 3) }
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../../text/size"
+
+module Culet
+  module Limits
+    # A fork of this process, measured when its work is done.
+    class AfterFork
+      # @yield in the forked process
+      # @raise [Culet::Error] when the block raises there, or a process cannot be read
+      def initialize(&work)
+        child, done, leave = start(work)
+        report = done.read
+        raise Error, "the forked process failed: #{report.force_encoding(Encoding::UTF_8).scrub}" unless report == DONE
+
+        snapshot = Held.snapshot(child)
+        @census = Cow::Census.new(snapshot, relative: Held.snapshot(::Process.pid))
+        @private_bytes = snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+      ensure
+        [done, leave].compact.each(&:close)
+        ::Process.wait(child) if child
+      end
+
+      # @return [Integer] bytes that the forked process has for itself
+      attr_reader :private_bytes
+
+      # @return [Float] the share of what it inherited that it still shares
+      def kept
+        total = @census.total
+        total.inherited.zero? ? 1.0 : total.shared.fdiv(total.inherited)
+      end
+
+      # @param at_least [Float]
+      # @return [String]
+      def explanation(at_least)
+        total = @census.total
+        "after the fork #{percent(kept)} of #{Text::Size.human(total.inherited)} are shared still, less than #{percent(at_least)}; " \
+          "#{Text::Size.human(total.unshared)} are not any more:\n#{rows(&:unshared)}"
+      end
+
+      # @param most [Integer] bytes allowed
+      # @return [String]
+      def explanation_of_private(most)
+        "the forked process has #{Text::Size.human(@private_bytes)} for itself, more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
+      end
+
+      private
+
+      DONE = "done"
+      private_constant :DONE
+
+      # The child waits to be let go with its memory as it is; nothing that is meant for the end of this program runs in it.
+      def start(work)
+        done, report = IO.pipe
+        stay, leave = IO.pipe
+        child = ::Process.fork { [done, leave].each(&:close) && live(work, report, stay) }
+        [report, stay].each(&:close)
+        [child, done, leave]
+      end
+
+      def live(work, report, stay)
+        report.write(outcome(work))
+        report.close
+        stay.read
+      ensure
+        ::Process.exit!(0)
+      end
+
+      def outcome(work)
+        work.call
+        DONE
+      rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is, the parent reports it
+        "#{e.message} (#{e.class})"
+      end
+
+      def rows(&figure) = Held.rows(@census.levels.transform_values(&figure))
+
+      def percent(share) = format("%.1f %%", 100 * share)
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "binary"
+require_relative "headings"
+require_relative "model"
+require_relative "packing"
+require_relative "palette"
+require_relative "totals"
+
+module Culet
+  module Map
+    # One snapshot as the page's scripts read it: facts, cells, and, where there are any, blocks and slots.
+    class PageData
+      # @param snapshot [Scope::Snapshot]
+      # @param unshared [Array<Array(Integer, Integer)>, nil] addresses of pages that it stopped sharing, first and past; nil:
+      #   it was looked at alone
+      # @param caption [String, nil] what to call it among others
+      # @param tables [Array<Hash>] to be shown beside it: "title", "columns" (Array of Strings), "rows" (Arrays of a String and
+      #   bytes for each column)
+      # @raise [Scope::Malformed] when the snapshot contradicts itself
+      def initialize(snapshot, unshared: nil, caption: nil, tables: [])
+        @snapshot = snapshot
+        @model = Model.new(snapshot, unshared: unshared.to_a)
+        @sharing = !unshared.nil?
+        @caption = caption
+        @tables = tables
+        @totals = Totals.new(snapshot)
+      end
+
+      # Packed harder, the cells take eight times as long and save three per cent.
+      #
+      # @return [Hash{Symbol => String}] part => zlib's format in base64; without those that would be empty
+      def parts
+        @parts ||= { facts: JSON.generate(facts), cells: planes, blocks: blocks, slots: slots }
+                   .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| Packing.base64(bytes) }
+      end
+
+      private
+
+      def planes = [@model.cells.states, *@model.cells.used_planes].join
+
+      def facts
+        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables, "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
+          "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil), "freeruns" => @snapshot.freeruns&.fetch("buckets", nil),
+          "kinds" => Palette::KINDS.map(&:to_h), "block_colours" => Palette::BLOCKS, "dark_block_colours" => Palette::DARK_BLOCKS, "columns" => @model.columns, "rows" => @model.rows,
+          "heading_rows" => @model.heading_rows, "cells" => @model.cells.size, "sections" => @model.sections.map { |section| section(section) },
+          "mappings" => mappings }
+      end
+
+      def problems
+        why = @snapshot.allocator.why
+        [*(why if why && !why.empty?), *@snapshot.problems].uniq
+      end
+
+      def moment = @snapshot.time.strftime("%Y-%m-%d %H:%M:%S")
+
+      def pause
+        seconds = @snapshot.malloc&.to_h&.fetch("pause_seconds", nil)
+        return unless seconds.is_a?(Numeric)
+
+        @snapshot.process.mode == "live" ? "not paused" : "paused for #{format("%.1f", seconds * 1000)} ms at a time, at most"
+      end
+
+      def section(section)
+        figures = @model.tally(section)
+        resident = figures.sum { |kind, bytes| Palette::RESIDENT.include?(kind) ? bytes : 0 }
+        { "key" => section.group.key, "title" => section.group.title, "row" => section.row, "resident_bytes" => resident,
+          "heading" => Headings.text(section.group, resident), "strips" => section.strips.map { |strip| strip(strip) } }
+      end
+
+      def strip(strip)
+        { "row" => strip.row, "rows" => strip.rows, "cell" => strip.cell, "cells" => strip.cells,
+          "pieces" => strip.pieces.map { |piece| [piece.address, piece.pages, piece.cell, mapping_of(piece)] } }
+      end
+
+      # Index into "mappings" of the one that a piece starts in.
+      def mapping_of(piece)
+        @snapshot.mappings.bsearch_index { |mapping| mapping.end > piece.address }
+                 &.then { |index| index if @snapshot.mappings[index].start <= piece.address }
+      end
+
+      def mappings = @snapshot.mappings.map { |mapping| { "label" => mapping.label, "path" => mapping.path } }
+
+      # For each region: its start, the length of what follows, and the blocks as they stand in the stream.
+      def blocks
+        @snapshot.regions.each_with_object("".b) do |region, out|
+          next if region.chunks_payload.empty?
+
+          Binary.varints(out, region.start, region.chunks_payload.bytesize)
+          out << region.chunks_payload
+        end
+      end
+
+      # Ruby's pages as they stand in the stream.
+      def slots
+        @snapshot.ruby_pages.each_with_object("".b) do |page, out|
+          Binary.varints(out, page.address, page.slot_bytes, page.first_slot, page.slots)
+          out << page.live
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require_relative "../../text/size"
+require_relative "cell_colours"
+require_relative "headings"
+require_relative "model"
+require_relative "raster"
+require_relative "totals"
+
+module Culet
+  module Map
+    # The whole process as one PNG: title, legend, totals, and every page as a cell.
+    class Png
+      MARGIN = 24
+      LINE = 26
+      # What the cells are wide, about, whatever number of them stands in a row.
+      CELLS_WIDTH = 1536
+      LARGEST_CELL = 24
+      SWATCH = [40, 16].freeze
+      COLUMN = 512
+      MUTED = 0x62666eff
+      GROUND = Raster.colour(*Palette.rgb(Palette::KINDS.first.full))
+      private_constant :MARGIN, :LINE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
+
+      # @param snapshot [Scope::Snapshot]
+      # @param widest [Integer] up to how many cells in a row have a pixel each; of more, several share one
+      # @raise [Scope::Malformed] when the snapshot contradicts itself
+      def initialize(snapshot, widest: 2048)
+        @snapshot = snapshot
+        @model = Model.new(snapshot)
+        @totals = Totals.new(snapshot)
+        @colours = CellColours.new(@model)
+        @fold = [(@model.columns / widest.to_f).ceil, 1].max
+        @cell = (CELLS_WIDTH * @fold / @model.columns).clamp(1, LARGEST_CELL)
+      end
+
+      # @return [String] the bytes of the PNG
+      # @raise [Culet::Error] when the gem that writes PNG is not installed
+      def to_s
+        @raster = Raster.new(width, head_height + cells_height + MARGIN)
+        draw_head
+        @raster.fill(0, head_height, @raster.width, @raster.height - head_height, GROUND)
+        @model.sections.each { |section| draw_section(section) }
+        @raster.to_png
+      end
+
+      private
+
+      def width = [cells_width, CELLS_WIDTH].max + (2 * MARGIN)
+      def cells_width = @model.columns * @cell / @fold
+
+      # --- Above the cells -----------------------------------------------------
+
+      def lines = [totals_rows, legend.size, 1].max
+      def head_height = MARGIN + (LINE * 2) + problems.size * LINE + (lines * LINE) + MARGIN
+
+      # Totals stand in two columns, the legend in the third.
+      def totals_rows = (@totals.rows.size / 2.0).ceil
+
+      def problems = @problems ||= [*@snapshot.allocator.why, *@snapshot.problems].reject(&:empty?).uniq
+
+      def draw_head
+        @raster.text(MARGIN, MARGIN, fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", :title), style: :title)
+        top = MARGIN + (LINE * 2)
+        problems.each_with_index { |text, index| @raster.text(MARGIN, top + (index * LINE), fitted(text), colour: 0xa84600ff) }
+        top += problems.size * LINE
+        @totals.rows.each_slice([totals_rows, 1].max).with_index { |rows, column| draw_totals(rows, MARGIN + (column * COLUMN), top) }
+        legend.each_with_index { |(title, from, to), index| draw_legend(title, from, to, MARGIN + (2 * COLUMN), top + (index * LINE)) }
+      end
+
+      # A text that would not fit, without its end.
+      def fitted(text, style = :text)
+        kept = text.dup
+        kept.chop! while @raster.text_width("#{kept}...", style: style) > width - (2 * MARGIN)
+        kept == text ? text : "#{kept}..."
+      end
+
+      def draw_totals(rows, left, top)
+        rows.each_with_index do |(_, title, bytes), index|
+          figure = Text::Size.human(bytes)
+          @raster.text(left, top + (index * LINE), title, colour: MUTED)
+          @raster.text(left + COLUMN - 44 - @raster.text_width(figure), top + (index * LINE), figure)
+        end
+      end
+
+      def draw_legend(title, from, to, left, top)
+        wide, high = SWATCH
+        @raster.fill(left - 1, top - 1, wide + 2, high + 2, MUTED)
+        wide.times do |at|
+          colour = from.zip(to).map { |one, other| one + ((other - one) * at / wide) }
+          @raster.fill(left + at, top, 1, high, Raster.colour(*colour))
+        end
+        @raster.text(left + wide + 10, top, title)
+      end
+
+      # @return [Array] title, colours at the left and the right, of each kind that occurs
+      def legend
+        @legend ||= begin
+          occurring = @model.cells.tally(0, @model.cells.size)
+          Palette::KINDS.each_with_index.filter_map do |kind, index|
+            next if index.zero? || !occurring.key?(index)
+
+            title = kind.shaded? ? "#{kind.title} (left: free)" : kind.title
+            [title, Palette.rgb(kind.empty), Palette.rgb(kind.full)]
+          end
+        end
+      end
+
+      # --- The cells -----------------------------------------------------------
+
+      # Headings are as high as text is; the rest of the picture is to scale.
+      HEADING = LINE + 10
+      GAP = 4
+      private_constant :HEADING, :GAP
+
+      def strip_height(strip) = -(-strip.rows / @fold) * @cell
+
+      def cells_height
+        @model.sections.sum { |section| HEADING + section.strips.sum { |strip| strip_height(strip) + GAP } }
+      end
+
+      def draw_section(section)
+        @top ||= head_height
+        resident = @model.tally(section).sum { |kind, bytes| Palette::RESIDENT.include?(kind) ? bytes : 0 }
+        @raster.text(MARGIN, @top + 12, fitted(Headings.text(section.group, resident)))
+        @top += HEADING
+        section.strips.each do |strip|
+          draw_strip(strip)
+          @top += GAP
+        end
+      end
+
+      def draw_strip(strip)
+        (0...strip.rows).step(@fold) do |row|
+          colours = @fold == 1 ? @colours.row(strip, row) : @colours.folded(strip, row, @fold)
+          colours = colours.flat_map { |colour| [colour] * @cell } if @cell > 1
+          @raster.row(MARGIN, @top, colours, @cell)
+          @top += @cell
+        end
+      end
+    end
+  end
+end

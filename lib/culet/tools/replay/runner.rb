@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../compare/runner"
+require_relative "../compare/statistics"
+require_relative "program"
+
+module Culet
+  module Replay
+    # Replays a trace with every allocator of a plan; the result has the form of a comparison's document.
+    class Runner < Compare::Runner
+      # Keys of a comparison's "environment" that say nothing about a replay.
+      UNUSED = %w[sampling_interval_seconds load_generator scale].freeze
+      private_constant :UNUSED
+
+      # @param plan [Compare::Plan] with a TraceFile as its only workload
+      # @param options [Program::Options]
+      # @param interruption [Compare::Interruption]
+      # @param progress [Compare::Progress]
+      def initialize(plan:, options:, interruption:, progress:)
+        super(plan: plan, interruption: interruption, progress: progress)
+        @trace = plan.workloads.first
+        @program = Program.new(@trace.path, options: options)
+        @options = options
+      end
+
+      # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each sample
+      #   "live_bytes" and "operation"
+      # @raise [Culet::Error] when the trace cannot be read
+      def call
+        info = @program.info
+        document = super
+        document["results"].each { |result| result["summary"].merge!(instructions(result["runs"])) }
+        { **document, "trace" => { **@trace.header.to_h, **info } }
+      ensure
+        @progress.finish
+      end
+
+      private
+
+      def environment
+        super.except(*UNUSED).merge("touch" => @options.touch || "line", "paced" => !!@options.paced, "single" => !!@options.single)
+      end
+
+      def measure(scheduled)
+        metrics(@program.run(scheduled.choice.environment(isolated: true), seconds: @plan.timeout_seconds).fetch("play"))
+      rescue Compare::Interrupted
+        raise
+      rescue Error => e
+        @interruption.check # a signal to the process group ends the replay too
+        raise Compare::Exclusion, e.message
+      end
+
+      # The metrics under their names in a comparison.
+      def metrics(replay)
+        { "peak_rss_bytes" => replay["peak_resident_bytes"], "mean_rss_bytes" => replay["mean_resident_bytes"],
+          **replay.slice("mean_live_bytes", "cpu_seconds", "wall_seconds", "instructions"),
+          "samples" => replay["samples"].map { |sample| sample(sample) } }
+      end
+
+      def sample(sample)
+        { "at_seconds" => sample[@options.paced ? "wall_seconds" : "at_seconds"], "rss_bytes" => sample["resident_bytes"],
+          **sample.slice("live_bytes", "operation") }
+      end
+
+      def instructions(runs)
+        counts = runs.filter_map { |run| run["instructions"] }
+        counts.empty? ? {} : { "instructions" => Compare::Statistics.new(seed: @plan.seed).summary(counts) }
+      end
+    end
+  end
+end

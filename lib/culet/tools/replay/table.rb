@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "../../text/view"
+require_relative "../compare/statistics"
+
+module Culet
+  module Replay
+    # The allocators side by side: resident against requested memory, and cost.
+    class Table < Text::View
+      NOTE = "Resident: the allocator's anonymous memory, sampled between operations. Requested: allocated and not freed. " \
+             "MB = 1,000,000 bytes. Medians, with 95 % bootstrap intervals where there is more than one run."
+      TITLES = { "peak_rss_bytes" => "peak", "mean_rss_bytes" => "mean", "cpu_seconds" => "CPU" }.freeze
+      private_constant :NOTE, :TITLES
+
+      # @param document [Hash] of Runner
+      # @param options [Hash] color:, unicode: of Text::View
+      def initialize(document, **options)
+        super(**options)
+        @document = document
+      end
+
+      private
+
+      def sections = [summary, (table if results.any?), exclusions, verdicts, wrap(NOTE)]
+
+      def trace = @document.fetch("trace")
+
+      def results = @document.fetch("results")
+
+      def summary
+        lines = ["#{bold(File.basename(trace["file"]))}: #{printable(trace["command"].join(" ")[0, 120])}",
+                 "#{Text::Numbers.grouped(trace["operations"])} operations of #{count(trace["threads"], "thread")}; " \
+                 "#{Text::Size.human(trace["peak_live_bytes"])} requested at the peak, #{Text::Size.human(trace["requested_bytes"])} in all"]
+        [*lines, *remarks].map { |line| wrap(line) }.join("\n")
+      end
+
+      def remarks
+        [("The recording ended before the program: #{trace["stopped"]}." if trace["stopped"]),
+         ("#{Text::Numbers.grouped(trace["inherited_operations"])} of the operations precede the fork of this process." if trace["inherited_operations"].positive?),
+         ("The parent's trace is missing beside this one, and with it the memory that the process inherited." if trace["parent_missing"]),
+         ("#{count(trace["unknown_blocks"], "free")} of blocks from outside the trace skipped." if trace["unknown_blocks"].positive?)].compact
+      end
+
+      def table
+        columns = [["allocator", results.map { |result| result["allocator"] }, true], ["peak resident MB", cells("peak_rss_bytes", 1e6)],
+                   ["/ requested", ratios], ["mean MB", cells("mean_rss_bytes", 1e6)], cpu]
+        columns << ["instructions M", cells("instructions", 1e6)] if results.any? { |result| result["summary"]["instructions"] }
+        grid(columns)
+      end
+
+      # In milliseconds below one second.
+      def cpu
+        longest = results.map { |result| result["summary"]["cpu_seconds"]["median"] }.max
+        longest < 1 ? ["CPU ms", cells("cpu_seconds", 1e-3)] : ["CPU s", cells("cpu_seconds", 1.0)]
+      end
+
+      def cells(metric, size)
+        medians = results.map { |result| result["summary"].dig(metric, "median") }
+        best = medians.compact.min if medians.compact.uniq.size > 1
+        results.zip(medians).map do |result, median|
+          next "-" unless median
+
+          low, high = result["summary"][metric].values_at("low", "high").map { |bound| bound && bound / size }
+          text = Text::Numbers.interval(median / size, low, high)
+          median == best && @color ? "\e[1;32m#{text}\e[0m" : text
+        end
+      end
+
+      # Peak resident memory as a multiple of the peak of requested memory.
+      def ratios
+        requested = trace["peak_live_bytes"]
+        results.map do |result|
+          requested.positive? ? format("%.2f", result["summary"]["peak_rss_bytes"]["median"].fdiv(requested)) : "-"
+        end
+      end
+
+      def exclusions
+        lines = @document["excluded"].map do |entry|
+          wrap("excluded: #{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{[entry["reason"], entry["remedy"]].compact.join(". ")}", indent: 2)
+        end
+        lines.join("\n") if lines.any?
+      end
+
+      # A line for each allocator other than the baseline.
+      def verdicts
+        compared = @document["comparisons"].select { |one| TITLES.key?(one["metric"]) }.group_by { |one| one["allocator"] }
+        lines = compared.map { |allocator, list| wrap(verdict(allocator, list)) }
+        lines << wrap(too_few) if too_few
+        lines.join("\n") if lines.any?
+      end
+
+      def too_few
+        Compare::Statistics.too_few(results.map { |result| result["runs"].size }.max) if results.size > 1
+      end
+
+      def verdict(allocator, comparisons)
+        parts = comparisons.map do |one|
+          shown = %w[smaller larger].include?(one["verdict"])
+          "#{TITLES.fetch(one["metric"])} #{shown ? Text::Numbers.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"}"
+        end
+        "#{allocator} / #{comparisons.first["baseline"]}: #{parts.join(", ")}"
+      end
+    end
+  end
+end

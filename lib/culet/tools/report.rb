@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "report/residence"
+require_relative "report/ledger"
+require_relative "report/holdings"
+require_relative "report/inside"
+require_relative "report/verdicts"
+require_relative "report/document"
+require_relative "report/table"
+require_relative "report/total"
+require_relative "report/difference"
+require_relative "report/difference_table"
+
+module Culet
+  # What a snapshot says of a process's memory: pure functions of it.
+  #
+  #   Residence   which resident bytes lie in malloc's and Ruby's regions
+  #   Ledger      the levels that add up to what is resident
+  #   Holdings    which of Ruby's objects hold what malloc gave, where the process told; Inside: for a terminal
+  #   Verdicts    what follows from them, in words, with what is worth trying
+  #   Document    all of it as one JSON object
+  #   Total       several processes together
+  #   Table       all of it for a terminal
+  #   Difference  what grew between two of them, DifferenceTable: for a terminal
+  module Report
+    # How often a process is read that changes meanwhile.
+    ATTEMPTS = 3
+    private_constant :ATTEMPTS
+
+    # A process that grows or shrinks while it is read does not add up. It is read again then, and the best one counts.
+    #
+    # @yieldreturn [Scope::Snapshot] the process as it is now
+    # @return [Scope::Snapshot]
+    def self.steady
+      taken = []
+      until taken.size == ATTEMPTS || (taken.any? && Ledger.new(taken.last).explained?)
+        taken << yield
+      end
+      taken.min_by { |snapshot| Ledger.new(snapshot).unexplained_bytes.abs }
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "erb"
+require "json"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "origin"
+
+module Culet
+  module Requires
+    # The tree of requires as one HTML page that opens without a network: a flame graph whose width is time, memory, look-ups
+    # or compiled code, as the reader chooses, and the list of gems.
+    class Flame
+      FOLDER = File.expand_path("page", __dir__)
+      # What the page needs of each file, in this order; its script has the same list.
+      FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes malloc_bytes objects syscalls failed_syscalls].freeze
+      private_constant :FOLDER
+
+      # @param document [Hash] of Document
+      def initialize(document)
+        @document = document
+      end
+
+      # @return [String]
+      def to_s = ERB.new(asset("flame.html.erb"), trim_mode: "-").result(binding)
+
+      private
+
+      private_constant :Counts
+
+      def asset(name) = File.read(File.join(FOLDER, name), encoding: Encoding::UTF_8)
+
+      def h(text) = ERB::Util.html_escape(text)
+
+      def command = @document["command"].join(" ")
+
+      def features = @document["features"]
+
+      def lead
+        parts = ["#{Text::Numbers.count(features.count { |one| one["error"].nil? }, "file")} required in #{Text::Numbers.significant(@document["total_seconds"] * 1e3)} ms"]
+        parts << "#{Text::Size.human(@document["code"]["iseq_bytes"])} of compiled code at the end" if @document["code"]["count"].positive?
+        "#{parts.join(", ")}."
+      end
+
+      # Each file as an Array: parent, name, gem (both as numbers of a list), path, error, figures.
+      def data
+        gems = features.map { |one| one["gem"] }.uniq
+        rows = features.map do |one|
+          [one["parent"] || -1, one["name"] || one["path"] || "?", gems.index(one["gem"]), one["path"], one["error"], *FIGURES.map { |key| one[key] }]
+        end
+        JSON.generate("gems" => gems, "rows" => rows).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "../../system/foreground"
+require_relative "log"
+require_relative "tool"
+
+module Culet
+  module Requires
+    # A command run with the recorder in it.
+    class Run
+      # @return [Process::Status] how the command ended
+      attr_reader :status
+
+      # @return [Integer] the command's process number
+      attr_reader :pid
+
+      # @return [Hash{Integer => String}] processes that ran Ruby and could not be recorded, and why
+      attr_reader :unrecorded
+
+      # @param command [Array<String>]
+      # @param program [String] path of its first word
+      # @param follow [Boolean] whether objects are followed, so that it is known which stay
+      def initialize(command:, program:, follow: true)
+        @command = command
+        @program = program
+        @follow = follow
+      end
+
+      # Runs it to its end, and reads what it and the processes that came from it recorded.
+      #
+      # @param options [Hash] redirections, as for Process.spawn
+      # @return [Array<Log>] one for each process that ran Ruby
+      # @raise [Culet::Error] when nothing was recorded
+      # @raise [SystemCallError] when the command cannot be started
+      def call(**options)
+        Dir.mktmpdir("culet-require") do |folder|
+          foreground = Foreground.new(environment(folder), @program, @command)
+          @status = foreground.call(**options)
+          @pid = foreground.pid
+          @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h { |path| [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub] }
+          logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }.map { |path| Log.read(path) }
+          raise Foreground.error(nothing, @status) if logs.empty?
+
+          logs
+        end
+      end
+
+      private
+
+      def environment(folder)
+        { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
+          "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
+          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"), ENV["RUBYOPT"]].compact.reject(&:empty?).join(" "),
+          "LD_PRELOAD" => [Tool.counter, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":") }
+      end
+
+      def nothing
+        return "nothing was recorded: #{unrecorded.values.first}" if unrecorded.any?
+
+        "nothing was recorded: #{@command.first} ran no Ruby program into which culet could be loaded; the command must start " \
+          "the Ruby that runs culet, with the environment it is given"
+      end
+    end
+  end
+end

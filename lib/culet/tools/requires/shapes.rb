@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../../system/shape"
+
+module Culet
+  module Requires
+    # What must stand in a file of --json so that it can be shown again: the keys that the tables, pages and differences read.
+    module Shapes
+      TEXT = Shape::TEXT
+      COUNT = Shape::COUNT
+      SECONDS = Shape::SECONDS
+      TOLD_COUNT = Shape.nullable(COUNT)
+      TOLD_TEXT = Shape.nullable(TEXT)
+      private_constant :TEXT, :COUNT, :SECONDS, :TOLD_COUNT, :TOLD_TEXT
+
+      FEATURE = {
+        "path" => TOLD_TEXT, "name" => TOLD_TEXT, "gem" => TEXT, "error" => Shape.either(nil, false, TEXT), "parent" => TOLD_COUNT,
+        "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "total_seconds" => SECONDS, "total_cpu_seconds" => SECONDS,
+        "objects" => COUNT, "object_bytes" => COUNT, "retained_objects" => TOLD_COUNT, "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT,
+        "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT, "other_syscalls" => TOLD_COUNT,
+        "iseq_bytes" => COUNT, "repeats" => COUNT, "repeated_seconds" => SECONDS
+      }.freeze
+      # Sums of a gem's files: nil where none was counted.
+      GEM = { "gem" => TEXT, "files" => COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "objects" => COUNT, "retained_objects" => TOLD_COUNT,
+              "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT,
+              "iseq_bytes" => COUNT }.freeze
+      PROCESS = { "pid" => COUNT, "program" => TEXT, "features" => COUNT, "total_seconds" => SECONDS }.freeze
+
+      DOCUMENT = {
+        "command" => [TEXT], "pid" => COUNT, "ruby" => TEXT, "process_seconds" => Shape.nullable(SECONDS), "total_seconds" => SECONDS,
+        "total_cpu_seconds" => SECONDS, "features" => [FEATURE], "gems" => [GEM], "code" => { "iseq_bytes" => COUNT, "count" => COUNT },
+        "processes" => [PROCESS], "problems" => [TEXT]
+      }.freeze
+      private_constant :FEATURE, :GEM, :PROCESS
+
+      # Ruby's stack ends long before.
+      DEEPEST = 2_000
+      private_constant :DEEPEST
+
+      # @param features [Array<Hash>] of a DOCUMENT
+      # @return [String, nil] what is wrong with the tree that they make; nil: nothing
+      def self.fault_of_tree(features)
+        depths = []
+        features.each_with_index do |one, index|
+          parent = one["parent"]
+          return "features[#{index}].parent is none of those before it" if parent && parent >= index
+
+          depths << (parent ? depths[parent] + 1 : 0)
+          return "features[#{index}] is too deep in its tree" if depths.last > DEEPEST
+        end
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../../errors"
+require_relative "../../system/foreign_file"
+require_relative "../../system/shape"
+require_relative "../../version"
+require_relative "origin"
+require_relative "saved"
+
+module Culet
+  module Requires
+    # Which compiled code never ran, in one process or in all of several: what `culet require --unused --json` says.
+    class Unused
+      KIND = "culet require --unused"
+      ANSWER = "culet unused"
+      # Culet's own files are there because it was asked for.
+      OWN = "#{File.expand_path("../..", __dir__)}/".freeze
+      COUNT = Shape::COUNT
+      SINCE = Shape.one_of("start", "asked", "now")
+      PIECE = Shape.tuple(Shape::INTEGER, Shape::TEXT, COUNT)
+      FILE = { "path" => Shape::TEXT, "bytes" => COUNT, "count" => COUNT }.freeze
+      # What a process answers.
+      ANSWER_SHAPE = {
+        "kind" => ANSWER, "version" => 1, "pid" => COUNT, "parent_pid" => COUNT, "program" => Shape::TEXT, "ruby" => Shape::TEXT, "since" => SINCE,
+        "files" => [Shape.either({ **FILE, "told" => false }, { **FILE, "told" => true, "untold_bytes" => COUNT, "unused" => [PIECE] })],
+        "evaluated" => Shape.map(Shape::TEXT, Shape.tuple(COUNT, COUNT)), "seconds" => Shape::SECONDS, "heard" => Shape::BOOLEAN
+      }.freeze
+      FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT }.freeze
+      # What `culet require --unused --json` says.
+      SHAPE = {
+        "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
+        "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT, "census_seconds" => Shape::SECONDS }],
+        "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT, "iseq_bytes" => COUNT,
+        "gems" => [{ "gem" => Shape::TEXT, "files" => COUNT, **FIGURES }],
+        "files" => [{ "path" => Shape::TEXT, "gem" => Shape::TEXT, "pieces" => COUNT, **FIGURES,
+                      "unused" => [{ "line" => Shape::INTEGER, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
+        "problems" => [Shape::TEXT]
+      }.freeze
+      private_constant :ANSWER, :OWN, :COUNT, :SINCE, :PIECE, :FILE, :ANSWER_SHAPE, :FIGURES, :SHAPE
+
+      # @param document [Hash] of Unused
+      # @return [String] what its unused code did not do
+      def self.verdict(document) = document["since"] == "start" ? "never ran" : "did not run while it was followed"
+
+      # @param document [Hash] of Unused, or of one gem or file in it
+      # @return [Integer, nil] per cent of the code that is unused, the same wherever it is told; nil without code
+      def self.percent(document) = ((100 * document["unused_bytes"].fdiv(document["iseq_bytes"])).round if document["iseq_bytes"].positive?)
+
+      # @param document [Hash] of Unused
+      # @return [String] whose code it is: a program's name stands for one process alone, of several only where all have it
+      def self.subject(document)
+        list = document["processes"]
+        return "#{document["program"]} (process #{list.first["pid"]})" if list.size == 1
+
+        names = list.filter_map { |one| one["program"] }.uniq
+        names.size == 1 ? "#{list.size} processes of #{names.first}" : "#{list.size} processes"
+      end
+
+      # @param path [String] a file that a process answered with
+      # @return [Hash]
+      # @raise [Culet::Error] when it is none
+      def self.read(path) = parse(ForeignFile.read(path), name: path)
+
+      # @param text [String] what a process answered
+      # @param name [String] whose it is, for sentences
+      # @return [Hash]
+      # @raise [Culet::Error] when it is no answer
+      def self.parse(text, name:)
+        Shape.check(JSON.parse(text.dup.force_encoding(Encoding::UTF_8).scrub("?")), ANSWER_SHAPE, name: name)
+      rescue JSON::ParserError
+        raise Error, "#{name} is damaged: it is no JSON"
+      end
+
+      # @param path [String] what `culet require --unused --json` wrote
+      # @return [Hash] of Unused
+      # @raise [Culet::Error] when it is something else
+      def self.load(path) = Saved.read(path, KIND, SHAPE)
+
+      # @param answers [Array<Hash>] of the processes, at least one
+      def initialize(answers)
+        @answers = answers
+      end
+
+      # @return [Hash{String => Object}] bytes are of the process that holds most; code is unused where it ran in none
+      def to_h
+        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"], "since" => since,
+          "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "program" => one["program"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
+          "iseq_bytes" => total(widest), **totals, "gems" => gems, "files" => files, "problems" => problems }
+      end
+
+      private
+
+      def total(answer) = answer["files"].sum { |one| one["bytes"] } + evaluated(answer)
+
+      def evaluated(answer) = answer["evaluated"].values.sum(&:first)
+
+      def widest = @widest ||= @answers.max_by { |one| total(one) }
+
+      def totals
+        { "unused_bytes" => sum(files, "unused_bytes"), "untold_bytes" => sum(files, "untold_bytes"), "unseen_bytes" => sum(files, "unseen_bytes"),
+          "evaluated_bytes" => evaluated(widest) }
+      end
+
+      def sum(list, key) = list.sum { |one| one[key] }
+
+      def files
+        @files ||= widest["files"].reject { |one| one["path"].start_with?(OWN) }.map { |one| file(one) }.sort_by { |one| [-one["unused_bytes"], one["path"]] }
+      end
+
+      # unseen: of a file that was loaded before anything was followed.
+      def file(one)
+        unused = one["told"] ? everywhere(one["path"], one["unused"]) : []
+        { "path" => one["path"], "gem" => Origin.of(one["path"]), "iseq_bytes" => one["bytes"], "pieces" => one["count"],
+          "unused_bytes" => unused.sum(&:last), "untold_bytes" => one["untold_bytes"] || 0, "unseen_bytes" => one["told"] ? 0 : one["bytes"],
+          "unused" => unused.map { |line, label, bytes| { "line" => line, "label" => label, "iseq_bytes" => bytes } } }
+      end
+
+      # Pieces that bear the same name on the same line are taken by number.
+      def everywhere(path, unused)
+        others.fetch(path, []).reduce(unused) do |left, other|
+          counts = other.tally
+          left.select { |line, label,| (counts[[line, label]] = counts.fetch([line, label], 0) - 1) >= 0 }
+        end
+      end
+
+      # @return [Hash{String => Array<Array>}] path => of each other process that can tell, the names of its unused pieces
+      def others
+        @others ||= (@answers - [widest]).flat_map { |answer| answer["files"].select { |one| one["told"] } }
+                                         .group_by { |one| one["path"] }.transform_values { |list| list.map { |one| one["unused"].map { |piece| piece.first(2) } } }
+      end
+
+      def gems
+        files.group_by { |one| one["gem"] }.map do |name, list|
+          { "gem" => name, "files" => list.size, **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, sum(list, key)] } }
+        end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
+      end
+
+      # @return [String] "start", "asked" or "now", as all processes say; else "mixed"
+      def since = @answers.map { |one| one["since"] }.uniq.then { |all| all.size == 1 ? all.first : "mixed" }
+
+      def problems
+        [("this Ruby does not say which lines ran: nothing is known of what is unused" unless @answers.all? { |one| one["heard"] }), beginning].compact
+      end
+
+      def beginning
+        pids = @answers.filter_map { |one| one["pid"] if one["since"] == "now" }
+        return if pids.empty?
+
+        "process #{pids.join(", ")}: from now on it is followed which code runs (CULET_UNUSED_FROM=asked); ask again when it has served for a while"
+      end
+    end
+  end
+end

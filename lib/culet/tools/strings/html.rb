@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "erb"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "graph"
+require_relative "table"
+require_relative "verdicts"
+
+module Culet
+  module Strings
+    # The findings as one HTML file that opens without a network: no script, and a content security policy that forbids to
+    # load anything. What strings hold is escaped.
+    class Html
+      PARTS = File.expand_path("html", __dir__)
+      private_constant :PARTS
+
+      # @param findings [Findings]
+      # @param top [Integer] how many groups, gems, files and lines are told
+      def initialize(findings, top:)
+        @findings = findings
+        @top = top
+      end
+
+      # @return [String] the page
+      def to_s = ERB.new(part("page.html.erb"), trim_mode: "-").result(binding)
+
+      private
+
+      attr_reader :findings, :top
+
+      def h(text) = Graph.escape(text)
+
+      def part(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
+
+      def verdicts = Verdicts.new(findings).list
+
+      def graph = Graph.new(findings).to_s
+
+      def title = "Strings of #{findings.source.name}"
+
+      def number(count) = Text::Numbers.grouped(count)
+
+      def mega(bytes) = Text::Size.cell(bytes, digits: 3)
+
+      # @return [Array<Array(String, Findings::Sum)>]
+      def sums
+        [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned], ["frozen", findings.frozen],
+         ["others lie in it", findings.roots], ["content not known", findings.untold]]
+      end
+
+      # @return [Hash{String => Array<Findings::Place>}]
+      def places
+        return {} unless findings.sites?
+
+        { "gem" => findings.gems, "file" => findings.files, "line" => findings.lines }
+          .transform_values { |list| list.select { |place| place.gain_bytes.positive? }.first(top) }.reject { |_, list| list.empty? }
+      end
+
+      def notes = [findings.source.note, *findings.source.problems].compact
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Culet
+  module Trace
+    # The header of a trace file (struct culet_trace_header of trace/format.h).
+    class Header
+      MAGIC = "culettrc"
+      VERSION = 1
+      BYTES = 4096
+      LAYOUT = "a8 L4 Q5 L4 Z256 Z128 Z32 a3600"
+      # At the start of each chunk (CULET_TRACE_CHUNK_MAGIC).
+      CHUNK_MAGIC = 0x4b4e4843
+      # Offsets of the fields that packing changes.
+      HEADER_BYTES_AT = 12
+      STRIDE_AT = 16
+      CHUNKS_AT = 24
+      # CULET_TRACE_CHUNK: the largest header block and stride.
+      CHUNK_BYTES = 65_536
+      # enum culet_trace_stop
+      STOPS = [nil, "the disk was full", "the size limit was reached", "its file could no longer be written"].freeze
+
+      attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator, :machine,
+                  :command, :started_at
+
+      # @param path [String]
+      # @return [Boolean] whether the file is readable and starts like a trace
+      def self.trace?(path)
+        File.file?(path) && File.binread(path, MAGIC.bytesize) == MAGIC
+      rescue SystemCallError
+        false
+      end
+
+      # @param path [String]
+      # @return [Header]
+      # @raise [Culet::Error] when it is not a trace, or truncated in its header
+      def self.read(path)
+        bytes = File.binread(path, BYTES).to_s
+        raise Error, "#{path} is empty; `culet trace -o FILE -- COMMAND` records a trace" if bytes.empty?
+        unless bytes.start_with?(MAGIC.byteslice(0, bytes.bytesize))
+          raise Error, "#{path} is not a culet trace; `culet trace -o FILE -- COMMAND` records one"
+        end
+        raise Error, "#{path} is truncated: it ends in the header; copy it again or record again" if bytes.bytesize < BYTES
+
+        new(path, bytes)
+      rescue SystemCallError => e
+        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+      end
+
+      # @param path [String]
+      # @param bytes [String] the first 4,096 of the file
+      def initialize(path, bytes)
+        @path = path
+        _, version, @header_bytes, @stride, @page_bytes, @chunks, @forked_at, started_ns, _, @lost, @pid, @parent_pid,
+          stopped, command_bytes, @parent, @allocator, @machine, command = bytes.unpack(LAYOUT)
+        raise Error, "#{path} was recorded by a newer culet (format #{version}); use that version" if version > VERSION
+
+        check(version, command_bytes)
+        @started_at = Time.at(0, started_ns, :nanosecond)
+        @stopped = stopped
+        @command = arguments(command.byteslice(0, command_bytes))
+      end
+
+      # @return [String, nil] why the recording ended before the program did
+      def stopped = STOPS.fetch(@stopped, "for a reason unknown to this version of culet")
+
+      # @return [Boolean] whether unused space was removed
+      def packed? = stride < CHUNK_BYTES
+
+      # @return [Hash] for --json
+      def to_h
+        { "file" => path, "file_bytes" => File.size(path), "pid" => pid, "parent_pid" => parent_pid, "command" => command,
+          "allocator" => allocator, "machine" => machine, "started_at" => started_at.utc.strftime("%FT%TZ"), "lost" => lost,
+          "stopped" => stopped }
+      end
+
+      private
+
+      def check(version, command_bytes)
+        return if version.positive? && header_bytes.between?(BYTES, CHUNK_BYTES) && stride.between?(1, CHUNK_BYTES) && command_bytes <= 3600
+
+        raise Error, "#{path} is damaged: its header is invalid; record again"
+      end
+
+      # As in /proc/PID/cmdline, made fit for JSON.
+      def arguments(bytes) = bytes.split("\0").map { |word| word.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "../../system/foreground"
+require_relative "destination"
+require_relative "packing"
+require_relative "buffer"
+require_relative "binaries"
+
+module Culet
+  module Trace
+    # Runs a command with the recorder.
+    class Recording
+      # @return [Process::Status] how the command ended
+      attr_reader :status
+
+      # @return [Array<String>] one message for each file that could not be packed
+      attr_reader :warnings
+
+      # @param command [Array<String>]
+      # @param program [String] path of the executable
+      # @param destination [Destination]
+      # @param choice [Allocators::Choice] the program's allocator
+      # @param limit_bytes [Integer, nil] maximum size of each process's file
+      def initialize(command:, program:, destination:, choice:, limit_bytes: nil)
+        @command = command
+        @program = program
+        @destination = destination
+        @choice = choice
+        @limit_bytes = limit_bytes
+        @warnings = []
+      end
+
+      # Runs the command and packs its trace files.
+      #
+      # @param options [Hash] redirections, as for Process.spawn
+      # @return [Array<Header>] of the files, the command's first
+      # @raise [Culet::Error] when nothing was recorded
+      # @raise [SystemCallError] when the command cannot be started
+      def call(**options)
+        environment = self.environment
+        @destination.prepare
+        @status = Buffer.open(@destination.path) do |buffer|
+          Foreground.new(environment.merge("CULET_TRACE_STAGE" => buffer&.name), @program, @command).call(**options)
+        end
+        headers = @destination.files.map { |file| pack(file) }
+        raise Foreground.error(nothing, @status) if headers.empty?
+
+        headers
+      end
+
+      private
+
+      def environment
+        base = @choice.environment
+        preload = [recorder, *base["LD_PRELOAD"]].join(":")
+        base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path, "CULET_TRACE_ALLOCATOR" => @choice.spec,
+                   "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)
+      end
+
+      def recorder
+        path = Binaries.recorder
+        return path unless path.match?(/[\s:]/)
+
+        raise Error, "cannot preload #{path}: spaces and colons separate the entries of LD_PRELOAD; " \
+                     "install culet at a path without them"
+      end
+
+      def pack(file)
+        Packing.new(file).call
+        Header.read(file)
+      rescue Error => e
+        warnings << e.message
+        Header.read(file)
+      end
+
+      def nothing
+        "nothing was recorded: #{@command.first} did not call malloc, or the recorder could not be preloaded " \
+          "(`culet run --allocator culet -- #{@command.first}` reports why)"
+      end
+    end
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/tools/compare"
+require "culet/tools/compare/interruption"
+require "culet/tools/compare/progress"
+require "stringio"
+
+# Whole comparisons with programs of a fraction of a second.
+class CompareRunnerTest < Minitest::Test
+  Compare = Culet::Compare
+  Allocators = Culet::Allocators
+
+  GROWING = "x = Array.new(3_000) { 'x' * 2_000 }; sleep 0.15"
+
+  def test_document_has_every_run_of_every_candidate
+    document = compare(ruby(GROWING), allocators: %w[glibc jemalloc tcmalloc], runs: 2)
+    assert document["complete"]
+    assert_empty document["excluded"]
+    assert_equal %w[glibc jemalloc tcmalloc], document["results"].map { |result| result["allocator"] }
+    document["results"].each { |result| check_result(result) }
+    assert_equal (1..6).to_a, document["results"].flat_map { |result| result["runs"].map { |run| run["order"] } }.sort
+  end
+
+  def test_comparisons_are_with_the_baseline
+    document = compare(ruby(GROWING), allocators: %w[jemalloc glibc], runs: 4, baseline: "glibc")
+    metrics = document["comparisons"].map { |one| one["metric"] }
+    assert_equal Compare::Document::COMPARED, metrics
+    document["comparisons"].each do |one|
+      assert_equal %w[jemalloc glibc], one.values_at("allocator", "baseline")
+      assert_equal 4, one["runs"]
+      assert_includes ["smaller", "larger", "no difference shown"], one["verdict"]
+    end
+  end
+
+  def test_a_difference_of_programs_is_found_and_likeness_is_not_called_one
+    script = "x = 'a' * ((ENV['MALLOC_ARENA_MAX'] ? 40 : 10) << 20); sleep 0.1"
+    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=2 glibc:tcache_count=7], runs: 5)
+    verdicts = document["comparisons"].select { |one| one["metric"] == "peak_rss_bytes" }.to_h { |one| [one["allocator"], one["verdict"]] }
+    assert_equal "larger", verdicts["glibc:arena_max=2"]
+    assert_equal "no difference shown", verdicts["glibc:tcache_count=7"]
+  end
+
+  def test_crash_hang_and_failure_exclude_with_the_reason
+    script = "case ENV['MALLOC_ARENA_MAX'] when '1' then Process.kill(:SEGV, $$); sleep; when '2' then fork { sleep 60 }; sleep 60; " \
+             "when '3' then abort('no luck'); else sleep 0.1; end"
+    document = compare(ruby(script), allocators: %w[glibc glibc:arena_max=1 glibc:arena_max=2 glibc:arena_max=3], runs: 2, timeout: 15.0)
+    assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
+    reasons = document["excluded"].to_h { |entry| [entry["allocator"], entry["reason"]] }
+    assert_match(/was killed by SIG(ABRT|SEGV): .*\[BUG\]/, reasons["glibc:arena_max=1"])
+    assert_equal "it did not end within 15.0 seconds", reasons["glibc:arena_max=2"]
+    assert_equal "it exited with status 1: no luck", reasons["glibc:arena_max=3"]
+    assert_equal [1, 1, 1], document["excluded"].map { |entry| entry["run"] }
+    assert_empty document["comparisons"]
+  end
+
+  def test_a_candidate_that_fails_later_loses_its_earlier_runs
+    Dir.mktmpdir do |directory|
+      script = "File.exist?(ARGV[0]) ? abort('second time') : (File.write(ARGV[0], ''); sleep 0.1)"
+      document = compare(ruby(script, File.join(directory, "mark")), allocators: %w[glibc], runs: 3)
+      assert_empty document["results"]
+      assert_equal [["glibc", 2]], document["excluded"].map { |entry| entry.values_at("allocator", "run") }
+    end
+  end
+
+  def test_an_absent_allocator_is_named_with_its_package
+    definition = Allocators.definitions.find { |one| one.name == "jemalloc" }.dup
+    definition.patterns = [/\Alibthere_is_no_such_allocator\.so\z/]
+    absent = Allocators::Choice.new(definition: definition, settings: {})
+    document = compare(ruby(GROWING), choices: [Allocators.parse("glibc"), absent], runs: 1)
+    entry, = document["excluded"]
+    assert_equal "jemalloc", entry["allocator"]
+    assert_equal "jemalloc is not installed", entry["reason"]
+    assert_match(/libjemalloc2/, entry["remedy"])
+    assert_nil entry["run"]
+    assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
+  end
+
+  def test_a_preload_that_does_not_take_is_no_result
+    document = compare(["/bin/sh", "-c", "unset LD_PRELOAD; #{ruby(GROWING).map { |word| "'#{word.gsub("'", %q('\\\\''))}'" }.join(" ")}"],
+                       allocators: %w[glibc jemalloc], runs: 1)
+    assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
+    assert_match(/jemalloc was not loaded/, document["excluded"].first["reason"])
+  end
+
+  # One string in fifty is kept. glibc has 57 to 86 MB before the trim, by the number of arenas, and some 25 after it.
+  def test_a_candidate_that_trims_ends_smaller
+    script = "fill = -> { Array.new(20_000) { 'x' * 1_000 }.each_slice(50).map(&:first) }; keep = Array.new(4) { Thread.new(&fill).value }; " \
+             "2.times { GC.start }; sleep 2.5; 600.times { Culet.trim_stats[:returned_bytes] < 25_000_000 ? sleep(0.1) : break } if defined?(Culet.trim_stats); " \
+             "sleep 0.5; keep"
+    document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc glibc:trim glibc:trim=now], runs: 1)
+    assert_empty document["excluded"]
+    untrimmed, background, now = document["results"].map { |result| result["runs"].first["end_rss_bytes"] }
+    [background, now].each { |bytes| assert_operator bytes, :<, untrimmed * 0.7 }
+    assert_match(%r{-rculet/auto\z}, document["allocators"][1]["environment"]["RUBYOPT"])
+    assert_equal "now", document["allocators"][2]["environment"]["CULET_TRIM"]
+  end
+
+  def test_a_trim_that_does_not_take_is_no_result
+    document = compare(["sleep", "0.3"], allocators: %w[glibc glibc:trim], runs: 1)
+    assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
+    assert_match(%r{it did not load culet/auto although RUBYOPT requires it}, document["excluded"].first["reason"])
+  end
+
+  def test_the_callers_own_trims_do_not_reach_candidates
+    before = ENV.to_h
+    ENV.update("RUBYOPT" => "-I#{ROOT}/lib -rculet/auto", "CULET_TRIM" => "now,minimum=1K")
+    script = "abort unless ENV['CULET_TRIM'] == ARGV[0] && !Culet.trim_stats[:active]; sleep 0.1"
+    assert_empty compare([RbConfig.ruby, "-e", script, "off"], allocators: %w[glibc], runs: 1)["excluded"]
+  ensure
+    ENV.replace(before)
+  end
+
+  def test_an_allocator_that_the_program_brings_is_not_glibc
+    library = Allocators.parse("jemalloc").library
+    document = compare(["/bin/sh", "-c", "LD_PRELOAD='#{library}' exec #{RbConfig.ruby} --disable-gems -e 'sleep 0.2'"],
+                       allocators: %w[glibc jemalloc], runs: 1)
+    assert_equal ["jemalloc"], document["results"].map { |result| result["allocator"] }
+    assert_match(/uses jemalloc/, document["excluded"].first["reason"])
+  end
+
+  def test_settings_in_the_callers_environment_do_not_reach_candidates
+    script = "abort(ENV.to_h.inspect) if ENV['MALLOC_ARENA_MAX'] || ENV['MALLOC_CONF']; sleep 0.1"
+    before = ENV.to_h
+    ENV.update("MALLOC_ARENA_MAX" => "1", "MALLOC_CONF" => "narenas:1", "LD_PRELOAD" => "")
+    assert_equal 2, compare(ruby(script), allocators: %w[glibc jemalloc], runs: 1)["results"].size
+  ensure
+    ENV.replace(before)
+  end
+
+  def test_progress_without_a_terminal_is_one_line_per_run
+    compare(ruby(GROWING), allocators: %w[glibc jemalloc], runs: 2)
+    lines = @progress.string.lines
+    assert_equal 4, lines.size
+    assert_match(%r{\Aculet: \[1/4\] .*, run 1: peak [\d.]+ MB, [\d.]+ s\n\z}, lines.first)
+  end
+
+  private
+
+  def compare(command, runs:, allocators: [], choices: allocators.map { |spec| Allocators.parse(spec) }, baseline: nil, timeout: 60.0)
+    plan = Compare::Plan.new(workloads: [Compare::Workload.command(command)], choices: choices, runs: runs, seed: 1,
+                             baseline: baseline || choices.first.spec, timeout_seconds: timeout)
+    @progress = StringIO.new
+    progress = Compare::Progress.new(out: @progress, total: plan.schedule.size)
+    Compare::Runner.new(plan: plan, interruption: Compare::Interruption.new, progress: progress).call
+  end
+
+  def ruby(script, *arguments) = [RbConfig.ruby, "--disable-gems", "-e", script, *arguments]
+
+  def check_result(result)
+    assert_equal [1, 2], result["runs"].map { |run| run["run"] }
+    result["runs"].each do |run|
+      assert_operator run["peak_rss_bytes"], :>=, run["mean_rss_bytes"]
+      assert_operator run["wall_seconds"], :>, 0.15
+      assert_operator run["cpu_seconds"], :>, 0
+      assert_operator run["samples"].size, :>=, 2
+      assert_kind_of Integer, run["peak_pss_bytes"]
+    end
+    summary = result["summary"]["peak_rss_bytes"]
+    assert_equal %w[median low high], summary.keys
+    assert_includes summary["low"]..summary["high"], summary["median"]
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+
+# The reader of a page who types its commands: a folder with the files that the pages speak of, `culet` and stand-ins for
+# servers in PATH, and a running server whose number takes the place of 4242 and of the name `puma`.
+class Reader
+  ROOT = File.expand_path("../..", __dir__)
+  FIXTURES = File.join(ROOT, "test/fixtures/docs")
+  # Verbs that take a process by its name.
+  NAMED = /\b(culet (?:report|map|snapshot|diff|cow|strings|signal|doctor|require --unused)) puma\b/
+  NUMBER = /\b4242\b/
+  # What takes minutes in a page takes a moment here.
+  SHORTER = { /--every \w+ --for \w+/ => "--every 1s --for 2s" }.freeze
+  # Programs of the reader's, in place of which these scripts run; each ends by itself.
+  PROGRAMS = { "puma" => "server.rb 0.5", "sidekiq" => "job.rb", "bin/rails" => "rails.rb" }.freeze
+  private_constant :FIXTURES, :NAMED, :NUMBER, :SHORTER, :PROGRAMS
+
+  # @param code [String]
+  def self.needs_server?(code) = NUMBER.match?(code) || NAMED.match?(code)
+
+  # @return [String] where the commands run
+  attr_reader :folder
+
+  # @param base [String] an empty folder
+  def initialize(base)
+    @folder = File.join(base, "app")
+    @programs = File.join(base, "bin")
+    @home = File.join(base, "home")
+    FileUtils.mkdir_p([@programs, @home, File.join(@folder, "bin")])
+    FileUtils.cp_r("#{FIXTURES}/.", @folder)
+    write_culet
+    write_program(File.join(@programs, "bundle"), "[ \"$1\" != exec ] || shift", "exec \"$@\"")
+    PROGRAMS.each { |name, script| write_program(File.join(name.include?("/") ? @folder : @programs, name), "exec #{RbConfig.ruby} #{@folder}/#{script} \"$@\"") }
+  end
+
+  # @param blocks [Array<Page::Block>] those whose first line names a file are written to it
+  def write_files(blocks)
+    blocks.select(&:file).each do |block|
+      path = File.join(@folder, block.file)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, block.code)
+    end
+  end
+
+  # @return [Hash{String => String, nil}]
+  def environment
+    libraries = ["#{ROOT}/lib", *$LOAD_PATH.grep(%r{\A#{Regexp.escape(ROOT)}/\.gems/})]
+    TestHelper::NEUTRAL.merge("PATH" => "#{@programs}:#{File.dirname(RbConfig.ruby)}:#{ENV.fetch("PATH")}", "HOME" => @home,
+                              "RUBYLIB" => libraries.join(":"), "XDG_CACHE_HOME" => nil)
+  end
+
+  # @return [Array<String>] the command of the server
+  def server = [RbConfig.ruby, "-rculet/unused", "#{@folder}/server.rb"]
+
+  # @param commands [Array<Page::Block>]
+  # @param pid [Integer, nil] of the server
+  # @return [String] a shell script that prints where each block begins
+  def script(commands, pid)
+    commands.map { |block| "echo '==line #{block.line}'\n#{typed(block.code, pid)}" }.join("\n")
+  end
+
+  private
+
+  def typed(code, pid)
+    SHORTER.reduce(code) { |text, (long, short)| text.gsub(long, short) }.gsub(NAMED) { "#{Regexp.last_match(1)} #{pid}" }.gsub(NUMBER, pid.to_s)
+  end
+
+  # What `culet doctor` finds depends on the machine: its status 1 is no failure here.
+  def write_culet
+    command = "#{RbConfig.ruby} -I#{ROOT}/lib -r#{ROOT}/bin/gems.rb #{ROOT}/exe/culet \"$@\""
+    write_program(File.join(@programs, "culet"), "[ \"$1\" = doctor ] || exec #{command}", "#{command} || [ $? = 1 ]")
+  end
+
+  def write_program(path, *lines)
+    File.write(path, ["#!/bin/sh", *lines, ""].join("\n"))
+    File.chmod(0o755, path)
+  end
+end

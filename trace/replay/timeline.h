@@ -1,0 +1,43 @@
+/* timeline.h - the events of a process and of the parents it was forked from, in the order of their sequence numbers.
+ *
+ * The numbers index an array, so nothing is sorted. */
+#ifndef CULET_TIMELINE_H
+#define CULET_TIMELINE_H
+
+#include "trace_file.h"
+
+/* A realloc has two numbers, hence two steps: BEGIN removes the block from its address, END puts it at the new one. */
+enum culet_step_kind {
+    CULET_STEP_NONE, /* no event has this number */
+    CULET_STEP_MALLOC,
+    CULET_STEP_CALLOC,
+    CULET_STEP_ALIGNED,
+    CULET_STEP_FREE,
+    CULET_STEP_REALLOC_BEGIN,
+    CULET_STEP_REALLOC_END,
+    CULET_STEP_REALLOC_FAILED /* in place of END */
+};
+
+struct culet_step {
+    uint64_t bytes : CULET_EVENT_SIZE_BITS; /* of REALLOC_BEGIN: the index of its END */
+    uint64_t kind : 8;
+    uint64_t shift : 8;
+    uint64_t address;
+    uint32_t block; /* of a realloc's END, set at its BEGIN */
+    uint32_t thread;
+    uint64_t microseconds;
+};
+
+struct culet_timeline {
+    struct culet_step *steps;
+    size_t count;
+    size_t own;          /* index of the first step that is not a parent's */
+    bool parent_missing; /* a forked child's trace without the parent's */
+};
+
+/* Reads the trace; ends the program with a message where a file is damaged. */
+struct culet_timeline culet_timeline_read(const char *path);
+
+void culet_timeline_free(struct culet_timeline *timeline);
+
+#endif
