@@ -2,24 +2,24 @@
 
 require_relative "target_helper"
 
-# Allocators that are recognised but not walked.
-class ScopePeersTest < Minitest::Test
+# Allocators that are recognized but not walked.
+class ForeignAllocatorsTest < Minitest::Test
   include TargetHelper
 
-  PEERS = %w[jemalloc tcmalloc mimalloc].freeze
+  ALLOCATORS = %w[jemalloc tcmalloc mimalloc].freeze
   SCRIPT = 'X = Array.new(40_000) { |i| "x" * (i % 2000) }; puts "end"; $stdout.flush; sleep'
 
-  def test_a_preloaded_peer_is_told_by_pages
-    PEERS.each do |peer|
-      with_talker(RbConfig.ruby, "-e", SCRIPT, env: on(peer)) do |pid, _, _|
+  def test_a_preloaded_allocator_is_reported_by_pages
+    ALLOCATORS.each do |name|
+      with_talker(RbConfig.ruby, "-e", SCRIPT, env: on(name)) do |pid, _, _|
         snapshot = read(pid)
-        assert_equal [peer, "pages"], [snapshot.allocator.name, snapshot.allocator.level]
+        assert_equal [name, "pages"], [snapshot.allocator.name, snapshot.allocator.level]
         assert_match(/\AIts blocks cannot be read from outside: .*\.\z/, snapshot.allocator.why)
-        assert_equal File.realpath(Culet::Allocators.parse(peer).library), snapshot.allocator.library
+        assert_equal File.realpath(Culet::Allocators.parse(name).library), snapshot.allocator.library
         assert_nil snapshot.malloc
         heap = snapshot.mappings.map(&:to_h).select { |each| each["use"] == "malloc" }
-        assert_operator heap.sum { |each| each["rss_bytes"] }, :>, 40 << 20, peer
-        assert_equal ["taken for #{peer}'s heap"], heap.map { |each| each["label"] }.uniq
+        assert_operator heap.sum { |each| each["rss_bytes"] }, :>, 40 << 20, name
+        assert_equal ["attributed to #{name}'s heap"], heap.map { |each| each["label"] }.uniq
         assert_operator snapshot.ruby.pages, :>, 10
       end
     end
@@ -84,7 +84,7 @@ class ScopePeersTest < Minitest::Test
       compile("-o", program, source: MAIN, directory: directory, with: "musl-gcc")
       with_talker(program) do |pid, _, _|
         assert_equal %w[musl pages], told(pid).first(2)
-        assert_includes read(pid).mappings.map { |mapping| mapping.to_h["label"] }, "taken for musl's heap"
+        assert_includes read(pid).mappings.map { |mapping| mapping.to_h["label"] }, "attributed to musl's heap"
       end
     end
   end

@@ -1,4 +1,4 @@
-#include "output/malloc_records.h"
+#include "malloc_records.h"
 
 #include "output/json.h"
 #include "process/pauses.h"
