@@ -4,22 +4,23 @@ require_relative "../../text/size"
 
 module Culet
   module Limits
-    # What a process has for itself.
-    class Held
+    # The private memory of a process.
+    class PrivateMemory
       # @param pid [Integer]
       # @raise [Culet::Error] when the process cannot be read
       def initialize(pid)
-        @snapshot = Held.snapshot(pid)
+        @snapshot = PrivateMemory.snapshot(pid)
       end
 
-      # @return [Integer] bytes that no other process maps
+      # @return [Integer] bytes of pages that no other process maps
       def private_bytes = @snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
 
       # @param most [Integer] bytes allowed
-      # @return [String]
+      # @return [String] why the assertion failed
       def explanation(most)
-        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} for itself, not less than #{Text::Size.human(most)}; its #{Text::Size.human(@snapshot.process.rss_bytes)} resident are:\n" \
-          "#{Held.rows(Report::Ledger.new(@snapshot).levels)}"
+        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} of private memory, not less than #{Text::Size.human(most)}; " \
+          "its #{Text::Size.human(@snapshot.process.rss_bytes)} of resident memory:\n" \
+          "#{PrivateMemory.rows(Report::Ledger.new(@snapshot).levels)}"
       end
 
       # @param pid [Integer]
@@ -32,9 +33,10 @@ module Culet
       end
 
       # @param levels [Hash{String => Integer}] bytes by level
-      # @return [String] a line for each that there is
+      # @return [String] one line for each level that is not empty
       def self.rows(levels)
-        levels.reject { |_, bytes| bytes.zero? }.map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes)) }.join("\n")
+        levels.reject { |_, bytes| bytes.zero? }
+              .map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes)) }.join("\n")
       end
     end
   end
