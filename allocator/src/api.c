@@ -66,7 +66,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
 
 static void *get_from(size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? culet_libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
+    return culet_heap_dormant() ? __libc_malloc(bytes) : get(bytes, CULET_ALIGNMENT, NULL, caller);
 }
 
 static __attribute__((noinline)) void *malloc_slow(size_t bytes)
@@ -101,7 +101,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
     bool zeroed = false;
 
     if (CULET_UNLIKELY(culet_heap_dormant()))
-        return culet_libc_calloc(1, bytes);
+        return __libc_calloc(1, bytes);
     void *block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
     if (block && !zeroed)
         memset(block, 0, bytes);
@@ -127,7 +127,7 @@ static __attribute__((noinline)) void free_not_slab(const char *function, void *
     struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
     if (!span && culet_heap_dormant())
-        culet_libc_free(block);
+        __libc_free(block);
     else if (span && culet_abandoned())
         return;
     else if (!span || !culet_large_put(span, (uintptr_t)block))
@@ -333,7 +333,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
 {
     struct culet_span *span = culet_entry_span(entry);
     if (CULET_UNLIKELY(!span) && culet_heap_dormant())
-        return culet_libc_realloc(block, bytes);
+        return __libc_realloc(block, bytes);
 
     size_t usable_bytes = usable("realloc", block, entry);
     if (bytes == 0) {
@@ -380,7 +380,7 @@ static bool power_of_two(size_t n)
 /* Aligned memory for an alignment that is a power of two. */
 static void *aligned(size_t alignment, size_t bytes, const void *caller)
 {
-    return culet_heap_dormant() ? culet_libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
+    return culet_heap_dormant() ? __libc_memalign(alignment, bytes) : get(bytes, alignment, NULL, caller);
 }
 
 /* As in glibc, an alignment that is not a power of two is rounded up to one. */

@@ -46,13 +46,8 @@ struct culet_test_counts {
 void culet_heap_test_counts(struct culet_test_counts *figures);
 #endif
 
-/* Totals since the start; a forked child continues from those of its parent. */
-struct culet_counters {
-    size_t returned_bytes; /* returned to the kernel, by the page heap and from inside slabs */
-    size_t purges;         /* times that memory was returned */
-    size_t forks;          /* attempted, by this process and those it was forked from */
-};
-struct culet_counters culet_heap_counters(void);
+/* Forks attempted, by this process and those it was forked from. */
+size_t culet_heap_forks(void);
 
 /* Aborts unless every invariant of types.h holds. Only while no other thread allocates or frees. */
 void culet_heap_check(void);

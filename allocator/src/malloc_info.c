@@ -14,6 +14,16 @@
 
 #define API(name) CULET_NAME(name)
 
+/* In a dormant process: returns from libc's own function, or with `missing` if libc has none. */
+#define FORWARD_IF_DORMANT(function, missing, ...)                                      \
+    do {                                                                                \
+        __typeof__(&API(function)) next;                                                \
+        if (!culet_heap_dormant())                                                      \
+            break;                                                                      \
+        next = (__typeof__(next))culet_libc_next(#function);                            \
+        return next ? next(__VA_ARGS__) : missing;                                      \
+    } while (0)
+
 /* mallopt's parameters, as the ABI numbers them. */
 enum {
     M_MXFAST = 1,
@@ -27,10 +37,7 @@ enum {
 
 int API(malloc_trim)(size_t pad)
 {
-    if (culet_heap_dormant()) {
-        int (*next)(size_t) = (int (*)(size_t))culet_libc_next("malloc_trim");
-        return next ? next(pad) : 0;
-    }
+    FORWARD_IF_DORMANT(malloc_trim, 0, pad);
     culet_stack_trim();
     return culet_heap_trim(pad) != 0;
 }
@@ -39,10 +46,7 @@ int API(malloc_trim)(size_t pad)
  * they are refused. */
 int API(mallopt)(int parameter, int value)
 {
-    if (culet_heap_dormant()) {
-        int (*next)(int, int) = (int (*)(int, int))culet_libc_next("mallopt");
-        return next ? next(parameter, value) : 0;
-    }
+    FORWARD_IF_DORMANT(mallopt, 0, parameter, value);
     switch (parameter) {
     case M_MXFAST:
     case M_TRIM_THRESHOLD:
@@ -63,10 +67,7 @@ struct mallinfo2 API(mallinfo2)(void)
     struct mallinfo2 info = {0};
     struct culet_stats s;
 
-    if (culet_heap_dormant()) {
-        struct mallinfo2 (*next)(void) = (struct mallinfo2(*)(void))culet_libc_next("mallinfo2");
-        return next ? next() : info;
-    }
+    FORWARD_IF_DORMANT(mallinfo2, info);
     culet_stats(&s, sizeof s);
     info.arena = s.heap_bytes;
     info.hblks = s.large_blocks;
@@ -103,12 +104,7 @@ void API(malloc_stats)(void)
 {
     struct culet_stats s;
 
-    if (culet_heap_dormant()) {
-        void (*next)(void) = (void (*)(void))culet_libc_next("malloc_stats");
-        if (next)
-            next();
-        return;
-    }
+    FORWARD_IF_DORMANT(malloc_stats, (void)0);
     culet_stats(&s, sizeof s);
     fprintf(stderr,
             "culet %s\n"
@@ -172,10 +168,7 @@ int API(malloc_info)(int options, FILE *stream)
 {
     struct culet_stats s;
 
-    if (culet_heap_dormant()) {
-        int (*next)(int, FILE *) = (int (*)(int, FILE *))culet_libc_next("malloc_info");
-        return next ? next(options, stream) : ENOSYS;
-    }
+    FORWARD_IF_DORMANT(malloc_info, ENOSYS, options, stream);
     if (options != 0)
         return EINVAL;
     culet_stats(&s, sizeof s);

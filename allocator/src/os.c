@@ -18,6 +18,15 @@ bool (*culet_os_refuse)(void);
 #define REFUSED() false
 #endif
 
+/* The value of an expression; errno stays as it is. */
+#define KEEPING_ERRNO(expression)                     \
+    ({                                                \
+        int saved = errno;                            \
+        __typeof__(expression) result = (expression); \
+        errno = saved;                                \
+        result;                                       \
+    })
+
 size_t culet_os_page_bytes(void)
 {
     static _Atomic size_t page;
@@ -30,14 +39,17 @@ size_t culet_os_page_bytes(void)
     return known;
 }
 
+static void *map(void *at, size_t bytes, int flags)
+{
+    if (REFUSED())
+        return NULL;
+    void *start = KEEPING_ERRNO(mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
+    return start == MAP_FAILED ? NULL : start;
+}
+
 void *culet_os_map(size_t bytes)
 {
-    int saved = errno;
-    void *start = REFUSED() ? MAP_FAILED
-                            : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    errno = saved;
-    return start == MAP_FAILED ? NULL : start;
+    return map(NULL, bytes, 0);
 }
 
 void *culet_os_map_aligned(size_t bytes, size_t alignment)
@@ -65,65 +77,44 @@ void *culet_os_map_aligned(size_t bytes, size_t alignment)
 
 bool culet_os_map_at(void *start, size_t bytes)
 {
-    int saved = errno;
-    bool done = !REFUSED() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                                   0) != MAP_FAILED;
-
-    errno = saved;
-    return done;
+    return map(start, bytes, MAP_FIXED) != NULL;
 }
 
 bool culet_os_unmap(void *start, size_t bytes)
 {
-    int saved = errno;
-    bool done = munmap(start, bytes) == 0;
-
-    if (!done)
-        madvise(start, bytes, MADV_DONTNEED);
-    errno = saved;
-    return done;
+    if (KEEPING_ERRNO(munmap(start, bytes)) == 0)
+        return true;
+    KEEPING_ERRNO(madvise(start, bytes, MADV_DONTNEED));
+    return false;
 }
 
 size_t culet_os_purge(uintptr_t start, size_t bytes)
 {
     size_t page = culet_os_page_bytes();
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
-    int saved = errno;
 
-    if (from >= to)
+    if (from >= to || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
         return 0;
-    bool done = madvise((void *)from, to - from, MADV_DONTNEED) == 0;
-    errno = saved;
-    return done ? to - from : 0;
+    return to - from;
 }
 
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes)
 {
-    int saved = errno;
-    bool done = !(new_bytes > old_bytes && REFUSED()) && mremap(start, old_bytes, new_bytes, 0) != MAP_FAILED;
-
-    errno = saved;
-    return done;
+    return !(new_bytes > old_bytes && REFUSED()) &&
+           KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, 0)) != MAP_FAILED;
 }
 
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes)
 {
-    int saved = errno;
-    bool done = !REFUSED() &&
-                mremap(start, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
+    int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
-    errno = saved;
-    return done;
+    return !REFUSED() && KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, flags, target)) != MAP_FAILED;
 }
 
 bool culet_os_wipe_on_fork(void *start, size_t bytes)
 {
 #ifdef MADV_WIPEONFORK
-    int saved = errno;
-    bool done = madvise(start, bytes, MADV_WIPEONFORK) == 0;
-
-    errno = saved;
-    return done;
+    return KEEPING_ERRNO(madvise(start, bytes, MADV_WIPEONFORK)) == 0;
 #else
     (void)start, (void)bytes;
     return false;
@@ -132,46 +123,29 @@ bool culet_os_wipe_on_fork(void *start, size_t bytes)
 
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value)
 {
-    int saved = errno;
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-    errno = saved;
+    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0));
 }
 
 void culet_os_wake(_Atomic uint32_t *word)
 {
-    int saved = errno;
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    errno = saved;
+    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
 }
 
 bool culet_os_barrier_setup(void)
 {
-    int saved = errno;
-    bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-
-    errno = saved;
-    return done;
+    return KEEPING_ERRNO(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0)) == 0;
 }
 
 bool culet_os_barrier(void)
 {
-    int saved = errno;
-    bool done = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
-
-    errno = saved;
-    return done;
+    return KEEPING_ERRNO(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) == 0;
 }
 
 void culet_os_pause(unsigned microseconds)
 {
     struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000L};
-    int saved = errno;
 
-    if (microseconds)
-        syscall(SYS_nanosleep, &time, NULL);
-    else
-        sched_yield();
-    errno = saved;
+    KEEPING_ERRNO(microseconds ? syscall(SYS_nanosleep, &time, NULL) : sched_yield());
 }
 
 void culet_os_write_error(const char *text, size_t bytes)

@@ -111,7 +111,6 @@ static void gather(struct culet_stats *s)
     culet_lock(&culet_pages_lock);
     struct culet_pages_stats pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
-    struct culet_counters counters = culet_heap_counters();
 
     s->segments = pages.segments;
     s->heap_bytes = pages.segments * CULET_SEGMENT_BYTES;
@@ -128,9 +127,9 @@ static void gather(struct culet_stats *s)
     s->free_resident_bytes = pages.dirty << CULET_PAGE_SHIFT;
     s->free_returned_bytes = (pages.free - pages.dirty) << CULET_PAGE_SHIFT;
     s->descriptor_bytes = culet_meta_bytes();
-    s->returned_bytes = counters.returned_bytes;
-    s->purges = counters.purges;
-    s->forks = counters.forks;
+    s->returned_bytes = pages.purged_bytes;
+    s->purges = pages.purges;
+    s->forks = culet_heap_forks();
     s->threads = culet_registry_count();
 }
 

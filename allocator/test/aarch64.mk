@@ -55,36 +55,28 @@ ARM_EARLY = $(patsubst $(abspath $(TEST_BUILD))/%,$(ARM_BUILD)/test/%,$(EARLY))
 $(call ARM_PROGRAM,api)
 $(call ARM_PROGRAM,conditions,,TLS_LIBRARIES=$$(subst $$(space),:,$$(ARM_TLS)))
 $(call ARM_PROGRAM,early,,EARLY_LIBRARIES=$$(subst $$(space),:,$$(ARM_EARLY)),$$(word 1,$$(ARM_EARLY)) $(ARM_BUILD)/libculet.so $$(word 2,$$(ARM_EARLY)))
-ARM_NO_SHAPES := burst_of_48 burst_of_1000 burst_of_20000 burst_of_100000 burst_of_5000000 burst_of_a_thread_that_ended \
+ARM_NO_SHAPES := burst_of_48 burst_of_1000 burst_of_20000 burst_of_100000 burst_of_5000000 burst_of_an_ended_thread \
 	frees_in_a_child_keep_pages_shared_64 frees_in_a_child_keep_pages_shared_256 frees_in_a_child_keep_pages_shared_1024 \
 	a_fork_leaves_the_descriptors_shared trim_in_a_child_keeps_pages_shared
 $(call ARM_PROGRAM,shape,$(ARM_NO_SHAPES))
 $(call ARM_PROGRAM,fork,fork_with_live_threads threads_fork_at_the_same_time fork_while_threads_only_free fork_while_threads_come_and_go fork_in_twenty_generations spawn_with_live_threads,FORKS=50)
 
-# Each misuse behind a program of its name that has the emulator run it. Left out: the emulator's [heap] has no name,
-# and three messages name the program's file, which is not the one that is started.
-ARM_NO_MISUSES := free_brk free_file_mapping free_static realloc_foreign
-ARM_MISUSES := $(patsubst %,$(ARM_BUILD)/test/misuse/%,$(filter-out $(ARM_NO_MISUSES),$(patsubst test/misuse/%.c,%,$(wildcard test/misuse/*.c))))
+# Left out: the emulator's [heap] has no name, and three messages name the program's file, which is not the one that runs.
 ARM_TESTS += aarch64-misuse
-DEPS_aarch64-misuse := $(ARM_BUILD)/built test/aarch64.sh test/misuse/run.sh
-RUN_aarch64-misuse := env ARM_PRELOAD=$(ARM_BUILD)/libculet.so sh test/misuse/run.sh "" test/misuse \
-	$(patsubst $(ARM_BUILD)/test/misuse/%,$(ARM_BUILD)/emulated/%,$(ARM_MISUSES))
+DEPS_aarch64-misuse := $(ARM_BUILD)/built test/aarch64.sh test/programs/misuse.sh
+RUN_aarch64-misuse := env ARM_PRELOAD=$(ARM_BUILD)/libculet.so sh test/programs/misuse.sh "" \
+	"free_brk free_file_mapping free_static realloc_foreign" $(ARM_BUILD)/test/programs/misuse sh test/aarch64.sh
 
 LONG_TESTS += $(ARM_TESTS)
 
-ARM_BUILT = $(sort $(ARM_PROGRAMS) $(ARM_MISUSES) $(ARM_TLS) $(ARM_EARLY))
+ARM_BUILT = $(sort $(ARM_PROGRAMS) $(ARM_BUILD)/test/programs/misuse $(ARM_TLS) $(ARM_EARLY))
 
 .PHONY: arm-tools
 arm-tools:
 	@command -v $(ARM_CC) >/dev/null || { echo "culet test: $(ARM_CC) is not installed, which builds the aarch64 tests; run \`bin/setup all\`, or \`apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user\`." >&2; exit 1; }
 
 $(ARM_BUILD)/built: arm-tools FORCE
-	@mkdir -p $(ARM_BUILD)/emulated
 	$(MAKE) CC=$(ARM_CC) AR=$(ARM_AR) BUILD=$(ARM_BUILD) libculet $(ARM_BUILT)
-	@for program in $(notdir $(ARM_MISUSES)); do \
-		printf '#!/bin/sh\nexec sh %s/test/aarch64.sh %s/test/misuse/%s\n' "$(CURDIR)" "$(ARM_BUILD)" "$$program" >$(ARM_BUILD)/emulated/$$program; \
-		chmod +x $(ARM_BUILD)/emulated/$$program; \
-	done
 	@touch $@
 
 endif

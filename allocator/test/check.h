@@ -1,12 +1,12 @@
-/* check.h - the frame of all test programs.
+/* check.h - the runner of all C test programs.
  *
  *     #include "check.h"
  *     TEST(first_thing) { CHECK(1 + 1 == 2, "arithmetic gave %d", 1 + 1); }
  *     CHECK_MAIN
  *
- * Every test runs in a process of its own, so that it finds a fresh heap and a crash is one test's failure:
- * the last words of a test that dies are "not ok NAME: ...". A test that is not done after CHECK_SECONDS is
- * ended. Arguments of the program name the tests to run; none means all. */
+ * Each test runs in a process of its own, so it has a fresh heap, and a crash fails one test only. A failed test prints
+ * "not ok NAME: ...". A test that takes longer than CHECK_SECONDS is killed. Arguments name the tests to run; without
+ * any, all run. */
 #ifndef CULET_CHECK_H
 #define CULET_CHECK_H
 
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A bound against hanging, wide enough for a busy machine and a sanitizer. */
+/* Against hanging; long enough for a busy machine and a sanitizer. */
 #ifndef CHECK_SECONDS
 #define CHECK_SECONDS 600
 #endif
@@ -59,7 +59,7 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void check_fail(co
     _exit(1);
 }
 
-/* Fails the test unless `condition` holds. The rest is printf's, and says what was found instead. */
+/* Fails the test unless `condition` holds. The rest is a printf message that says what was found. */
 #define CHECK(condition, ...)                                               \
     do {                                                                    \
         atomic_fetch_add_explicit(check_counter, 1, memory_order_relaxed); \
@@ -74,7 +74,7 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void check_fail(co
         CHECK(check_found == check_expected, #found " is %lu, expected %lu", check_found, check_expected);   \
     } while (0)
 
-/* Defines and registers a test; they run in the order of the file. */
+/* Defines and registers a test; tests run in the order of the file. */
 #define TEST(test)                                                                            \
     static void test_##test(void);                                                            \
     __attribute__((constructor)) static void register_##test(void)                            \
@@ -94,7 +94,7 @@ static inline uint64_t check_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Waits for a forked child and fails the test unless it ended well. */
+/* Waits for a forked child and fails the test unless it exited with status 0. */
 static inline void check_child(pid_t child)
 {
     int status = 0;

@@ -1,6 +1,5 @@
-/* Real limits, with the library preloaded: the address space or the data segment is used up, malloc says NULL
- * and ENOMEM, and when the blocks are freed everything can be had again. Built as any program, run under
- * LD_PRELOAD. */
+/* Real limits, with the library preloaded: when the address space or the data segment is used up malloc returns NULL
+ * and ENOMEM, and after the blocks are freed all of it is available again. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -11,7 +10,7 @@
 
 #define LIMIT ((rlim_t)192 << 20)
 
-/* Blocks in a list of their own; the rest of each is filled. */
+/* Blocks in a linked list; the rest of each block is filled. */
 struct link {
     struct link *next;
     size_t bytes;
@@ -111,13 +110,13 @@ TEST(a_huge_block_that_cannot_grow_stays_whole)
         bytes *= 2;
     }
     CHECK_EQUAL(errno, ENOMEM);
-    /* Growing moves pages: there need not be room for both the old and the new. */
+    /* Growing moves pages: there need be no room for both the old and the new block. */
     CHECK(bytes >= LIMIT / 4, "it could not grow beyond %zu bytes", bytes);
     for (size_t i = 0; i < bytes; i++)
         if (block[i] != 7)
             CHECK(false, "byte %zu of %zu was changed", i, bytes);
     free(block);
-    CHECK((block = malloc(bytes)), "what was freed cannot be had again");
+    CHECK((block = malloc(bytes)), "the freed memory is not available again");
     free(block);
 }
 
@@ -126,13 +125,13 @@ static size_t address_space(void)
     size_t pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
 
-    CHECK(file && fscanf(file, "%zu", &pages) == 1, "statm tells nothing");
+    CHECK(file && fscanf(file, "%zu", &pages) == 1, "statm cannot be read");
     fclose(file);
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The pages of freed huge blocks are kept for the next ones; small blocks get them too when there is nothing else. */
-TEST(small_blocks_get_what_huge_ones_left)
+/* The pages of freed huge blocks are cached for the next ones; small blocks get them when there is nothing else. */
+TEST(small_blocks_use_freed_huge_ones)
 {
     enum { SMALL = 1000, KEPT = 20000, HUGE = 4 };
     const size_t huge_bytes = (size_t)4 << 20;

@@ -1,6 +1,6 @@
-/* Larger kernel pages than the machine has: linked with --wrap, so that the allocator is told of pages of
- * CHECK_PAGE bytes and gets mappings that begin at multiples of them. What it gives back it must then give
- * back in such pages; the real kernel, with smaller ones, does as it is told. */
+/* Simulates larger kernel pages: linked with --wrap, so the allocator sees pages of CHECK_PAGE bytes and mappings that
+ * begin at multiples of them. It must return memory in such pages too; the real kernel, with smaller ones, accepts
+ * that. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,22 +1,8 @@
-# Programs under the preloaded release library: misuses, conformance, forks, hard conditions, real programs.
+# Programs under the preloaded release library: conformance, forks, hard conditions, misuses, real programs.
 
 PROGRAM_CFLAGS := -std=gnu11 -O1 -g -fno-builtin -pthread -Itest $(WARNINGS)
 PROGRAM_LIBS := -ldl
 PRELOAD := $(abspath $(BUILD))/libculet.so
-
-# ---- misuses: each program is one mistake ----
-
-# The mistakes are meant, so the compiler need not name them.
-MISUSE_CFLAGS := $(PROGRAM_CFLAGS) -O0 -Wno-use-after-free -Wno-free-nonheap-object
-MISUSES := $(patsubst test/misuse/%.c,$(TEST_BUILD)/misuse/%,$(wildcard test/misuse/*.c))
-
-$(TEST_BUILD)/misuse/%: test/misuse/%.c test/misuse/misuse.h test/programs.mk
-	@mkdir -p $(@D)
-	$(CC) $(MISUSE_CFLAGS) -o $@ $< $(PROGRAM_LIBS)
-
-TESTS += misuse
-DEPS_misuse := $(MISUSES) $(BUILD)/libculet.so test/misuse/run.sh
-RUN_misuse := sh test/misuse/run.sh $(PRELOAD) test/misuse $(abspath $(MISUSES))
 
 # ---- programs of ours ----
 
@@ -90,6 +76,12 @@ DEPS_fork_locks += $(TLS_LIBRARIES)
 RUN_fork_locks := env $(TLS_PATHS) $(RUN_fork_locks)
 
 $(eval $(call PROGRAM,TESTS,double_free_race))
+
+# The mistakes are meant, so the compiler need not report them.
+$(TEST_BUILD)/programs/misuse: PROGRAM_CFLAGS += -O0 -Wno-use-after-free -Wno-free-nonheap-object
+TESTS += misuse
+DEPS_misuse := $(TEST_BUILD)/programs/misuse $(BUILD)/libculet.so test/programs/misuse.sh
+RUN_misuse := sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/misuse
 
 # A hundred libraries, copies of one, and one that needs them all.
 MANY_NUMBERS := $(shell seq 1 100)

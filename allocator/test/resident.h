@@ -1,11 +1,11 @@
-/* resident.h - which pages of a range the kernel holds in memory, and the refusal of memory. */
+/* resident.h - which pages of a range are resident, and the refusal of memory. */
 #ifndef CULET_RESIDENT_H
 #define CULET_RESIDENT_H
 
 #include "check.h"
 #include "os.h"
 
-/* Resident bytes among the kernel's pages (the real ones, see pagesize.c) that lie wholly inside the range. */
+/* Resident bytes among the kernel pages (the real ones, see pagesize.c) that lie wholly inside the range. */
 static inline size_t resident_bytes(uintptr_t start, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), resident = 0;

@@ -1,5 +1,5 @@
 /* The native extension: Culet.allocator, and the initialization of all parts. */
-#include <ruby.h> /* first: defines _GNU_SOURCE */
+#include <ruby.h>
 
 #include <string.h>
 

@@ -32,6 +32,9 @@ Dir.mktmpdir do |directory|
   $LOAD_PATH.pop(2)
 end
 
+# As ruby.h, whatever is included first.
+$CPPFLAGS << " -D_GNU_SOURCE"
+
 # The headers that the extension shares with the allocator and with scope.
 $INCFLAGS << " -I$(srcdir)/../.."
 

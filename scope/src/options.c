@@ -8,22 +8,22 @@
 
 #define DEFAULT_PAUSE_MS 20
 #define DEFAULT_MAX_CHUNKS 2000000
-/* An upper bound that no one means: a pause of a minute. */
+/* Catches typing errors: a minute. */
 #define MOST_PAUSE_MS 60000
 
 static const char usage[] =
     "usage: culet-scope [--live | --stop] [--pause-ms N] [--max-chunks N] [--notes FD] PID > FILE\n"
     "\n"
-    "Reads the memory of a running process: its mappings, which pages are in memory, and what its heap is made of.\n"
-    "Writes one stream (scope/format.h), for `culet report` and `culet map` to read.\n"
+    "Reads the memory of a running process: mappings, page states, and the blocks of its heap.\n"
+    "Writes one stream (scope/format.h) for `culet report` and `culet map`.\n"
     "\n"
     "  --live          never stop the process\n"
-    "  --stop          stop it once, for as long as it takes: one coherent picture\n"
-    "  --pause-ms N    otherwise stop it for at most N milliseconds at a time (20)\n"
-    "  --max-chunks N  tell single chunks only when there are at most N (2000000)\n"
-    "  --notes FD      write what is to be known before the process is paused to this descriptor (2)\n";
+    "  --stop          stop the process once, for as long as the reading takes: a consistent picture\n"
+    "  --pause-ms N    otherwise stop the process for at most N milliseconds at a time (20)\n"
+    "  --max-chunks N  write single blocks only if there are at most N (2000000)\n"
+    "  --notes FD      write notes to this descriptor (2) before the first pause\n";
 
-static _Noreturn void wrong(const char *what, const char *argument)
+static _Noreturn void fail_usage(const char *what, const char *argument)
 {
     fprintf(stderr, "culet-scope: %s%s; see culet-scope --help\n", what, argument);
     exit(2);
@@ -36,7 +36,7 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-' || value < least || value > most) {
-        fprintf(stderr, "culet-scope: %s wants a number from %llu to %llu, not \"%s\"; see culet-scope --help\n",
+        fprintf(stderr, "culet-scope: %s must be a number from %llu to %llu, not \"%s\"; see culet-scope --help\n",
                 option, (unsigned long long)least, (unsigned long long)most, text);
         exit(2);
     }
@@ -67,12 +67,12 @@ struct culet_options culet_options_read(int argc, char **argv)
         case 'h':
             fputs(usage, stdout);
             exit(0);
-        default: wrong("there is no option like, or something is missing at ", argv[optind - 1]);
+        default: fail_usage("unknown option, or missing argument: ", argv[optind - 1]);
         }
     if (live && stop)
-        wrong("--live and --stop exclude each other", "");
+        fail_usage("--live and --stop exclude each other", "");
     if (optind + 1 != argc)
-        wrong(optind < argc ? "one PID at a time, not also " : "which process? give its PID", 
+        fail_usage(optind < argc ? "one PID only, not also " : "the PID is missing",
               optind < argc ? argv[argc - 1] : "");
     options.mode = live ? CULET_LIVE : stop ? CULET_STOPPED : CULET_SLICED;
     options.pid = (pid_t)number("PID", argv[optind], 1, INT32_MAX);

@@ -1,24 +1,24 @@
 /* The figures of a heap are malloc's own, to the byte. */
 #define _GNU_SOURCE
-#include "reading.h"
+#include "reader.h"
 
 static const char *const modes[] = {"", "--stop", "--live"};
 
 static void check_mode(const struct target *target, const char *mode)
 {
-    struct reading reading = read_process(mode, target->pid);
+    struct result result = read_process(mode, target->pid);
 
-    check_done(&reading);
-    uint64_t used = number_of(&reading, "malloc", 0, "used_bytes"), cached = number_of(&reading, "malloc", 0, "tcache_bytes");
+    check_done(&result);
+    uint64_t used = number_of(&result, "malloc", 0, "used_bytes"), cached = number_of(&result, "malloc", 0, "tcache_bytes");
     CHECK_EQUAL(used + cached, said(target, "uordblks"));
-    CHECK_EQUAL(number_of(&reading, "malloc", 0, "free_resident_bytes") +
-                    number_of(&reading, "malloc", 0, "free_returned_bytes"), said(target, "fordblks") + cached);
-    CHECK_EQUAL(number_of(&reading, "malloc", 0, "mmapped_bytes"), said(target, "hblkhd"));
-    CHECK_EQUAL(number_of(&reading, "malloc", 0, "mmapped_chunks"), said(target, "hblks"));
-    CHECK_EQUAL(number_of(&reading, "malloc", 0, "fastbin_bytes"), said(target, "fsmblks"));
-    CHECK(!tells(&reading, "{\"kind\":\"problem\""), "there is a problem with a sound heap: %.300s",
-          object(&reading, "problem", 0));
-    free(reading.stream);
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "free_resident_bytes") +
+                    number_of(&result, "malloc", 0, "free_returned_bytes"), said(target, "fordblks") + cached);
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_bytes"), said(target, "hblkhd"));
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_chunks"), said(target, "hblks"));
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "fastbin_bytes"), said(target, "fsmblks"));
+    CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem with a sound heap: %.300s",
+          object(&result, "problem", 0));
+    free(result.stream);
 }
 
 static void check_heap(const char *command)
@@ -48,11 +48,11 @@ TEST(vast_chunks)
 
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         check_mode(&target, modes[i]);
-        struct reading reading = read_process(modes[i], target.pid);
-        uint64_t used = number_of(&reading, "malloc", 0, "used_resident_bytes"), vacant = number_of(&reading, "malloc", 0, "free_resident_bytes");
+        struct result result = read_process(modes[i], target.pid);
+        uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"), vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
         CHECK(used >= 3 << 20 && used < (3 << 20) + (1 << 19), "%lu used bytes are in memory", (unsigned long)used);
         CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory", (unsigned long)vacant);
-        uint64_t trim = number_of(&reading, "malloc", 0, "trim_bytes");
+        uint64_t trim = number_of(&result, "malloc", 0, "trim_bytes");
         CHECK(trim <= vacant && trim + (1 << 17) > vacant, "%lu bytes are told for a trim", (unsigned long)trim);
     }
     end(&target);
@@ -84,7 +84,7 @@ TEST(gigabytes)
 TEST(caches_of_threads)
 {
     struct target target = start_frozen("caches");
-    struct reading before = read_process("--stop", target.pid), after;
+    struct result before = read_process("--stop", target.pid), after;
     uint64_t cached;
 
     kill(target.pid, SIGCONT);
@@ -103,7 +103,7 @@ TEST(caches_of_threads)
 TEST(chunks_only_as_asked)
 {
     struct target target = start_frozen("heap small 2 10");
-    struct reading with = read_process("--stop", target.pid), without = read_process("--stop --max-chunks 10", target.pid);
+    struct result with = read_process("--stop", target.pid), without = read_process("--stop --max-chunks 10", target.pid);
 
     check_done(&with);
     check_done(&without);
@@ -116,12 +116,12 @@ TEST(chunks_only_as_asked)
 TEST(predicts_trim)
 {
     struct target target = start_frozen("trim");
-    struct reading reading = read_process("--stop", target.pid);
-    uint64_t predicted = number_of(&reading, "malloc", 0, "trim_bytes"), before, after;
-    uint64_t arenas = number_of(&reading, "malloc", 0, "arenas"), parts = 0;
+    struct result result = read_process("--stop", target.pid);
+    uint64_t predicted = number_of(&result, "malloc", 0, "trim_bytes"), before, after;
+    uint64_t arenas = number_of(&result, "malloc", 0, "arenas"), parts = 0;
 
     for (unsigned i = 0; i < arenas; i++)
-        parts += number_of(&reading, "arena", i, "trim_bytes");
+        parts += number_of(&result, "arena", i, "trim_bytes");
     CHECK_EQUAL(parts, predicted);
     before = figure(target.pid, "smaps_rollup", "Rss:");
     kill(target.pid, SIGCONT);

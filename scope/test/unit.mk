@@ -1,8 +1,8 @@
-# Parts of the reader by themselves: all but main.c in a library, under the sanitizers.
+# Unit tests: everything but main.c in a library, under the sanitizers.
 
-UNIT_CFLAGS := -std=gnu11 -pthread -Isrc -I$(CHECK) $(WARNINGS) -O1 -g -fno-omit-frame-pointer \
+UNIT_CFLAGS := -std=gnu11 -pthread $(INCLUDES) -I$(CHECK) $(WARNINGS) -O1 -g -fno-omit-frame-pointer \
                -fsanitize=address,undefined -fno-sanitize-recover=all
-UNIT_OBJECTS := $(patsubst src/%.c,$(TEST_BUILD)/unit/src/%.o,$(filter-out src/main.c,$(wildcard src/*.c)))
+UNIT_OBJECTS := $(patsubst src/%.c,$(TEST_BUILD)/unit/src/%.o,$(filter-out src/main.c,$(SOURCES)))
 
 $(TEST_BUILD)/unit/src/%.o: src/%.c $(HEADERS) test/unit.mk
 	@mkdir -p $(@D)
@@ -18,7 +18,7 @@ $(TEST_BUILD)/unit/%: test/unit/%.c $(TEST_BUILD)/unit/libscope.a $(CHECK)/check
 
 TESTS += $(patsubst test/unit/%.c,$(TEST_BUILD)/unit/%,$(wildcard test/unit/*.c))
 
-# The whole reader under the sanitizers, as a function of a program that reads many hostile processes.
+# Hostile processes: the whole reader under the sanitizers, as a function of a program that reads many of them.
 LIBCULET := $(abspath ../allocator)/build/libculet.so
 
 $(LIBCULET):
@@ -28,9 +28,9 @@ $(TEST_BUILD)/hostile/main.o: src/main.c $(HEADERS) test/unit.mk
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -Wno-missing-prototypes -Dmain=culet_scope_main -c -o $@ $<
 
-$(TEST_BUILD)/hostile/%: test/hostile/%.c $(wildcard test/hostile/*.h) test/reading.h $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a $(CHECK)/check.h $(LIBCULET) $(TARGETS)
+$(TEST_BUILD)/hostile/%: test/hostile/%.c $(wildcard test/hostile/*.h) test/reader.h $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a $(CHECK)/check.h $(LIBCULET) $(TARGETS)
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_CFLAGS) -Itest -I. -DSCOPE='"$(BUILD)/culet-scope"' -DTARGETS='"$(TEST_BUILD)/targets"' -DLIBCULET='"$(LIBCULET)"' \
+	$(CC) $(UNIT_CFLAGS) -Itest -DSCOPE='"$(BUILD)/culet-scope"' -DTARGETS='"$(TEST_BUILD)/targets"' -DLIBCULET='"$(LIBCULET)"' \
 	    -o $@ $< $(TEST_BUILD)/hostile/main.o $(TEST_BUILD)/unit/libscope.a
 
 TESTS += $(patsubst test/hostile/%.c,$(TEST_BUILD)/hostile/%,$(wildcard test/hostile/*.c))

@@ -13,9 +13,9 @@ EXPORT void culet_syscall_counter_read(struct culet_syscall_counts *calls)
     *calls = culet_syscall_counts;
 }
 
-static void say(const char *words)
+static void write_error(const char *text)
 {
-    if (write(STDERR_FILENO, words, strlen(words)) < 0)
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
         _exit(127);
 }
 
@@ -24,9 +24,9 @@ void *culet_next_symbol(const char *name)
     void *function = dlsym(RTLD_NEXT, name);
 
     if (!function) {
-        say("culet: the C library has no function ");
-        say(name);
-        say(", which this program calls; run it without `culet require`\n");
+        write_error("culet: the C library has no function ");
+        write_error(name);
+        write_error(", which this program calls; run it without `culet require`\n");
         abort();
     }
     return function;

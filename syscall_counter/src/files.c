@@ -120,8 +120,10 @@ static void count_at(const char *path, bool failed)
 
 AT(fstatat, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
 AT(fstatat64, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
-AT(__fxstatat, (int version, int folder, const char *path, void *answer, int flags), (version, folder, path, answer, flags))
-AT(__fxstatat64, (int version, int folder, const char *path, void *answer, int flags), (version, folder, path, answer, flags))
+AT(__fxstatat, (int version, int folder, const char *path, void *answer, int flags),
+    (version, folder, path, answer, flags))
+AT(__fxstatat64, (int version, int folder, const char *path, void *answer, int flags),
+    (version, folder, path, answer, flags))
 AT(statx, (int folder, const char *path, int flags, unsigned mask, void *answer), (folder, path, flags, mask, answer))
 
 COUNTED(int, access, (const char *path, int mode), (path, mode))
@@ -143,7 +145,8 @@ COUNTED(int, faccessat, (int folder, const char *path, int mode, int flags), (fo
 LINK(readlink, (const char *path, char *answer, size_t bytes), (path, answer, bytes))
 LINK(__readlink_chk, (const char *path, char *answer, size_t bytes, size_t room), (path, answer, bytes, room))
 LINK(readlinkat, (int folder, const char *path, char *answer, size_t bytes), (folder, path, answer, bytes))
-LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes, size_t room), (folder, path, answer, bytes, room))
+LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes, size_t room),
+    (folder, path, answer, bytes, room))
 
 #define REALPATH(name, parameters, arguments) \
     EXPORT char *name parameters \

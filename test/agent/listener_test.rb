@@ -20,7 +20,7 @@ class AgentListenerTest < Minitest::Test
     with_agent("#{SAY_UP}; sleep") do |pid|
       ["GET / HTTP/1.1\n", "culet-agent 2 data=1 limit_ms=1 wait_ms=1\n", "culet-agent 1 data=1 limit_ms=-1 wait_ms=1\n",
        "culet-agent 1 data=1 limit_ms=1 wait_ms=999999999\n"].each do |line|
-        assert_equal "error its agent is of another version of culet; ask with that version\n", raw(pid, line)
+        assert_equal "error its agent belongs to another version of culet; use that version\n", raw(pid, line)
       end
       assert_equal "", raw(pid, "x" * 10_000) # no line at all: hung up on
       assert ask(pid).fact("objects")["complete"]
@@ -102,8 +102,8 @@ class AgentListenerTest < Minitest::Test
       assert_equal "malloc_unsplit", json("report", path)["malloc_holdings"]["level"]
       text, = run_culet("report", path)
       assert_match(/^malloc: used and free .*\n  strings /, text)
-      assert_match(/^  C code alone, or free /, text)
-      assert_match(/^jemalloc itself counts: allocated /, text)
+      assert_match(/^  known to C code only, or free /, text)
+      assert_match(/^statistics of jemalloc: allocated /, text)
     end
   end
 

@@ -32,12 +32,12 @@ class AgentPeerTest < Minitest::Test
   end
 
   def test_another_user_is_not
-    with_process("become(#{USER})") { |pid| assert_match(/answers its own user and root alone/, asked_by(OTHER, pid)) }
+    with_process("become(#{USER})") { |pid| assert_match(/answers only its own user and root/, asked_by(OTHER, pid)) }
   end
 
   # The number of all users that have none.
   def test_the_overflow_user_is_not_answered_even_by_a_process_of_that_number
-    with_process("become(#{NOBODY})") { |pid| assert_match(/cannot tell who asks/, asked_by(NOBODY, pid)) }
+    with_process("become(#{NOBODY})") { |pid| assert_match(/cannot identify you/, asked_by(NOBODY, pid)) }
   end
 
   { "a saved user of root's" => "become(#{USER}, saved_user: 0)", "a saved group of root's" => "become(#{USER}, saved_group: 0)",
@@ -45,7 +45,7 @@ class AgentPeerTest < Minitest::Test
     "capabilities" => "prctl(KEEP_CAPABILITIES, 1); become(#{USER})" }.each do |what, script|
     define_method("test_a_process_with_#{what.tr(" ", "_")}_answers_root_alone") do
       with_process(script) do |pid|
-        assert_match(/answers root alone/, asked_by(USER, pid))
+        assert_match(/answers only root/, asked_by(USER, pid))
         assert ask(pid).fact("objects")["complete"]
       end
     end
@@ -60,7 +60,7 @@ class AgentPeerTest < Minitest::Test
     skip "#{ROOT} may not be read by other users" unless as_user(USER) { File.readable?("#{ROOT}/lib/culet.rb").to_s } == "true"
 
     with_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", "#{BECOME}#{script}", env: TestHelper::NEUTRAL.merge("HOME" => "/")) do |pid|
-      assert_match(/cannot tell who asks/, asked_by(OTHER, pid))
+      assert_match(/cannot identify you/, asked_by(OTHER, pid))
     end
   end
 

@@ -55,12 +55,12 @@ class CompareCliTest < Minitest::Test
   end
 
   def test_wrong_usage_exits_2_with_one_sentence
-    { %w[nothing] => /no workload "nothing"/, %w[threads --runs 0] => /--runs takes a whole number/,
+    { %w[nothing] => /unknown workload "nothing"/, %w[threads --runs 0] => /--runs takes a whole number/,
       %w[threads --runs five] => /--runs takes/, %w[threads --timeout -1] => /--timeout takes a number above 0/,
       %w[threads --timeout nan] => /--timeout/, %w[threads --allocators nope] => /no allocator "nope"/,
-      %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /none of the candidates/,
+      %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /is not among/,
       %w[threads -- true] => /not both/, %w[--] => /no command after --/, %w[--url http://127.0.0.1:1/] => /goes after --/,
-      %w[--url http://example.org/ -- true] => /must point to this machine/, %w[--frobnicate] => /invalid option/,
+      %w[--url http://example.org/ -- true] => /must be an address of this machine/, %w[--frobnicate] => /invalid option/,
       %w[threads --seed x] => /--seed/ }.each do |words, message|
       out, err, status = run_culet("compare", *words)
       assert_equal 2, status.exitstatus, words.inspect
@@ -97,7 +97,7 @@ class CompareCliTest < Minitest::Test
     out, err, status = run_culet("compare", *QUICK, "--", RbConfig.ruby, "-e", "abort 'no luck'")
     assert_equal 1, status.exitstatus
     assert_match(/no luck/, out)
-    assert_match(/no candidate completed a run/, err.lines.last)
+    assert_match(/no allocator completed a run/, err.lines.last)
   end
 
   def test_interrupted_reports_what_is_complete_and_leaves_nothing

@@ -37,7 +37,7 @@ class ComparePlanTest < Minitest::Test
 
   def test_unknown_workload_is_named_with_the_known_ones
     error = assert_raises(Culet::UsageError) { Workload.built_in("nothing") }
-    assert_match(/no workload "nothing".*threads.*rails/, error.message)
+    assert_match(/unknown workload "nothing".*threads.*rails/, error.message)
   end
 
   def test_a_commands_name_can_be_pasted_into_a_shell

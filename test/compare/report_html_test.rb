@@ -29,7 +29,7 @@ class ReportHtmlTest < Minitest::Test
 
   def test_the_first_paragraph_and_the_tables_hold_the_result
     text = markup(ReportDocuments.fixture)
-    assert_includes text, "Against glibc, peak resident memory under culet is lower on threads (0.48 times) and window (0.38 times)."
+    assert_includes text, "The peak RSS of culet is lower than that of glibc on threads (0.48 times) and window (0.38 times)."
     assert_match(%r{<small class="good">✓ smaller: 0\.48 \(}, text)
     assert_match(%r{<small class="bad">✗ larger: 1\.1\d}, text)
     assert_includes text, %(<small class="neutral">no difference shown</small>)
@@ -98,7 +98,7 @@ class ReportHtmlTest < Minitest::Test
       assert_equal document, embedded(text, "document"), name
     end
     assert_includes markup(ReportDocuments.edges["incomplete"]), %(<p class="notice" role="note">The comparison was interrupted)
-    assert_includes markup(ReportDocuments.edges["nothing"]), "No candidate completed a run, so there is nothing to compare."
+    assert_includes markup(ReportDocuments.edges["nothing"]), "No allocator completed a run."
     refute_includes markup(ReportDocuments.edges["no pss"]), "peak PSS, MB"
     refute_includes markup(ReportDocuments.edges["no baseline"]), "Ratio to"
     refute_includes markup(ReportDocuments.edges["single run"]), "95 % interval</span>"
@@ -115,8 +115,8 @@ class ReportHtmlTest < Minitest::Test
     assert_operator series["values"].size, :<=, Thinning::MAXIMUM
     assert_equal 77.0, series["values"].max
     assert_equal 3_000, embedded(text, "document").dig("results", 0, "runs", 0, "samples").size
-    assert_includes markup(document), "thinned in the charts"
-    refute_includes markup(ReportDocuments.fixture), "thinned in the charts"
+    assert_includes markup(document), "points per curve"
+    refute_includes markup(ReportDocuments.fixture), "points per curve"
   end
 
   def test_without_the_vega_gem_it_says_what_to_install

@@ -47,23 +47,23 @@ class ReportWordsTest < Minitest::Test
 
   def test_a_win_is_said_with_its_figures
     document = ReportDocuments.small({ "glibc" => 840, "tcmalloc" => 393, "culet" => 401 }, comparisons: { "culet" => [0.477, 0.46, 0.51, "smaller"] })
-    assert_includes lead(document), "Against glibc, peak resident memory under culet is lower on threads (0.48 times)."
+    assert_includes lead(document), "The peak RSS of culet is lower than that of glibc on threads (0.48 times)."
     assert_includes words(document), "On threads, culet peaks at 401 MB, 0.48 (0.46–0.51) times the 840 MB of glibc."
-    assert_includes words(document), "The lowest median peak is that of tcmalloc, 393 MB."
+    assert_includes words(document), "tcmalloc has the lowest median peak, 393 MB."
   end
 
   def test_a_loss_is_said_as_plainly
     document = ReportDocuments.small({ "glibc" => 100, "culet" => 120 }, comparisons: { "culet" => [1.2, 1.15, 1.25, "larger"] })
-    assert_includes lead(document), "under culet is higher on threads (1.20 times)."
-    assert_includes words(document), "culet peaks at 120 MB, 1.20 (1.15–1.25) times the 100 MB of glibc. The lowest median peak is that of glibc, 100 MB."
-    refute_match(/lower on/, lead(document))
+    assert_includes lead(document), "The peak RSS of culet is higher than that of glibc on threads (1.20 times)."
+    assert_includes words(document), "culet peaks at 120 MB, 1.20 (1.15–1.25) times the 100 MB of glibc. glibc has the lowest median peak, 100 MB."
+    refute_match(/lower than/, lead(document))
   end
 
   def test_what_the_runs_cannot_tell_is_not_claimed
     document = ReportDocuments.small({ "glibc" => 100, "culet" => 98 }, comparisons: { "culet" => [0.98, 0.9, 1.05, "no difference shown"] })
-    assert_includes lead(document), "On threads the runs show no difference between the peaks of culet and glibc."
+    assert_includes lead(document), "On threads, the runs show no difference in peak RSS between culet and glibc."
     assert_includes words(document), "culet peaks at 98.0 MB and glibc at 100 MB; 5 runs show no difference."
-    refute_match(/lower on|higher on/, lead(document))
+    refute_match(/lower than|higher than/, lead(document))
   end
 
   def test_the_rate_and_the_cpu_time_are_judged_by_their_own_direction
@@ -75,27 +75,27 @@ class ReportWordsTest < Minitest::Test
     assert_equal :bad, findings.judgement({ "verdict" => "smaller" }, rate)
     assert_equal :bad, findings.judgement({ "verdict" => "larger" }, cpu)
     assert_equal :neutral, findings.judgement({ "verdict" => "no difference shown" }, cpu)
-    assert_equal "no difference shown by 5 runs", findings.verdict({ "verdict" => "no difference shown", "runs" => 5 })
-    assert_equal "no difference shown by 1 run", findings.verdict({ "verdict" => "no difference shown", "runs" => 1 })
+    assert_equal "no difference shown (5 runs)", findings.verdict({ "verdict" => "no difference shown", "runs" => 5 })
+    assert_equal "no difference shown (1 run)", findings.verdict({ "verdict" => "no difference shown", "runs" => 1 })
   end
 
   def test_documents_that_lack_something_are_put_into_words_too
     edges = ReportDocuments.edges
-    assert_equal "No candidate completed a run, so there is nothing to compare.", lead(edges["nothing"])
+    assert_equal "No allocator completed a run.", lead(edges["nothing"])
     assert_equal lead(edges["nothing"]), lead(edges["no keys"])
     assert_equal lead(edges["nothing"]), lead(edges["all excluded"])
     assert_includes lead(edges["single run"]), "One run each"
-    assert_includes lead(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, runs: 3)), "Medians of 3 runs each: too few to show a difference, which takes at least 4."
+    assert_includes lead(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, runs: 3)), "Medians of 3 runs each, too few to show a difference, which takes at least 4."
     assert_includes lead(edges["incomplete"]), "interrupted"
-    assert_includes lead(edges["no culet"]), "On threads: the lowest median peak is that of jemalloc, 70.0 MB."
+    assert_includes lead(edges["no culet"]), "On threads, jemalloc has the lowest median peak, 70.0 MB."
     assert_includes lead(edges["culet as baseline"]), "culet is the baseline"
-    assert_includes lead(edges["no baseline"]), "culet has no result to compare on threads."
-    assert_includes words(edges["all excluded"]), "No candidate completed a run on threads."
+    assert_includes lead(edges["no baseline"]), "There is no comparison for culet on threads."
+    assert_includes words(edges["all excluded"]), "No allocator completed a run on threads."
   end
 
-  def test_culet_left_out_of_a_workload_is_said_with_its_reason
+  def test_culet_excluded_from_a_workload_is_said_with_its_reason
     document = ReportDocuments.small({ "glibc" => 100 }, excluded: [{ "workload" => "threads", "allocator" => "culet", "reason" => "libculet.so is not built", "remedy" => "Run bin/demo" }])
-    assert_includes words(document), "culet was left out: libculet.so is not built. Run bin/demo."
+    assert_includes words(document), "culet was excluded: libculet.so is not built. Run bin/demo."
   end
 
   def test_the_median_run_is_the_one_whose_peak_is_nearest_to_the_median
@@ -120,7 +120,7 @@ class ReportWordsTest < Minitest::Test
     names.intersection(%w[tcmalloc culet]).each { |name| assert_equal palette.colour(name), few.colour(name) }
   end
 
-  def test_a_contender_that_trims_is_coloured_like_the_one_that_does_not
+  def test_a_candidate_that_trims_is_coloured_like_the_one_that_does_not
     palette = Palette.new(Model.new(ReportDocuments.small({ "glibc" => 4, "glibc:trim" => 3, "culet" => 2, "culet:trim" => 1, "glibc:trim,arena_max=2" => 3 })))
     %w[glibc culet].each do |name|
       assert_equal palette.colour(name), palette.colour("#{name}:trim")
@@ -133,14 +133,14 @@ class ReportWordsTest < Minitest::Test
     document = ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, comparisons: { "culet" => [0.5, 0.45, 0.55, "smaller"] })
     document["results"].each { |result| result["summary"]["end_rss_bytes"] = result["summary"]["mean_rss_bytes"] }
     document["comparisons"] << document["comparisons"].first.merge("metric" => "end_rss_bytes")
-    assert_includes words(document), "When the work is done it keeps 25.0 MB, 0.50 (0.45–0.55) times what glibc keeps."
+    assert_includes words(document), "At the end it holds 25.0 MB, 0.50 (0.45–0.55) times the memory of glibc."
     document["comparisons"].last["verdict"] = "no difference shown"
-    assert_includes words(document), "No difference in RSS when the work is done is shown."
-    assert_match(/after a full collection and a second's rest/, findings(document).left_sentence)
-    assert_nil findings(ReportDocuments.small({ "glibc" => 100 })).left_sentence
+    assert_includes words(document), "The runs show no difference in RSS at the end."
+    assert_match(/one second after a full garbage collection/, findings(document).end_sentence)
+    assert_nil findings(ReportDocuments.small({ "glibc" => 100 })).end_sentence
   end
 
-  def test_contenders_beyond_the_palette_get_colours_too
+  def test_candidates_beyond_the_palette_get_colours_too
     model = Model.new(ReportDocuments.edges["many allocators"])
     palette = Palette.new(model)
     assert_equal 12, model.allocators.count { |name| palette.colour(name).hex.match?(/\A#\h{6}\z/) }

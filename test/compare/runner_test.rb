@@ -7,13 +7,13 @@ require "culet/tools/compare/progress"
 require "stringio"
 
 # Whole comparisons with programs of a fraction of a second.
-class CompareEngineTest < Minitest::Test
+class CompareRunnerTest < Minitest::Test
   Compare = Culet::Compare
   Allocators = Culet::Allocators
 
   GROWING = "x = Array.new(3_000) { 'x' * 2_000 }; sleep 0.15"
 
-  def test_document_has_every_run_of_every_contender
+  def test_document_has_every_run_of_every_candidate
     document = compare(ruby(GROWING), allocators: %w[glibc jemalloc tcmalloc], runs: 2)
     assert document["complete"]
     assert_empty document["excluded"]
@@ -54,7 +54,7 @@ class CompareEngineTest < Minitest::Test
     assert_empty document["comparisons"]
   end
 
-  def test_a_contender_that_fails_later_loses_its_earlier_runs
+  def test_a_candidate_that_fails_later_loses_its_earlier_runs
     Dir.mktmpdir do |directory|
       script = "File.exist?(ARGV[0]) ? abort('second time') : (File.write(ARGV[0], ''); sleep 0.1)"
       document = compare(ruby(script, File.join(directory, "mark")), allocators: %w[glibc], runs: 3)
@@ -83,10 +83,10 @@ class CompareEngineTest < Minitest::Test
     assert_match(/jemalloc was not loaded/, document["excluded"].first["reason"])
   end
 
-  # One string in fifty is kept.
-  def test_a_contender_that_trims_ends_smaller
+  # One string in fifty is kept. glibc has 57 to 86 MB before the trim, by the number of arenas, and some 25 after it.
+  def test_a_candidate_that_trims_ends_smaller
     script = "fill = -> { Array.new(20_000) { 'x' * 1_000 }.each_slice(50).map(&:first) }; keep = Array.new(4) { Thread.new(&fill).value }; " \
-             "2.times { GC.start }; sleep 2.5; 600.times { Culet.trim_stats[:returned_bytes] < 40_000_000 ? sleep(0.1) : break } if defined?(Culet.trim_stats); " \
+             "2.times { GC.start }; sleep 2.5; 600.times { Culet.trim_stats[:returned_bytes] < 25_000_000 ? sleep(0.1) : break } if defined?(Culet.trim_stats); " \
              "sleep 0.5; keep"
     document = compare([RbConfig.ruby, "-e", script], allocators: %w[glibc glibc:trim glibc:trim=now], runs: 1)
     assert_empty document["excluded"]
@@ -99,10 +99,10 @@ class CompareEngineTest < Minitest::Test
   def test_a_trim_that_does_not_take_is_no_result
     document = compare(["sleep", "0.3"], allocators: %w[glibc glibc:trim], runs: 1)
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
-    assert_match(%r{nothing trims in it, although RUBYOPT names culet/auto}, document["excluded"].first["reason"])
+    assert_match(%r{it did not load culet/auto although RUBYOPT requires it}, document["excluded"].first["reason"])
   end
 
-  def test_the_callers_own_trims_do_not_reach_contenders
+  def test_the_callers_own_trims_do_not_reach_candidates
     before = ENV.to_h
     ENV.update("RUBYOPT" => "-I#{ROOT}/lib -rculet/auto", "CULET_TRIM" => "now,minimum=1K")
     script = "abort unless ENV['CULET_TRIM'] == ARGV[0] && !Culet.trim_stats[:active]; sleep 0.1"
@@ -116,10 +116,10 @@ class CompareEngineTest < Minitest::Test
     document = compare(["/bin/sh", "-c", "LD_PRELOAD='#{library}' exec #{RbConfig.ruby} --disable-gems -e 'sleep 0.2'"],
                        allocators: %w[glibc jemalloc], runs: 1)
     assert_equal ["jemalloc"], document["results"].map { |result| result["allocator"] }
-    assert_match(/runs on jemalloc/, document["excluded"].first["reason"])
+    assert_match(/uses jemalloc/, document["excluded"].first["reason"])
   end
 
-  def test_settings_in_the_callers_environment_do_not_reach_contenders
+  def test_settings_in_the_callers_environment_do_not_reach_candidates
     script = "abort(ENV.to_h.inspect) if ENV['MALLOC_ARENA_MAX'] || ENV['MALLOC_CONF']; sleep 0.1"
     before = ENV.to_h
     ENV.update("MALLOC_ARENA_MAX" => "1", "MALLOC_CONF" => "narenas:1", "LD_PRELOAD" => "")

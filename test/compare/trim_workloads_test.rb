@@ -14,7 +14,7 @@ class TrimWorkloadsTest < Minitest::Test
     assert Ranking.new(document(rows + [["glibc:trim,arena_max=2", 23]])).reached?
     refute Ranking.new(document(rows + [["glibc:trim,arena_max=2", 24]])).reached?
     missing = Ranking.new(document(rows))
-    refute missing.reached?, "a candidate that was left out has reached nothing"
+    refute missing.reached?, "a candidate that was excluded has reached nothing"
     assert_includes missing.to_s, "| threads | glibc | 90.0 | 20.0 | 22.0 | 1.10 |"
     assert_includes missing.to_s, "| threads | glibc:arena_max=2 | 40.0 | 20.0 | - | - |"
   end

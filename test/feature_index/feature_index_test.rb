@@ -39,7 +39,7 @@ class FeatureIndexTest < Minitest::Test
     assert_raises(ArgumentError) { index.add("/x/a\0.rb", below: "/x") }
     assert_raises(TypeError) { index.add(:x, below: "/x") }
     index.add("/x/a.rb", below: "/x").add("/y/a.rb", below: "/y")
-    assert_match(/one after the other/, assert_raises(Culet::Error) { index.add("/x/b.rb", below: "/x") }.message)
+    assert_match(/consecutively/, assert_raises(Culet::Error) { index.add("/x/b.rb", below: "/x") }.message)
     assert_match(/read from a file/, assert_raises(Culet::Error) { Index.open(index.write("#{@directory}/i")).add("/x/b.rb", below: "/x") }.message)
     assert_raises(FrozenError) { Index.new.freeze.add("/x/a.rb", below: "/x") }
     assert_equal "/x/a.rb", index.find("a")
@@ -126,11 +126,11 @@ class FeatureIndexTest < Minitest::Test
   def test_a_file_that_is_not_fit_is_refused
     file = example.write("#{@directory}/index")
     bytes = File.binread(file)
-    { "" => "size", "x" * 500 => "no index", bytes[0..-2] => "not whole", "#{bytes}\0" => "not whole", bytes.sub("lib/d3", "lib/e3") => "damaged",
-      bytes.dup.tap { |text| text.setbyte(8, 99) } => "another release" }.each { |text, reason| assert_refused(text, /#{reason}/) }
+    { "" => "size", "x" * 500 => "not an index", bytes[0..-2] => "truncated", "#{bytes}\0" => "truncated", bytes.sub("lib/d3", "lib/e3") => "damaged",
+      bytes.dup.tap { |text| text.setbyte(8, 99) } => "another version" }.each { |text, reason| assert_refused(text, /#{reason}/) }
     File.write("#{@directory}/written", bytes)
     File.chmod(0o666, "#{@directory}/written")
-    assert_match(/others may write it/, assert_raises(Culet::Error) { Index.open("#{@directory}/written") }.message)
+    assert_match(/other users may write to it/, assert_raises(Culet::Error) { Index.open("#{@directory}/written") }.message)
     File.symlink(file, "#{@directory}/link")
     assert_raises(Culet::Error) { Index.open("#{@directory}/link") }
     [@directory, "/dev/null", "#{@directory}/none"].each { |path| assert_raises(Culet::Error) { Index.open(path) } }
@@ -138,7 +138,7 @@ class FeatureIndexTest < Minitest::Test
 
     File.chmod(0o400, "#{@directory}/written")
     File.chown(65_534, 65_534, "#{@directory}/written")
-    assert_match(/somebody else's/, assert_raises(Culet::Error) { Index.open("#{@directory}/written") }.message)
+    assert_match(/another user/, assert_raises(Culet::Error) { Index.open("#{@directory}/written") }.message)
   end
 
   # A sum that is right proves nothing: here it is, over bytes that are not. In a process of its own, as it must not crash.
@@ -183,7 +183,7 @@ class FeatureIndexTest < Minitest::Test
   end
 
   def test_without_begin
-    assert_match(/has not been made/, assert_raises(Culet::Error) { Index.allocate.find("x") }.message)
+    assert_match(/was created neither/, assert_raises(Culet::Error) { Index.allocate.find("x") }.message)
   end
 
   private

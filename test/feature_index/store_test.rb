@@ -86,7 +86,7 @@ class FeatureIndexStoreTest < Minitest::Test
     FileUtils.touch("#{cache}/file")
     run = run_and_tell(command("require 'one'; require 'deep/two'; $LOAD_PATH.unshift('/usr/share'); require 'other'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => "#{cache}/file/below")
     assert_equal "late one\nlate two\n", run.out
-    assert_match(%r{\Aculet: the index of the load path is not kept: cannot write .*file/below/.*: Not a directory; CULET_REQUIRE_CACHE names another folder\n\z}, run.err)
+    assert_match(%r{\Aculet: the load-path index is not saved: cannot write .*file/below/.*: Not a directory; set CULET_REQUIRE_CACHE to another folder\n\z}, run.err)
     assert_equal [false, true], [run.figures["shared"], run.figures["found"] >= 3]
   end
 

@@ -137,7 +137,7 @@ class StringsLiveTest < Minitest::Test
   def test_what_is_no_question_about_strings_is_refused
     with_agent("#{SAY_UP}; sleep") do |pid|
       ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1", "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
-        assert_match(/\Aerror its agent is of another version/, raw(pid, "culet-agent 1 #{question}\n"))
+        assert_match(/\Aerror its agent belongs to another version/, raw(pid, "culet-agent 1 #{question}\n"))
       end
       # From far behind all objects there is nothing.
       assert_match(/"next":null,.*"strings":0,/, raw(pid, "culet-agent 1 strings from=18446744073709551615 collect=0 content=1 limit_ms=10 wait_ms=5000\n").b)

@@ -193,11 +193,11 @@ class TrimProcessTest < Minitest::Test
       out, err, status = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{directory}/lib", "-rculet/auto", "-e", script, env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
       assert_equal 1, err.lines.size, err
-      assert_match(/\Aculet: the system refuses a thread for trims \(Resource temporarily unavailable\); memory is given back in Ruby's threads/, err)
+      assert_match(/\Aculet: cannot create a thread for trims \(Resource temporarily unavailable\); Ruby threads return memory/, err)
       told = JSON.parse(out, symbolize_names: true)
       assert told[:fell], told.inspect
       assert_equal ["now", false], told[:stats].values_at(:mode, :thread)
-      assert_match(/refuses a thread/, told[:stats][:problem])
+      assert_match(/cannot create a thread/, told[:stats][:problem])
     end
   end
 

@@ -1,22 +1,22 @@
-/* instructions.c - the fast paths, a known number of times each, to be counted by callgrind.
+/* instructions.c - runs each fast path a known number of times, for callgrind to count.
  *
- * Each measure_NAME is one figure. It is called once, with the heap in the state that its path needs: every call
- * takes the same way, so the count per call is a whole number. instructions.sh counts. */
+ * Each measure_NAME is called once, with the heap in the state that its path needs: every call takes the same path, so
+ * the count per call is a whole number. instructions.sh counts. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Sizes that nothing else in this program asks for: their classes begin empty. A unit has 32 and 16 blocks. */
+/* Sizes that this program uses nowhere else: their classes start empty. A unit has 32 and 16 blocks. */
 #define BYTES 112
 #define UNIT 32
 #define OTHER_BYTES 240
 
-/* Enough units that the thread has become the heap's owner when all are allocated. */
+/* Enough units for the thread to become biased while they are allocated. */
 #define UNITS 96
 #define CALLS 12
 
-void *culet_test_block[UNITS * UNIT]; /* not static: what is stored must be seen */
+void *culet_test_block[UNITS * UNIT]; /* not static, so that the stores are not removed */
 #define block culet_test_block
 
 #define MEASURE(name) __attribute__((noinline, noclone)) void measure_##name(void); void measure_##name(void)
@@ -27,7 +27,7 @@ MEASURE(malloc)
         block[i + 1] = malloc(BYTES);
 }
 
-/* A block of the unit that the thread is handing out, while it is not the heap's owner. */
+/* A block of the unit that the thread has claimed, while it is not biased. */
 MEASURE(free_own_unit)
 {
     for (unsigned i = 0; i < CALLS; i++)
@@ -91,7 +91,7 @@ int main(void)
         free(block[i * UNIT]);
     measure_free_other_unit_biased();
 
-    /* Another thread's use ends the bias, and for the while that follows the heap is shared. */
+    /* Another thread's use ends the bias; the heap is shared for a while. */
     if (pthread_create(&thread, NULL, use_the_heap, (void *)BYTES) != 0)
         return 1;
     pthread_join(thread, NULL);

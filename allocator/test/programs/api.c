@@ -1,5 +1,5 @@
-/* api.c - the allocation functions, as the standards and glibc have them. Runs on culet and on glibc's own
- * allocator: what is asserted here holds for both, so the program's expectations are checked too. */
+/* api.c - the allocation functions, as the standards and glibc define them. Runs on culet and on glibc's allocator, so
+ * the expectations themselves are tested. */
 #define _GNU_SOURCE
 #include "programs.h"
 
@@ -14,7 +14,7 @@ static const size_t sizes[] = {0,     1,     8,     15,     16,     17,      24,
                                MEBIBYTE + 1, 3 * MEBIBYTE, 9 * MEBIBYTE + 123};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
-/* The compiler must not know where a size comes from, or it warns of the ones that are too large. */
+/* Hides where a size comes from: the compiler warns of sizes that are too large. */
 static size_t hidden(size_t n)
 {
     __asm__ volatile("" : "+r"(n));
@@ -33,7 +33,7 @@ TEST(malloc_gives_aligned_writable_blocks)
     for (size_t i = 0; i < SIZES; i++) {
         block[i] = malloc(sizes[i]);
         CHECK(block[i] != NULL, "malloc(%zu)", sizes[i]);
-        CHECK(aligned_to(block[i], 16), "malloc(%zu) gave %p", sizes[i], block[i]);
+        CHECK(aligned_to(block[i], 16), "malloc(%zu) returned %p", sizes[i], block[i]);
         CHECK(malloc_usable_size(block[i]) >= sizes[i], "usable size of malloc(%zu)", sizes[i]);
         fill(block[i], (int)i + 1, malloc_usable_size(block[i]));
     }
@@ -139,7 +139,7 @@ TEST(realloc_keeps_contents)
             fill(block, 0x3c, sizes[i]);
             block = realloc(block, sizes[k]);
             CHECK(block != NULL, "realloc from %zu to %zu", sizes[i], sizes[k]);
-            CHECK(aligned_to(block, 16), "realloc from %zu to %zu gave %p", sizes[i], sizes[k], block);
+            CHECK(aligned_to(block, 16), "realloc from %zu to %zu returned %p", sizes[i], sizes[k], block);
             CHECK(filled(block, 0x3c, least), "realloc from %zu to %zu lost bytes", sizes[i], sizes[k]);
             CHECK(malloc_usable_size(block) >= sizes[k], "realloc from %zu to %zu", sizes[i], sizes[k]);
             fill(block, 0x11, sizes[k]);
@@ -216,11 +216,11 @@ TEST(every_alignment)
     for (size_t alignment = 1; alignment <= 8 * MEBIBYTE; alignment *= 2)
         for (size_t i = 0; i < SIZES; i++) {
             void *a = memalign(alignment, sizes[i]), *b = aligned_alloc(alignment, sizes[i]), *c = NULL;
-            CHECK(a && aligned_to(a, alignment) && aligned_to(a, 16), "memalign(%zu, %zu) gave %p", alignment, sizes[i], a);
-            CHECK(b && aligned_to(b, alignment), "aligned_alloc(%zu, %zu) gave %p", alignment, sizes[i], b);
+            CHECK(a && aligned_to(a, alignment) && aligned_to(a, 16), "memalign(%zu, %zu) returned %p", alignment, sizes[i], a);
+            CHECK(b && aligned_to(b, alignment), "aligned_alloc(%zu, %zu) returned %p", alignment, sizes[i], b);
             if (alignment >= sizeof(void *)) {
                 CHECK_EQUAL(posix_memalign(&c, alignment, sizes[i]), 0);
-                CHECK(c && aligned_to(c, alignment), "posix_memalign(%zu, %zu) gave %p", alignment, sizes[i], c);
+                CHECK(c && aligned_to(c, alignment), "posix_memalign(%zu, %zu) returned %p", alignment, sizes[i], c);
                 fill(c, 3, malloc_usable_size(c));
             }
             CHECK(malloc_usable_size(a) >= sizes[i] && malloc_usable_size(b) >= sizes[i], "usable sizes");
@@ -242,7 +242,7 @@ TEST(memalign_rounds_the_alignment_up)
 
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         void *block = memalign(hidden(odd[i][0]), 100);
-        CHECK(block && aligned_to(block, odd[i][1]), "memalign(%zu, 100) gave %p", odd[i][0], block);
+        CHECK(block && aligned_to(block, odd[i][1]), "memalign(%zu, 100) returned %p", odd[i][0], block);
         free(block);
     }
     errno = 0;
@@ -271,8 +271,8 @@ TEST(valloc_and_pvalloc_align_to_pages)
 
     for (size_t i = 0; i < SIZES; i++) {
         void *a = valloc(sizes[i]), *b = pvalloc(sizes[i]);
-        CHECK(a && aligned_to(a, page), "valloc(%zu) gave %p", sizes[i], a);
-        CHECK(b && aligned_to(b, page), "pvalloc(%zu) gave %p", sizes[i], b);
+        CHECK(a && aligned_to(a, page), "valloc(%zu) returned %p", sizes[i], a);
+        CHECK(b && aligned_to(b, page), "pvalloc(%zu) returned %p", sizes[i], b);
         CHECK(malloc_usable_size(b) >= (sizes[i] + page - 1) / page * page, "pvalloc(%zu) was not rounded up", sizes[i]);
         free(a);
         free(b);
@@ -372,7 +372,7 @@ TEST(mallinfo_agrees_with_mallinfo2)
     }
 }
 
-TEST(malloc_trim_tells_whether_it_returned_memory)
+TEST(malloc_trim_returns_whether_memory_went_back)
 {
     static void *block[MANY];
 
@@ -387,11 +387,11 @@ TEST(malloc_trim_tells_whether_it_returned_memory)
     CHECK_EQUAL(malloc_trim(0), 1);
     size_t after = smaps_bytes("Rss:");
     CHECK(after + 15 * MEBIBYTE < before, "resident: %zu before, %zu after", before, after);
-    CHECK(filled(block[MANY - 1], 9, 1000), "the block that was kept changed");
+    CHECK(filled(block[MANY - 1], 9, 1000), "the remaining block changed");
     free(block[MANY - 1]);
 }
 
-/* What `say` writes on stderr. */
+/* What `say` writes to stderr. */
 static size_t on_stderr(void (*say)(void), char *text, size_t size)
 {
     FILE *file = tmpfile();
@@ -414,8 +414,8 @@ TEST(malloc_stats_goes_to_stderr)
     char text[4096];
 
     CHECK(on_stderr(malloc_stats, text, sizeof text) > 0, "nothing was written");
-    CHECK(strstr(text, "in use bytes") != NULL, "it said: %s", text);
-    CHECK(!on_culet() || strstr(text, "culet") == text, "it said: %s", text);
+    CHECK(strstr(text, "in use bytes") != NULL, "it wrote: %s", text);
+    CHECK(!on_culet() || strstr(text, "culet") == text, "it wrote: %s", text);
 }
 
 TEST(malloc_info_writes_xml)

@@ -1,5 +1,5 @@
-/* conditions.c - conditions in which allocators break: signals, small stacks, threads that end, thread-local
- * storage of libraries that come and go, exits in the middle of it all. */
+/* conditions.c - conditions in which allocators fail: signals, small stacks, threads that end, thread-local storage of
+ * libraries that are loaded and unloaded, exits at any moment. */
 #define _GNU_SOURCE
 #include "programs.h"
 
@@ -126,7 +126,7 @@ TEST(handler_on_an_alternate_stack)
 
 /* ---- threads ---- */
 
-/* As much as fits so small a stack: the first allocation of a thread and every kind of block. */
+/* What fits a small stack: a thread's first allocation, and every kind of block. */
 static void *use_small_stack(void *unused)
 {
     static const size_t sizes[] = {1, 100, 1000, 5000, 40000, 200000, 2000000};
@@ -210,7 +210,7 @@ TEST(three_hundred_threads_at_once)
     for (size_t i = 0; i < AT_ONCE; i++)
         start_thread(&thread[i], wait_with_blocks, (void *)(uintptr_t)i);
     pthread_barrier_wait(&all_there);
-    /* What idle threads hold: at most one unit of some 4 KiB per size class that they used. */
+    /* Idle threads hold at most one unit of about 4 KiB per size class that they used. */
     CHECK(heap_info().arena <= 200 * MEBIBYTE, "%zu bytes mapped", heap_info().arena);
     pthread_barrier_wait(&all_there);
     for (size_t i = 0; i < AT_ONCE; i++)
@@ -266,7 +266,7 @@ static _Atomic int destroyed;
 
 static void destroy(void *data)
 {
-    /* Asks to be called again, as often as there are rounds for it. */
+    /* Sets its key again, as long as there are rounds. */
     size_t which = *(size_t *)data;
     size_t *again = malloc(sizeof *again);
     uint64_t random = which + 1;
@@ -321,7 +321,7 @@ TEST(destructors_that_allocate)
     for (int i = 0; i < 30; i++)
         run_threads(8, set_keys);
     CHECK(atomic_load(&destroyed) >= 31 * 8 * 20, "%d destructors were called", atomic_load(&destroyed));
-    /* A destructor that asks for a fifth round is not called any more, and its block is lost on any allocator. */
+    /* glibc calls no destructor in a fifth round; the block is lost under any allocator. */
     CHECK(used_bytes() <= base + 50000, "%zu bytes in use, %zu after the first threads", used_bytes(), base);
 }
 
@@ -461,7 +461,8 @@ static void *touch_all(void *data)
     return NULL;
 }
 
-/* Libraries come and go while threads allocate; each thread's variables are allocated when it first uses them. */
+/* Libraries are loaded and unloaded while threads allocate; each thread's variables are allocated at their first
+ * use. */
 TEST(libraries_with_thread_local_storage)
 {
     char *paths[16];
@@ -475,7 +476,7 @@ TEST(libraries_with_thread_local_storage)
         touches = 0;
         for (size_t i = 0; i < count; i++) {
             handle[i] = dlopen(paths[i], RTLD_NOW);
-            /* Static thread-local storage may be used up: then the library is refused, and all goes on. */
+            /* Static thread-local storage may be used up: the library is refused then, and the test goes on. */
             CHECK(handle[i] || strstr(dlerror(), "TLS"), "%s cannot be loaded", paths[i]);
             if (handle[i])
                 touch[touches++] = (int (*)(int))dlsym(handle[i], "tls_touch");
@@ -489,7 +490,7 @@ TEST(libraries_with_thread_local_storage)
     for (size_t i = 0; i < 2; i++)
         join_thread(busy[i]);
 
-    /* Loading once more costs no more than it did. */
+    /* Loading again uses no more memory. */
     for (int round = 0; round < 10; round++) {
         for (size_t i = 0; i < count; i++)
             handle[i] = dlopen(paths[i], RTLD_NOW);

@@ -1,5 +1,5 @@
-/* decay.c - CULET_DECAY, the scavenger's interval: a short one returns a burst, a long one keeps it for the time of the
- * test. The Makefile runs each test with its value. */
+/* decay.c - CULET_DECAY, the scavenger's interval: a short one returns a burst, a long one keeps it. The Makefile runs
+ * each test with its value. */
 #include "programs.h"
 
 #include "../../src/stats.h"

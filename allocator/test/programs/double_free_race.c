@@ -1,10 +1,9 @@
-/* double_free_race.c - two threads free one block at the same moment, of which one hands out from the block's unit: one
- * of the two is told.
+/* double_free_race.c - two threads free one block at the same moment, one of which has claimed the block's unit: one of
+ * them must report a double free.
  *
- * What is wrong ends in SIGABRT, from which the threads come back, to race again. Without a fence in free, which
- * would cost more than free does, some races go unnoticed: 0 to 8 of 100,000, 25 to 550 where free looks before its
- * change. The bound is wide enough for a virtual machine's processors, and so catches the latter only where these
- * are at rest. */
+ * A report ends in SIGABRT; a handler returns the threads to the race. Without a fence in free, which would cost more
+ * than the rest of it, some races go unnoticed: 0 to 8 of 100,000; 25 to 550 if free checks before its change. The
+ * bound allows for a virtual machine's processors, so it catches the latter only on an idle machine. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 120
 #include "programs.h"
@@ -15,7 +14,7 @@
 #include <time.h>
 
 #define RACES 60000
-#define SECONDS 5 /* where the machine is busy: the threads meet only while both have a processor */
+#define SECONDS 5 /* on a busy machine: the threads meet only while both have a processor */
 
 static void *_Atomic block;
 static _Atomic unsigned turn; /* counts the meetings of the two threads */

@@ -1,5 +1,5 @@
-/* early.c - allocation before main: in preinit functions, in constructors of any priority; and after it, in
- * destructors and exit handlers. EARLY_LIBRARIES names libraries that do the same, with colons. */
+/* early.c - allocation before main, in preinit functions and in constructors of any priority, and after it, in
+ * destructors and exit handlers. EARLY_LIBRARIES: libraries that do the same, separated by colons. */
 #define _GNU_SOURCE
 #include "programs.h"
 
@@ -17,7 +17,7 @@ static void allocate(void)
     stages++;
 }
 
-/* libc hands these to the functions it calls before main. */
+/* libc passes these to the functions it calls before main. */
 static void preinit(int count, char **arguments, char **environment)
 {
     (void)count, (void)arguments, (void)environment;
@@ -79,7 +79,7 @@ TEST(libraries_allocated_in_constructors)
     free(names);
 }
 
-/* The way out runs after the tests, in a process that ends by exit. */
+/* The exit handlers run after the tests, in a process that ends by exit. */
 TEST(exit_runs_destructors)
 {
     pid_t child = fork();

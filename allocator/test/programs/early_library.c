@@ -1,5 +1,5 @@
-/* early_library.c - a library that allocates in its constructor and destructor.
- * Preloaded before culet and behind it. */
+/* early_library.c - a library that allocates in its constructor and destructor. Preloaded before culet and behind
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 

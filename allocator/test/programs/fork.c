@@ -1,6 +1,6 @@
-/* fork.c - fork while other threads allocate and free: no child hangs, none loses a block, all can go on.
+/* fork.c - fork while other threads allocate and free: no child hangs, none loses a block, all go on.
  *
- * FORKS in the environment says how often the first test forks (5,000 unless told). */
+ * FORKS in the environment: forks of the first test (default 5,000). */
 #define _GNU_SOURCE
 #include "programs.h"
 #include "scavenger.h"
@@ -18,8 +18,7 @@ static _Atomic(void *) slot[THREADS][SLOTS];
 static _Atomic bool stop;
 static pthread_barrier_t gate;
 
-/* The threads need to be at work when the fork happens, and not while the child, which has none of them, lives: there
- * they would only take its processors. */
+/* The threads run while the fork happens, and rest while the child lives, which has none of them. */
 static _Atomic bool at_rest;
 static pthread_mutex_t rest = PTHREAD_MUTEX_INITIALIZER;
 
@@ -31,7 +30,7 @@ static void rest_if_told(void)
     pthread_mutex_unlock(&rest);
 }
 
-/* Mostly small blocks, some runs, now and then a huge one. */
+/* Mostly small blocks, some large, now and then a huge one. */
 static size_t some_size(uint64_t *random)
 {
     uint64_t n = check_random(random);
@@ -46,14 +45,14 @@ static size_t some_size(uint64_t *random)
     }
 }
 
-/* Writes an own mark at both ends, so that a block given out twice is noticed. */
+/* Marks both ends, so that a block given out twice is noticed. */
 static void *marked_block(uint64_t *random)
 {
     size_t bytes = some_size(random) + sizeof(void *) + 1;
     void **block = malloc(bytes);
 
     if (!block) /* CHECK counts, in a word that all processes share: too slow for here */
-        CHECK(false, "malloc(%zu) gave nothing", bytes);
+        CHECK(false, "malloc(%zu) returned NULL", bytes);
     *block = block;
     ((char *)block)[bytes - 1] = *(char *)block;
     return block;
@@ -64,7 +63,7 @@ static void give_back(void *block)
     if (!block)
         return;
     if (*(void **)block != block)
-        CHECK(false, "the block %p was written by somebody else", block);
+        CHECK(false, "the block %p was written by another thread", block);
     free(block);
 }
 
@@ -111,7 +110,7 @@ static void show_stack(pid_t child)
         printf("(no gdb to show the stack of %d)\n", (int)child);
 }
 
-/* Waits for a child; one that hangs is shown and ended, and fails the test. */
+/* Waits for a child; one that hangs is shown, killed, and fails the test. */
 static void wait_for(pid_t child, const char *what)
 {
     struct timespec begin, now, nap = {.tv_nsec = 20000};
@@ -163,8 +162,7 @@ static void stop_churning(pthread_t *thread)
         join_thread(thread[t]);
 }
 
-/* What is in use must be what the slots and `base` hold, and at most one block that each dead thread had in
- * its hands. */
+/* In use must be what the slots and `base` hold, and at most one more block for each thread that the child lacks. */
 static void check_used(size_t base, size_t reachable, const char *when)
 {
     size_t used = used_bytes();
@@ -178,7 +176,7 @@ static void check_used(size_t base, size_t reachable, const char *when)
 static void live(uint64_t random, size_t base, unsigned generation)
 {
     begin_scavenger();
-    /* What the dead threads had in their hands. */
+    /* The blocks that the child's missing threads held. */
     size_t lost = used_bytes() - base - reachable_bytes();
 
     check_used(base, reachable_bytes(), "at first");
@@ -228,7 +226,7 @@ TEST(fork_with_live_threads)
     CHECK(used_bytes() <= base, "%zu bytes in use at the end, %zu at the start", used_bytes(), base);
 }
 
-/* ---- the other threads only free: they never allocate, and so hold nothing of the allocator's ---- */
+/* ---- the other threads only free, so they have no cache ---- */
 
 static void *only_free(void *data)
 {
@@ -305,7 +303,7 @@ TEST(threads_fork_at_the_same_time)
     free_slots();
 }
 
-/* ---- threads begin and end meanwhile ---- */
+/* ---- threads start and end meanwhile ---- */
 
 static void *short_life(void *data)
 {
@@ -357,7 +355,7 @@ TEST(fork_while_threads_come_and_go)
     CHECK(info.uordblks < 4 << 20, "%zu bytes are in use at the end", info.uordblks);
 }
 
-/* ---- a line of descendants, each with threads of its own ---- */
+/* ---- generations of children, each with threads of its own ---- */
 
 static void descend(int generation)
 {

@@ -1,6 +1,5 @@
-/* fork_handlers.c - fork with other libraries' handlers that allocate, registered before and after culet's.
- * Runs with handlers.c's library preloaded behind culet; the same code is linked in here, where its constructor
- * runs last. */
+/* fork_handlers.c - fork with other libraries' handlers that allocate, registered before and after culet's. The library
+ * of handlers.c is preloaded behind culet; the same code is linked in here, where its constructor runs last. */
 #define CHECK_SECONDS 300
 #include "handlers.c"
 #include "programs.h"
@@ -40,7 +39,7 @@ static void *allocate(void *unused)
     return NULL;
 }
 
-/* A library at work: it allocates while it holds its lock. */
+/* The library's normal work: it allocates while it holds its lock. */
 static void *work(void *data)
 {
     struct library *library = data;

@@ -1,8 +1,8 @@
-/* fork_locks.c - fork beside a thread that holds one of libc's locks and allocates: neither of the two hangs.
+/* fork_locks.c - fork beside a thread that holds one of libc's locks and allocates: neither hangs.
  *
- * Each test has one thread that repeats calls which lock something in libc and allocate meanwhile, while the main
- * thread forks. The children only allocate and free: libc's own locks may be held for ever there, under any allocator.
- * TLS_LIBRARIES names libraries to load, by paths with colons between them. */
+ * In each test one thread repeats calls that take a lock in libc and allocate under it, while the main thread forks.
+ * The children only allocate and free: under any allocator libc's locks may stay locked there. TLS_LIBRARIES: libraries
+ * to load, paths separated by colons. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 120
 #include "programs.h"
@@ -21,7 +21,7 @@
 static _Atomic bool stop;
 static _Atomic unsigned long rounds; /* that the other thread has done */
 
-/* What a child does: classes with and without claims, a run, a huge block, all the ways to resize and to ask. */
+/* What a child does: classes with and without claims, a large block, a huge block, all ways to resize and query. */
 static void use_heap(unsigned seed)
 {
     static const size_t sizes[] = {24, 200, 1000, 3000, 30000, 200000, 1200000};
@@ -67,7 +67,7 @@ static void fork_beside(void *(*body)(void *))
             _exit(0);
         }
         check_child(child);
-        /* The thread is to be at work when the next fork happens. */
+        /* The thread must be running at the next fork. */
         do
             nanosleep(&nap, NULL);
         while (atomic_load(&rounds) == before);
@@ -354,7 +354,7 @@ BESIDE(timers)
     timer_delete(timer);
 }
 
-/* ---- forks that run no handlers, beside threads that are in the heap all the time ---- */
+/* ---- forks that run no handlers, beside threads that use the heap all the time ---- */
 
 #define SLOTS 1024
 #define BUSY 4
@@ -388,7 +388,7 @@ static pid_t raw_fork(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* What a child without handlers does, and its own ordinary child. */
+/* What an abandoned child does, and its own ordinary child. */
 static void live(unsigned seed)
 {
     uint64_t random = seed;
@@ -456,7 +456,7 @@ TEST(forks_by__Fork_beside_busy_threads)
     fork_without_handlers(fork_without ? fork_without : raw_fork);
 }
 
-/* Without a second thread nothing is half done: the child stays on culet. */
+/* With one thread nothing is half changed: the child stays on culet. */
 TEST(a_raw_fork_of_a_single_thread_keeps_culet)
 {
     for (unsigned i = 0; i < 5; i++) {

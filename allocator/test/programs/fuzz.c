@@ -1,14 +1,13 @@
-/* fuzz.c - random sequences of the whole interface by threads that share their blocks, with forks and refused memory
- * in the middle, against a model: contents, alignment, overlap, usable sizes, zeros, errno, the bytes in use.
+/* fuzz.c - random operations of the whole interface by threads that share their blocks, with forks and refused memory,
+ * against a model: contents, alignment, overlap, usable sizes, zeros, errno, the bytes in use.
  *
  *   fuzz [--seed N] [--threads N] [--rounds N] [--steps N] [TEST ...]
  *
- * --seed 0 takes a seed from the kernel's random numbers; it is printed. What a thread wishes in each step follows from
- * the seed alone; which of its wishes meets which block depends on the other threads, so that with one thread a run is
- * repeated exactly, and with several in kind.
+ * --seed 0 takes a random seed and prints it. The operations of each thread follow from the seed alone; the blocks that
+ * they meet depend on the other threads. So a run with one thread is repeated exactly, one with several in kind.
  *
- * Built twice: with the sources linked in (CULET_PREFIXED) for the sanitizers, and as an ordinary program that finds
- * the library preloaded. */
+ * Built twice: with the sources linked in (CULET_PREFIXED) for the sanitizers, and as an ordinary program for the
+ * preloaded library. */
 #define _GNU_SOURCE
 #include "fuzz_block.h"
 #include "scavenger.h"
@@ -39,14 +38,14 @@
 #define CHILD_SECONDS 120 /* a child needs some milliseconds; one that hangs is ended by its alarm */
 #define MEBIBYTE ((size_t)1 << 20)
 
-/* Whoever sets `taken` has the slot for itself. */
+/* The thread that sets `taken` has the slot. */
 struct slot {
     _Atomic bool taken;
     struct block block; /* start is NULL when there is none */
 };
 
-/* All that a thread draws for a step. It draws the same numbers whatever it finds. */
-struct wish {
+/* All random numbers of a step; their count does not depend on what the step finds. */
+struct step {
     uint64_t what, slot, size, shape, tag, rare;
 };
 
@@ -67,21 +66,21 @@ static uint64_t thread_seed(unsigned number)
     return fuzz_seed * UINT64_C(1000003) + number;
 }
 
-static struct wish draw(uint64_t *random)
+static struct step draw(uint64_t *random)
 {
-    struct wish wish;
+    struct step step;
 
-    wish.what = check_random(random);
-    wish.slot = check_random(random);
-    wish.size = check_random(random);
-    wish.shape = check_random(random);
-    wish.tag = check_random(random);
-    wish.rare = check_random(random);
-    return wish;
+    step.what = check_random(random);
+    step.slot = check_random(random);
+    step.size = check_random(random);
+    step.shape = check_random(random);
+    step.tag = check_random(random);
+    step.rare = check_random(random);
+    return step;
 }
 
 /* Sizes of all kinds of block, and around the borders between them. */
-static size_t wished_bytes(uint64_t size)
+static size_t step_bytes(uint64_t size)
 {
     uint64_t kind = size % 256, n = size / 256;
 
@@ -101,14 +100,14 @@ static size_t wished_bytes(uint64_t size)
 }
 
 /* A power of two, mostly a small one. */
-static size_t wished_alignment(uint64_t shape, unsigned least)
+static size_t step_alignment(uint64_t shape, unsigned least)
 {
     return (size_t)1 << (least + shape % (shape / 64 % 16 ? 8 : 18));
 }
 
 /* ---- one operation each ---- */
 
-/* Memory may be refused where that is expected, with ENOMEM and nothing else. */
+/* Memory may be refused where that is expected, with ENOMEM only. */
 static bool given(const void *got, size_t bytes)
 {
     if (got)
@@ -130,7 +129,7 @@ static void *get_posix(struct block *block)
     void *got = block;
     int error = FUZZ(posix_memalign)(&got, block->alignment, block->bytes);
 
-    AGREE(error == 0 || (error == ENOMEM && got == block), "posix_memalign gave %d and %p", error, got);
+    AGREE(error == 0 || (error == ENOMEM && got == block), "posix_memalign returned %d and %p", error, got);
     errno = error; /* it does not set errno itself */
     return error ? NULL : got;
 }
@@ -158,30 +157,30 @@ static void *get_pages(struct block *block, bool whole)
     return FUZZ(pvalloc)(block->bytes);
 }
 
-static void get(struct slot *slot, const struct wish *wish)
+static void get(struct slot *slot, const struct step *step)
 {
-    struct block block = {.bytes = wished_bytes(wish->size), .alignment = 16};
+    struct block block = {.bytes = step_bytes(step->size), .alignment = 16};
 
     errno = 0;
-    switch (wish->what / 128 % 12) {
+    switch (step->what / 128 % 12) {
     case 0:
     case 1:
-        block.start = get_calloc(&block, 1 + wish->shape % 40);
+        block.start = get_calloc(&block, 1 + step->shape % 40);
         break;
     case 2:
-        block.alignment = wished_alignment(wish->shape, 3);
+        block.alignment = step_alignment(step->shape, 3);
         block.start = get_posix(&block);
         break;
     case 3:
-        block.alignment = wished_alignment(wish->shape, 0);
+        block.alignment = step_alignment(step->shape, 0);
         block.start = FUZZ(memalign)(block.alignment, block.bytes);
         break;
     case 4:
-        block.alignment = wished_alignment(wish->shape, 0);
+        block.alignment = step_alignment(step->shape, 0);
         block.start = FUZZ(aligned_alloc)(block.alignment, block.bytes);
         break;
     case 5:
-        block.start = wish->shape % 8 ? FUZZ(realloc)(NULL, block.bytes) : get_pages(&block, wish->shape / 8 % 2);
+        block.start = step->shape % 8 ? FUZZ(realloc)(NULL, block.bytes) : get_pages(&block, step->shape / 8 % 2);
         break;
     case 6:
         block.start = FUZZ(reallocarray)(NULL, block.bytes, 1);
@@ -191,7 +190,7 @@ static void get(struct slot *slot, const struct wish *wish)
     }
     if (!given(block.start, block.bytes))
         return;
-    block_enter(&block, wish->tag);
+    block_enter(&block, step->tag);
     slot->block = block;
 }
 
@@ -211,7 +210,7 @@ static void give_aligned_sized(const struct block *block)
         FUZZ(free)(block->start);
 }
 
-static void give(struct slot *slot, uint64_t how)
+static void release(struct slot *slot, uint64_t how)
 {
     struct block block = slot->block;
 
@@ -226,7 +225,7 @@ static void give(struct slot *slot, uint64_t how)
         give_aligned_sized(&block);
         break;
     case 2:
-        AGREE(FUZZ(realloc)(block.start, 0) == NULL, "realloc of %p to nothing gave a block", (void *)block.start);
+        AGREE(FUZZ(realloc)(block.start, 0) == NULL, "realloc of %p to 0 bytes returned a block", (void *)block.start);
         break;
     default:
         FUZZ(free)(block.start);
@@ -235,72 +234,72 @@ static void give(struct slot *slot, uint64_t how)
 }
 
 /* Any size, or one near to the block's own. */
-static void resize(struct slot *slot, const struct wish *wish)
+static void resize(struct slot *slot, const struct step *step)
 {
     struct block *block = &slot->block;
-    size_t bytes = 1 + (wish->shape % 3 ? wished_bytes(wish->size) : block->bytes + wish->size % (block->bytes + 64));
-    size_t kept = bytes < block->bytes ? bytes : block->bytes;
+    size_t bytes = 1 + (step->shape % 3 ? step_bytes(step->size) : block->bytes + step->size % (block->bytes + 64));
+    size_t result = bytes < block->bytes ? bytes : block->bytes;
 
     block_check(block);
     errno = 0;
-    void *got = wish->shape / 3 % 2 ? FUZZ(realloc)(block->start, bytes) : FUZZ(reallocarray)(block->start, 1, bytes);
+    void *got = step->shape / 3 % 2 ? FUZZ(realloc)(block->start, bytes) : FUZZ(reallocarray)(block->start, 1, bytes);
     if (!given(got, bytes)) {
         block_check(block);
         return;
     }
     block->start = got;
-    block_read(block, kept);
+    block_read(block, result);
     block->bytes = bytes;
     block->alignment = 16;
-    block_enter(block, wish->tag);
+    block_enter(block, step->tag);
 }
 
-/* Requests that nothing can fulfil, and wrong ones: refused, and the block is as it was. */
-static void ask_too_much(const struct block *block, const struct wish *wish)
+/* Impossible and invalid requests: refused, and the block is unchanged. */
+static void request_too_much(const struct block *block, const struct step *step)
 {
-    size_t bytes = SIZE_MAX - wish->size % MEBIBYTE * (wish->size / MEBIBYTE % 3);
-    void *got = NULL, *kept = &got;
+    size_t bytes = SIZE_MAX - step->size % MEBIBYTE * (step->size / MEBIBYTE % 3);
+    void *got = NULL, *result = &got;
     int expected = ENOMEM, error;
 
     errno = 0;
-    switch (wish->shape % 8) {
+    switch (step->shape % 8) {
     case 0:
         got = FUZZ(malloc)(bytes);
         break;
     case 1:
-        got = FUZZ(calloc)(bytes / 2, 3 + wish->shape / 8 % 100);
+        got = FUZZ(calloc)(bytes / 2, 3 + step->shape / 8 % 100);
         break;
     case 2:
         got = FUZZ(realloc)(block->start, bytes);
         break;
     case 3:
-        got = FUZZ(reallocarray)(block->start, bytes / 4, 5 + wish->shape / 8 % 100);
+        got = FUZZ(reallocarray)(block->start, bytes / 4, 5 + step->shape / 8 % 100);
         break;
     case 4:
-        got = FUZZ(memalign)((size_t)1 << wish->shape / 8 % 63, bytes / 2 + 1);
+        got = FUZZ(memalign)((size_t)1 << step->shape / 8 % 63, bytes / 2 + 1);
         break;
     case 5: /* no power of two, or less than a pointer */
         expected = errno = EINVAL;
-        error = FUZZ(posix_memalign)(&kept, wish->shape / 8 % 2 ? 24 : 4, 100);
-        AGREE(error == EINVAL && kept == &got, "posix_memalign gave %d and %p", error, kept);
+        error = FUZZ(posix_memalign)(&result, step->shape / 8 % 2 ? 24 : 4, 100);
+        AGREE(error == EINVAL && result == &got, "posix_memalign returned %d and %p", error, result);
         break;
     case 6:
         errno = ENOMEM;
-        error = FUZZ(posix_memalign)(&kept, 64, bytes);
-        AGREE(error == ENOMEM && kept == &got, "posix_memalign gave %d and %p", error, kept);
+        error = FUZZ(posix_memalign)(&result, 64, bytes);
+        AGREE(error == ENOMEM && result == &got, "posix_memalign returned %d and %p", error, result);
         break;
     default:
-        got = wish->shape / 8 % 2 ? FUZZ(pvalloc)(bytes) : FUZZ(malloc)((size_t)PTRDIFF_MAX - wish->size % 5000);
+        got = step->shape / 8 % 2 ? FUZZ(pvalloc)(bytes) : FUZZ(malloc)((size_t)PTRDIFF_MAX - step->size % 5000);
     }
     AGREE(!got, "%zu bytes were given", bytes);
     AGREE(errno == expected, "errno is %d, expected %d", errno, expected);
     block_check(block);
 }
 
-/* From one slot into another, where other threads look for it. */
-static void move(struct slot *slot, const struct wish *wish)
+/* Moves a block to another slot, where other threads find it. */
+static void move(struct slot *slot, const struct step *step)
 {
-    struct slot *other = &slots[wish->shape % SLOTS];
+    struct slot *other = &slots[step->shape % SLOTS];
 
     if (other == slot || atomic_exchange_explicit(&other->taken, true, memory_order_acquire))
         return;
@@ -311,7 +310,7 @@ static void move(struct slot *slot, const struct wish *wish)
 }
 
 /* In the child of a sanitized program no stream is opened: libc's malloc is the sanitizer's there, whose locks a fork
- * leaves as they are (until LLVM 17). */
+ * leaves locked (until LLVM 17). */
 static bool libc_may_allocate(void)
 {
 #ifdef CULET_PREFIXED
@@ -321,7 +320,7 @@ static bool libc_may_allocate(void)
 #endif
 }
 
-static void look_at_the_heap(uint64_t how)
+static void read_statistics(uint64_t how)
 {
     FILE *file;
 
@@ -335,7 +334,7 @@ static void look_at_the_heap(uint64_t how)
     case 2: /* a stream wants memory itself, which may be refused */
         if (libc_may_allocate() && (file = fopen("/dev/null", "w"))) {
             int error = FUZZ(malloc_info)(0, file);
-            AGREE(error == 0, "malloc_info gave %d", error);
+            AGREE(error == 0, "malloc_info returned %d", error);
             fclose(file);
         }
         break;
@@ -345,42 +344,42 @@ static void look_at_the_heap(uint64_t how)
     }
 }
 
-static void act(struct slot *slot, const struct wish *wish)
+static void act(struct slot *slot, const struct step *step)
 {
-    unsigned what = wish->what % 128;
+    unsigned what = step->what % 128;
 
-    if (wish->rare % 2048 == 0)
-        look_at_the_heap(wish->rare / 2048);
+    if (step->rare % 2048 == 0)
+        read_statistics(step->rare / 2048);
     if (!slot->block.start)
-        get(slot, wish);
+        get(slot, step);
     else if (what < 50)
-        give(slot, wish->shape);
+        release(slot, step->shape);
     else if (what < 84)
-        resize(slot, wish);
+        resize(slot, step);
     else if (what < 100)
-        move(slot, wish);
+        move(slot, step);
     else if (what < 108)
-        ask_too_much(&slot->block, wish);
+        request_too_much(&slot->block, step);
     else if (what < 118)
         block_check(&slot->block);
     else
-        block_write(&slot->block, wish->tag);
+        block_write(&slot->block, step->tag);
 }
 
 static void step(uint64_t *random)
 {
-    struct wish wish = draw(random);
-    struct slot *slot = &slots[wish.slot % SLOTS];
+    struct step step = draw(random);
+    struct slot *slot = &slots[step.slot % SLOTS];
 
     if (atomic_exchange_explicit(&slot->taken, true, memory_order_acquire))
         return;
-    act(slot, &wish);
+    act(slot, &step);
     atomic_store_explicit(&slot->taken, false, memory_order_release);
 }
 
 /* ---- everything at once; no other thread is at work then ---- */
 
-/* Bytes in the program's hands by the allocator's books. */
+/* Bytes in use, as the allocator counts them. */
 static size_t used_bytes(void)
 {
     struct mallinfo2 info = FUZZ(mallinfo2)();
@@ -405,7 +404,7 @@ static void sort(struct block **at, size_t count)
             }
 }
 
-/* Checks every block that no thread had in its hands; returns their bytes. */
+/* Checks every block that no thread has taken; returns their bytes. */
 static size_t check_all(void)
 {
     struct block *sorted[SLOTS];
@@ -424,7 +423,7 @@ static size_t check_all(void)
     return bytes;
 }
 
-/* Only culet counts whole blocks and nothing else: glibc adds its headers, and what it keeps for threads. */
+/* Only culet counts whole blocks and nothing else; glibc adds headers and per-thread caches. */
 static bool on_culet(void)
 {
     int (*active)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "culet_active");
@@ -440,7 +439,7 @@ static void check_books(size_t expected)
 
     if (!on_culet())
         return;
-    CHECK(used == expected, "--seed %lu: %zu bytes in use by the heap's books, %zu by the model's",
+    CHECK(used == expected, "--seed %lu: %zu bytes in use by the heap's count, %zu by the model's",
           (unsigned long)fuzz_seed, used, expected);
 #ifdef CULET_PREFIXED
     culet_heap_check();
@@ -451,19 +450,19 @@ static void give_all(void)
 {
     for (size_t i = 0; i < SLOTS; i++)
         if (!atomic_load(&slots[i].taken) && slots[i].block.start)
-            give(&slots[i], i);
+            release(&slots[i], i);
 }
 
 /* ---- forks ---- */
 
-/* A child has all blocks, and can go on with them. What other threads had in their hands is lost to it. */
+/* A child has all blocks and uses them. Blocks that other threads had taken are lost to it. */
 static void live_as_child(uint64_t random, unsigned long life)
 {
     in_child = true;
     begin_scavenger_of(FUZZ(malloc), FUZZ(free));
     size_t lost = used_bytes(), all = check_all();
 
-    AGREE(lost >= all || !on_culet(), "%zu bytes in use by the heap's books, %zu by the model's", lost, all);
+    AGREE(lost >= all || !on_culet(), "%zu bytes in use by the heap's count, %zu by the model's", lost, all);
     lost -= all;
     for (unsigned long i = 0; i < life; i++)
         step(&random);
@@ -532,8 +531,8 @@ static void set_limit(int resource, rlim_t bytes)
     CHECK(setrlimit(resource, &limit) == 0, "setrlimit failed");
 }
 
-/* The limits go up and down around what is mapped, while the others allocate. They stay where start_refusals put
- * them until memory was refused once. */
+/* The limits move around the mapped bytes while the others allocate. They stay where start_refusals set them until
+ * memory was refused once. */
 static void *change_limits(void *data)
 {
     static const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
@@ -575,7 +574,7 @@ static void work(unsigned number)
     }
 }
 
-/* The heap is then one other thread's alone. */
+/* The heap is used by one other thread alone then. */
 static void fork_apart(unsigned number)
 {
     uint64_t random = thread_seed(number);
@@ -591,7 +590,7 @@ static void *take_part(void *data)
     pthread_barrier_wait(&gate);
     work((unsigned)(uintptr_t)data);
     pthread_barrier_wait(&gate);
-    pthread_barrier_wait(&gate); /* the books are looked at in between */
+    pthread_barrier_wait(&gate); /* the counts are checked in between */
     return NULL;
 }
 
@@ -672,7 +671,7 @@ TEST(forks_in_the_middle)
     run_rounds();
 }
 
-TEST(forks_by_a_thread_that_does_nothing_else)
+TEST(forks_by_a_thread_that_only_forks)
 {
     thread_count = 2;
     forks_apart = 60;

@@ -1,6 +1,6 @@
-/* fuzz_block.h - a block as the fuzzer's model knows it: where it is, what was asked for, what is written in it.
+/* fuzz_block.h - a block in the fuzzer's model: address, requested size, contents.
  *
- * Without CULET_PREFIXED the names are libc's own, and whichever allocator is preloaded serves them. */
+ * Without CULET_PREFIXED the names are libc's, served by the preloaded allocator. */
 #ifndef FUZZ_BLOCK_H
 #define FUZZ_BLOCK_H
 
@@ -11,7 +11,7 @@
 
 #define FUZZ(name) CULET_NAME(name)
 
-/* Repeated in every failure, so that it can be tried again. */
+/* Printed with every failure, to repeat the run. */
 static uint64_t fuzz_seed = 1;
 
 /* CHECK, with the seed; the counter that CHECK moves is shared by all processes and too slow for each byte. */
@@ -63,17 +63,17 @@ static inline void block_read(const struct block *block, size_t bytes)
           block->bytes);
 }
 
-/* A block fresh from the allocator: as large and as aligned as asked for. Fills in what can be used, and writes it. */
+/* A new block: as large and as aligned as requested. Records its usable size and fills it. */
 static inline void block_enter(struct block *block, uint64_t tag)
 {
     block->usable = FUZZ(malloc_usable_size)(block->start);
     AGREE((uintptr_t)block->start % block->alignment == 0, "%p is not aligned to %zu", (void *)block->start,
           block->alignment);
-    AGREE(block->usable >= block->bytes, "%zu bytes are usable of %zu asked for", block->usable, block->bytes);
+    AGREE(block->usable >= block->bytes, "%zu bytes are usable of %zu requested", block->usable, block->bytes);
     block_write(block, tag);
 }
 
-/* A block before it is changed or freed: nobody else has written to it, and it is as large as before. */
+/* Before a change or a free: the block has its size and contents. */
 static inline void block_check(const struct block *block)
 {
     size_t usable = FUZZ(malloc_usable_size)(block->start);

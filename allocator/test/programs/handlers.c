@@ -1,6 +1,6 @@
-/* handlers.c - a shared library with fork handlers of its own that allocate, and a lock of its own that they take,
- * as libraries have that want to be whole in a forked child. Preloaded behind culet its constructor runs first,
- * so its handlers are registered before culet's. */
+/* handlers.c - a shared library with fork handlers that allocate and take the library's lock, as libraries have to be
+ * consistent in a forked child. Preloaded behind culet its constructor runs first, so its handlers are registered
+ * first. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
-/* loading.c - the scavenger's thread beside the dynamic loader: a heap that becomes large in the middle of dlopen.
+/* loading.c - the scavenger's start beside the dynamic loader: a heap that becomes large in the middle of dlopen.
  *
- * MANY_LIBRARIES names a hundred libraries with thread-local storage, by paths with colons between them; MANY_AT_ONCE
- * one that needs all of them. The loader allocates some 5 KB for each. */
+ * MANY_LIBRARIES: a hundred libraries with thread-local storage, paths separated by colons; MANY_AT_ONCE: one that
+ * needs all of them. The loader allocates some 5 KB for each. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 300
 #include "programs.h"
 
 #include <dirent.h>
 
-/* Bytes in use before the loading, up to more than what calls for a scavenger (12 MiB with what the heap needs itself),
- * in steps of less than a hundred libraries take. */
+/* Bytes in use before the loading, up to more than the scavenger's bound (12 MiB, including the heap's own needs), in
+ * steps smaller than what a hundred libraries take. */
 #define LEAST ((size_t)9 << 20)
 #define MOST ((size_t)13 << 20)
 #define STEP ((size_t)96 << 10)

@@ -1,4 +1,4 @@
-/* programs.h - what the test programs share that run under the preloaded library. */
+/* programs.h - shared by the test programs that run under the preloaded library. */
 #ifndef PROGRAMS_H
 #define PROGRAMS_H
 
@@ -27,14 +27,14 @@ static inline struct heap_info heap_info(void)
     return ask();
 }
 
-/* Bytes in the program's hands, as whole blocks. */
+/* Bytes in use, as whole blocks. */
 static inline size_t used_bytes(void)
 {
     struct heap_info info = heap_info();
     return info.uordblks + info.hblkhd;
 }
 
-/* A figure of /proc/self/smaps_rollup in bytes, e.g. "Private_Dirty:". */
+/* A value of /proc/self/smaps_rollup in bytes, e.g. "Private_Dirty:". */
 static inline size_t smaps_bytes(const char *name)
 {
     char text[4096];
@@ -64,7 +64,7 @@ static inline void join_thread(pthread_t thread)
 static inline void fill(void *block, int with, size_t bytes)
 {
     memset(block, with, bytes);
-    __asm__ volatile("" : : "r"(block) : "memory"); /* a free that follows makes it no dead store */
+    __asm__ volatile("" : : "r"(block) : "memory"); /* so that the stores before a free are not removed */
 }
 
 static inline bool filled(const void *block, int with, size_t bytes)

@@ -1,10 +1,10 @@
-/* scavenger.h - for programs that count bytes in use: a heap of this size has a scavenger, for which libc allocates. */
+/* scavenger.h - starts the scavenger, for programs that count bytes in use: libc allocates for its thread. */
 #ifndef CULET_TEST_SCAVENGER_H
 #define CULET_TEST_SCAVENGER_H
 
 #include <stdlib.h>
 
-/* Grows the heap until its scavenger runs; in a forked child, the child's own. The functions are the tested heap's. */
+/* Grows the heap until its scavenger runs; in a forked child, the child's own. Takes the tested heap's functions. */
 static inline void begin_scavenger_of(void *(*allocate)(size_t), void (*release)(void *))
 {
     void *volatile block[20];

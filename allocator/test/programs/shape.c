@@ -1,5 +1,5 @@
-/* shape.c - what is resident when: memory that is shared after a fork and freed in the child, a burst that is
- * over, a trim. These are counts of pages, the same in every run, so they are held to a figure. */
+/* shape.c - resident and shared memory: after a fork and frees in the child, after a burst, after a trim. These are
+ * counts of pages, equal in every run, so they have exact bounds. */
 #define _GNU_SOURCE
 #include "programs.h"
 #include "scavenger.h"
@@ -35,14 +35,14 @@ static void check_all(size_t bytes, size_t first, size_t step)
             CHECK(false, "block %zu changed", i);
 }
 
-/* In a forked child: frees one block in each 4 KiB page, and tells what that made private. */
+/* In a forked child: frees one block in each 4 KiB page, and checks what that made private. */
 static void free_in_child(size_t bytes)
 {
     allocate_all(bytes);
     pid_t child = fork();
     if (child == 0) {
         size_t step = 4096 / bytes, freed = 0, before;
-        smaps_bytes("Private_Dirty:"); /* what the asking itself touches is counted before */
+        smaps_bytes("Private_Dirty:"); /* the first read touches pages of its own */
         before = smaps_bytes("Private_Dirty:");
         for (size_t i = 0; i < count; i += step, freed++)
             free(blocks[i]);
@@ -71,7 +71,7 @@ TEST(frees_in_a_child_keep_pages_shared_1024)
     free_in_child(1024);
 }
 
-/* What a forked child has made private by the time it begins. */
+/* What a forked child has made private at its start. */
 static size_t private_at_birth(void)
 {
     size_t *bytes = mmap(NULL, sizeof *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -88,7 +88,7 @@ static size_t private_at_birth(void)
     return found;
 }
 
-/* With other threads in the process the child looks at all slabs, but writes to none. */
+/* Beside other threads the child updates all slabs, but writes to none. */
 TEST(a_fork_leaves_the_descriptors_shared)
 {
     begin_scavenger();
@@ -99,7 +99,7 @@ TEST(a_fork_leaves_the_descriptors_shared)
           large / 1024, small / 1024);
 }
 
-/* A trim in the child gives pages back, but writes into none: what is left stays shared. */
+/* A trim in the child returns pages and writes into none: the rest stays shared. */
 TEST(trim_in_a_child_keeps_pages_shared)
 {
     const size_t bytes = 256, run = 4096 / bytes * 8;
@@ -109,7 +109,7 @@ TEST(trim_in_a_child_keeps_pages_shared)
     if (child == 0) {
         smaps_bytes("Private_Dirty:");
         size_t before = smaps_bytes("Private_Dirty:");
-        /* Every other stretch of 32 KiB, so that whole pages are free in slabs that are in use. */
+        /* Every other 32 KiB, so that whole pages are free in slabs that are in use. */
         for (size_t i = 0; i < count; i++)
             if (i / run % 2 == 0)
                 free(blocks[i]);
@@ -137,8 +137,8 @@ TEST(trim_returns_whole_free_pages)
     CHECK_EQUAL(malloc_trim(0), 1);
     CHECK_EQUAL(malloc_trim(0), 0);
     size_t trimmed = smaps_bytes("Rss:");
-    /* Half of the blocks, less the pages at the edges of the stretches that a kept block reaches into: with pages
-     * of more than 4 KiB these are more. */
+    /* Half of the blocks, less the pages at the edges that a live block overlaps: more of them with larger kernel
+     * pages. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE), edges = TOTAL / (2 * 32768) * 2 * page;
     size_t least = TOTAL / 2 > edges ? TOTAL / 2 - edges : 0;
     CHECK(trimmed + least <= full, "%zu KiB resident, %zu after the trim", full / 1024, trimmed / 1024);
@@ -159,7 +159,7 @@ static void burst(size_t bytes)
     munmap(blocks, count * sizeof *blocks);
     malloc_trim(0);
     size_t end = smaps_bytes("Rss:");
-    /* Descriptors stay, and the table from addresses to them: under 2 % of the burst. */
+    /* Descriptors and the pagemap stay: less than 2 % of the burst. */
     CHECK(end <= start + TOTAL / 50, "%zu KiB resident at first, %zu at the end", start / 1024, end / 1024);
 }
 
@@ -197,8 +197,8 @@ static void *burst_in_thread(void *unused)
     return unused;
 }
 
-/* The thread that allocated is gone; its memory is everybody's. */
-TEST(burst_of_a_thread_that_ended)
+/* After the allocating thread has ended its memory is available to all. */
+TEST(burst_of_an_ended_thread)
 {
     pthread_t thread;
     size_t start = smaps_bytes("Anonymous:");
@@ -210,7 +210,7 @@ TEST(burst_of_a_thread_that_ended)
           smaps_bytes("Anonymous:") / 1024);
 }
 
-/* Without a trim too most of a burst goes back, within a second or two (a minute on a busy machine). */
+/* Without a trim most of a burst goes back too, within a second or two (a minute on a busy machine). */
 TEST(burst_without_a_trim)
 {
     size_t start = smaps_bytes("Rss:");
@@ -237,7 +237,7 @@ TEST(huge_block_that_shrinks)
     block = realloc(block, 2 * MEBIBYTE);
     CHECK(block && filled(block, 1, 2 * MEBIBYTE), "realloc");
     CHECK(smaps_bytes("Rss:") <= start + 4 * MEBIBYTE, "%zu KiB resident after shrinking", smaps_bytes("Rss:") / 1024);
-    /* Growing moves pages, it does not copy them: never are both copies resident. */
+    /* Growing moves pages, it does not copy them: both copies are never resident. */
     block = realloc(block, TOTAL);
     CHECK(block && filled(block, 1, 2 * MEBIBYTE), "realloc");
     CHECK(smaps_bytes("Rss:") <= start + 4 * MEBIBYTE, "%zu KiB resident after growing", smaps_bytes("Rss:") / 1024);

@@ -12,7 +12,7 @@ static char *kept;
 
 int tls_touch(int with);
 
-/* Whether this thread's variables were as a new thread's must be; they hold `with` afterwards. */
+/* Whether this thread's variables have their initial values; fills them. */
 int tls_touch(int with)
 {
     int fresh = zeros[0] == 0 && zeros[TLS_BYTES - 1] == 0 && strcmp(data, "thread-local") == 0;

@@ -1,9 +1,9 @@
-/* The barrier that makes the bias safe: who ends a bias must see a biased thread that got in just before.
+/* The membarrier of the bias: ending it waits for a biased thread that has just entered.
  *
- * Without it (bias.c, culet_os_barrier) a processor may still hold back the biased thread's store to `busy` when it has
- * read culet_bias_thread already; the other thread then finds nobody inside, and both change the same word, one of them
- * without an atomic. The window is some nanoseconds; so the biased thread's store is kept waiting behind others that
- * miss the cache, which leave the processor in order, and the bias is ended many times. */
+ * Without it (bias.c, culet_os_barrier) a processor may delay the biased thread's store to `busy` beyond its load of
+ * culet_bias_thread. The other thread then finds nobody inside, and both change one word, one of them without an
+ * atomic. The window is some nanoseconds; so the biased thread's store is delayed behind stores that miss the cache,
+ * and the bias is ended many times. */
 #include "check.h"
 #include "culet.h"
 
@@ -14,10 +14,10 @@
 #include <sched.h>
 #include <time.h>
 
-/* The work, and where the machine is busy its bound: the threads can meet only while both have a processor. */
+/* The work, and its bound on a busy machine: the threads meet only while both have a processor. */
 #define CYCLES 2000
 #define SECONDS 4
-#define VISITS 80 /* per bias: enough that it has paid, so that the next one is not put off (bias.c) */
+#define VISITS 80 /* per bias: enough for it to have paid, so that the next one is not delayed (bias.c) */
 #define COLD_BYTES ((size_t)64 << 20)
 #define COLD_STORES 6
 
@@ -25,7 +25,7 @@ static _Atomic uint64_t word;    /* what both change */
 static _Atomic uint64_t entered; /* times that the biased thread-to-be was inside */
 static _Atomic bool over;
 
-/* What a free does between entering and leaving, but longer, so that two in it at once are sure to meet. */
+/* What a free does between entering and leaving, but longer, so that two at once collide. */
 static void change_word(bool biased)
 {
     if (!biased) {

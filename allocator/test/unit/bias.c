@@ -1,5 +1,5 @@
-/* The bias: a thread that alone uses the heap becomes its biased; anybody else ends that; nothing is lost or
- * given twice while biased threads change, threads only free, trim, fork and end. */
+/* The bias: a thread that alone uses the heap becomes biased; any other thread ends that; no block is lost or given out
+ * twice while the biased thread changes and threads only free, trim, fork and exit. */
 #include "bias.h"
 #include "cache.h"
 #include "check.h"
@@ -16,7 +16,7 @@
 #define TURN 1200
 #define THREADS 5
 
-/* Without the kernel's barrier the heap has no biased, ever. */
+/* Without the kernel's membarrier there is never a biased thread. */
 static bool barrier_there(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -94,7 +94,7 @@ TEST(a_thread_that_works_alone_becomes_the_biased_thread)
     check_used(0);
 }
 
-TEST(anybody_elses_visit_ends_the_bias)
+TEST(another_threads_visit_ends_the_bias)
 {
     work(1);
     unsigned char *block = make(2);
@@ -200,7 +200,7 @@ static void *trim_and_ask(void *data)
     return NULL;
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not follow a fork of a process with threads */
+#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
 /* A child finds every block that stands in a slot, and can work. */
 static void *fork_now_and_then(void *data)
 {
@@ -242,8 +242,8 @@ static void change_biased_thread(void *(*const others[])(void *), unsigned count
     check_used(0);
     for (unsigned i = 0; i < THREADS; i++)
         biased_threads += owned[i] > 0;
-    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever the biased thread", biased_threads, THREADS);
-    CHECK(biased_threads > 0 || !barrier_there(), "nobody was ever the biased thread: this tested nothing");
+    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased", biased_threads, THREADS);
+    CHECK(biased_threads > 0 || !barrier_there(), "no thread was ever biased: this tested nothing");
     culet_malloc_trim(0);
     struct culet_test_counts counts;
     culet_heap_test_counts(&counts);

@@ -1,4 +1,4 @@
-/* Bins and caches: what threads claim, free for each other, and give back when they end. */
+/* Bins and caches: what threads claim, free for each other, and release when they end. */
 #include "wakeup.h"
 #include "bin.h"
 #include "cache.h"
@@ -76,7 +76,7 @@ TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
     culet_heap_check();
 }
 
-/* Several slabs of a class, all blocks out and in again in random order, the invariants checked on the way. */
+/* Several slabs of a class: all blocks allocated and freed in random order, the invariants checked in between. */
 TEST(every_class_fills_and_empties)
 {
     static void *block[20000];
@@ -108,7 +108,7 @@ TEST(every_class_fills_and_empties)
                 culet_heap_check();
         }
         CHECK_EQUAL(used_bytes(), before);
-        CHECK(counts_of(klass).slabs <= 2, "%zu slabs of size %zu are kept for nothing", counts_of(klass).slabs, size);
+        CHECK(counts_of(klass).slabs <= 2, "%zu slabs of size %zu are kept needlessly", counts_of(klass).slabs, size);
         culet_heap_check();
     }
 }
@@ -134,7 +134,7 @@ TEST(a_thread_holds_one_unit_per_class_at_the_most)
     culet_heap_check();
 }
 
-TEST(a_flush_gives_everything_back)
+TEST(a_flush_releases_all_claims)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         culet_free(get(culet_classes[klass].size));
@@ -149,8 +149,7 @@ TEST(a_flush_gives_everything_back)
     culet_free(get(48)); /* a flushed cache goes on */
 }
 
-/* A small heap gives up its idle slabs; but one that is wanted again and again is kept: a block more, freed, does not
- * make a slab anew each time. */
+/* A small heap destroys its idle slabs, but keeps one that is needed again and again. */
 TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
 {
     struct culet_test_counts before, after;
@@ -171,7 +170,7 @@ TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
     }
     culet_heap_test_counts(&after);
     CHECK_EQUAL(after.pages.used, before.pages.used);
-    /* When the heap is tidied the slab goes too; not a thousand times. */
+    /* A reclaim destroys the slab too; not a thousand times. */
     CHECK(after.pages.purged_bytes - before.pages.purged_bytes <= 4 * before.pages.used * CULET_PAGE, "%zu bytes",
           after.pages.purged_bytes - before.pages.purged_bytes);
 }
@@ -195,7 +194,7 @@ static void run_thread(void *(*run)(void *), void *data)
     pthread_join(thread, NULL);
 }
 
-TEST(what_another_thread_frees_is_there_for_everybody)
+TEST(blocks_freed_by_another_thread_are_available_to_all)
 {
     size_t first = 0;
 
@@ -206,7 +205,7 @@ TEST(what_another_thread_frees_is_there_for_everybody)
         culet_heap_test_counts(&counts);
         if (round == 0)
             first = counts.pages.used;
-        /* The same blocks again: what differs is where the slabs are that have stayed. */
+        /* The same blocks again: only the remaining slabs' addresses differ. */
         CHECK(counts.pages.used <= first + first / 20, "%zu pages became %zu", first, counts.pages.used);
         run_thread(free_passed, NULL);
         CHECK_EQUAL(used_bytes(), 0);
@@ -217,7 +216,7 @@ TEST(what_another_thread_frees_is_there_for_everybody)
         CHECK(counts_of(klass).slabs <= 1, "class %u: %zu slabs", klass, counts_of(klass).slabs);
 }
 
-/* A free block in a claimed unit is not lost to the others when the claim ends. */
+/* A free block in a claimed unit is available to others once the claim ends. */
 TEST(blocks_freed_into_a_claimed_unit_come_back)
 {
     unsigned klass = culet_size_class(64);
@@ -250,7 +249,7 @@ static void *use_every_class(void *data)
     return NULL;
 }
 
-TEST(a_thread_that_ends_gives_back_what_it_held)
+TEST(a_thread_that_ends_releases_its_claims)
 {
     get(1);
     CHECK_EQUAL(culet_registry_count(), 1);
@@ -267,7 +266,7 @@ TEST(a_thread_that_ends_gives_back_what_it_held)
 
 static pthread_key_t late_key;
 
-/* Runs as a key's destructor, in several rounds, so also after the cache's own. */
+/* A key's destructor, run in several rounds, so also after the cache's own. */
 static void late(void *data)
 {
     unsigned rounds = (unsigned)(uintptr_t)data;
@@ -306,7 +305,7 @@ TEST(destructors_may_allocate_after_the_cache_is_gone)
 #define HOLDERS 4
 static pthread_barrier_t barrier;
 
-/* Enough blocks that the thread takes no more of them singly, but claims the rest of their unit. */
+/* Enough blocks for the thread to stop taking them one by one and claim the rest of their unit. */
 #define HELD 12
 
 static void *hold_a_unit(void *data)
@@ -323,8 +322,7 @@ static void *hold_a_unit(void *data)
     return NULL;
 }
 
-/* Blocks that are free must be given out before memory is said to be out, even where a thread has claimed
- * the unit that they lie in. */
+/* All free blocks must be given out before a request fails, even those in a unit that another thread has claimed. */
 TEST(out_of_memory_means_that_no_block_is_free)
 {
     static void *block[200000];
@@ -348,7 +346,7 @@ TEST(out_of_memory_means_that_no_block_is_free)
         culet_free(block[i]);
     while (culet_malloc(64))
         again++;
-    CHECK(again >= freed, "%u blocks were freed, only %u could be had again", freed, again);
+    CHECK(again >= freed, "%u blocks were freed, only %u were available again", freed, again);
     culet_os_refuse = NULL;
     pthread_barrier_wait(&barrier);
     for (unsigned i = 0; i < HOLDERS; i++)
@@ -376,7 +374,7 @@ TEST(an_ended_threads_unit_serves_the_others_when_memory_is_out)
     got = 0;
     while (culet_malloc(64))
         got++;
-    CHECK(got >= 64, "of what the thread held only %u blocks could be had", got);
+    CHECK(got >= 64, "only %u blocks of the thread's claims were available", got);
     culet_heap_check();
 }
 
@@ -393,7 +391,7 @@ static void *give_a_unit(void *data)
     return NULL;
 }
 
-/* One thread makes, another frees: the free blocks lie in a unit that the first still holds, used up. */
+/* One thread allocates, another frees: the free blocks are in a unit that the first still has claimed, used up. */
 TEST(free_blocks_in_a_unit_that_another_thread_holds_are_used_when_memory_is_out)
 {
     pthread_t thread;
@@ -419,7 +417,7 @@ TEST(free_blocks_in_a_unit_that_another_thread_holds_are_used_when_memory_is_out
     culet_heap_check();
 }
 
-/* What a race of two frees leaves behind where neither saw the other: a block that is free, and in a claim. */
+/* The state that an unnoticed race of two frees leaves: a block that is free and claimed. */
 static void check_ends_in_abort(void (*use)(void *block))
 {
     int status;

@@ -1,6 +1,5 @@
-/* The kernel refuses memory: at the k-th request, for every k that a scenario of all functions, threads and
- * forks makes; once, and from then on. What cannot be had is NULL and ENOMEM, nothing else changes, and the
- * program goes on. */
+/* The kernel refuses memory: the k-th request, for every k that a scenario of all functions, threads and forks makes;
+ * once, and from then on. The function returns NULL and ENOMEM, nothing else changes, and the program goes on. */
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -48,7 +47,7 @@ static void verify(const struct slot *slot, size_t bytes)
     CHECK(all_are(slot->start, bytes, slot->mark), "a block of %zu bytes was changed", slot->bytes);
 }
 
-/* A request may fail only while the kernel refuses, and only by the book. */
+/* A request may fail only while the kernel refuses, and only as documented. */
 static bool given(const void *got)
 {
     if (!got) {
@@ -118,7 +117,7 @@ static void resize_one(struct slot *slot, size_t bytes)
     fill(slot, got, bytes);
 }
 
-/* Sizes of every kind: slabs of many classes, runs, huge blocks. */
+/* Sizes of every kind: slabs of many classes, large and huge blocks. */
 static size_t size_of(unsigned i)
 {
     static const size_t sizes[] = {1, 24, 100, 700, 1500, 6000, 20000, 32768, 50000, 400000, 1 << 20, (1 << 20) + 1};
@@ -184,13 +183,13 @@ static void scenario(void)
     use_everything(slots, 100);
     culet_heap_check();
 
-    /* The kernel gives again: so does the heap. */
+    /* The kernel grants memory again, so the heap does. */
     culet_os_refuse = NULL;
     for (unsigned i = 0; i < SLOTS; i++) {
         clear(&slots[i]);
         size_t bytes = size_of(i);
         unsigned char *got = culet_malloc(bytes);
-        CHECK(got, "no memory for %zu bytes though the kernel gives again", bytes);
+        CHECK(got, "no memory for %zu bytes though the kernel grants memory again", bytes);
         fill(&slots[i], got, bytes);
     }
     for (unsigned i = 0; i < SLOTS; i++)
@@ -219,7 +218,7 @@ static long run_refusing(long at, bool on)
     int status = 0;
     CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "request %ld refused%s: wait status 0x%x", at,
-          on ? ", and all behind it" : "", (unsigned)status);
+          on ? ", and all later ones" : "", (unsigned)status);
     long count = atomic_load(made);
     munmap((void *)made, 4096);
     return count;
@@ -246,7 +245,7 @@ TEST(each_single_request_may_be_refused)
     refuse_each(false);
 }
 
-TEST(each_request_and_all_behind_it_may_be_refused)
+TEST(each_request_and_all_later_ones_may_be_refused)
 {
     refuse_each(true);
 }

@@ -1,5 +1,5 @@
-/* The stock: extents are found, cut, joined, bounded and returned; their pages serve the next huge block and the next
- * segment, and go back by themselves. */
+/* The huge-block cache: extents are found, cut, joined, bounded and returned; their pages serve the next huge block and
+ * the next segment, and the scavenger returns them. */
 #include "huge_cache.h"
 #include "wakeup.h"
 #include "check.h"
@@ -51,7 +51,7 @@ TEST(the_smallest_extent_that_fits_is_taken_from_its_start)
     culet_huge_cache_check();
 }
 
-TEST(what_was_mapped_together_is_joined_and_lengthens_the_block_before)
+TEST(extents_of_one_mapping_are_joined_and_extend_the_block_before)
 {
     struct culet_extent whole = extent(8 * MIB), first = whole, second = whole, third = whole, taken;
 
@@ -60,16 +60,16 @@ TEST(what_was_mapped_together_is_joined_and_lengthens_the_block_before)
     third.start += 4 * MIB;
     third.bytes = 4 * MIB;
     culet_huge_cache_put(third);
-    CHECK(!culet_huge_cache_extend(&first, MIB), "what is behind is not kept");
+    CHECK(!culet_huge_cache_extend(&first, MIB), "the range behind is not cached");
     CHECK(culet_huge_cache_extend(&second, MIB), "not lengthened");
     CHECK(!culet_huge_cache_extend(&second, MIB), "it is not there any more");
     second.bytes += MIB;
-    CHECK(!culet_huge_cache_extend(&second, 4 * MIB), "more than is kept");
+    CHECK(!culet_huge_cache_extend(&second, 4 * MIB), "more than is cached");
     culet_huge_cache_put(second);
     culet_huge_cache_put(first);
     culet_huge_cache_check();
     CHECK(culet_huge_cache_take(8 * MIB, &taken) && taken.start == whole.start, "not joined");
-    /* Neighbours by chance are not: mremap would refuse them. */
+    /* Adjacent extents of different mappings are not joined: mremap would refuse them. */
     second = taken;
     first = taken;
     first.bytes = 2 * MIB;
@@ -102,7 +102,7 @@ TEST(the_oldest_extent_goes_back_first)
     size_t left = culet_huge_cache_bytes();
     CHECK_EQUAL(culet_huge_cache_purge(SIZE_MAX), left);
     CHECK_EQUAL(culet_huge_cache_bytes() + culet_huge_cache_low_water(), 0);
-    /* Many small ones: there is room for a few only. */
+    /* Many small extents: only a few fit. */
     for (unsigned i = 0; i < 100; i++)
         culet_huge_cache_put(extent(culet_os_page_bytes()));
     CHECK(culet_huge_cache_bytes() <= 32 * culet_os_page_bytes() && culet_huge_cache_bytes() > 0, "%zu bytes", culet_huge_cache_bytes());
@@ -127,14 +127,14 @@ TEST(pages_are_moved_to_a_segment)
     culet_huge_cache_put(second);
     memset((void *)second.start, 2, MIB);
     uintptr_t start = culet_pages_get(512, CULET_PAGE, &segment, &zeroed);
-    CHECK(start && !zeroed, "the segment got no pages, or they are said to be zero");
-    CHECK(*(char *)start == 1 && *(char *)(start + MIB) == 2, "not the pages that were kept");
+    CHECK(start && !zeroed, "the segment got no pages, or they are reported as zero");
+    CHECK(*(char *)start == 1 && *(char *)(start + MIB) == 2, "not the cached pages");
     CHECK_EQUAL(culet_huge_cache_bytes(), 2 * MIB);
     CHECK_EQUAL(culet_pages_stats().dirty, 512);
     CHECK_EQUAL(culet_pages_stats().huge_cached, 2 * MIB / CULET_PAGE);
     CHECK(!mapped(first.start) && !mapped(second.start), "their old places are still there");
     culet_pages_check();
-    /* A move that is refused loses what was kept, no more; if the hole cannot be filled, there is no segment. */
+    /* A refused move loses the cached pages, no more; if the hole cannot be filled there is no segment. */
     for (unsigned k = 2; k <= 3; k++) {
         size_t segments = culet_pages_stats().segments;
         while (culet_pages_stats().segments == segments && culet_pages_stats().free >= 256)
@@ -152,7 +152,7 @@ TEST(pages_are_moved_to_a_segment)
 
 /* ---- with the heap above it ---- */
 
-/* A heap so large that it has a scavenger, which keeps off for this long. */
+/* A heap so large that it has a scavenger, which leaves the cache alone for this long. */
 static void begin_scavenger(void)
 {
     void *block[20];
@@ -187,7 +187,7 @@ TEST(a_freed_huge_block_serves_the_next_and_leaves_a_freed_record)
     memset(block, 7, 8 * MIB);
     culet_free(block);
     CHECK(!culet_pagemap_span((uintptr_t)block) && culet_pagemap_freed((uintptr_t)block).present, "no freed record");
-    CHECK(!culet_large_containing((uintptr_t)block + MIB), "what is kept is a block");
+    CHECK(!culet_large_containing((uintptr_t)block + MIB), "a cached extent is a block");
     char *again = culet_malloc(2 * MIB);
     CHECK(again, "no memory");
     CHECK_EQUAL(culet_malloc_usable_size(again), 2 * MIB);
@@ -213,7 +213,7 @@ TEST(a_trim_returns_the_cache)
     begin_scavenger();
     for (unsigned i = 0; i < 50 && !huge_cached_bytes(); i++)
         culet_free(culet_malloc(4 * MIB));
-    CHECK(huge_cached_bytes() > 0, "nothing was kept");
+    CHECK(huge_cached_bytes() > 0, "nothing was cached");
     CHECK(culet_malloc_trim(0) == 1, "nothing went back");
     CHECK_EQUAL(huge_cached_bytes(), 0);
 }
@@ -227,7 +227,7 @@ TEST(the_scavenger_returns_the_cache)
     culet_free(block);
     for (unsigned i = 0; i < 600 && huge_cached_bytes(); i++)
         usleep(100000);
-    CHECK(huge_cached_bytes() <= 64 * CULET_PAGE, "%zu bytes are kept for ever", huge_cached_bytes());
+    CHECK(huge_cached_bytes() <= 64 * CULET_PAGE, "%zu bytes stay cached", huge_cached_bytes());
 }
 
 TEST(a_forked_child_and_its_parent_each_keep_the_cache)
@@ -257,7 +257,7 @@ TEST(a_forked_child_and_its_parent_each_keep_the_cache)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status %#x", status);
 }
 
-/* What is kept is to add nothing to a peak: new pages come for old ones. */
+/* The cache adds nothing to a peak: cached pages go back for new ones. */
 TEST(new_pages_replace_cached_ones)
 {
     begin_scavenger();
@@ -272,10 +272,10 @@ TEST(new_pages_replace_cached_ones)
     culet_free(large);
     block = culet_malloc(12 * MIB);
     culet_free(block);
-    CHECK(kept, "nothing was kept");
+    CHECK(kept, "nothing was cached");
     for (unsigned i = 0; i < 40; i++)
         CHECK(culet_malloc(500000), "no memory");
-    CHECK(huge_cached_bytes() <= MIB, "%zu bytes are kept beside a heap that grew", huge_cached_bytes());
+    CHECK(huge_cached_bytes() <= MIB, "%zu bytes stay cached beside a heap that grew", huge_cached_bytes());
     culet_heap_check();
 }
 

@@ -1,4 +1,4 @@
-/* Runs and huge blocks: sizes, alignment, zeros, resizing in place and by moving pages, freeing once. */
+/* Large and huge blocks: sizes, alignment, zeros, resizing in place and by moving pages, single frees. */
 #include "large.h"
 #include "check.h"
 #include "culet.h"
@@ -117,8 +117,8 @@ static void map_and_unmap_aligned(unsigned times)
     culet_malloc_trim(0);
 }
 
-/* So many blocks bring up the scavenger, with a stack: once it is there, nothing more may come. It may be at work while
- * this looks, so it looks again for a while. */
+/* So many blocks start the scavenger, with its stack: once it runs, nothing more may be added. It may be working, so
+ * the check is repeated for a while. */
 TEST(aligned_huge_blocks_leave_no_address_space_behind)
 {
     size_t before;
@@ -168,13 +168,13 @@ TEST(a_huge_block_grows_by_moving_pages)
 
     write_pattern(block, bytes, 3);
     for (unsigned i = 0; i < 6; i++) {
-        void *wall = culet_malloc(bytes); /* so that it cannot always grow where it is */
+        void *wall = culet_malloc(bytes); /* so that it cannot always grow in place */
         unsigned char *grown = culet_realloc(block, bytes * 2);
         CHECK(grown, "no memory");
         if (grown != block)
             CHECK(!span_of(block) && culet_pagemap_freed((uintptr_t)block).present, "the old address is still a block");
         check_pattern(grown, bytes, 3);
-        check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is the kernel's zeros */
+        check_zero(grown + bytes, bytes); /* moved pages, not copied ones: the rest is zero */
         CHECK(culet_malloc_usable_size(grown) >= bytes * 2, "%zu usable", culet_malloc_usable_size(grown));
         culet_free(wall);
         block = grown;
@@ -268,7 +268,7 @@ TEST(a_huge_block_is_found_by_any_address_in_it)
         CHECK(culet_large_containing((uintptr_t)block[i] + bytes - 1) != NULL, "the last byte");
         CHECK(culet_large_containing((uintptr_t)block[i] + bytes) != (struct culet_large *)span_of(block[i]), "behind");
     }
-    CHECK(!culet_large_containing((uintptr_t)&zeroed), "the stack is nobody's");
+    CHECK(!culet_large_containing((uintptr_t)&zeroed), "the stack is in a block");
 }
 
 TEST(zeroed_memory_is_zero_when_it_is_used_again)
@@ -288,7 +288,7 @@ TEST(zeroed_memory_is_zero_when_it_is_used_again)
     }
 }
 
-/* The k-th refusal while a huge block grows, for every k: it stays whole, wherever it stays. */
+/* The k-th refusal while a huge block grows, for every k: its contents stay. */
 static unsigned refuse_in;
 
 static bool refuse_one(void)
@@ -320,7 +320,7 @@ TEST(a_refused_growth_leaves_the_block_whole)
     CHECK_EQUAL(culet_large_stats().huge + culet_large_stats().large, 0);
 }
 
-/* Takes every block of that size that can be had without asking the kernel; chains them. */
+/* Takes every block of that size that needs no request to the kernel; chains them. */
 static void *exhaust(size_t bytes)
 {
     void *first = NULL, **block;
@@ -364,7 +364,7 @@ TEST(a_shrinking_realloc_does_not_need_memory)
     CHECK_EQUAL(culet_large_stats().huge + culet_large_stats().large, 0);
 }
 
-/* The block itself can be had, the pagemap's leaf for its address cannot. */
+/* The block's mapping is granted, the pagemap's leaf for its address is not. */
 TEST(a_huge_block_without_a_pagemap_entry_is_unmapped)
 {
     culet_free(culet_malloc(1));

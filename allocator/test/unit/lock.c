@@ -1,4 +1,4 @@
-/* The lock: one holder at a time, sleepers wake, and the forking thread's way past it. */
+/* The lock: one holder at a time, sleepers wake, and locks are open to the forking thread. */
 #include "lock.h"
 #include "check.h"
 
@@ -20,7 +20,7 @@ static void *count(void *data)
         CHECK(atomic_fetch_add(&inside, 1) == 0, "two hold the lock");
         counter++;
         if (i % 64 == 0)
-            sched_yield(); /* the others run into the held lock, and sleep */
+            sched_yield(); /* the others find the lock held, and sleep */
         atomic_fetch_sub(&inside, 1);
         culet_unlock(&lock);
     }

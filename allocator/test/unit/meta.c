@@ -1,4 +1,4 @@
-/* Memory for descriptors: aligned, zero when new, reused for its own kind only, unharmed while it is spare. */
+/* Memory for descriptors: aligned, zero when new, reused for its own kind only, readable while it is spare. */
 #include "meta.h"
 #include "check.h"
 #include "resident.h"
@@ -46,8 +46,8 @@ TEST(spare_descriptors_serve_their_own_kind)
     CHECK_EQUAL(culet_meta_bytes(), bytes);
 }
 
-/* Late readers look at a spare descriptor's owner part and bitmaps. */
-TEST(what_late_readers_see_stays)
+/* Late readers read a spare descriptor's span and bitmaps. */
+TEST(late_readers_find_descriptors_unchanged)
 {
     struct culet_slab *slab = culet_meta_get(CULET_META_SLAB);
     struct culet_large *large = culet_meta_get(CULET_META_LARGE);

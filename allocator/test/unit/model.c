@@ -1,6 +1,6 @@
-/* Random sequences of all functions by one thread, against a model: contents, alignment, no overlap, usable
- * sizes, zeros, errno, and the bytes in use to the byte.
- * MODEL_SEEDS (6 by default) sequences are run, from seed MODEL_FIRST (1 by default) on. */
+/* Random sequences of all functions by one thread, against a model: contents, alignment, overlap, usable sizes,
+ * zeros, errno, and the bytes in use, exactly. Runs MODEL_SEEDS (default 6) sequences, from seed MODEL_FIRST
+ * (default 1) on. */
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -14,7 +14,7 @@
 
 struct block {
     unsigned char *start;
-    size_t bytes;  /* asked for */
+    size_t bytes;  /* requested */
     size_t usable; /* all of it is written */
     unsigned char mark;
 };
@@ -64,7 +64,7 @@ static void read_some(const struct block *block, size_t bytes)
             AGREE(false, "byte %zu of a block of %zu at %p was changed", i, block->bytes, (void *)block->start);
 }
 
-/* The place of an address in the sorted table. */
+/* The index of an address in the sorted table. */
 static unsigned place(const unsigned char *start)
 {
     unsigned low = 0, high = count;
@@ -85,7 +85,7 @@ static void enter(unsigned char *start, size_t bytes, size_t alignment)
     struct block block = {.start = start, .bytes = bytes, .usable = culet_malloc_usable_size(start)};
 
     AGREE((uintptr_t)start % alignment == 0, "%p is not aligned to %zu", (void *)start, alignment);
-    AGREE(block.usable >= bytes, "%zu bytes usable, %zu asked for", block.usable, bytes);
+    AGREE(block.usable >= bytes, "%zu bytes usable, %zu requested", block.usable, bytes);
     AGREE(at == count || start + block.usable <= blocks[at].start, "%p overlaps the block behind it", (void *)start);
     AGREE(at == 0 || blocks[at - 1].start + blocks[at - 1].usable <= start, "%p overlaps the block before it",
           (void *)start);
@@ -197,7 +197,7 @@ static void resize(void)
     enter(got, bytes, CULET_ALIGNMENT);
 }
 
-/* Requests that nothing can fulfil: NULL, ENOMEM, and every block as it was. */
+/* Impossible requests: NULL, ENOMEM, and every block unchanged. */
 static void ask_too_much(void)
 {
     struct block *block = &blocks[draw(count)];
@@ -243,7 +243,7 @@ static void compare_counts(void)
 {
     struct mallinfo2 info = culet_mallinfo2();
 
-    AGREE(info.uordblks + info.hblkhd == in_use, "%zu bytes in use by the heap's books, %zu by the model's",
+    AGREE(info.uordblks + info.hblkhd == in_use, "%zu bytes in use by the heap's count, %zu by the model's",
           info.uordblks + info.hblkhd, in_use);
     culet_heap_check();
 }
@@ -302,7 +302,7 @@ TEST(random_sequences_agree_with_the_model)
     CHECK_EQUAL(counts.pages.used, 0);
 }
 
-/* The same with a kernel that refuses now and then: whatever fails leaves no trace. */
+/* The same with a kernel that refuses now and then: a failed request changes nothing. */
 static bool refuse_some(void)
 {
     return draw(3) == 0;

@@ -1,4 +1,4 @@
-/* The pagemap: any pointer value has an answer; entries, freed records, and the refusal of its own memory. */
+/* The pagemap: any pointer value has an entry; spans, freed records, and the refusal of its own memory. */
 #include "pagemap.h"
 #include "check.h"
 #include "resident.h"
@@ -16,7 +16,7 @@ static void check_nothing(uintptr_t address)
     CHECK(!freed.present, "0x%lx has a freed record", (unsigned long)address);
 }
 
-TEST(any_pointer_value_is_answered)
+TEST(any_pointer_value_has_an_entry)
 {
     uint64_t seed = 1;
 
@@ -111,7 +111,7 @@ TEST(a_huge_block_has_one_freed_record)
         CHECK_EQUAL(freed.pages, lengths[i]);
         check_nothing(start + CULET_PAGE);
     }
-    /* 64 GiB and more is more than a freed record can tell; it must not spill into the other fields. */
+    /* A freed record cannot hold 64 GiB and more; it must not overflow into the other fields. */
     culet_pagemap_set_freed_huge(start, (size_t)1 << 30);
     struct culet_freed freed = culet_pagemap_freed(start);
     CHECK(freed.present && freed.klass == 0 && freed.start == start, "a very long freed record is damaged");

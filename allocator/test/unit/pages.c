@@ -1,4 +1,5 @@
-/* The page heap against a model: runs do not overlap, what is said to be zero is, counts add up, segments go. */
+/* The page heap against a model: ranges do not overlap, pages reported as zero are zero, counts add up, segments are
+ * unmapped. */
 #include "pages.h"
 #include "check.h"
 #include "lock.h"
@@ -42,7 +43,7 @@ static void check_zero(uintptr_t start, size_t bytes)
 
     for (size_t i = 0; i < bytes / 8; i++)
         if (words[i])
-            CHECK(false, "%zu bytes into a run said to be zero", i * 8);
+            CHECK(false, "%zu bytes into a range reported as zero", i * 8);
 }
 
 static void check_counts(void)
@@ -92,7 +93,7 @@ static void extend(struct run *run, size_t more)
     mark(run, run->pages - more);
 }
 
-/* Gives back the upper half. */
+/* Frees the upper half. */
 static void shorten(struct run *run)
 {
     size_t less = run->pages / 2;
@@ -186,7 +187,7 @@ TEST(clean_pages_stay_clean)
     CHECK_EQUAL(culet_pages_stats().dirty, 1);
     CHECK(culet_pages_get(5, CULET_PAGE, &segment, &zeroed) == start && zeroed, "the pages before are clean");
     CHECK(culet_pages_get(11, CULET_PAGE, &segment, &zeroed) == start + 5 * CULET_PAGE, "not the lowest");
-    CHECK(!zeroed, "a run with a dirty page was said to be zero");
+    CHECK(!zeroed, "a range with a dirty page was reported as zero");
     CHECK_EQUAL(culet_pages_stats().dirty, 0);
     culet_pages_check();
 }
@@ -198,7 +199,7 @@ TEST(purged_pages_are_not_resident_and_read_as_zeros)
 
     culet_lock(&culet_pages_lock);
     CHECK(get(&run, 96, CULET_PAGE), "no memory");
-    /* So much in use that 96 pages may be kept. */
+    /* So much in use that 96 dirty pages may be kept. */
     for (unsigned i = 0; i < 16; i++)
         CHECK(get(&beside[i], 256, CULET_PAGE), "no memory");
     uintptr_t start = run.start;
@@ -258,7 +259,7 @@ TEST(refused_memory_changes_nothing)
         got++;
     CHECK_EQUAL(got, 4); /* the rest of the first segment */
     check_counts();
-    /* The descriptor of a segment that could not be had is not lost, however often it is tried. */
+    /* The descriptor of a refused segment is not lost, however often it is attempted. */
     for (unsigned i = 0; i < 2000; i++)
         CHECK(!get(&run[4], 256, CULET_PAGE), "a segment out of nothing");
     CHECK(culet_meta_get(CULET_META_SEGMENT), "the descriptors are used up");

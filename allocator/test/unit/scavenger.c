@@ -3,6 +3,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "lock.h"
 #include "reclaim_policy.h"
 #include "wakeup.h"
 
@@ -60,7 +61,7 @@ static FILE *open_of(const char *thread, const char *file)
     return fopen(name, "r");
 }
 
-/* Threads of the allocator's own, by their name. Calls `look` with the status of each. */
+/* The allocator's threads, by name. Calls `look` with the status of each. */
 static size_t scavengers(void (*look)(FILE *status))
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -88,10 +89,13 @@ static size_t scavengers(void (*look)(FILE *status))
 
 static size_t returned(void)
 {
-    return culet_heap_counters().returned_bytes;
+    culet_lock(&culet_pages_lock);
+    size_t bytes = culet_pages_stats().purged_bytes;
+    culet_unlock(&culet_pages_lock);
+    return bytes;
 }
 
-/* Waits until so many bytes have gone back, without a call of malloc or free; a minute at the most. */
+/* Waits, at most a minute, until so many bytes have gone back, without a call of malloc or free. */
 static size_t wait_for_return(size_t before, size_t bytes)
 {
     for (int i = 0; i < 600 && returned() - before < bytes; i++)
@@ -105,13 +109,13 @@ static void burst_is_returned(void)
 
     burst();
     drop();
-    /* 50 MB were in use; each survivor may keep a page, or a few where pages are large. */
+    /* 50 MB were in use; each survivor keeps a page, or a few where kernel pages are large. */
     size_t back = wait_for_return(before, (size_t)45 << 20);
     CHECK(back >= ((size_t)30 << 20), "only %zu bytes went back", back);
     check_survivors();
 }
 
-TEST(what_stays_free_goes_back_without_a_call)
+TEST(idle_memory_goes_back_without_a_call)
 {
     burst_is_returned();
     CHECK_EQUAL(scavengers(NULL), 1);
@@ -130,7 +134,7 @@ TEST(a_forked_child_gets_a_scavenger_of_its_own)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status %#x", status);
 }
 
-TEST(it_is_called_again_for_the_next_burst)
+TEST(the_scavenger_wakes_for_the_next_burst)
 {
     for (int i = 0; i < 3; i++) {
         burst_is_returned();
@@ -161,7 +165,7 @@ static void check_blocked(FILE *status)
     CHECK(blocked >> (SIGTERM - 1) & 1 && blocked >> (SIGUSR1 - 1) & 1, "blocked: %llx", blocked);
 }
 
-TEST(it_takes_no_signals)
+TEST(the_scavenger_takes_no_signals)
 {
     burst();
     for (int i = 0; i < 600 && !scavengers(NULL); i++)
@@ -169,8 +173,8 @@ TEST(it_takes_no_signals)
     CHECK_EQUAL(scavengers(check_blocked), 1);
 }
 
-/* Where the kernel refuses the thread, memory goes back in the calls. */
-TEST(without_the_thread_frees_return_what_is_too_much)
+/* If the kernel refuses the thread, frees return memory. */
+TEST(without_a_scavenger_frees_return_the_surplus)
 {
     struct rlimit none = {0, 0};
 
@@ -186,7 +190,7 @@ TEST(without_the_thread_frees_return_what_is_too_much)
     CHECK_EQUAL(scavengers(NULL), 0);
 }
 
-/* A free while the scavenger returns pages of the same slabs; contents are checked all the while. */
+/* Frees while the scavenger purges the same slabs; contents are checked all the while. */
 static _Atomic bool stop;
 
 static void *churn(void *data)
@@ -207,7 +211,7 @@ static void *churn(void *data)
     return NULL;
 }
 
-TEST(it_works_beside_threads_that_allocate)
+TEST(the_scavenger_works_beside_threads_that_allocate)
 {
     pthread_t thread[3];
 

@@ -1,4 +1,4 @@
-/* What a reader in another process is told of the heap: every table and every member is where the record says. */
+/* The record for readers in another process: every table and member is where the record says. */
 #include "selfmap.h"
 
 #include "check.h"
@@ -50,7 +50,7 @@ TEST(classes_have_the_shapes_that_blocks_have)
     }
 }
 
-/* The entry of the pagemap for an address, as a reader finds it. */
+/* The pagemap's entry for an address, as a reader finds it. */
 static uint64_t entry_of(uint64_t address)
 {
     uint64_t page = address / MAP.granule_bytes, leaf = word(MAP.root + 8 * (page / MAP.leaf_entries));
@@ -142,7 +142,7 @@ TEST(segments_and_their_bitmaps_add_up)
     CHECK_EQUAL(segments, counts.segments);
     CHECK_EQUAL(used, counts.used);
     CHECK_EQUAL(dirty, counts.dirty);
-    CHECK(dirty > 0, "nothing was free and kept");
+    CHECK(dirty > 0, "nothing was free and dirty");
 }
 
 TEST(chunks_of_descriptors_add_up)

@@ -1,4 +1,4 @@
-/* Size classes: every size fits its class, no smaller class would do, waste is bounded, shapes hold together. */
+/* Size classes: each size fits its class and no smaller one, waste is bounded, shapes are consistent. */
 #include "check.h"
 #include "size_class.h"
 #include "slab.h"
@@ -70,7 +70,7 @@ TEST(shapes_fit_the_descriptor)
         CHECK_EQUAL(__builtin_popcountll(c->full), 1 << c->unit_shift);
         CHECK_EQUAL(__builtin_popcountll(c->last_full), c->count - ((unsigned)c->last << c->unit_shift));
         CHECK((c->last_full & (c->last_full + 1)) == 0 && (c->last_full & ~c->full) == 0, "class %u", klass);
-        /* A unit is about a page: what a thread may claim at once is bounded. */
+        /* A unit is about a page: that bounds a claim. */
         CHECK(c->unit_shift == 0 || (c->size << c->unit_shift) <= CULET_PAGE, "class %u: large units", klass);
         CHECK(bytes - (size_t)c->count * c->size <= bytes / 8, "class %u: %zu of %zu bytes behind the last block",
               klass, bytes - (size_t)c->count * c->size, bytes);

@@ -148,7 +148,7 @@ static unsigned char pattern(unsigned klass, unsigned index)
     return (unsigned char)(klass * 31 + index * 7 + 1);
 }
 
-/* Writes all over the slab, keeps the blocks that `keep` says, purges, looks at every page and block. */
+/* Fills the slab, keeps the blocks that `keep` selects, purges, checks every page and block. */
 static void purge_with(unsigned klass, bool (*keep)(unsigned index, uint64_t *seed), uint64_t *seed)
 {
     struct culet_slab *slab = create(klass);
@@ -237,7 +237,7 @@ TEST(purges_return_wholly_free_pages_and_nothing_else)
     }
 }
 
-/* Claimed blocks are somebody's: their pages stay, too. */
+/* The pages of claimed blocks stay, too. */
 TEST(purges_spare_claimed_blocks)
 {
     culet_size_class_setup();
@@ -252,8 +252,8 @@ TEST(purges_spare_claimed_blocks)
         CHECK(((unsigned char *)start)[4096 + at] == 0xee, "byte %zu of a claimed unit was changed", at);
 }
 
-/* Locked memory cannot be given back; it is not to be taken for zeros. */
-TEST(a_purge_that_the_kernel_refuses_gives_back_nothing)
+/* Locked memory cannot be purged; it must not be reported as zero. */
+TEST(a_purge_that_the_kernel_refuses_returns_nothing)
 {
     culet_size_class_setup();
     struct culet_slab *slab = create(culet_size_class(64));

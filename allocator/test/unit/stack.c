@@ -1,5 +1,5 @@
-/* The main thread's stack: what lies below the stack pointer goes back, what is in use stays, and nothing happens to
- * whoever is not on the main thread's stack. */
+/* The main thread's stack: the part below the stack pointer is returned, the used part stays, and other threads do
+ * nothing. */
 #include "check.h"
 #include "resident.h"
 #include "stack.h"
@@ -10,7 +10,7 @@
 #define DEEP ((size_t)4 << 20)
 #define HALF (DEEP / 2)
 
-/* As Ruby does it: so much of the stack is touched, and left again. Returns where it ended. */
+/* As Ruby does: touches so much of the stack, and returns its lowest address. */
 static __attribute__((noinline)) uintptr_t touch(size_t bytes)
 {
     volatile char *room = __builtin_alloca(bytes);

@@ -1,6 +1,6 @@
-/* Many threads, all functions, blocks handed from thread to thread, threads that come and go. Contents are
- * checked on the way; at the end everything is free and the books are right.
- * STRESS_SCALE (1 by default) multiplies the work; the numbers drawn are the same on every machine. */
+/* Many threads, all functions, blocks passed between threads, threads that start and end. Contents are checked
+ * throughout; at the end everything is free and the counts are right. STRESS_SCALE (default 1) multiplies the work; the
+ * random numbers are the same on every machine. */
 #include "cache.h"
 #include "check.h"
 #include "culet.h"
@@ -50,7 +50,7 @@ static void sign(struct block *block, uint64_t tag)
         block->start[i] = byte_at(block, i);
 }
 
-/* Checks the first `bytes` of a block, as far as they are signed. */
+/* Checks the first `bytes` of a block, as far as they were written. */
 static void verify(const struct block *block, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i = next_byte(block, i))
@@ -126,7 +126,7 @@ static void drop(struct block *block)
     block->start = NULL;
 }
 
-/* Swaps a block with one that another thread put there. */
+/* Exchanges a block for one that another thread left. */
 static void pass_on(struct block *block, uint64_t *seed)
 {
     struct block taken = {.start = NULL};
@@ -146,7 +146,7 @@ static void pass_on(struct block *block, uint64_t *seed)
         verify(block, block->bytes);
 }
 
-/* What an ending thread still holds goes to the others, as far as there is room. */
+/* An ending thread passes its blocks on, as far as there is room. */
 static void bequeath(struct block *block)
 {
     if (!block->start)
@@ -290,7 +290,7 @@ TEST(threads_meet_in_one_class)
     check_empty();
 }
 
-/* One gives back the rest of its unit while another frees the unit's other blocks: both change one word. */
+/* One releases the rest of its unit while another frees the unit's other blocks: both change one word. */
 #define HALF 32
 static _Atomic(void *) handed[HALF];
 static _Atomic unsigned rounds_made, rounds_freed, freed_now;
@@ -326,7 +326,7 @@ TEST(a_claim_ends_while_another_thread_frees)
         }
         atomic_store(&freed_now, 0);
         atomic_store(&rounds_made, round);
-        /* Into the midst of the frees, each time at another place. */
+        /* In the middle of the frees, each time at another point. */
         while (atomic_load_explicit(&freed_now, memory_order_relaxed) < 1 + round % (HALF - 1) &&
                atomic_load_explicit(&rounds_freed, memory_order_relaxed) < round)
             if (++spins % 4096 == 0)

@@ -1,4 +1,4 @@
-/* Trims: every wholly free page goes back, live blocks keep their contents, and the answer tells the truth. */
+/* Trims: every wholly free page is returned, live blocks keep their contents, and the result is right. */
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -40,8 +40,8 @@ static void check_contents(void)
                 CHECK(false, "byte %zu of a block of %zu was changed", at, bytes_of[i]);
 }
 
-/* Kernel pages of the segments: resident ones that no block in use touches. The map of used pages is made
- * from this test's own list of blocks, not from the allocator's books. */
+/* Kernel pages of the segments that are resident and that no block in use overlaps. The map of used pages is built from
+ * this test's own list of blocks. */
 static size_t idle_resident(void)
 {
     size_t page = culet_os_page_bytes(), idle = 0;
@@ -72,10 +72,10 @@ static size_t idle_resident(void)
 static void trim_and_look(void)
 {
     size_t before = idle_resident();
-    int told = culet_malloc_trim(0);
+    int result = culet_malloc_trim(0);
     size_t after = idle_resident();
 
-    CHECK(told == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim said %d", before, after, told);
+    CHECK(result == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim returned %d", before, after, result);
     CHECK_EQUAL(after, 0);
     CHECK_EQUAL(culet_malloc_trim(0), 0);
     check_contents();
@@ -111,7 +111,7 @@ TEST(returned_pages_serve_again)
         for (size_t i = 0; i < BLOCKS; i++)
             if (i % 3)
                 release(i);
-        /* A third of the blocks leaves hardly a large page free. */
+        /* With a third of the blocks left hardly a large kernel page is free. */
         CHECK(culet_malloc_trim(0) || culet_os_page_bytes() > CULET_PAGE, "nothing was returned");
         for (size_t i = 0; i < BLOCKS; i++)
             if (!block[i]) {
@@ -129,9 +129,8 @@ TEST(returned_pages_serve_again)
     culet_heap_check();
 }
 
-/* malloc_trim says 1 when it gave memory back, by whichever way it went: pages that the page heap returned
- * on the way of a slab's end count too. */
-TEST(the_answer_is_true_for_any_number_of_idle_slabs)
+/* malloc_trim returns 1 if it returned memory in any way: also pages that the page heap returned when a slab ended. */
+TEST(the_result_is_right_for_any_number_of_idle_slabs)
 {
     culet_free(culet_malloc(1));
     for (unsigned last = 1; last < CULET_CLASSES; last++) {
@@ -147,12 +146,12 @@ TEST(the_answer_is_true_for_any_number_of_idle_slabs)
                 release(i);
         }
         size_t before = idle_resident();
-        int told = culet_malloc_trim(0);
+        int result = culet_malloc_trim(0);
         size_t after = idle_resident();
         if (culet_os_page_bytes() == CULET_PAGE)
             CHECK_EQUAL(after, 0);
-        CHECK(told || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim said %d",
-              before, after, last, told);
+        CHECK(result || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim returned %d",
+              before, after, last, result);
     }
 }
 
@@ -176,7 +175,7 @@ TEST(a_pad_is_kept)
     CHECK(counts.pages.dirty < culet_os_page_bytes() / CULET_PAGE * 2, "%zu pages stay", counts.pages.dirty);
 }
 
-TEST(a_trim_of_nothing_says_so)
+TEST(a_trim_without_free_pages_returns_0)
 {
     CHECK_EQUAL(culet_malloc_trim(0), 0);
     culet_free(culet_malloc(10));

@@ -1,27 +1,26 @@
 /* weak.c - a model of the bias on weakly ordered processors, explored exhaustively.
  *
- * What enters and leaves the heap, changes its biased thread, frees and claims blocks (bias.c, api.c, bin.c) and calls
- * the scavenger (wakeup.c) is written down below as programs of a small machine, with the orders that the code uses
- * (memory_orders.h). Every interleaving, and everything that the memory may let a thread see, is tried:
+ * Entering and leaving the heap, changing its biased thread, freeing and claiming blocks (bias.c, api.c, bin.c) and
+ * waking the scavenger (wakeup.c) are written below as programs of a small machine, with the memory orders of the code
+ * (memory_orders.h). The explorer tries every interleaving, and every value that the memory model lets a load return:
  *
- *   - A location is the list of all values stored to it. A load takes any that is not older than what the thread has
- *     seen of the location: a store may be late for each thread by itself, so store buffers, loads out of order and
- *     stores out of order are all in it, on processors that are weaker than aarch64.
- *   - A release store carries what its thread has seen; an acquire load that takes it has seen that too; an atomic change
- *     takes the last value, and carries on what that carried.
- *   - A seq_cst load takes nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
- *   - membarrier is a fence in each thread, wherever that one is in its program.
+ *   - A location is the list of all values stored to it. A load returns any value that is not older than what the thread
+ *     has seen of the location. This covers store buffers, and loads and stores out of order, on processors weaker than
+ *     aarch64.
+ *   - A release store carries what its thread has seen; an acquire load of that value has seen it too. An atomic change
+ *     reads the last value, and carries on what that carried.
+ *   - A seq_cst load returns nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
+ *   - membarrier is a fence in each thread, wherever the thread is in its program.
  * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing
  * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the
  * code a load that decides about a store is an acquire, which forbids that; the exception, the biased thread's own
- * `live` words, nobody else touches then.
+ * `live` words, no other thread touches then.
  *
- * Wrong is: a block in two hands, a lost free, a bin or a block's content touched by two threads with nothing between
- * them that orders the two, a reader that is alone and sees old words, a wake-up that is lost, and threads that all
- * wait.
+ * Errors are: a block given out twice, a lost free, two unordered accesses to a bin or to a block's content, a thread
+ * with exclusive access that reads old words, a lost wake-up, and a deadlock.
  *
- * Then each order is weakened, and each fence and wait left out: the explorer must find what breaks. Where nothing
- * breaks, the code is stricter than it needs to be: that is stated too, so that a change shows. */
+ * Then each order is weakened, and each fence and wait left out: the explorer must find an error. Where it finds none
+ * the code is stricter than necessary; that is stated too, so that a change shows. */
 #include "memory_orders.h"
 #include "check.h"
 
@@ -29,43 +28,44 @@
 
 enum { THREADS = 3, MESSAGES = 14, CODE = 200, REGISTERS = 4, STEPS = 250 };
 
-/* Locations. LIST, CONTENT: plain memory, of which two uses must be ordered. A thread has its own `busy`. */
-enum { BIASED, BIAS_LOCK, BIN_LOCK, UNCACHED, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT, FIGURE = CONTENT + 2, WAKEUP, PLACES };
+/* Locations. LIST, CONTENT: plain memory, whose accesses must be ordered. Each thread has its own `busy`. */
+enum { BIASED, BIAS_LOCK, BIN_LOCK, UNCACHED, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT,
+       COUNT = CONTENT + 2, WAKEUP, LOCATIONS };
 enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
 
 /* ---- what is weakened ---- */
 
 enum choice {
-    ENTER_BUSY, ENTER_OWNER, LEAVE_BUSY, SLOW_BUSY, SLOW_GUESTS, SLOW_OWNER, LEAVE_GUESTS,
-    SHUT, WAIT, ADMIT, FREE, CLAIM, LOOK, LOCK, UNLOCK, ORDERS,
-    BARRIER = ORDERS, ENTER_FENCE, WAIT_OWNER, WAIT_ALL, WAIT_GUESTS, BIN_LOCKED, WAKEUP_BARRIER, WAKEUP_FENCE, CHOICES
+    ENTER_BUSY, ENTER_BIASED, LEAVE_BUSY, SLOW_BUSY, SLOW_UNCACHED, SLOW_BIASED, LEAVE_UNCACHED,
+    BEGIN_EXCLUSIVE, WAIT, END_EXCLUSIVE, FREE, CLAIM, READ_LIVE, LOCK, UNLOCK, ORDERS,
+    BARRIER = ORDERS, ENTER_FENCE, WAIT_BIASED, WAIT_ALL, WAIT_UNCACHED, BIN_LOCKED, WAKEUP_BARRIER, WAKEUP_FENCE, CHOICES
 };
 
-/* The order in the code, and the weakest that suffices: what is weaker breaks something. */
+/* The order in the code, and the weakest that suffices: anything weaker is an error. */
 static const struct {
     const char *name;
     memory_order order, enough;
 } choices[CHOICES] = {
     {"ENTER_BUSY", CULET_ORDER_ENTER_BUSY, memory_order_relaxed},
-    {"ENTER_OWNER", CULET_ORDER_ENTER_BIASED, memory_order_acquire},
+    {"ENTER_BIASED", CULET_ORDER_ENTER_BIASED, memory_order_acquire},
     {"LEAVE_BUSY", CULET_ORDER_LEAVE_BUSY, memory_order_release},
     {"SLOW_BUSY", CULET_ORDER_SLOW_BUSY, memory_order_relaxed},
-    {"SLOW_GUESTS", CULET_ORDER_SLOW_UNCACHED, memory_order_relaxed},
-    {"SLOW_OWNER", CULET_ORDER_SLOW_BIASED, memory_order_acquire},
-    {"LEAVE_GUESTS", CULET_ORDER_LEAVE_UNCACHED, memory_order_release},
-    {"SHUT", CULET_ORDER_BEGIN_EXCLUSIVE, memory_order_relaxed},
+    {"SLOW_UNCACHED", CULET_ORDER_SLOW_UNCACHED, memory_order_relaxed},
+    {"SLOW_BIASED", CULET_ORDER_SLOW_BIASED, memory_order_acquire},
+    {"LEAVE_UNCACHED", CULET_ORDER_LEAVE_UNCACHED, memory_order_release},
+    {"BEGIN_EXCLUSIVE", CULET_ORDER_BEGIN_EXCLUSIVE, memory_order_relaxed},
     {"WAIT", CULET_ORDER_WAIT, memory_order_acquire},
-    {"ADMIT", CULET_ORDER_END_EXCLUSIVE, memory_order_release},
+    {"END_EXCLUSIVE", CULET_ORDER_END_EXCLUSIVE, memory_order_release},
     {"FREE", CULET_ORDER_FREE, memory_order_release},
     {"CLAIM", CULET_ORDER_CLAIM, memory_order_acquire},
-    {"LOOK", CULET_ORDER_READ_LIVE, memory_order_acquire},
+    {"READ_LIVE", CULET_ORDER_READ_LIVE, memory_order_acquire},
     {"LOCK", CULET_ORDER_LOCK, memory_order_acquire},
     {"UNLOCK", CULET_ORDER_UNLOCK, memory_order_release},
     [BARRIER] = {.name = "membarrier"},
     [ENTER_FENCE] = {.name = "the compiler's fence on entering"},
-    [WAIT_OWNER] = {.name = "the wait for the biased thread"},
+    [WAIT_BIASED] = {.name = "the wait for the biased thread"},
     [WAIT_ALL] = {.name = "the wait for all threads"},
-    [WAIT_GUESTS] = {.name = "the wait for uncached_inside"},
+    [WAIT_UNCACHED] = {.name = "the wait for threads without a cache"},
     [BIN_LOCKED] = {.name = "the bin's lock"},
     [WAKEUP_BARRIER] = {.name = "the wake-up's membarrier"},
     [WAKEUP_FENCE] = {.name = "the compiler's fence of the wake-up"},
@@ -82,7 +82,7 @@ enum operation {
 };
 
 struct instruction {
-    uint8_t operation, place, value, target, with; /* `with`: a register */
+    uint8_t operation, location, value, target, with; /* `with`: a register */
     memory_order order;
 };
 
@@ -98,43 +98,43 @@ static uint8_t emit(struct instruction instruction)
 }
 #define EMIT(what, ...) emit((struct instruction){.operation = (what), ##__VA_ARGS__})
 
-/* Makes a jump written before lead to what is written next. */
+/* Sets the target of an earlier jump to the next instruction. */
 static void land(uint8_t jump)
 {
     code[writing][jump].target = length[writing];
 }
 
 /* culet_lock and culet_unlock. */
-static void write_lock(uint8_t place)
+static void write_lock(uint8_t location)
 {
-    EMIT(TAKE_LOCK, place, .order = order[LOCK]);
+    EMIT(TAKE_LOCK, location, .order = order[LOCK]);
 }
 
-static void write_unlock(uint8_t place)
+static void write_unlock(uint8_t location)
 {
-    EMIT(GIVE_LOCK, place, .order = order[UNLOCK]);
+    EMIT(GIVE_LOCK, location, .order = order[UNLOCK]);
 }
 
-/* shut, with the former biased in register 1. */
+/* begin_exclusive; the former biased thread in register 1. */
 static void write_begin_exclusive(void)
 {
     uint8_t done[THREADS];
 
-    EMIT(EXCHANGE, BIASED, CHANGING, .with = 1, .order = order[SHUT]);
+    EMIT(EXCHANGE, BIASED, CHANGING, .with = 1, .order = order[BEGIN_EXCLUSIVE]);
     if (!left_out[BARRIER])
         EMIT(FENCE_ALL);
     uint8_t shared = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
-    /* Register 1 is zero: everybody. */
+    /* Register 1 is zero: wait for all threads. */
     for (uint8_t t = 0; t < THREADS; t++)
         if (!uncached[t] && !left_out[WAIT_ALL])
             EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
-    if (!left_out[WAIT_GUESTS])
+    if (!left_out[WAIT_UNCACHED])
         EMIT(WAIT_ZERO, UNCACHED, .order = order[WAIT]);
     uint8_t all = EMIT(JUMP);
     land(shared);
     for (uint8_t t = 0; t < THREADS; t++) {
         uint8_t other = EMIT(JUMP_UNLESS, .with = 1, .value = t + 1);
-        if (!left_out[WAIT_OWNER])
+        if (!left_out[WAIT_BIASED])
             EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
         done[t] = EMIT(JUMP);
         land(other);
@@ -147,7 +147,7 @@ static void write_begin_exclusive(void)
 static void write_change(uint8_t biased)
 {
     write_begin_exclusive();
-    EMIT(STORE, BIASED, biased, .order = order[ADMIT]);
+    EMIT(STORE, BIASED, biased, .order = order[END_EXCLUSIVE]);
 }
 
 /* end */
@@ -162,7 +162,7 @@ static void write_end(void)
 static void write_leave(void)
 {
     if (uncached[writing])
-        EMIT(ADD, UNCACHED, (uint8_t)-1, .order = order[LEAVE_GUESTS]);
+        EMIT(ADD, UNCACHED, (uint8_t)-1, .order = order[LEAVE_UNCACHED]);
     else
         EMIT(STORE, BUSY + writing, 0, .order = order[LEAVE_BUSY]);
 }
@@ -173,10 +173,10 @@ static void write_enter_slow(void)
     uint8_t again = length[writing];
 
     if (uncached[writing])
-        EMIT(ADD, UNCACHED, 1, .order = order[SLOW_GUESTS]);
+        EMIT(ADD, UNCACHED, 1, .order = order[SLOW_UNCACHED]);
     else
         EMIT(STORE, BUSY + writing, 1, .order = order[SLOW_BUSY]);
-    EMIT(LOAD, BIASED, .with = 0, .order = order[SLOW_OWNER]);
+    EMIT(LOAD, BIASED, .with = 0, .order = order[SLOW_BIASED]);
     uint8_t in = EMIT(JUMP_IF, .with = 0, .value = 0);
     write_leave();
     write_lock(BIAS_LOCK);
@@ -186,7 +186,7 @@ static void write_enter_slow(void)
     land(in);
 }
 
-/* culet_bias_enter. What follows is for the biased thread; the jump that is returned leads to what others do. */
+/* culet_bias_enter. The biased thread goes on with the next instruction; the returned jump is for the others. */
 static uint8_t write_enter(void)
 {
     uint8_t in = 0, biased = 0;
@@ -194,11 +194,11 @@ static uint8_t write_enter(void)
     if (!uncached[writing]) {
         if (!left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_BIASED]);
         if (left_out[ENTER_FENCE])
             EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
         biased = EMIT(JUMP_IF, .with = 0, .value = writing + 1);
-        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_OWNER]);
+        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_BIASED]);
         in = EMIT(JUMP_IF, .with = 0, .value = 0);
     }
     write_enter_slow();
@@ -220,7 +220,7 @@ static void write_note(bool biased)
     if (locked)
         write_lock(BIN_LOCK);
     EMIT(TOUCH, LIST);
-    EMIT(LOAD, LIVE, .with = 3, .order = order[LOOK]);
+    EMIT(LOAD, LIVE, .with = 3, .order = order[READ_LIVE]);
     uint8_t used = EMIT(JUMP_UNLESS, .with = 3, .value = 0);
     EMIT(TOUCH, CONTENT);
     EMIT(TOUCH, CONTENT + 1);
@@ -230,7 +230,7 @@ static void write_note(bool biased)
     land(spared);
 }
 
-/* free of the block `number`, which the thread has written to. */
+/* free of the block `number`, to which the thread has written. */
 static void write_free(uint8_t number)
 {
     uint8_t bit = (uint8_t)(1 << number);
@@ -251,7 +251,7 @@ static void write_free(uint8_t number)
     land(done);
 }
 
-/* culet_bin_claim: takes what is free, and writes to it. */
+/* culet_bin_claim: takes the free blocks and writes to them. */
 static void write_claim(void)
 {
     uint8_t shared = write_enter();
@@ -301,16 +301,16 @@ static void write_exclusive(void)
     write_begin_exclusive();
     EMIT(EXACT, LIVE);
     EMIT(TOUCH, LIST);
-    EMIT(STORE_REGISTER, BIASED, .with = 1, .order = order[ADMIT]);
+    EMIT(STORE_REGISTER, BIASED, .with = 1, .order = order[END_EXCLUSIVE]);
     write_unlock(BIAS_LOCK);
 }
 
-/* culet_wakeup_notify, after a figure has changed. */
+/* culet_wakeup_notify, after a count has changed. */
 static void write_notify(void)
 {
     if (left_out[WAKEUP_FENCE])
         EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
-    EMIT(STORE, FIGURE, 1, .order = memory_order_relaxed);
+    EMIT(STORE, COUNT, 1, .order = memory_order_relaxed);
     if (!left_out[WAKEUP_FENCE])
         EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
     uint8_t awake = EMIT(JUMP_UNLESS, .with = 0, .value = ASLEEP);
@@ -324,7 +324,7 @@ static void write_sleep(void)
     EMIT(STORE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     if (!left_out[WAKEUP_BARRIER])
         EMIT(FENCE_ALL);
-    EMIT(LOAD, FIGURE, .with = 0, .order = memory_order_relaxed);
+    EMIT(LOAD, COUNT, .with = 0, .order = memory_order_relaxed);
     uint8_t nothing = EMIT(JUMP_IF, .with = 0, .value = 0);
     EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     land(nothing);
@@ -334,27 +334,27 @@ static void write_sleep(void)
 
 struct message {
     uint8_t value;
-    uint8_t view[PLACES]; /* what a thread has seen, place by place: the number of a message */
+    uint8_t view[LOCATIONS]; /* what a thread has seen: the number of a message, by location */
 };
 
 struct thread {
-    uint8_t at, registers[REGISTERS], view[PLACES];
+    uint8_t at, registers[REGISTERS], view[LOCATIONS];
 };
 
 struct state {
-    uint8_t count[PLACES], fenced[PLACES], strict[PLACES]; /* seen by all fences; the last seq_cst store */
-    uint8_t held;                                           /* blocks in some thread's hands */
+    uint8_t count[LOCATIONS], fenced[LOCATIONS], strict[LOCATIONS]; /* seen by all fences; the last seq_cst store */
+    uint8_t held;                                           /* blocks given out */
     struct thread thread[THREADS];
-    struct message message[PLACES][MESSAGES];
-    uint16_t steps; /* how it came to this; not part of the state */
+    struct message message[LOCATIONS][MESSAGES];
+    uint16_t steps; /* taken so far; not part of the state */
     struct { uint8_t thread, at, number; } trail[STEPS];
 };
 
-static const char *wrong; /* what went wrong, once something has */
+static const char *wrong; /* the error, if one was found */
 
 static void join(uint8_t *view, const uint8_t *other)
 {
-    for (unsigned p = 0; p < PLACES; p++)
+    for (unsigned p = 0; p < LOCATIONS; p++)
         if (view[p] < other[p])
             view[p] = other[p];
 }
@@ -369,63 +369,63 @@ static bool releases(memory_order o)
     return o == memory_order_release || o == memory_order_acq_rel || o == memory_order_seq_cst;
 }
 
-static uint8_t last(const struct state *s, unsigned place)
+static uint8_t last(const struct state *s, unsigned location)
 {
-    return (uint8_t)(s->count[place] - 1);
+    return (uint8_t)(s->count[location] - 1);
 }
 
-static uint8_t see(struct state *s, struct thread *thread, unsigned place, uint8_t number, memory_order o)
+static uint8_t see(struct state *s, struct thread *thread, unsigned location, uint8_t number, memory_order o)
 {
-    const struct message *m = &s->message[place][number];
+    const struct message *m = &s->message[location][number];
 
-    thread->view[place] = number;
+    thread->view[location] = number;
     if (acquires(o))
         join(thread->view, m->view);
     return m->value;
 }
 
 /* `carried`: the view of the message that an atomic change replaces. */
-static void put(struct state *s, struct thread *thread, unsigned place, uint8_t value, memory_order o,
+static void put(struct state *s, struct thread *thread, unsigned location, uint8_t value, memory_order o,
                 const uint8_t *carried)
 {
-    CHECK(s->count[place] < MESSAGES, "place %u has too many values", place);
-    uint8_t number = s->count[place]++;
-    struct message *m = &s->message[place][number];
+    CHECK(s->count[location] < MESSAGES, "location %u has too many values", location);
+    uint8_t number = s->count[location]++;
+    struct message *m = &s->message[location][number];
 
     m->value = value;
     if (carried)
-        memcpy(m->view, carried, PLACES);
-    thread->view[place] = number;
-    m->view[place] = number;
+        memcpy(m->view, carried, LOCATIONS);
+    thread->view[location] = number;
+    m->view[location] = number;
     if (releases(o))
         join(m->view, thread->view);
     if (o == memory_order_seq_cst)
-        s->strict[place] = number;
+        s->strict[location] = number;
 }
 
-static uint8_t change(struct state *s, struct thread *thread, unsigned place, memory_order o, unsigned operation,
+static uint8_t change(struct state *s, struct thread *thread, unsigned location, memory_order o, unsigned operation,
                       uint8_t value)
 {
-    uint8_t number = last(s, place), old = see(s, thread, place, number, o);
+    uint8_t number = last(s, location), old = see(s, thread, location, number, o);
     uint8_t new = operation == AND_NOT ? old & (uint8_t)~value : operation == OR ? old | value : operation == ADD ? (uint8_t)(old + value) : value;
 
-    put(s, thread, place, new, o, s->message[place][number].view);
+    put(s, thread, location, new, o, s->message[location][number].view);
     return old;
 }
 
 static void fence(struct state *s, struct thread *thread)
 {
     join(thread->view, s->fenced);
-    memcpy(s->fenced, thread->view, PLACES);
+    memcpy(s->fenced, thread->view, LOCATIONS);
 }
 
-/* Plain memory: nothing may have happened to it that the thread does not know of. */
-static void touch(struct state *s, struct thread *thread, unsigned place, const char *what)
+/* Plain memory: the thread must have seen every earlier access. */
+static void touch(struct state *s, struct thread *thread, unsigned location, const char *what)
 {
-    if (thread->view[place] != last(s, place))
+    if (thread->view[location] != last(s, location))
         wrong = what;
     else
-        put(s, thread, place, 0, memory_order_relaxed, NULL);
+        put(s, thread, location, 0, memory_order_relaxed, NULL);
 }
 
 static void get(struct state *s, struct thread *thread, uint8_t before)
@@ -441,7 +441,7 @@ static void get(struct state *s, struct thread *thread, uint8_t before)
     }
 }
 
-/* Does one instruction; `number`: the message that a load takes, or whether a choice is made. */
+/* Executes one instruction; `number`: the message that a load takes, or whether a choice is made. */
 static void step(struct state *s, unsigned t, uint8_t number)
 {
     struct thread *thread = &s->thread[t];
@@ -450,38 +450,38 @@ static void step(struct state *s, unsigned t, uint8_t number)
 
     switch (i.operation) {
     case LOAD:
-        *with = see(s, thread, i.place, number, i.order);
+        *with = see(s, thread, i.location, number, i.order);
         break;
     case WAIT_ZERO:
-        see(s, thread, i.place, number, i.order);
+        see(s, thread, i.location, number, i.order);
         break;
     case STORE:
-        put(s, thread, i.place, i.value, i.order, NULL);
+        put(s, thread, i.location, i.value, i.order, NULL);
         break;
     case STORE_REGISTER:
-        put(s, thread, i.place, *with, i.order, NULL);
+        put(s, thread, i.location, *with, i.order, NULL);
         break;
     case AND_NOT:
     case OR:
     case ADD:
     case EXCHANGE:
-        *with = change(s, thread, i.place, i.order, i.operation, i.value);
+        *with = change(s, thread, i.location, i.order, i.operation, i.value);
         break;
     case COMPARE_EXCHANGE: /* the wake-up's */
-        if (s->message[i.place][last(s, i.place)].value == i.value)
-            change(s, thread, i.place, i.order, EXCHANGE, AWAKE);
+        if (s->message[i.location][last(s, i.location)].value == i.value)
+            change(s, thread, i.location, i.order, EXCHANGE, AWAKE);
         break;
     case TAKE_LOCK:
-        change(s, thread, i.place, i.order, EXCHANGE, 1);
+        change(s, thread, i.location, i.order, EXCHANGE, 1);
         break;
     case GIVE_LOCK:
-        change(s, thread, i.place, i.order, EXCHANGE, 0);
+        change(s, thread, i.location, i.order, EXCHANGE, 0);
         break;
     case TOUCH:
-        touch(s, thread, i.place, i.place == LIST ? "a bin is used by two threads" : "a block is written by two threads");
+        touch(s, thread, i.location, i.location == LIST ? "a bin is used by two threads" : "a block is written by two threads");
         break;
     case EXACT:
-        if (thread->view[i.place] != last(s, i.place))
+        if (thread->view[i.location] != last(s, i.location))
             wrong = "a thread that is alone sees old words";
         break;
     case FENCE_ALL:
@@ -518,22 +518,22 @@ static void step(struct state *s, unsigned t, uint8_t number)
  * that states which differ in nothing else are one. */
 static void forget_old(struct state *s)
 {
-    uint8_t oldest[PLACES];
+    uint8_t oldest[LOCATIONS];
 
     for (unsigned t = 0; t < THREADS; t++)
         if (code[t][s->thread[t].at].operation == END) {
             join(s->fenced, s->thread[t].view);
-            memset(s->thread[t].view, 0, PLACES);
+            memset(s->thread[t].view, 0, LOCATIONS);
             memset(s->thread[t].registers, 0, REGISTERS);
         }
-    for (unsigned p = 0; p < PLACES; p++) {
+    for (unsigned p = 0; p < LOCATIONS; p++) {
         oldest[p] = last(s, p);
         for (unsigned t = 0; t < THREADS; t++)
             if (code[t][s->thread[t].at].operation != END && s->thread[t].view[p] < oldest[p])
                 oldest[p] = s->thread[t].view[p];
     }
 #define LOWER(view, p) ((view)[p] = (view)[p] > oldest[p] ? (uint8_t)((view)[p] - oldest[p]) : 0)
-    for (unsigned p = 0; p < PLACES; p++) {
+    for (unsigned p = 0; p < LOCATIONS; p++) {
         if (oldest[p]) {
             s->count[p] -= oldest[p];
             memmove(s->message[p], s->message[p] + oldest[p], s->count[p] * sizeof(struct message));
@@ -544,23 +544,23 @@ static void forget_old(struct state *s)
         for (unsigned t = 0; t < THREADS; t++)
             LOWER(s->thread[t].view, p);
     }
-    for (unsigned p = 0; p < PLACES; p++)
+    for (unsigned p = 0; p < LOCATIONS; p++)
         for (unsigned m = 0; m < s->count[p]; m++)
-            for (unsigned q = 0; q < PLACES; q++)
+            for (unsigned q = 0; q < LOCATIONS; q++)
                 LOWER(s->message[p][m].view, q);
 #undef LOWER
 }
 
 /* ---- the explorer ---- */
 
-/* With WEAK_VERBOSE in the environment: how it came to what is wrong. */
+/* With WEAK_VERBOSE in the environment: prints the trace to the error. */
 static void show(const struct state *s)
 {
     static const char *const operations[] = {
         "load", "store", "store", "and", "or", "add", "exchange", "compare and exchange", "lock", "unlock", "wait for 0",
         "touch", "look at", "membarrier", "jump", "jump if", "jump unless", "may jump", "clear bits", "drop", "get", "end"};
-    static const char *const places[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2", "live",
-                                         "list", "block 0", "block 1", "figure", "wake-up"};
+    static const char *const locations[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2", "live",
+                                         "list", "block 0", "block 1", "count", "wake-up"};
 
     if (!getenv("WEAK_VERBOSE"))
         return;
@@ -568,12 +568,12 @@ static void show(const struct state *s)
     for (unsigned n = 0; n < s->steps; n++) {
         struct instruction i = code[s->trail[n].thread][s->trail[n].at];
         printf("#   thread %u, %u: %s %s (%u, r%u, order %d), choice %u\n", s->trail[n].thread, s->trail[n].at,
-               operations[i.operation], places[i.place], i.value, i.with, (int)i.order, s->trail[n].number);
+               operations[i.operation], locations[i.location], i.value, i.with, (int)i.order, s->trail[n].number);
     }
     fflush(stdout);
 }
 
-/* States that were seen, by 128 bits of hash each. */
+/* The states seen, by 128 bits of hash each. */
 #define SEEN_MOST ((size_t)1 << 22)
 static struct seen {
     uint64_t hash[2];
@@ -595,7 +595,7 @@ static uint64_t hash_of(const struct state *s, uint64_t h)
     }
     for (size_t i = offsetof(struct state, message) & ~(size_t)7; i < offsetof(struct state, message); i++)
         h = (h ^ at[i]) * UINT64_C(0x100000001b3);
-    for (unsigned p = 0; p < PLACES; p++)
+    for (unsigned p = 0; p < LOCATIONS; p++)
         for (unsigned m = 0; m < s->count[p]; m++) {
             const unsigned char *bytes = (const unsigned char *)&s->message[p][m];
             for (size_t i = 0; i < sizeof(struct message); i++)
@@ -648,11 +648,11 @@ static void follow(const struct state *s, unsigned t, uint8_t number)
         push(&next);
 }
 
-/* Follows all that a thread may do; false when it can do nothing. */
+/* Follows everything that a thread may do; false if it cannot go on. */
 static bool advance(const struct state *s, unsigned t)
 {
     struct instruction i = code[t][s->thread[t].at];
-    uint8_t from = s->thread[t].view[i.place];
+    uint8_t from = s->thread[t].view[i.location];
     bool any = false;
 
     switch (i.operation) {
@@ -660,16 +660,16 @@ static bool advance(const struct state *s, unsigned t)
         return false;
     case LOAD:
     case WAIT_ZERO:
-        if (i.order == memory_order_seq_cst && from < s->strict[i.place])
-            from = s->strict[i.place];
-        for (uint8_t number = from; number < s->count[i.place] && !wrong; number++)
-            if (i.operation == LOAD || s->message[i.place][number].value == 0) {
+        if (i.order == memory_order_seq_cst && from < s->strict[i.location])
+            from = s->strict[i.location];
+        for (uint8_t number = from; number < s->count[i.location] && !wrong; number++)
+            if (i.operation == LOAD || s->message[i.location][number].value == 0) {
                 follow(s, t, number);
                 any = true;
             }
         return any;
     case TAKE_LOCK:
-        if (s->message[i.place][last(s, i.place)].value != 0)
+        if (s->message[i.location][last(s, i.location)].value != 0)
             return false;
         break;
     case MAY_JUMP:
@@ -690,7 +690,7 @@ static void check_end(const struct state *s)
         }
     if (s->message[LIVE][last(s, LIVE)].value != s->held)
         wrong = "a free is lost";
-    if (s->message[WAKEUP][last(s, WAKEUP)].value == ASLEEP && s->message[FIGURE][last(s, FIGURE)].value)
+    if (s->message[WAKEUP][last(s, WAKEUP)].value == ASLEEP && s->message[COUNT][last(s, COUNT)].value)
         wrong = "a wake-up is lost";
 }
 
@@ -702,7 +702,7 @@ static void explore(uint8_t biased)
         writing = (uint8_t)t;
         EMIT(END);
     }
-    for (unsigned p = 0; p < PLACES; p++)
+    for (unsigned p = 0; p < LOCATIONS; p++)
         start.count[p] = 1;
     start.message[BIASED][0].value = biased;
     start.message[LIVE][0].value = ALL;
@@ -787,7 +787,7 @@ static uint8_t shared_and_one_exclusive(void)
     return 0;
 }
 
-/* With WEAK_ALL in the environment one of them claims too, which makes it 1.7 million states. */
+/* With WEAK_ALL in the environment one of them claims too: 1.7 million states. */
 static uint8_t biased_and_two_more(void)
 {
     uncached[2] = true;
@@ -816,7 +816,7 @@ static uint8_t (*const scenes[])(void) = {notify_and_wait, biased_and_one_more, 
                                           biased_and_two_more};
 static size_t states; /* of all scenes */
 
-/* Explores all scenes; tells what goes wrong, or NULL. */
+/* Explores all scenes; returns the error, or NULL. */
 static const char *explore_all(void)
 {
     wrong = NULL;
@@ -851,7 +851,7 @@ TEST(the_orders_of_the_code_suffice)
     CHECK(states > 10000, "only %zu states", states);
 }
 
-/* All of them at their weakest at once. */
+/* All at their weakest at once. */
 TEST(the_weakest_orders_suffice)
 {
     as_in_the_code();

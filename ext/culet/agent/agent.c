@@ -5,7 +5,7 @@
  * wakes the main thread wherever it sleeps. The listener raises a free real-time signal in its own thread, so that no
  * other thread is interrupted.
  */
-#include "agent/agent.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/agent.h"
 
 #include <errno.h>
 #include <ruby/vm.h>
@@ -54,7 +54,7 @@ write_report(VALUE data)
     culet_statistics_write(&report->buffer);
     culet_objects_write(&report->buffer, &report->request.objects);
   }
-  if (report->buffer.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
+  if (report->buffer.failed) rb_raise(rb_eNoMemError, "not enough memory for the answer");
   return Qnil;
 }
 
@@ -65,7 +65,7 @@ describe(VALUE error)
 {
   VALUE message = rb_obj_as_string(rb_funcall(error, rb_intern("message"), 0));
 
-  return rb_str_plus(rb_sprintf("counting failed there, %s: ", rb_obj_classname(error)), message);
+  return rb_str_plus(rb_sprintf("the count failed with %s: ", rb_obj_classname(error)), message);
 }
 
 /* Copies the exception's message, if it has one. Control characters would end the line. */
@@ -77,7 +77,7 @@ error_message(VALUE error, char *message, size_t size)
 
   if (failure || !RB_TYPE_P(buffer, T_STRING)) {
     rb_set_errinfo(Qnil);
-    snprintf(message, size, "counting failed there with an exception that has no message");
+    snprintf(message, size, "the count failed with an exception without message");
     return;
   }
   snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));
@@ -102,7 +102,7 @@ answer_unused(void)
   if (!failure) return;
   error_message(rb_errinfo(), message, sizeof(message));
   rb_set_errinfo(Qnil);
-  rb_warn("culet: it is not followed which code runs: %s", message);
+  rb_warn("culet: cannot follow which code runs: %s", message);
 }
 
 /* Errors are reported to the client, not to the program. */
@@ -149,7 +149,8 @@ free_signal(void)
   struct sigaction action;
 
   for (int number = SIGRTMAX; number > SIGRTMIN; number--)
-    if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return number;
+    if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL)
+        return number;
   return 0;
 }
 
@@ -173,7 +174,8 @@ agent_start(VALUE self)
   interrupt_mask = rb_hash_new();
   rb_hash_aset(interrupt_mask, rb_cObject, culet_symbol("never"));
   rb_gc_register_mark_object(rb_obj_freeze(interrupt_mask));
-  rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number), rb_proc_new(answer, Qnil));
+  rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
+      rb_proc_new(answer, Qnil));
   ruby_vm_at_exit(stop_at_exit);
   started = 1;
   return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
@@ -238,7 +240,8 @@ agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 static VALUE
 agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
 {
-  struct report report = {.request = {.kind = CULET_STRINGS, .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+  struct report report = {.request = {.kind = CULET_STRINGS,
+      .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
 
   return report_to_string(&report);
 }

@@ -1,4 +1,4 @@
-#include "agent/classes.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/classes.h"
 
 #include <dlfcn.h>
 
@@ -84,7 +84,8 @@ culet_classes_add(struct culet_classes *classes, VALUE object)
 void
 culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes)
 {
-  culet_buffer_format(buffer, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[", (unsigned long long)classes->old_bits);
+  culet_buffer_format(buffer, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[",
+      (unsigned long long)classes->old_bits);
   if (classes->names.length > 0) culet_buffer_add(buffer, classes->names.bytes, classes->names.length);
   culet_buffer_text(buffer, "]}\n");
   buffer->failed |= classes->names.failed;

@@ -1,4 +1,4 @@
-#include "agent/client.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/client.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,13 +28,15 @@ parse_request(const char *line, struct culet_request *request, long *wait_ms)
   long limit_ms;
 
   memset(request, 0, sizeof(*request));
-  if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from, &request->strings.collect,
+  if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
+      &request->strings.collect,
              &request->strings.content, &limit_ms, wait_ms) == 5) {
     request->kind = CULET_STRINGS;
     request->strings.from = from;
   } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
     request->kind = CULET_UNUSED;
-  } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms, wait_ms) == 3) {
+  } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
+      wait_ms) == 3) {
     request->kind = CULET_OBJECTS;
   } else {
     return 0;
@@ -54,7 +56,8 @@ culet_client_events(const struct culet_client *client)
 void
 culet_client_read(struct culet_client *client)
 {
-  ssize_t got = recv(client->connection, client->line + client->length, CULET_LINE_BYTES - 1 - client->length, MSG_DONTWAIT);
+  ssize_t got = recv(client->connection, client->line + client->length, CULET_LINE_BYTES - 1 - client->length,
+      MSG_DONTWAIT);
   char *end;
 
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
@@ -68,7 +71,7 @@ culet_client_read(struct culet_client *client)
     *end = '\0';
     client->stage = CLIENT_QUEUED;
     if (!parse_request(client->line, &client->request, &client->wait_ms))
-      culet_client_answer(client, NULL, "its agent is of another version of culet; ask with that version");
+      culet_client_answer(client, NULL, "its agent belongs to another version of culet; use that version");
   } else if (client->length == CULET_LINE_BYTES - 1) {
     culet_client_close(client);
   }
@@ -100,7 +103,8 @@ culet_client_send(struct culet_client *client)
 
   while (client->sent < whole) {
     int in_head = client->sent < client->head_length;
-    const char *from = in_head ? client->head + client->sent : client->buffer.bytes + (client->sent - client->head_length);
+    const char *from = in_head ? client->head + client->sent
+        : client->buffer.bytes + (client->sent - client->head_length);
     size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
     ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) client->sent += (size_t)sent;

@@ -47,7 +47,8 @@ culet_copy_follow_unused(VALUE unused)
 static int
 is_followed(void)
 {
-  return rb_respond_to(unused_module(), rb_intern("started?")) && RTEST(rb_funcall(unused_module(), rb_intern("started?"), 0));
+  return rb_respond_to(unused_module(), rb_intern("started?")) &&
+      RTEST(rb_funcall(unused_module(), rb_intern("started?"), 0));
 }
 
 /* ---- in the copy ---- */
@@ -98,7 +99,8 @@ write_report(const long *pids, int output, int status_pipe)
   lower_priority();
   if (culet_write_all(status_pipe, &own, sizeof(own)) != 0) return;
   document = rb_protect(call_document, (VALUE)pids, &failure);
-  if (!failure && culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) == 0) (void)culet_write_all(status_pipe, "", 1);
+  if (!failure && culet_write_all(output, RSTRING_PTR(document), (size_t)RSTRING_LEN(document)) == 0)
+      (void)culet_write_all(status_pipe, "", 1);
 }
 
 /* ---- in the program ---- */
@@ -140,14 +142,15 @@ culet_copy_start(struct culet_copy *copy)
   pid_t half;
 
 #ifndef HAVE_RB_THREAD_ATFORK
-  return "its Ruby does not let itself be copied";
+  return "its Ruby does not support the forked copy";
 #endif
-  if (!is_followed()) return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its environment";
+  if (!is_followed())
+    return "it does not follow which of its code runs; start it with RUBYOPT=-r$(culet lib unused) in its environment";
   copy->output = memfd_create("culet-unused", MFD_CLOEXEC);
-  if (copy->output < 0) return "there is no descriptor or memory for the answer";
+  if (copy->output < 0) return "no descriptor or memory is left for the answer";
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     close(copy->output);
-    return "there is no descriptor for the answer";
+    return "no descriptor is left for the answer";
   }
   half = fork_undisturbed(copy->output, ends[1]);
   close(ends[1]);
@@ -155,5 +158,5 @@ culet_copy_start(struct culet_copy *copy)
   if (half > 0) return NULL;
   close(copy->status);
   close(copy->output);
-  return "it cannot be forked, there is no memory for a copy or it may have no more processes";
+  return "it cannot fork: memory or its limit of processes is exhausted";
 }

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "agent/credentials.h"
 
 #include <fcntl.h>
@@ -48,9 +46,11 @@ is_readable_by(const struct culet_credentials *credentials)
   uid_t real, effective, saved;
   gid_t real_group, effective_group, saved_group;
 
-  if (getresuid(&real, &effective, &saved) != 0 || getresgid(&real_group, &effective_group, &saved_group) != 0) return 0;
+  if (getresuid(&real, &effective, &saved) != 0 || getresgid(&real_group, &effective_group, &saved_group) != 0)
+      return 0;
   if (credentials->uid != real || credentials->uid != effective || credentials->uid != saved) return 0;
-  if (credentials->gid != real_group || credentials->gid != effective_group || credentials->gid != saved_group) return 0;
+  if (credentials->gid != real_group || credentials->gid != effective_group || credentials->gid != saved_group)
+      return 0;
   return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1 && !holds_capabilities();
 }
 
@@ -60,13 +60,17 @@ culet_credentials_refusal(int connection, struct culet_credentials *credentials)
   struct ucred peer;
   socklen_t size = sizeof(peer);
 
-  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "the kernel does not tell it who asks";
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+      return "the kernel does not report who connects";
   *credentials = (struct culet_credentials){peer.pid, peer.uid, peer.gid};
   /* Before the check for root: the overflow ID can be configured to be 0. */
-  if (credentials->uid == overflow_id("/proc/sys/kernel/overflowuid")) return "it cannot tell who asks: the user has no number of its own where it runs; ask as root of its user namespace";
+  if (credentials->uid == overflow_id("/proc/sys/kernel/overflowuid"))
+      return "it cannot identify you: your user has no ID in its user namespace; run culet as root of that namespace";
   if (credentials->uid == 0) return NULL;
-  if (credentials->gid == overflow_id("/proc/sys/kernel/overflowgid")) return "it cannot tell who asks: the group has no number of its own where it runs; ask as root of its user namespace";
-  if (credentials->uid != geteuid()) return "it answers its own user and root alone";
-  if (!is_readable_by(credentials)) return "it answers root alone, because it changed its user or group, has capabilities, or is not dumpable";
+  if (credentials->gid == overflow_id("/proc/sys/kernel/overflowgid"))
+      return "it cannot identify you: your group has no ID in its user namespace; run culet as root of that namespace";
+  if (credentials->uid != geteuid()) return "it answers only its own user and root";
+  if (!is_readable_by(credentials))
+    return "it answers only root, because it changed its user or group, has capabilities, or is not dumpable";
   return NULL;
 }

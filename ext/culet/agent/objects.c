@@ -1,4 +1,4 @@
-#include "agent/objects.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/objects.h"
 
 #include <dlfcn.h>
 #include <ruby/version.h>
@@ -191,10 +191,14 @@ static const char *
 type_name(int type)
 {
   static const char *const names[TYPES] = {
-    [T_OBJECT] = "T_OBJECT", [T_CLASS] = "T_CLASS", [T_MODULE] = "T_MODULE", [T_FLOAT] = "T_FLOAT", [T_STRING] = "T_STRING",
-    [T_REGEXP] = "T_REGEXP", [T_ARRAY] = "T_ARRAY", [T_HASH] = "T_HASH", [T_STRUCT] = "T_STRUCT", [T_BIGNUM] = "T_BIGNUM",
-    [T_FILE] = "T_FILE", [T_DATA] = "T_DATA", [T_MATCH] = "T_MATCH", [T_COMPLEX] = "T_COMPLEX", [T_RATIONAL] = "T_RATIONAL",
-    [T_SYMBOL] = "T_SYMBOL", [T_IMEMO] = "T_IMEMO", [T_NODE] = "T_NODE", [T_ICLASS] = "T_ICLASS", [T_ZOMBIE] = "T_ZOMBIE",
+    [T_OBJECT] = "T_OBJECT", [T_CLASS] = "T_CLASS", [T_MODULE] = "T_MODULE", [T_FLOAT] = "T_FLOAT", [T_STRING] =
+        "T_STRING",
+    [T_REGEXP] = "T_REGEXP", [T_ARRAY] = "T_ARRAY", [T_HASH] = "T_HASH", [T_STRUCT] = "T_STRUCT", [T_BIGNUM] =
+        "T_BIGNUM",
+    [T_FILE] = "T_FILE", [T_DATA] = "T_DATA", [T_MATCH] = "T_MATCH", [T_COMPLEX] = "T_COMPLEX", [T_RATIONAL] =
+        "T_RATIONAL",
+    [T_SYMBOL] = "T_SYMBOL", [T_IMEMO] = "T_IMEMO", [T_NODE] = "T_NODE", [T_ICLASS] = "T_ICLASS", [T_ZOMBIE] =
+        "T_ZOMBIE",
   };
 
   return names[type] != NULL ? names[type] : "unknown";
@@ -235,8 +239,10 @@ write_tally(struct culet_buffer *buffer, const struct tally *tally, int kind)
   if (name == NULL) name = number;
   culet_buffer_text(buffer, "{\"name\":");
   culet_buffer_json_string(buffer, name, strlen(name));
-  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count, tally->slot_bytes, tally->malloc_bytes);
-  culet_buffer_format(buffer, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes, tally->shared, tally->unmeasured);
+  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count,
+      tally->slot_bytes, tally->malloc_bytes);
+  culet_buffer_format(buffer, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes,
+      tally->shared, tally->unmeasured);
 }
 
 static void
@@ -273,7 +279,8 @@ write_count(struct culet_buffer *buffer, struct count *count)
 
   name_all(count);
   data = gather_data(count);
-  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s", culet_seconds_since(&count->start),
+  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s",
+      culet_seconds_since(&count->start),
                     count->incomplete ? "false" : "true", count->options->data & CULET_REPORT_DATA ? "true" : "false");
   culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
                     count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
@@ -318,7 +325,7 @@ culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_opti
   }
   stack_bytes = vm_stack_bytes();
   count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to count with");
+  if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "not enough memory to count objects");
   count->memsize = culet_heap_memsize();
   count->base_bytes = culet_heap_slot_size();
   count->options = options;

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "agent/socket.h"
 
 #include <dirent.h>
@@ -80,7 +78,8 @@ sweep_folder(int folder)
     return;
   }
   while ((entry = readdir(list)) != NULL)
-    if (sscanf(entry->d_name, "agent-%ld-%llu", &pid, &inode) == 2 && inode == own && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+    if (sscanf(entry->d_name, "agent-%ld-%llu", &pid, &inode) == 2 && inode == own && pid > 0 &&
+        kill((pid_t)pid, 0) != 0 && errno == ESRCH)
       (void)unlinkat(folder, entry->d_name, 0);
   closedir(list);
 }
@@ -129,8 +128,10 @@ listen_abstract(struct culet_agent_socket *opened)
     int length;
 
     if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) return 0;
-    length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "culet-agent/%ld/%016llx", (long)getpid(), (unsigned long long)number);
-    if (bind(opened->fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) return 1;
+    length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "culet-agent/%ld/%016llx", (long)getpid(),
+        (unsigned long long)number);
+    if (bind(opened->fd, (struct sockaddr *)&address,
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) return 1;
     if (errno != EADDRINUSE) return 0;
   }
   return 0;

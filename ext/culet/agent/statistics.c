@@ -1,4 +1,4 @@
-#include "agent/statistics.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/statistics.h"
 
 #include <stdint.h>
 
@@ -7,7 +7,8 @@
 
 typedef int mallctl_function(const char *name, void *old_bits, size_t *old_size, void *new_value, size_t new_size);
 typedef int property_function(const char *name, size_t *value);
-typedef void process_info_function(size_t *elapsed_ms, size_t *user_ms, size_t *system_ms, size_t *rss, size_t *peak_rss,
+typedef void process_info_function(size_t *elapsed_ms, size_t *user_ms, size_t *system_ms, size_t *rss,
+    size_t *peak_rss,
                                    size_t *commit, size_t *peak_commit, size_t *faults);
 
 static void
@@ -84,7 +85,8 @@ malloc_stats(void)
   if (!NIL_P(own)) return own;
   if (!culet_find_active_malloc(&library)) return stats;
   if ((pointer = culet_malloc_function(&library, "mi_process_info")) != NULL) read_mimalloc(pointer, stats);
-  else if ((pointer = culet_malloc_function(&library, "MallocExtension_GetNumericProperty")) != NULL) read_tcmalloc(pointer, stats);
+  else if ((pointer = culet_malloc_function(&library, "MallocExtension_GetNumericProperty")) != NULL)
+      read_tcmalloc(pointer, stats);
   else if ((pointer = culet_malloc_function(&library, "mallctl")) != NULL) read_jemalloc(pointer, stats);
   return stats;
 }

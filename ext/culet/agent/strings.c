@@ -3,7 +3,7 @@
  * slices. Then it writes the strings from the requested slot on. Contents are copied, because the program may free a
  * buffer as soon as it runs again.
  */
-#include "agent/strings.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "agent/strings.h"
 
 #include <ruby/encoding.h>
 
@@ -152,7 +152,8 @@ site_of(struct slice *slice, VALUE string)
 
   if (!RB_TYPE_P(file, T_STRING)) return 0;
   line = rb_funcall(slice->sites, slice->line, 1, string);
-  length = (size_t)snprintf(name, sizeof(name), "%.*s:%ld", (int)RSTRING_LEN(file), RSTRING_PTR(file), RB_INTEGER_TYPE_P(line) ? NUM2LONG(line) : 0L);
+  length = (size_t)snprintf(name, sizeof(name), "%.*s:%ld", (int)RSTRING_LEN(file), RSTRING_PTR(file),
+      RB_INTEGER_TYPE_P(line) ? NUM2LONG(line) : 0L);
   if (length >= sizeof(name)) length = sizeof(name) - 1;
   if (!OBJ_FROZEN(file)) {
     rb_str_resize(file, 0);
@@ -252,7 +253,8 @@ write_run(struct slice *slice, const struct run *run)
   size_t stride = run->slot_bytes;
   char *slot = run->start;
 
-  if ((uint64_t)(uintptr_t)slot < slice->options->from) slot += ((slice->options->from - (uint64_t)(uintptr_t)slot + stride - 1) / stride) * stride;
+  if ((uint64_t)(uintptr_t)slot < slice->options->from)
+      slot += ((slice->options->from - (uint64_t)(uintptr_t)slot + stride - 1) / stride) * stride;
   for (; slot < run->past; slot += stride) {
     if (!is_string(slot)) continue;
     if (slice->strings > 0 && slice_is_full(slice)) {
@@ -310,7 +312,8 @@ write_head(char *head, const struct slice *slice, double collection)
   if (slice->next != 0) snprintf(next, sizeof(next), "%llu", (unsigned long long)slice->next);
   length = snprintf(head, HEAD_BYTES,
                     "{\"kind\":\"strings\",\"next\":%s,\"seconds\":%.6f,\"collection_seconds\":%.6f,\"strings\":%zu,\"sites\":%s,\"why\":\"\"}",
-                    next, culet_seconds_since(&slice->start), collection, slice->strings, NIL_P(slice->sites) ? "false" : "true");
+                    next, culet_seconds_since(&slice->start), collection, slice->strings, NIL_P(slice->sites) ? "false"
+                        : "true");
   memset(head + length, ' ', HEAD_BYTES - (size_t)length);
   head[HEAD_BYTES - 1] = '\n';
 }
@@ -351,7 +354,8 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   double collection;
   int failure;
 
-  if (obstacle == NULL && !secret_made && culet_strings_secret_make(&secret) != 0) obstacle = "the kernel gives it no random numbers";
+  if (obstacle == NULL && !secret_made && culet_strings_secret_make(&secret) != 0)
+      obstacle = "the kernel provides no random numbers";
   if (obstacle != NULL) {
     write_obstacle(buffer, obstacle);
     return;
@@ -359,7 +363,7 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   secret_made = 1;
   collection = collect(options);
   slice = mmap(NULL, sizeof(*slice), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "there is no memory to tell the strings with");
+  if (slice == MAP_FAILED) rb_raise(rb_eNoMemError, "not enough memory to report strings");
   slice->buffer = buffer;
   slice->options = options;
   slice->memsize = culet_heap_memsize();

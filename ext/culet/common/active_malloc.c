@@ -1,4 +1,4 @@
-#include "common/active_malloc.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "common/active_malloc.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "common/buffer.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "common/buffer.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -43,7 +43,8 @@ several_ractors(void)
 {
   ID ractor = rb_intern("Ractor");
 
-  return rb_const_defined(rb_cObject, ractor) && NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
+  return rb_const_defined(rb_cObject, ractor) &&
+      NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
 culet_heap_memsize_function *
@@ -93,8 +94,8 @@ const char *
 culet_heap_walk_obstacle(void)
 {
   if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
-    return "this Ruby does not let its objects be counted";
-  return several_ractors() ? "several Ractors run, whose objects cannot be counted while they do" : NULL;
+    return "this Ruby does not support counting its objects";
+  return several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
 }
 
 /* rb_gc_disable returns whether GC was disabled before. */

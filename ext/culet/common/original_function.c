@@ -3,7 +3,7 @@
  * offsets are found by searching two methods defined here for their known functions; two, to exclude coincidence.
  * Memory is read through the kernel, so that following a word that is no pointer is harmless.
  */
-#include "common/original_function.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "common/original_function.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -60,7 +60,8 @@ follow(const void *data, const struct offsets *offsets)
 
 /* Tries all offsets. */
 static int
-find_offsets(const void *first, void *first_function, const void *second, void *second_function, struct offsets *offsets)
+find_offsets(const void *first, void *first_function, const void *second, void *second_function,
+    struct offsets *offsets)
 {
   for (offsets->entry = 0; offsets->entry < WORDS; offsets->entry++)
     for (offsets->definition = 0; offsets->definition < WORDS; offsets->definition++)
@@ -74,7 +75,8 @@ same_library(const void *first, const void *second)
 {
   Dl_info first_info, second_info;
 
-  return dladdr(first, &first_info) != 0 && dladdr(second, &second_info) != 0 && first_info.dli_fbase == second_info.dli_fbase;
+  return dladdr(first, &first_info) != 0 && dladdr(second, &second_info) != 0 &&
+      first_info.dli_fbase == second_info.dli_fbase;
 }
 
 void *
@@ -94,7 +96,8 @@ culet_original_function(VALUE module, const char *name)
   if (!NIL_P(rb_funcall(method, rb_intern("source_location"), 0))) return NULL;
   rb_define_singleton_method(probe, "one", probe_first, 1);
   rb_define_singleton_method(probe, "other", probe_second, 1);
-  if (!find_offsets(method_data(probe, "one"), first_function, method_data(probe, "other"), second_function, &offsets)) return NULL;
+  if (!find_offsets(method_data(probe, "one"), first_function, method_data(probe, "other"), second_function, &offsets))
+      return NULL;
   found = follow(RTYPEDDATA_GET_DATA(method), &offsets);
   return found != NULL && same_library(found, known_function) ? found : NULL;
 }

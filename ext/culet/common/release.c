@@ -15,7 +15,7 @@
  */
 #include "common/release.h"
 
-#include "common/active_malloc.h" /* before system headers: defines _GNU_SOURCE */
+#include "common/active_malloc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,7 +108,8 @@ find_jemalloc(const struct active_malloc *library)
   }
   snprintf(calls.jemalloc_dirty, sizeof(calls.jemalloc_dirty), "stats.arenas.%u.pdirty", all);
   snprintf(calls.jemalloc_muzzy, sizeof(calls.jemalloc_muzzy), "stats.arenas.%u.pmuzzy", all);
-  if (!jemalloc_knows(calls.jemalloc_dirty) || !jemalloc_tells("arenas.page", &calls.jemalloc_page_bytes, sizeof(size_t)))
+  if (!jemalloc_knows(calls.jemalloc_dirty) || !jemalloc_tells("arenas.page", &calls.jemalloc_page_bytes,
+      sizeof(size_t)))
     calls.jemalloc_page_bytes = 0;
   found.call = "mallctl(\"arena.<all>.purge\")";
   return 1;
@@ -161,7 +162,8 @@ release_tcmalloc(void)
     calls.tc_release_all();
     return;
   }
-  for (size_t slices = bytes / SLICE_BYTES + 1; slices > 0 && estimate_tcmalloc() > 0; slices--) calls.tc_release(SLICE_BYTES);
+  for (size_t slices = bytes / SLICE_BYTES + 1; slices > 0 && estimate_tcmalloc() > 0; slices--)
+      calls.tc_release(SLICE_BYTES);
 }
 
 /* ---- mimalloc ---- */
@@ -218,7 +220,7 @@ culet_release_find(void)
     if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL) found.allocator = "rpmalloc";
   }
   if (found.call == NULL && found.why_not == NULL)
-    found.why_not = "the allocator that serves this process has no call for giving memory back that is known here";
+    found.why_not = "culet knows no call by which this allocator returns memory";
 }
 
 const struct culet_release *

@@ -1,4 +1,4 @@
-#include "common/stats.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "common/stats.h"
 
 #include <ruby/thread.h>
 #ifdef HAVE_MALLOC_H

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* So many blocks share an entry of the index, on average. */
+/* average number of blocks per entry of the index */
 #define BLOCKS_PER_ENTRY 4
 #define MAX_NUMBER_BYTES 10
 
@@ -17,7 +17,7 @@ culet_comparison_numbers(const unsigned char *payload, size_t bytes)
   return count;
 }
 
-/* Reads one number (LEB128). Returns where the next one begins; NULL where it is cut off or too long. */
+/* Reads a number (LEB128). Returns the address after it; NULL if it is truncated or too long. */
 static const unsigned char *
 number(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
@@ -54,12 +54,13 @@ new_run(struct comparison_blocks *blocks, uint64_t first)
   return run;
 }
 
-/* Entry n of the index: how many of the run's blocks start before the n-th step. One more stands at the end. */
+/* Entry n of the index: how many of the run's blocks start before step n; with one more entry at the end. */
 static void
 make_index(struct comparison_blocks *blocks, struct comparison_run *run)
 {
   uint64_t units = (run->past - run->first) / CULET_BLOCK_UNIT;
-  size_t begin = run == blocks->runs ? 0 : (size_t)run[-1].index + ((run[-1].past - run[-1].first) / CULET_BLOCK_UNIT >> run[-1].shift) + 2;
+  size_t begin = run == blocks->runs ? 0
+      : (size_t)run[-1].index + ((run[-1].past - run[-1].first) / CULET_BLOCK_UNIT >> run[-1].shift) + 2;
   size_t entries;
   uint32_t block = 0;
 
@@ -78,7 +79,8 @@ make_index(struct comparison_blocks *blocks, struct comparison_run *run)
 }
 
 int
-culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past, const unsigned char *payload, size_t bytes)
+culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,
+    const unsigned char *payload, size_t bytes)
 {
   const unsigned char *at = payload, *end = payload + bytes;
   struct comparison_run *run;
@@ -89,7 +91,8 @@ culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, ui
   run = new_run(blocks, first + value);
   while (at < end) {
     at = number(at, end, &value);
-    if (at == NULL || (value >> CULET_BLOCK_STATE_BITS) > (past - run->past) / CULET_BLOCK_UNIT || blocks->count == blocks->capacity) return 0;
+    if (at == NULL || (value >> CULET_BLOCK_STATE_BITS) > (past - run->past) / CULET_BLOCK_UNIT ||
+        blocks->count == blocks->capacity) return 0;
     if ((run->past - run->first) / CULET_BLOCK_UNIT > UINT32_MAX) {
       make_index(blocks, run);
       run = new_run(blocks, run->past);
@@ -103,13 +106,14 @@ culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, ui
   return 1;
 }
 
-/* The first run that ends behind an address. */
+/* The first run that ends after an address. */
 static size_t
 run_after(const struct comparison_blocks *blocks, uint64_t address)
 {
   size_t low = 0, high = blocks->run_count;
 
-  if (high > 0 && blocks->runs[blocks->last_run].past > address && (blocks->last_run == 0 || blocks->runs[blocks->last_run - 1].past <= address)) return blocks->last_run;
+  if (high > 0 && blocks->runs[blocks->last_run].past > address &&
+      (blocks->last_run == 0 || blocks->runs[blocks->last_run - 1].past <= address)) return blocks->last_run;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (blocks->runs[middle].past > address) high = middle;
@@ -131,7 +135,7 @@ culet_comparison_block_at(struct comparison_blocks *blocks, uint64_t address)
   blocks->last_run = found;
   offset = (address - run->first) / CULET_BLOCK_UNIT;
   entry = &blocks->index[run->index + (offset >> run->shift)];
-  /* The last that starts at the offset or before it: the run's first one starts at nought. */
+  /* The last block that starts at or before the offset; the run's first one starts at 0. */
   low = entry[0] > 0 ? entry[0] - 1 : 0;
   high = entry[1];
   while (high - low > 1) {
@@ -167,7 +171,8 @@ culet_comparison_block_bounds(struct comparison_blocks *blocks, uint32_t block, 
     run = &blocks->runs[low];
   }
   *first = run->first + (uint64_t)blocks->starts[block] * CULET_BLOCK_UNIT;
-  *past = block - run->at + 1 < run->count ? run->first + (uint64_t)blocks->starts[block + 1] * CULET_BLOCK_UNIT : run->past;
+  *past = block - run->at + 1 < run->count ? run->first + (uint64_t)blocks->starts[block + 1] * CULET_BLOCK_UNIT
+      : run->past;
 }
 
 uint32_t
@@ -176,7 +181,8 @@ culet_comparison_block_known_by(struct comparison_blocks *blocks, uint64_t addre
   uint64_t first, past;
   uint32_t block;
 
-  if (address % CULET_BLOCK_UNIT != 0 || blocks->run_count == 0 || address < blocks->runs[0].first + blocks->header_bytes) return COMPARISON_NONE;
+  if (address % CULET_BLOCK_UNIT != 0 || blocks->run_count == 0 ||
+      address < blocks->runs[0].first + blocks->header_bytes) return COMPARISON_NONE;
   if (address >= blocks->runs[blocks->run_count - 1].past + blocks->header_bytes) return COMPARISON_NONE;
   block = culet_comparison_block_at(blocks, address - blocks->header_bytes);
   if (block == COMPARISON_NONE || blocks->states[block] != CULET_BLOCK_USED) return COMPARISON_NONE;

@@ -5,19 +5,19 @@
 #include "comparison/malloc_blocks.h"
 #include "comparison/ruby_pages.h"
 
-/* Read from each of the two processes at once; a multiple of any page. */
+/* compared at a time; a multiple of all page sizes */
 #define WINDOW_BYTES 262144
 #define MAX_PAGE 65536
-/* Longer than a heap page of any Ruby's: 64 KiB. */
+/* larger than any Ruby's heap pages (64 KiB) */
 #define MAX_HEAP_PAGE (1 << 20)
-/* Of the relative's pages so many show what its old objects look like. */
+/* of the relative's heap pages, to find the age bits */
 #define AGE_SAMPLE_PAGES 100
-/* Objects whose both bits of age are set are hardly there where these are not both bits of age: one in so many is not. */
+/* objects with both bits set are fewer than one in so many where they are not both age bits */
 #define AGE_MINIMUM_SHARE 100
 
-/* A region of malloc's, as Culet::Cow::Comparison packs it. */
+/* A region of malloc, as packed by Culet::Cow::Comparison. */
 struct region {
-  uint64_t first, past, metadata; /* metadata: 1 where it is all the allocator's own */
+  uint64_t first, past, metadata; /* metadata: 1 if the region is the allocator's own */
 };
 
 struct comparison {
@@ -29,11 +29,11 @@ struct comparison {
   const struct comparison_extent *unshared;
   const struct region *regions;
   size_t unshared_count, region_count;
-  size_t next_page, next_region; /* the first that does not end before the page at hand */
-  uint64_t page_bytes;           /* of the kernel's */
-  int blocks_known;                      /* whether both processes' blocks are known */
+  size_t next_page, next_region; /* the first that ends after the current page */
+  uint64_t page_bytes;           /* kernel pages */
+  int blocks_known;                      /* whether the blocks of both processes are known */
   char *bytes;                   /* two windows */
-  uint64_t *words, *rest;        /* addresses on one page */
+  uint64_t *words, *rest;        /* of words on one page */
 };
 
 static void
@@ -64,18 +64,19 @@ comparison_free(void *pointer)
   xfree(comparison);
 }
 
-static const rb_data_type_t comparison_type = {.wrap_struct_name = "culet/comparison", .function = {.dfree = comparison_free}};
+static const rb_data_type_t comparison_type = {.wrap_struct_name = "culet/comparison",
+    .function = {.dfree = comparison_free}};
 
-/* ---- what Ruby gives ---- */
+/* ---- arguments ---- */
 
-/* A copy of a String of packed records, and how many there are. */
+/* Copies a String of packed records and counts them. */
 static void *
 records(VALUE string, size_t bytes, size_t *count)
 {
   void *copy;
 
   StringValue(string);
-  if (RSTRING_LEN(string) % (long)bytes != 0) rb_raise(rb_eArgError, "a record is cut off");
+  if (RSTRING_LEN(string) % (long)bytes != 0) rb_raise(rb_eArgError, "a record is truncated");
   copy = xmalloc((size_t)RSTRING_LEN(string) + 1);
   memcpy(copy, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
   *count = (size_t)RSTRING_LEN(string) / bytes;
@@ -91,7 +92,7 @@ fetch(VALUE hash, const char *name)
 static void
 check_order(uint64_t before, uint64_t first, uint64_t past)
 {
-  if (first < before || past < first) rb_raise(rb_eArgError, "what was read of the process overlaps");
+  if (first < before || past < first) rb_raise(rb_eArgError, "ranges of the process overlap");
 }
 
 static void
@@ -105,33 +106,37 @@ take_blocks(struct comparison_blocks *blocks, VALUE list)
     StringValue(payload);
     count += culet_comparison_numbers((const unsigned char *)RSTRING_PTR(payload), (size_t)RSTRING_LEN(payload));
   }
-  if (!culet_comparison_blocks_reserve(blocks, count)) rb_raise(rb_eArgError, "there are more blocks than can be compared");
+  if (!culet_comparison_blocks_reserve(blocks, count))
+      rb_raise(rb_eArgError, "too many blocks to compare");
   for (long at = 0; at < RARRAY_LEN(list); at++) {
     VALUE region = rb_ary_entry(list, at), payload = rb_ary_entry(region, 2);
     uint64_t first = NUM2ULL(rb_ary_entry(region, 0)), past = NUM2ULL(rb_ary_entry(region, 1));
     check_order(before, first, past);
     before = past;
-    if (!culet_comparison_blocks_add(blocks, first, past, (const unsigned char *)RSTRING_PTR(payload), (size_t)RSTRING_LEN(payload)))
-      rb_raise(rb_eArgError, "the blocks of a region do not fit into it");
+    if (!culet_comparison_blocks_add(blocks, first, past, (const unsigned char *)RSTRING_PTR(payload),
+        (size_t)RSTRING_LEN(payload)))
+      rb_raise(rb_eArgError, "the blocks of a region exceed it");
     RB_GC_GUARD(payload);
   }
 }
 
-/* Slots lie in their pages, and pages apart from each other. */
+/* Checks that pages do not overlap and contain their slots. */
 static void
 check_pages(const struct comparison_process *process)
 {
   uint64_t before = 0;
 
   if (process->page_count == 0) return;
-  if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  if (process->page_bytes == 0 || process->page_bytes > MAX_HEAP_PAGE || process->page_bytes % COMPARISON_WORD != 0)
+      rb_raise(rb_eArgError, "invalid size of Ruby's heap pages");
   for (size_t index = 0; index < process->page_count; index++) {
     const struct comparison_heap_page *page = &process->pages[index];
     check_order(before, page->address, page->address + process->page_bytes);
     before = page->address + process->page_bytes;
-    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 || page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
+    if (page->slot_bytes < 2 * COMPARISON_WORD || page->slot_bytes % COMPARISON_WORD != 0 ||
+        page->first_slot % COMPARISON_WORD != 0 || page->first_slot > process->page_bytes ||
         page->slots > (process->page_bytes - page->first_slot) / page->slot_bytes)
-      rb_raise(rb_eArgError, "the slots of one of Ruby's pages do not fit into it");
+      rb_raise(rb_eArgError, "the slots of a heap page exceed it");
   }
 }
 
@@ -164,7 +169,8 @@ take_extents(struct comparison *comparison, VALUE unshared, VALUE regions)
   for (size_t index = 0; index < comparison->unshared_count; index++) {
     const struct comparison_extent *extent = &comparison->unshared[index];
     check_order(before, extent->first, extent->past);
-    if (extent->first % comparison->page_bytes != 0 || extent->past % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages do not begin where pages do");
+    if (extent->first % comparison->page_bytes != 0 || extent->past % comparison->page_bytes != 0)
+        rb_raise(rb_eArgError, "pages are not aligned");
     before = extent->past;
   }
   before = 0;
@@ -174,7 +180,7 @@ take_extents(struct comparison *comparison, VALUE unshared, VALUE regions)
   }
 }
 
-/* ---- the pages ---- */
+/* ---- pages ---- */
 
 static uint64_t
 lower(uint64_t one, uint64_t other)
@@ -188,7 +194,7 @@ higher(uint64_t one, uint64_t other)
   return one > other ? one : other;
 }
 
-/* Notes the addresses of the words that differ on a page. Returns how many. */
+/* Lists the addresses of differing words on a page. Returns how many. */
 static size_t
 differing(const struct comparison *comparison, uint64_t from, const char *here, const char *there)
 {
@@ -200,7 +206,7 @@ differing(const struct comparison *comparison, uint64_t from, const char *here, 
   return count;
 }
 
-/* The kernel's pages of one of Ruby's come one after the other. Returns whether it could be read in both processes. */
+/* Reads a heap page of both processes, unless it is the current one. Returns whether it could be read. */
 static int
 load_heap_page(struct comparison *comparison, const struct comparison_heap_page *page)
 {
@@ -214,15 +220,17 @@ load_heap_page(struct comparison *comparison, const struct comparison_heap_page 
   return ruby->readable;
 }
 
-/* What lies in malloc's regions on a page, and what was written there. */
+/* Categories of the words in malloc's regions on a page; counts the blocks there. */
 static unsigned
 malloc_pages(struct comparison *comparison, uint64_t from, uint64_t to, const uint64_t *words, size_t count)
 {
   unsigned mask = 0;
   size_t at = 0, elsewhere = 0;
 
-  while (comparison->next_region < comparison->region_count && comparison->regions[comparison->next_region].past <= from) comparison->next_region++;
-  for (size_t index = comparison->next_region; index < comparison->region_count && comparison->regions[index].first < to; index++) {
+  while (comparison->next_region < comparison->region_count &&
+      comparison->regions[comparison->next_region].past <= from) comparison->next_region++;
+  for (size_t index = comparison->next_region; index < comparison->region_count &&
+      comparison->regions[index].first < to; index++) {
     const struct region *region = &comparison->regions[index];
     uint64_t first = higher(region->first, from), past = lower(region->past, to);
     size_t begin;
@@ -247,8 +255,10 @@ compare_page(struct comparison *comparison, uint64_t from, const char *here, con
   size_t count = differing(comparison, from, here, there), at = 0, rest = 0;
   unsigned mask = 0;
 
-  while (comparison->next_page < process->page_count && process->pages[comparison->next_page].address + process->page_bytes <= from) comparison->next_page++;
-  for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to; index++) {
+  while (comparison->next_page < process->page_count &&
+      process->pages[comparison->next_page].address + process->page_bytes <= from) comparison->next_page++;
+  for (size_t index = comparison->next_page; index < process->page_count && process->pages[index].address < to;
+      index++) {
     const struct comparison_heap_page *page = &process->pages[index];
     uint64_t first = higher(page->address, from), past = lower(page->address + process->page_bytes, to);
     size_t begin;
@@ -258,30 +268,34 @@ compare_page(struct comparison *comparison, uint64_t from, const char *here, con
     for (begin = at; at < count && comparison->words[at] < past;) at++;
     if (!load_heap_page(comparison, page)) continue;
     culet_comparison_count_objects(&comparison->ruby, first, past, &comparison->writes);
-    mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from, &comparison->writes);
+    mask |= culet_comparison_ruby_mask(&comparison->ruby, comparison->words + begin, at - begin, from,
+        &comparison->writes);
   }
   while (at < count) comparison->rest[rest++] = comparison->words[at++];
   if (covered < comparison->page_bytes) mask |= malloc_pages(comparison, from, to, comparison->rest, rest);
   comparison->writes.masks[mask == 0 ? WRITES_SAME : mask] += comparison->page_bytes;
 }
 
-/* A window of which a part is not in memory is looked at page by page. */
+/* A window that is not entirely in memory is compared page by page. */
 static void
 compare_window(struct comparison *comparison, uint64_t first, uint64_t past)
 {
   char *here = comparison->bytes, *there = comparison->bytes + WINDOW_BYTES;
 
-  if (culet_comparison_present(&comparison->there.memory, first, past) && culet_comparison_read(&comparison->here.memory, first, past, here) &&
+  if (culet_comparison_present(&comparison->there.memory, first, past) &&
+      culet_comparison_read(&comparison->here.memory, first, past, here) &&
       culet_comparison_read(&comparison->there.memory, first, past, there)) {
-    for (uint64_t from = first; from < past; from += comparison->page_bytes) compare_page(comparison, from, here + (from - first), there + (from - first));
+    for (uint64_t from = first; from < past; from += comparison->page_bytes)
+        compare_page(comparison, from, here + (from - first), there + (from - first));
   } else if (past - first <= comparison->page_bytes) {
     comparison->writes.masks[WRITES_UNKNOWN] += past - first;
   } else {
-    for (uint64_t from = first; from < past; from += comparison->page_bytes) compare_window(comparison, from, from + comparison->page_bytes);
+    for (uint64_t from = first; from < past; from += comparison->page_bytes)
+        compare_window(comparison, from, from + comparison->page_bytes);
   }
 }
 
-/* Which bits of an object's first word say that it is old, as the relative's objects show. */
+/* The bits of an object's first word that mark it as old, judged by the relative's objects. */
 static uint64_t
 seen_old_mask(struct comparison *comparison)
 {
@@ -308,7 +322,8 @@ compare(struct comparison *comparison, uint64_t old_bits, int classes)
 {
   comparison->blocks_known = comparison->here.blocks.count > 0 && comparison->there.blocks.run_count > 0;
   culet_comparison_find_owners(&comparison->owners, &comparison->here, classes);
-  comparison->malloc = (struct comparison_malloc){.here = &comparison->here, .there = &comparison->there, .owners = &comparison->owners};
+  comparison->malloc = (struct comparison_malloc){.here = &comparison->here, .there = &comparison->there,
+      .owners = &comparison->owners};
   comparison->ruby.old_mask = old_bits != 0 ? old_bits : seen_old_mask(comparison);
   for (size_t index = 0; index < comparison->unshared_count; index++) {
     const struct comparison_extent *extent = &comparison->unshared[index];
@@ -319,7 +334,7 @@ compare(struct comparison *comparison, uint64_t old_bits, int classes)
   }
 }
 
-/* ---- what Ruby gets ---- */
+/* ---- result ---- */
 
 static int
 add_class(st_data_t address, st_data_t sums, st_data_t hash)
@@ -359,21 +374,24 @@ result(const struct comparison_writes *writes)
 /*
  * Culet::PageComparison.call(here, there, unshared, regions, page_bytes, old_bits, classes): what was written to pages.
  *
- * here, there: Hashes of the process and of its relative. memory: number of the descriptor of /proc/PID/mem; present: String
- *   of pairs of addresses, first and past, of the pages in memory; header_bytes: from a block's start to the program's
- *   address; blocks: Array of [first, past, C record] of malloc's regions; ruby_page_bytes; ruby_pages: String of address,
- *   bytes of a slot, bytes before the first, slots. All in address order
- * unshared: String of pairs, the pages that are compared
- * regions: String of first, past, 1 for metadata else 0, of the process's regions of malloc
- * page_bytes: of one of the kernel's pages
- * old_bits: of an object's first word, 0: not known
- * classes: true or false, whether bytes are counted by class
+ * here, there: Hashes of the process and its relative, all lists in address order:
+ *   memory: descriptor of /proc/PID/mem
+ *   present: String of address pairs [first, past) of the pages in memory
+ *   header_bytes: from a block's start to the address that the program has
+ *   blocks: Array of [first, past, C record] of malloc's regions
+ *   ruby_page_bytes, ruby_pages: String of address, slot bytes, bytes before the first slot, slots
+ * unshared: String of address pairs: the pages to compare
+ * regions: String of first, past, 1 for metadata else 0: malloc's regions in the process
+ * page_bytes: of the kernel's pages
+ * old_bits: of an object's first word; 0: not known
+ * classes: whether to count bytes by class
  *
- * Returns [{mask => bytes}, objects by flag, {owner => bytes by kind}, {address of a class => bytes by kind}], each in the
- * order of comparison/writes.h. Raises ArgumentError where what it is given contradicts itself.
+ * Returns [{mask => bytes}, objects by flag, {owner => bytes by kind}, {address of a class => bytes by kind}], in the
+ * orders of comparison/writes.h. Raises ArgumentError if the arguments contradict each other.
  */
 static VALUE
-call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits, VALUE classes)
+call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE page_bytes, VALUE old_bits,
+    VALUE classes)
 {
   struct comparison *comparison;
   VALUE object = TypedData_Make_Struct(0, struct comparison, &comparison_type, comparison);
@@ -381,7 +399,8 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
   size_t ruby_bytes;
 
   comparison->page_bytes = NUM2ULL(page_bytes);
-  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE || WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "pages have no such length");
+  if (comparison->page_bytes < COMPARISON_WORD || comparison->page_bytes > MAX_PAGE ||
+      WINDOW_BYTES % comparison->page_bytes != 0) rb_raise(rb_eArgError, "invalid page size");
   take_process(&comparison->here, here);
   take_process(&comparison->there, there);
   take_extents(comparison, unshared, regions);
@@ -389,13 +408,13 @@ call(VALUE self, VALUE here, VALUE there, VALUE unshared, VALUE regions, VALUE p
   comparison->words = xmalloc(comparison->page_bytes);
   comparison->rest = xmalloc(comparison->page_bytes);
   ruby_bytes = (size_t)higher(comparison->here.page_bytes, comparison->there.page_bytes);
-  if (ruby_bytes > MAX_HEAP_PAGE) rb_raise(rb_eArgError, "Ruby's heap pages have no such length");
+  if (ruby_bytes > MAX_HEAP_PAGE) rb_raise(rb_eArgError, "invalid size of Ruby's heap pages");
   comparison->ruby.here = xmalloc(ruby_bytes + 1);
   comparison->ruby.there = xmalloc(ruby_bytes + 1);
   if (RTEST(classes)) comparison->writes.classes = st_init_numtable();
   compare(comparison, NUM2ULL(old_bits), RTEST(classes));
   result_array = result(&comparison->writes);
-  /* Tens of megabytes, which the next process's comparison takes again. */
+  /* Tens of megabytes, freed for the next comparison. */
   DATA_PTR(object) = NULL;
   comparison_free(comparison);
   RB_GC_GUARD(object);

@@ -1,14 +1,15 @@
 /*
- * comparison/comparison.h - Culet::PageComparison.call: the bytes of a process's pages against those of its relative at the same addresses.
+ * comparison/comparison.h - Culet::PageComparison.call: compares the bytes of a process's pages with those of its
+ * relative (parent or child) at the same addresses.
  *
- *   comparison_memory   the bytes of a process's pages
- *   comparison_blocks   its malloc's blocks
- *   comparison_slots    what the first word of an object says
- *   comparison_process     all of these of one process
- *   comparison_owners   to which object a block belongs
- *   comparison_writes   sums: what was written, and what lies there
- *   comparison_ruby     one of Ruby's pages in both processes
- *   comparison_malloc   malloc's blocks in both
+ *   process_memory   the bytes of a process
+ *   blocks           its malloc blocks
+ *   heap_page        Ruby's heap pages in it
+ *   process          the three above, of one process
+ *   owners           the Ruby object that owns each block
+ *   writes           sums of what was written and what is there
+ *   ruby_pages       comparison of a heap page
+ *   malloc_blocks    comparison of malloc blocks
  */
 #ifndef CULET_COMPARISON_H
 #define CULET_COMPARISON_H

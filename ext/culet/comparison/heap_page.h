@@ -7,12 +7,12 @@
 
 #include "layouts/ruby_slot.h"
 
-/* A heap page of Ruby's, as Culet::Cow::Comparison packs it. */
+/* A heap page, as packed by Culet::Cow::Comparison. */
 struct comparison_heap_page {
-  uint64_t address, slot_bytes, first_slot, slots; /* first_slot: bytes from the page's start */
+  uint64_t address, slot_bytes, first_slot, slots; /* first_slot: offset in the page */
 };
 
-/* The page that has an address, of `count` in the order of addresses, each `page_bytes` long; NULL where there is none. */
+/* The page that contains an address, of `count` pages in address order; NULL if there is none. */
 static inline const struct comparison_heap_page *
 culet_heap_page_at(const struct comparison_heap_page *pages, size_t count, uint64_t page_bytes, uint64_t address)
 {

@@ -4,10 +4,10 @@
 
 #include "layouts/glibc_chunk.h"
 
-/* Longer ones hold other things than remembered calls: the interpreter's own state, for one. */
+/* larger blocks hold other things than call caches, such as the interpreter's state */
 #define MAX_CALL_CACHE_BYTES 4096
 
-/* A block, by its number, and where it lies. */
+/* a block's number and addresses */
 struct block {
   uint32_t number;
   uint64_t first, past;
@@ -28,7 +28,7 @@ is_used(const struct comparison_blocks *blocks, uint32_t number)
   return number != COMPARISON_NONE && blocks->states[number] == CULET_BLOCK_USED;
 }
 
-/* Whether the relative has a block in use between just these addresses. */
+/* Whether the relative has a used block with the same addresses. */
 static int
 is_kept(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -39,7 +39,8 @@ is_kept(const struct comparison_malloc *malloc, const struct block *block)
 }
 
 void
-culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to, struct comparison_writes *writes)
+culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to,
+    struct comparison_writes *writes)
 {
   struct comparison_blocks *blocks = &malloc->here->blocks;
   uint32_t number = culet_comparison_block_after(blocks, from);
@@ -49,25 +50,28 @@ culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t f
     uint64_t first = block.first > from ? block.first : from, past = block.past < to ? block.past : to;
     if (block.first >= to) return;
     if (!is_used(blocks, number) || first >= past) continue;
-    culet_comparison_add_bytes(writes, malloc->owners->owners[number], malloc->owners->classes == NULL ? 0 : malloc->owners->classes[number],
+    culet_comparison_add_bytes(writes, malloc->owners->owners[number], malloc->owners->classes == NULL ? 0
+        : malloc->owners->classes[number],
                           is_kept(malloc, &block) ? KIND_MALLOC : KIND_MALLOC_MADE, past - first);
   }
 }
 
-/* Whether an address is that of code in Ruby's heap: of a method, a block, or of what calls found. */
+/* Whether an address is that of code in Ruby's heap: instruction sequence, method entry or call cache. */
 static int
 is_code(const struct comparison_process *process, uint64_t address)
 {
-  const struct comparison_heap_page *page = culet_heap_page_at(process->pages, process->page_count, process->page_bytes, address);
+  const struct comparison_heap_page *page = culet_heap_page_at(process->pages, process->page_count,
+      process->page_bytes, address);
   uint64_t offset, flags;
 
   if (page == NULL || address - page->address < page->first_slot) return 0;
   offset = address - page->address - page->first_slot;
   if (offset % page->slot_bytes != 0 || offset / page->slot_bytes >= page->slots) return 0;
-  return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) && ruby_slot_is_code(flags);
+  return culet_comparison_read(&process->memory, address, address + sizeof(flags), (char *)&flags) &&
+      ruby_slot_is_code(flags);
 }
 
-/* What a class remembers of calls is in blocks with addresses of methods' entries and of call caches. */
+/* A class keeps its call caches in blocks with addresses of method entries and caches. */
 static int
 holds_call_caches(const struct comparison_malloc *malloc, const struct block *block)
 {
@@ -92,7 +96,7 @@ category_in_use(const struct comparison_malloc *malloc, const struct block *bloc
   switch (malloc->owners->owners[block->number]) {
   case OWNER_CODE: return WRITES_INLINE_CACHES;
   case OWNER_HEAP_PAGE: return WRITES_COLLECTOR;
-  /* From a class it is a long way, so nobody that is known counts with classes. */
+  /* The path from a class is long, so blocks without a known owner count as classes here. */
   case RUBY_SLOT_CLASS:
   case RUBY_SLOT_MODULE:
   case RUBY_SLOT_ICLASS:
@@ -101,7 +105,7 @@ category_in_use(const struct comparison_malloc *malloc, const struct block *bloc
   }
 }
 
-/* Whether the word is the allocator's: a header's, or a link's of a free block. */
+/* Whether the word belongs to the allocator: a header, or a link in a free block. */
 static int
 is_link(struct comparison_blocks *blocks, uint32_t number, uint64_t address)
 {
@@ -115,17 +119,18 @@ is_link(struct comparison_blocks *blocks, uint32_t number, uint64_t address)
   return address - block.first < blocks->header_bytes + links;
 }
 
-/* glibc's first word of a block is the last of the one before, if that is in use. */
+/* In glibc the first word of a block belongs to the previous block, if that is used. */
 static unsigned
 category_of_tail(const struct comparison_malloc *malloc, const struct block *block)
 {
   struct comparison_blocks *blocks = &malloc->here->blocks;
   struct block before = block_of(blocks, block->number > 0 ? block->number - 1 : COMPARISON_NONE);
 
-  return is_used(blocks, before.number) && before.past == block->first ? category_in_use(malloc, &before) : WRITES_METADATA;
+  return is_used(blocks, before.number) && before.past == block->first ? category_in_use(malloc, &before)
+      : WRITES_METADATA;
 }
 
-/* The category of the word at an address. Sets *past to the address up to which everything is of it. */
+/* The category of a word. Sets *past to the end of the range with the same category. */
 static unsigned
 category(const struct comparison_malloc *malloc, uint64_t address, uint64_t *past)
 {
@@ -140,7 +145,7 @@ category(const struct comparison_malloc *malloc, uint64_t address, uint64_t *pas
     *past = block.past;
     return is_used(blocks, block.number) ? category_in_use(malloc, &block) : WRITES_METADATA;
   }
-  /* A word of the allocator's in either process; else something that came and went since the fork. */
+  /* The allocator's word in either process; else a block that was allocated and freed since the fork. */
   if (is_link(blocks, block.number, address)) return WRITES_METADATA;
   blocks = &malloc->there->blocks;
   return is_link(blocks, culet_comparison_block_at(blocks, address), address) ? WRITES_METADATA : WRITES_REUSE;

@@ -1,4 +1,4 @@
-/* comparison/malloc_blocks.h - what was written to malloc's blocks, and which blocks lie where. */
+/* comparison/malloc_blocks.h - what was written to malloc blocks, and what they hold. */
 #ifndef CULET_COMPARISON_MALLOC_BLOCKS_H
 #define CULET_COMPARISON_MALLOC_BLOCKS_H
 
@@ -6,13 +6,14 @@
 
 struct comparison_malloc {
   struct comparison_process *here, *there;
-  const struct comparison_owners *owners; /* of the blocks here */
+  const struct comparison_owners *owners; /* of the blocks in `here` */
 };
 
-/* Counts the blocks in use between two addresses. */
-void culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to, struct comparison_writes *writes);
+/* Counts the used blocks between two addresses. */
+void culet_comparison_count_blocks(const struct comparison_malloc *malloc, uint64_t from, uint64_t to,
+    struct comparison_writes *writes);
 
-/* The categories of what was written there; words: addresses of `count` words that differ, ascending, on one page. */
+/* The categories of `count` differing words on one page, in ascending order of addresses. */
 unsigned culet_comparison_malloc_mask(const struct comparison_malloc *malloc, const uint64_t *words, size_t count);
 
 #endif

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps behind the first block: from what a class holds to a table, its entries, what calls found, and for which. */
+/* blocks followed from the first: a class's tables, their entries, call caches and their targets */
 #define MAX_DEPTH 4
-/* A longer block is data, and not followed. */
+/* a larger block is data */
 #define MAX_FOLLOWED_BYTES 65536
-/* Between so many blocks an interrupt is looked for. */
+/* blocks between two checks for interrupts */
 #define INTERRUPT_INTERVAL 65536
 
-/* Owners whose objects have tables behind their tables, in the order in which they are followed. */
-static const unsigned char deep_owners[COMPARISON_DEEP] = {OWNER_CODE, RUBY_SLOT_CLASS, RUBY_SLOT_MODULE, RUBY_SLOT_ICLASS, RUBY_SLOT_HASH, RUBY_SLOT_DATA};
+/* Types whose objects have nested tables, in the order in which they are followed. */
+static const unsigned char deep_owners[COMPARISON_DEEP] = {OWNER_CODE, RUBY_SLOT_CLASS, RUBY_SLOT_MODULE,
+    RUBY_SLOT_ICLASS, RUBY_SLOT_HASH, RUBY_SLOT_DATA};
 
 static void
 push(struct comparison_list *list, uint32_t block)
@@ -35,7 +36,7 @@ word_at(const char *bytes, uint64_t index)
   return word;
 }
 
-/* A word in an object's slot leads to a block that nobody had. */
+/* A slot references a block without owner. */
 static void
 assign_owner(struct comparison_owners *owners, uint32_t block, uint64_t flags, uint64_t second)
 {
@@ -48,12 +49,14 @@ assign_owner(struct comparison_owners *owners, uint32_t block, uint64_t flags, u
 }
 
 static void
-scan_heap_page(struct comparison_owners *owners, struct comparison_process *process, const struct comparison_heap_page *page)
+scan_heap_page(struct comparison_owners *owners, struct comparison_process *process,
+    const struct comparison_heap_page *page)
 {
   uint64_t length = page->slot_bytes / COMPARISON_WORD, at = page->first_slot / COMPARISON_WORD;
   uint32_t block;
 
-  if (!culet_comparison_read(&process->memory, page->address, page->address + process->page_bytes, owners->page)) return;
+  if (!culet_comparison_read(&process->memory, page->address, page->address + process->page_bytes, owners->page))
+      return;
   block = culet_comparison_block_known_by(&process->blocks, word_at(owners->page, 0));
   if (block != COMPARISON_NONE) owners->owners[block] = OWNER_HEAP_PAGE;
   for (uint64_t slot = 0; slot < page->slots; slot++, at += length) {
@@ -61,12 +64,13 @@ scan_heap_page(struct comparison_owners *owners, struct comparison_process *proc
     if (!ruby_slot_is_live(flags)) continue;
     for (uint64_t index = at; index < at + length; index++) {
       block = culet_comparison_block_known_by(&process->blocks, word_at(owners->page, index));
-      if (block != COMPARISON_NONE && owners->owners[block] == OWNER_UNKNOWN) assign_owner(owners, block, flags, second);
+      if (block != COMPARISON_NONE && owners->owners[block] == OWNER_UNKNOWN)
+          assign_owner(owners, block, flags, second);
     }
   }
 }
 
-/* Notes the blocks that nobody had, and to which this one leads. */
+/* Gives the owner to the ownerless blocks that a block references. */
 static void
 scan_block(struct comparison_owners *owners, struct comparison_process *process, uint32_t block, unsigned char owner)
 {
@@ -94,9 +98,10 @@ by_number(const void *one, const void *other)
   return (a > b) - (a < b);
 }
 
-/* In the order of addresses, which is how they are read fast. */
+/* In address order, which reads fastest. */
 static void
-follow(struct comparison_owners *owners, struct comparison_process *process, struct comparison_list *list, unsigned char owner)
+follow(struct comparison_owners *owners, struct comparison_process *process, struct comparison_list *list,
+    unsigned char owner)
 {
   for (int step = 0; step < MAX_DEPTH && list->count > 0; step++) {
     struct comparison_list done = *list;
@@ -129,7 +134,8 @@ culet_comparison_find_owners(struct comparison_owners *owners, struct comparison
     scan_heap_page(owners, process, &process->pages[index]);
     rb_thread_check_ints();
   }
-  for (size_t index = 0; index < COMPARISON_DEEP; index++) follow(owners, process, &owners->deep[index], deep_owners[index]);
+  for (size_t index = 0; index < COMPARISON_DEEP; index++)
+      follow(owners, process, &owners->deep[index], deep_owners[index]);
 }
 
 void

@@ -1,22 +1,22 @@
 /*
- * comparison/owners.h - which of Ruby's objects a block of malloc's belongs to: the one in whose slot the block's address
- * stands, or which leads there by blocks of its own. Needs no knowledge of how any Ruby lays its objects out; a number that
- * is an address by chance can make a block someone's that it is not.
+ * comparison/owners.h - the Ruby object that owns each malloc block: the one whose slot holds the block's address, or
+ * whose own blocks lead to it. This needs no knowledge of object layouts; a number that happens to be an address can
+ * cause a wrong owner.
  */
 #ifndef CULET_COMPARISON_OWNERS_H
 #define CULET_COMPARISON_OWNERS_H
 
 #include "comparison/process.h"
 
-/* Below these: Ruby's number of the type. */
+/* Below these: Ruby's type number. */
 enum comparison_owner {
-  OWNER_CODE = 32, /* methods, their code, and what calls found */
-  OWNER_HEAP_PAGE,      /* what Ruby's collector knows of a heap page */
-  OWNER_UNKNOWN,    /* no object that is known */
+  OWNER_CODE = 32, /* instruction sequences, method entries, call caches */
+  OWNER_HEAP_PAGE,      /* the collector's description of a heap page */
+  OWNER_UNKNOWN,    /* no known owner */
   OWNERS
 };
 
-/* Blocks whose contents are yet to be followed. */
+/* Blocks to be followed. */
 struct comparison_list {
   uint32_t *blocks;
   size_t count, capacity;
@@ -26,15 +26,16 @@ struct comparison_list {
 
 struct comparison_owners {
   unsigned char *owners; /* of each block */
-  uint64_t *classes;     /* of each block the second word of its object, of most the class's address; 0: not known. NULL unless wanted */
+  /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
+  uint64_t *classes;
   struct comparison_list deep[COMPARISON_DEEP], next;
-  char *page; /* room for one of Ruby's */
+  char *page; /* space for a heap page */
 };
 
 /*
- * Finds the owners of all blocks of a process. Raises NoMemoryError, and what interrupts the thread.
+ * Finds the owners of all blocks. Raises NoMemoryError and the thread's interrupts.
  *
- * classes: whether classes are wanted
+ * classes: whether to record classes
  */
 void culet_comparison_find_owners(struct comparison_owners *owners, struct comparison_process *process, int classes);
 

@@ -1,4 +1,4 @@
-/* comparison/process.h - one of the two processes of a comparison: its memory, its malloc's blocks, Ruby's pages. */
+/* comparison/process.h - one of the two processes of a comparison: memory, malloc blocks, heap pages. */
 #ifndef CULET_COMPARISON_PROCESS_H
 #define CULET_COMPARISON_PROCESS_H
 
@@ -9,9 +9,9 @@
 struct comparison_process {
   struct comparison_memory memory;
   struct comparison_blocks blocks;
-  const struct comparison_heap_page *pages; /* in address order, without overlaps; their slots lie in them */
+  const struct comparison_heap_page *pages; /* in address order, without overlaps, containing their slots */
   size_t page_count;
-  uint64_t page_bytes; /* of one of Ruby's */
+  uint64_t page_bytes; /* of a heap page */
 };
 
 #endif

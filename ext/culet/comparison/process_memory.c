@@ -6,7 +6,7 @@
 
 #include "common/io.h"
 
-/* The first extent that ends behind an address; `extents` where there is none. */
+/* The first extent that ends after an address; `extents` if there is none. */
 static size_t
 extent_after(const struct comparison_memory *memory, uint64_t address)
 {
@@ -35,7 +35,8 @@ culet_comparison_read(const struct comparison_memory *memory, uint64_t first, ui
 {
   uint64_t at = first;
 
-  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++) {
+  for (size_t next = extent_after(memory, first); next < memory->extents && memory->present[next].first < past; next++)
+      {
     uint64_t from = memory->present[next].first > first ? memory->present[next].first : first;
     uint64_t to = memory->present[next].past < past ? memory->present[next].past : past;
     memset(bytes + (at - first), 0, from - at);
@@ -52,7 +53,7 @@ culet_comparison_peek(struct comparison_memory *memory, uint64_t first, uint64_t
   uint64_t from = first - first % COMPARISON_PEEK_BYTES;
 
   if (memory->window == NULL) memory->window = xmalloc(COMPARISON_PEEK_BYTES);
-  /* What reaches into the next window is read by itself. */
+  /* A range that reaches into the next window is read separately. */
   if (past - from > COMPARISON_PEEK_BYTES) {
     memory->window_held = 0;
     return culet_comparison_read(memory, first, past, memory->window) ? memory->window : NULL;

@@ -1,6 +1,6 @@
 /*
- * comparison/process_memory.h - the bytes of another process's pages, by its /proc/PID/mem, which pins no page. Only pages that
- * were in memory are read: a read maps an absent page, and brings a swapped one back.
+ * comparison/process_memory.h - the bytes of another process, through /proc/PID/mem, which pins no pages. Only pages in
+ * memory are read: reading would map an absent page and swap a swapped one in.
  */
 #ifndef CULET_COMPARISON_PROCESS_MEMORY_H
 #define CULET_COMPARISON_PROCESS_MEMORY_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define COMPARISON_WORD sizeof(uint64_t)
-/* The memory that a peek keeps. */
+/* size of the cached window */
 #define COMPARISON_PEEK_BYTES 65536
 
 struct comparison_extent {
@@ -18,25 +18,25 @@ struct comparison_extent {
 
 struct comparison_memory {
   int fd;
-  const struct comparison_extent *present; /* pages in memory: in address order, without overlaps */
+  const struct comparison_extent *present; /* pages in memory, in address order, without overlaps */
   size_t extents;
-  char *window; /* COMPARISON_PEEK_BYTES, or NULL before the first peek */
+  char *window; /* NULL before the first peek */
   uint64_t window_from;
-  int window_held; /* whether the window was read; 0 as long as there is none */
+  int window_held; /* whether the window is valid */
 };
 
-/* Whether all of [first, past) was in memory. */
+/* Whether all of [first, past) is in memory. */
 int culet_comparison_present(const struct comparison_memory *memory, uint64_t first, uint64_t past);
 
 /*
- * Copies [first, past) to `bytes`, with zeroes for pages that were not in memory.
- * Returns 0 where a page could not be read: it was unmapped, or the process has ended.
+ * Copies [first, past), with zeros for pages that are not in memory.
+ * Returns 0 if a page cannot be read: it was unmapped, or the process has ended.
  */
 int culet_comparison_read(const struct comparison_memory *memory, uint64_t first, uint64_t past, char *bytes);
 
 /*
- * The same of at most COMPARISON_PEEK_BYTES, for callers that ask in the order of addresses.
- * Returns the bytes, valid until the next peek; NULL where they could not be read.
+ * The same through the cached window, for at most COMPARISON_PEEK_BYTES, fast in address order.
+ * Returns the bytes, valid until the next peek, or NULL.
  */
 const char *culet_comparison_peek(struct comparison_memory *memory, uint64_t first, uint64_t past);
 

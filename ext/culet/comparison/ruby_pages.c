@@ -1,6 +1,6 @@
 #include "comparison/ruby_pages.h"
 
-/* One slot in the two processes, and its length in words. */
+/* A slot in both processes, in words. */
 struct slot {
   const uint64_t *here, *there;
   uint64_t words;
@@ -9,7 +9,8 @@ struct slot {
 static struct slot
 slot_at(const struct comparison_ruby *ruby, uint64_t index)
 {
-  uint64_t words = ruby->page->slot_bytes / COMPARISON_WORD, at = ruby->page->first_slot / COMPARISON_WORD + index * words;
+  uint64_t words = ruby->page->slot_bytes / COMPARISON_WORD, at =
+      ruby->page->first_slot / COMPARISON_WORD + index * words;
 
   return (struct slot){.here = ruby->here + at, .there = ruby->there + at, .words = words};
 }
@@ -22,7 +23,7 @@ rest_differs(const struct slot *slot, uint64_t from)
   return 0;
 }
 
-/* Words that are nought in the process are left out: an object does not use all of its slot. */
+/* Zero words of the process are ignored: an object need not use its whole slot. */
 static int
 all_differs(const struct slot *slot)
 {
@@ -32,9 +33,8 @@ all_differs(const struct slot *slot)
 }
 
 /*
- * An object is taken for the same when it is of the same type, and class, and not younger, unless the relative's was not
- * known to outlive any collection and nothing of it is left. A class that is new while nothing else is, is a class of the
- * object's own.
+ * An object counts as the same if it has the same type and class and is not younger, unless the relative's object had
+ * survived no collection and nothing of it is left. If only the class differs, it is the object's singleton class.
  */
 static int
 is_same(const struct comparison_ruby *ruby, const struct slot *slot)
@@ -56,7 +56,8 @@ kind_of(const struct comparison_ruby *ruby, const struct slot *slot)
 }
 
 void
-culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to, struct comparison_writes *writes)
+culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to,
+    struct comparison_writes *writes)
 {
   const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot;
@@ -67,20 +68,21 @@ culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from
     struct slot slot = slot_at(ruby, index);
     uint64_t type = slot.here[0] & RUBY_SLOT_TYPE_MASK;
     if (!ruby_slot_is_live(slot.here[0])) continue;
-    culet_comparison_add_bytes(writes, (unsigned)type, type == RUBY_SLOT_IMEMO ? 0 : slot.here[1], kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
+    culet_comparison_add_bytes(writes, (unsigned)type, type == RUBY_SLOT_IMEMO ? 0 : slot.here[1],
+        kind_of(ruby, &slot), (past < to ? past : to) - (start > from ? start : from));
   }
 }
 
-/* Counts flags where the slot begins behind `from`: so an object that reaches into the next page is counted once. */
+/* Counts flags only if the slot starts on this page, so that an object on two pages is counted once. */
 static unsigned
 category(const struct comparison_ruby *ruby, const struct slot *slot, int begins_here, struct comparison_writes *writes)
 {
   uint64_t here = slot->here[0], there = slot->there[0];
 
-  /* The collector links free slots by their first words. */
+  /* The collector links free slots through their first words. */
   if (!ruby_slot_is_live(here)) return rest_differs(slot, 3) ? WRITES_REUSE : WRITES_COLLECTOR;
   if (!is_same(ruby, slot)) return WRITES_REUSE;
-  /* A method's entry is marked by the first call that is remembered, for one. */
+  /* For example, the first cached call marks a method entry. */
   if (ruby_slot_is_code(here)) return WRITES_INLINE_CACHES;
   if (here == there || rest_differs(slot, 1)) return WRITES_DATA;
   if (begins_here) culet_comparison_count_flags(writes, here, there);
@@ -88,7 +90,8 @@ category(const struct comparison_ruby *ruby, const struct slot *slot, int begins
 }
 
 unsigned
-culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from, struct comparison_writes *writes)
+culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from,
+    struct comparison_writes *writes)
 {
   const struct comparison_heap_page *page = ruby->page;
   uint64_t first = page->address + page->first_slot, past = first + page->slots * page->slot_bytes;

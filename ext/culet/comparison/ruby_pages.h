@@ -1,28 +1,27 @@
-/* comparison/ruby_pages.h - one of Ruby's heap pages in two processes: what was written to it, slot by slot, and what lies in it. */
+/* comparison/ruby_pages.h - compares a page of Ruby's heap in two processes, slot by slot. */
 #ifndef CULET_COMPARISON_RUBY_PAGES_H
 #define CULET_COMPARISON_RUBY_PAGES_H
 
 #include "comparison/writes.h"
 
 struct comparison_ruby {
-  const struct comparison_heap_page *page; /* as the process has it; NULL: none is held */
-  int readable;                       /* whether it could be read in both */
-  uint64_t *here, *there;             /* its words in the process and in its relative */
-  uint64_t old_mask;                  /* bits of an object's first word that together say that it is old */
+  const struct comparison_heap_page *page; /* the current page, as in the process; NULL: none */
+  int readable;                       /* whether it could be read in both processes */
+  uint64_t *here, *there;             /* its words in the process and the relative */
+  uint64_t old_mask;                  /* bits of an object's first word that together mark it as old */
 };
 
-/*
- * Counts the objects between two addresses of the page that is held.
- */
-void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to, struct comparison_writes *writes);
+/* Counts the objects between two addresses of the current page. */
+void culet_comparison_count_objects(const struct comparison_ruby *ruby, uint64_t from, uint64_t to,
+    struct comparison_writes *writes);
 
 /*
- * The categories of what was written there.
+ * The categories of differing words; counts changed flags in `writes`.
  *
- * words: addresses of `count` words that differ, ascending, in one of the kernel's pages
- * from: where the kernel's page begins
- * writes: learns of flags
+ * words: `count` addresses in ascending order, on one page of the kernel
+ * from: start of that page
  */
-unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count, uint64_t from, struct comparison_writes *writes);
+unsigned culet_comparison_ruby_mask(const struct comparison_ruby *ruby, const uint64_t *words, size_t count,
+    uint64_t from, struct comparison_writes *writes);
 
 #endif

@@ -1,7 +1,8 @@
 #include "comparison/writes.h"
 
 void
-culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address, enum comparison_kind kind, uint64_t bytes)
+culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address,
+    enum comparison_kind kind, uint64_t bytes)
 {
   st_data_t found;
 
@@ -18,7 +19,8 @@ void
 culet_comparison_count_flags(struct comparison_writes *writes, uint64_t here, uint64_t there)
 {
   uint64_t ranges = (here & RUBY_SLOT_TYPE_MASK) == RUBY_SLOT_STRING ? RUBY_SLOT_CODE_RANGE_MASK : 0;
-  uint64_t masks[FLAGS] = {RUBY_SLOT_AGE_MASK, RUBY_SLOT_FROZEN, RUBY_SLOT_SHAPE_MASK, ranges, ~(RUBY_SLOT_AGE_MASK | RUBY_SLOT_FROZEN | RUBY_SLOT_SHAPE_MASK | ranges)};
+  uint64_t masks[FLAGS] = {RUBY_SLOT_AGE_MASK, RUBY_SLOT_FROZEN, RUBY_SLOT_SHAPE_MASK, ranges,
+      ~(RUBY_SLOT_AGE_MASK | RUBY_SLOT_FROZEN | RUBY_SLOT_SHAPE_MASK | ranges)};
 
   for (int flag = 0; flag < FLAGS; flag++) writes->flags[flag] += ((here ^ there) & masks[flag]) != 0;
 }

@@ -1,4 +1,4 @@
-/* comparison/writes.h - what was written to pages, and what lies on them, summed up. */
+/* comparison/writes.h - sums of what was written to pages and what is on them. */
 #ifndef CULET_COMPARISON_WRITES_H
 #define CULET_COMPARISON_WRITES_H
 
@@ -7,7 +7,7 @@
 
 #include "comparison/owners.h"
 
-/* Bits of a page's mask, in the order of Culet::Cow::Writes::CATEGORIES, which says what each is. */
+/* Bits of a page's mask, in the order of Culet::Cow::Writes::CATEGORIES, which explains them. */
 enum comparison_category {
   WRITES_FLAG_BITS = 1 << 0,
   WRITES_COLLECTOR = 1 << 1,
@@ -29,15 +29,16 @@ enum comparison_flag { FLAG_AGE, FLAG_FROZEN, FLAG_SHAPE, FLAG_CODE_RANGE, FLAG_
 
 struct comparison_writes {
   uint64_t masks[WRITES_MASKS]; /* bytes of pages */
-  uint64_t flags[FLAGS];        /* objects of which such bits changed */
+  uint64_t flags[FLAGS];        /* objects with changed bits */
   uint64_t holdings[OWNERS][KINDS];
-  st_table *classes; /* address => uint64_t[KINDS]; NULL unless wanted */
+  st_table *classes; /* address => uint64_t[KINDS]; NULL unless requested */
 };
 
-/* Counts bytes of an object or a block. class_address: of its class, 0: not known. Raises NoMemoryError. */
-void culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address, enum comparison_kind kind, uint64_t bytes);
+/* Adds bytes of an object or block. class_address: of its class; 0: not known. Raises NoMemoryError. */
+void culet_comparison_add_bytes(struct comparison_writes *writes, unsigned owner, uint64_t class_address,
+    enum comparison_kind kind, uint64_t bytes);
 
-/* Counts an object whose first words are `here` and `there` in the two processes. */
+/* Counts an object by the flags in which its first words differ. */
 void culet_comparison_count_flags(struct comparison_writes *writes, uint64_t here, uint64_t there);
 
 void culet_comparison_writes_free(struct comparison_writes *writes);

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/builder.h"
 
 #include <stdlib.h>
@@ -140,15 +138,19 @@ store_stamp(struct culet_builder *builder, const struct culet_stamp *stamp)
 }
 
 static int
-add_node(struct culet_builder *builder, uint32_t root, const char *path, size_t length, size_t suffix, enum culet_node_kind kind,
+add_node(struct culet_builder *builder, uint32_t root, const char *path, size_t length, size_t suffix,
+    enum culet_node_kind kind,
          const struct culet_stamp *stamp)
 {
-  struct culet_node node = {.length = (uint16_t)length, .suffix = (uint16_t)suffix, .root = root, .stamp = CULET_INDEX_NONE, .kind = kind};
-  size_t extension = kind == CULET_NODE_RUBY ? sizeof(".rb") - 1 : kind == CULET_NODE_NATIVE ? strlen(builder->native_extension) : 0;
+  struct culet_node node = {.length = (uint16_t)length, .suffix = (uint16_t)suffix, .root = root,
+      .stamp = CULET_INDEX_NONE, .kind = kind};
+  size_t extension = kind == CULET_NODE_RUBY ? sizeof(".rb") - 1 : kind == CULET_NODE_NATIVE
+      ? strlen(builder->native_extension) : 0;
 
   if (length > MAX_PATH || path[0] != '/' || suffix + extension > length) return 0;
   /* The table of paths stays at most half full. */
-  if (builder->nodes.count >= builder->buckets.capacity / 2 && !rehash(builder, builder->buckets.capacity * 2)) return 0;
+  if (builder->nodes.count >= builder->buckets.capacity / 2 && !rehash(builder, builder->buckets.capacity * 2))
+      return 0;
   if (!reserve(builder, &builder->nodes, sizeof(node), 1)) return 0;
   if ((node.path = store_path(builder, path, length)) == CULET_INDEX_NONE) return 0;
   if (stamp != NULL && (node.stamp = store_stamp(builder, stamp)) == CULET_INDEX_NONE) return 0;
@@ -165,7 +167,8 @@ root_of(const struct culet_builder *builder, uint32_t root)
 }
 
 uint32_t
-culet_builder_root(struct culet_builder *builder, const char *path, size_t length, const struct culet_stamp *stamp, int unreadable)
+culet_builder_root(struct culet_builder *builder, const char *path, size_t length, const struct culet_stamp *stamp,
+    int unreadable)
 {
   struct culet_index_root *root;
   uint32_t number = builder->roots.count;
@@ -181,7 +184,8 @@ culet_builder_root(struct culet_builder *builder, const char *path, size_t lengt
 }
 
 int
-culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length, enum culet_node_kind kind,
+culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length,
+    enum culet_node_kind kind,
                   const struct culet_stamp *stamp)
 {
   /* After the root's path and a slash; "/" itself ends with one. */
@@ -208,7 +212,8 @@ culet_builder_copy(struct culet_builder *builder, const struct culet_index *inde
   if (number == CULET_INDEX_NONE) return 0;
   for (i = from->node + 1; i <= from->last_node && i != 0; i++) {
     node = culet_index_node(index, i, &path);
-    if (node == NULL || node->root != root || !culet_builder_add(builder, number, path, node->length, node->kind, culet_index_stamp(index, node))) {
+    if (node == NULL || node->root != root || !culet_builder_add(builder, number, path, node->length, node->kind,
+        culet_index_stamp(index, node))) {
       culet_builder_withdraw(builder, number);
       return 0;
     }
@@ -299,8 +304,10 @@ culet_builder_finish(const struct culet_builder *builder, size_t *bytes)
 
   header.bytes = at;
   /* items of an empty table are NULL */
-  if (header.roots) memcpy(index + header.roots_at, builder->roots.items, header.roots * sizeof(struct culet_index_root));
-  if (header.stamps) memcpy(index + header.stamps_at, builder->stamps.items, header.stamps * sizeof(struct culet_stamp));
+  if (header.roots) memcpy(index + header.roots_at, builder->roots.items,
+      header.roots * sizeof(struct culet_index_root));
+  if (header.stamps) memcpy(index + header.stamps_at, builder->stamps.items,
+      header.stamps * sizeof(struct culet_stamp));
   if (header.nodes) memcpy(index + header.nodes_at, builder->nodes.items, header.nodes * sizeof(struct culet_node));
   memcpy(index + header.buckets_at, builder->buckets.items, header.buckets * sizeof(uint32_t));
   if (header.text_bytes) memcpy(index + header.text_at, builder->text.items, header.text_bytes);

@@ -18,7 +18,8 @@ void culet_builder_free(struct culet_builder *builder);
  *
  * Returns its number, or CULET_INDEX_NONE.
  */
-uint32_t culet_builder_root(struct culet_builder *builder, const char *path, size_t length, const struct culet_stamp *stamp, int unreadable);
+uint32_t culet_builder_root(struct culet_builder *builder, const char *path, size_t length,
+    const struct culet_stamp *stamp, int unreadable);
 
 /*
  * Adds a file or folder of a root.
@@ -28,7 +29,8 @@ uint32_t culet_builder_root(struct culet_builder *builder, const char *path, siz
  *
  * Returns 1, or 0 without memory or space.
  */
-int culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length, enum culet_node_kind kind,
+int culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length,
+    enum culet_node_kind kind,
                       const struct culet_stamp *stamp);
 
 /* Copies a root and its contents from another index. Returns 1 or 0. */

@@ -1,5 +1,5 @@
 /* Culet::FeatureIndex, the index as a Ruby class. lib/culet/feature_index.rb documents its methods. */
-#include <ruby.h> /* first: defines _GNU_SOURCE */
+#include <ruby.h>
 
 #include <limits.h>
 #include <string.h>
@@ -42,7 +42,9 @@ wrapper_bytes(const void *pointer)
 {
   const struct wrapper *wrapper = pointer;
 
-  return sizeof(*wrapper) + (wrapper->builder == NULL ? 0 : (size_t)culet_builder_bytes(wrapper->builder)) + (wrapper->in_memory == NULL && wrapper->builder != NULL ? 0 : wrapper->index.bytes);
+  return sizeof(*wrapper) + (wrapper->builder == NULL ? 0
+      : (size_t)culet_builder_bytes(wrapper->builder)) + (wrapper->in_memory == NULL && wrapper->builder != NULL ? 0
+          : wrapper->index.bytes);
 }
 
 static const rb_data_type_t wrapper_type = {
@@ -74,7 +76,8 @@ mutable_wrapper(VALUE self)
   struct wrapper *wrapper = wrapper_of(self);
 
   rb_check_frozen(self);
-  if (wrapper->builder == NULL) rb_raise(error_class, "an index that was read from a file cannot be added to; make a new one");
+  if (wrapper->builder == NULL) rb_raise(error_class,
+      "an index from a file cannot be changed; create a new one");
   return wrapper;
 }
 
@@ -86,10 +89,11 @@ index_of(VALUE self)
   size_t bytes;
 
   if (wrapper->index.base != NULL) return &wrapper->index;
-  if (wrapper->builder == NULL) rb_raise(error_class, "this index has not been made by new or open");
+  if (wrapper->builder == NULL) rb_raise(error_class, "this index was created neither by new nor by open");
   wrapper->in_memory = culet_builder_finish(wrapper->builder, &bytes);
   if (wrapper->in_memory == NULL) rb_raise(rb_eNoMemError, "the index does not fit in memory");
-  if (culet_index_check(&wrapper->index, wrapper->in_memory, bytes, DLEXT) != NULL) rb_bug("culet: an index that was just made is damaged");
+  if (culet_index_check(&wrapper->index, wrapper->in_memory, bytes, DLEXT) != NULL)
+      rb_bug("culet: a new index is damaged");
   return &wrapper->index;
 }
 
@@ -142,7 +146,8 @@ enter(VALUE self, VALUE path, VALUE folder)
   if (root == CULET_INDEX_NONE) root = culet_builder_root(wrapper->builder, root_text, root_length, &none, 0);
   if (root == CULET_INDEX_NONE) return Qfalse;
   /* The nodes of a root are consecutive. */
-  if (root + 1 != culet_builder_roots(wrapper->builder)) rb_raise(error_class, "%s: its files have to be added one after the other", root_text);
+  if (root + 1 != culet_builder_roots(wrapper->builder))
+      rb_raise(error_class, "%s: the files of a folder must be added consecutively", root_text);
   return culet_builder_add(wrapper->builder, root, text, length, kind, NULL) ? Qtrue : Qfalse;
 }
 
@@ -156,7 +161,8 @@ read_folder(VALUE self, VALUE folder)
   enum culet_scanned scanned;
 
   drop_index(wrapper);
-  if (culet_builder_find_root(wrapper->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_INDEX_NONE) return culet_symbol("read");
+  if (culet_builder_find_root(wrapper->builder, text, (size_t)RSTRING_LEN(folder)) != CULET_INDEX_NONE)
+      return culet_symbol("read");
   scanned = culet_scan(wrapper->builder, text, DLEXT);
   if (scanned == CULET_NO_MEMORY) rb_raise(rb_eNoMemError, "the index does not fit in memory");
   return culet_symbol(names[scanned]);

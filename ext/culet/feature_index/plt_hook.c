@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/plt_hook.h"
 
 #include <elf.h>
@@ -102,7 +100,8 @@ culet_plt_hook(const void *inside, const char *name, culet_function *original, c
   if (symbols == NULL || names == NULL || !addend) return 0;
 
   for (i = 0; i < 2; i++) {
-    const ElfW(Rela) *relocation = tables[i], *end = relocation == NULL ? NULL : relocation + bytes[i] / sizeof(*relocation);
+    const ElfW(Rela) *relocation = tables[i], *end = relocation == NULL ? NULL
+        : relocation + bytes[i] / sizeof(*relocation);
 
     for (; relocation < end; relocation++) {
       uintptr_t *entry = (uintptr_t *)(object.base + relocation->r_offset);

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/realpath_cache.h"
 
 #include <errno.h>
@@ -53,7 +51,8 @@ find(uint64_t hash)
 {
   uint32_t entry = (uint32_t)hash & (cache.capacity - 1);
 
-  while (cache.entries[entry].checked != 0 && cache.entries[entry].hash != hash) entry = (entry + 1) & (cache.capacity - 1);
+  while (cache.entries[entry].checked != 0 && cache.entries[entry].hash != hash) entry = (entry + 1)
+      & (cache.capacity - 1);
   return &cache.entries[entry];
 }
 
@@ -75,7 +74,8 @@ reserve(void)
     cache.entries = old;
     return 0;
   }
-  if (cache.seed == 0) cache.seed = (uint64_t)(uintptr_t)&cache ^ (uint64_t)time(NULL) << 32 ^ (uint64_t)(uintptr_t)cache.entries;
+  if (cache.seed == 0) cache.seed = (uint64_t)(uintptr_t)&cache ^ (uint64_t)time(NULL)
+      << 32 ^ (uint64_t)(uintptr_t)cache.entries;
   cache.capacity = capacity;
   for (i = 0; i < old_room; i++) {
     if (old[i].checked != 0) *find(old[i].hash) = old[i];

@@ -11,7 +11,7 @@
  * loaded native one. Names that Ruby does not search by load path and extensions (absolute, "./", "~", a dot in the
  * last part) are passed on unchanged.
  */
-#include <ruby.h> /* first: defines _GNU_SOURCE */
+#include <ruby.h>
 #include <ruby/encoding.h>
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
@@ -79,8 +79,10 @@ entry_of(VALUE entry)
   struct culet_load_path_entry result = {NULL, 0};
 
   if (!RB_TYPE_P(entry, T_STRING) || RSTRING_LEN(entry) == 0 || RSTRING_PTR(entry)[0] != '/') return result;
-  if (!rb_enc_asciicompat(rb_enc_get(entry)) || memchr(RSTRING_PTR(entry), '\0', (size_t)RSTRING_LEN(entry)) != NULL) return result;
-  if (rb_enc_str_coderange(entry) != ENC_CODERANGE_7BIT && rb_filesystem_encoding() != rb_utf8_encoding()) return result;
+  if (!rb_enc_asciicompat(rb_enc_get(entry)) || memchr(RSTRING_PTR(entry), '\0', (size_t)RSTRING_LEN(entry)) != NULL)
+      return result;
+  if (rb_enc_str_coderange(entry) != ENC_CODERANGE_7BIT && rb_filesystem_encoding() != rb_utf8_encoding())
+      return result;
   result.path = RSTRING_PTR(entry);
   result.length = (size_t)RSTRING_LEN(entry);
   return result;
@@ -113,7 +115,8 @@ warn_problem(void)
 
   if (problem == NULL) return;
   rb_funcall(rb_mKernel, rb_intern("warn"), 1,
-             rb_sprintf("culet: the index of the load path is not kept: %s; CULET_REQUIRE_CACHE names another folder", problem));
+             rb_sprintf("culet: the load-path index is not saved: %s; set CULET_REQUIRE_CACHE to another folder",
+                 problem));
 }
 
 static enum culet_answer
@@ -228,7 +231,8 @@ resolve(VALUE name)
 static int
 is_plain(VALUE name)
 {
-  return RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) && culet_resolver_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+  return RB_TYPE_P(name, T_STRING) && rb_enc_asciicompat(rb_enc_get(name)) &&
+      culet_resolver_plain(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
 static int
@@ -311,7 +315,8 @@ ruby_file(VALUE name)
   char path[PATH_MAX];
 
   if (!is_plain(name) || !ends_in(name, ".rb")) return name;
-  if (find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name) - strlen(".rb"), CULET_RUBY, 0, path) != CULET_FOUND) return name;
+  if (find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name) - strlen(".rb"), CULET_RUBY, 0, path) != CULET_FOUND)
+      return name;
   state.found++;
   return rb_filesystem_str_new_cstr(path);
 }
@@ -337,10 +342,12 @@ culet_resolve(VALUE self, VALUE name)
   char path[PATH_MAX];
   const char *last;
 
-  if (state.resolver == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name)) return state.resolve(self, name);
+  if (state.resolver == NULL || self != state.load_path || !in_main_ractor() || !is_plain(name))
+      return state.resolve(self, name);
   last = memrchr(RSTRING_PTR(name), '/', (size_t)RSTRING_LEN(name));
   last = last == NULL ? RSTRING_PTR(name) : last;
-  if (memchr(last, '.', (size_t)(RSTRING_PTR(name) + RSTRING_LEN(name) - last)) != NULL) return state.resolve(self, name);
+  if (memchr(last, '.', (size_t)(RSTRING_PTR(name) + RSTRING_LEN(name) - last)) != NULL)
+      return state.resolve(self, name);
   if (find_any(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), 0, path) != CULET_FOUND) return state.resolve(self, name);
   state.found++;
   return state.resolve(self, rb_filesystem_str_new_cstr(path));
@@ -398,7 +405,8 @@ static void
 replace_resolve(void)
 {
   VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
-  void *found = rb_respond_to(state.load_path, rb_intern("resolve_feature_path")) ? culet_original_function(state.load_path, "resolve_feature_path") : NULL;
+  void *found = rb_respond_to(state.load_path, rb_intern("resolve_feature_path"))
+      ? culet_original_function(state.load_path, "resolve_feature_path") : NULL;
 
   if (found == NULL) return;
   memcpy(&state.resolve, &found, sizeof(found));
@@ -492,7 +500,8 @@ take_over(VALUE self, VALUE module, VALUE name, VALUE original)
   VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
   VALUE ours = rb_funcall(rb_const_get(self, rb_intern("Original")), rb_intern("instance_method"), 1, original);
 
-  if (culet_requires_serve_by(culet_require)) return Qnil; /* the recorder of culet/requires keeps its methods and calls ours */
+  /* the recorder of culet/requires keeps its methods and calls ours */
+  if (culet_requires_serve_by(culet_require)) return Qnil;
   if (original == culet_symbol("load") && state.load == NULL) return Qnil;
   *verbose = Qnil; /* no warning about the redefinition */
   rb_funcall(module, rb_intern("define_method"), 2, name, ours);

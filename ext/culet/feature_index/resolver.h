@@ -51,14 +51,16 @@ struct culet_resolver;
 struct culet_resolver *culet_resolver_new(const char *file, const char *native_extension);
 
 /* Sets the load path, and reads the folders that the index lacks. */
-void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries, size_t count);
+void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries,
+    size_t count);
 
 /*
  * name: without extension, see culet_resolver_plain
  * now:  whether to check folders that were checked just now
  * path: set to the file if it is found
  */
-enum culet_answer culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds, int now, char path[PATH_MAX]);
+enum culet_answer culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds,
+    int now, char path[PATH_MAX]);
 
 /* Whether the index can answer for a name: ASCII, no part starts with a dot. */
 int culet_resolver_plain(const char *name, size_t length);

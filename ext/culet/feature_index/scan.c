@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/scan.h"
 
 #include <dirent.h>
@@ -74,7 +72,8 @@ scan_below(struct scan *scan, int folder, const char *name, unsigned level)
     return CULET_UNREADABLE;
   }
   culet_stamp_of(&stamp, &status);
-  if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp)) scanned = CULET_NO_MEMORY;
+  if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, CULET_NODE_FOLDER, &stamp))
+      scanned = CULET_NO_MEMORY;
   else if (is_too_recent(scan, &stamp)) scanned = CULET_TOO_RECENT;
   else return scan_folder(scan, below, level);
   close(below);
@@ -91,7 +90,8 @@ add_dangling(const struct scan *scan, int ruby, int native)
   static const struct culet_stamp never = {0};
   enum culet_node_kind kind = ruby ? CULET_NODE_RUBY : native ? CULET_NODE_NATIVE : CULET_NODE_FOLDER;
 
-  return culet_builder_add(scan->builder, scan->root, scan->path, scan->length, kind, kind == CULET_NODE_FOLDER ? &never : NULL);
+  return culet_builder_add(scan->builder, scan->root, scan->path, scan->length, kind, kind == CULET_NODE_FOLDER
+      ? &never : NULL);
 }
 
 static enum culet_scanned
@@ -112,7 +112,8 @@ scan_entry(struct scan *scan, int folder, const struct dirent *entry, unsigned l
   scan->length += length;
   if (type == DANGLING) scanned = add_dangling(scan, ruby, native) ? CULET_SCANNED : CULET_NO_MEMORY;
   else if (type == DT_DIR) scanned = scan_below(scan, folder, entry->d_name, level + 1);
-  else if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, ruby ? CULET_NODE_RUBY : CULET_NODE_NATIVE, NULL))
+  else if (!culet_builder_add(scan->builder, scan->root, scan->path, scan->length, ruby ? CULET_NODE_RUBY
+      : CULET_NODE_NATIVE, NULL))
     scanned = CULET_NO_MEMORY;
   scan->length = before;
   scan->path[before] = '\0';
@@ -141,7 +142,8 @@ scan_folder(struct scan *scan, int folder, unsigned level)
 enum culet_scanned
 culet_scan(struct culet_builder *builder, const char *path, const char *native_extension)
 {
-  struct scan scan = {.builder = builder, .native_extension = native_extension, .now = time(NULL), .length = strlen(path)};
+  struct scan scan = {.builder = builder, .native_extension = native_extension, .now = time(NULL),
+      .length = strlen(path)};
   struct culet_stamp stamp;
   struct stat status;
   enum culet_scanned scanned;
@@ -170,6 +172,7 @@ culet_scan(struct culet_builder *builder, const char *path, const char *native_e
   if (scanned == CULET_SCANNED) return scanned;
 
   culet_builder_withdraw(builder, scan.root);
-  if (scanned == CULET_UNREADABLE && culet_builder_root(builder, path, scan.length, &stamp, 1) == CULET_INDEX_NONE) return CULET_NO_MEMORY;
+  if (scanned == CULET_UNREADABLE && culet_builder_root(builder, path, scan.length, &stamp, 1) == CULET_INDEX_NONE)
+      return CULET_NO_MEMORY;
   return scanned;
 }

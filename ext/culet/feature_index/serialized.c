@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/serialized.h"
 
 #include <string.h>
@@ -46,20 +44,21 @@ culet_index_check(struct culet_index *index, const void *base, size_t bytes, con
   const struct culet_index_header *header = base;
   char wanted[sizeof(header->native_extension)] = "";
 
-  if (bytes < sizeof(*header) || bytes > CULET_INDEX_MAX_BYTES) return "its size is none that an index has";
-  if (memcmp(header->magic, CULET_INDEX_MAGIC, sizeof(header->magic)) != 0) return "it is no index";
-  if (header->byte_order != CULET_INDEX_BYTE_ORDER) return "it is of a machine with another order of bytes";
-  if (header->version != CULET_INDEX_VERSION) return "it is of another release";
+  if (bytes < sizeof(*header) || bytes > CULET_INDEX_MAX_BYTES) return "it does not have the size of an index";
+  if (memcmp(header->magic, CULET_INDEX_MAGIC, sizeof(header->magic)) != 0) return "it is not an index";
+  if (header->byte_order != CULET_INDEX_BYTE_ORDER) return "it was written on a machine with another byte order";
+  if (header->version != CULET_INDEX_VERSION) return "it was written by another version of culet";
   strncpy(wanted, native_extension, sizeof(wanted) - 1);
-  if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0) return "it is of a Ruby with other native files";
-  if (header->bytes != bytes) return "it is not whole";
+  if (memcmp(header->native_extension, wanted, sizeof(wanted)) != 0)
+      return "it was written for a Ruby with another native extension";
+  if (header->bytes != bytes) return "it is truncated";
   if (header->buckets == 0 || (header->buckets & (header->buckets - 1)) != 0 || header->nodes == CULET_INDEX_NONE ||
       !inside(bytes, header->roots_at, header->roots, sizeof(struct culet_index_root)) ||
       !inside(bytes, header->stamps_at, header->stamps, sizeof(struct culet_stamp)) ||
       !inside(bytes, header->nodes_at, header->nodes, sizeof(struct culet_node)) ||
       !inside(bytes, header->buckets_at, header->buckets, sizeof(uint32_t)) ||
       !inside(bytes, header->text_at, header->text_bytes, 1))
-    return "its tables are not within it";
+    return "its tables are out of bounds";
 
   index->base = base;
   index->bytes = bytes;
@@ -97,7 +96,8 @@ size_t
 culet_index_extension(const struct culet_index *index, const struct culet_node *node)
 {
   if (node->kind == CULET_NODE_RUBY) return sizeof(".rb") - 1;
-  return node->kind == CULET_NODE_NATIVE ? strnlen(index->header->native_extension, sizeof(index->header->native_extension)) : 0;
+  return node->kind == CULET_NODE_NATIVE ? strnlen(index->header->native_extension,
+      sizeof(index->header->native_extension)) : 0;
 }
 
 void

@@ -119,7 +119,8 @@ struct culet_index_lookup {
   uint32_t number; /* of the last node returned */
 };
 
-void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name, size_t length);
+void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name,
+    size_t length);
 
 /* The next node with the name and its path, or NULL. */
 const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, const char **path);

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "feature_index/store.h"
 
 #include <errno.h>
@@ -35,14 +33,15 @@ read_file(struct culet_index *index, int file, const char *native_extension)
   void *base;
 
   if (fstat(file, &status) != 0) return strerror(errno);
-  if (!S_ISREG(status.st_mode)) return "it is no regular file";
-  if (status.st_uid != geteuid() && status.st_uid != 0) return "it is somebody else's";
-  if (status.st_mode & (S_IWGRP | S_IWOTH)) return "others may write it";
+  if (!S_ISREG(status.st_mode)) return "it is not a regular file";
+  if (status.st_uid != geteuid() && status.st_uid != 0) return "it belongs to another user";
+  if (status.st_mode & (S_IWGRP | S_IWOTH)) return "other users may write to it";
   if (status.st_size < (off_t)sizeof(struct culet_index_header) || status.st_size > (off_t)CULET_INDEX_MAX_BYTES)
-    return "its size is none that an index has";
+    return "it does not have the size of an index";
   base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return strerror(errno);
-  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0 ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
+  problem = culet_read_all_at(file, base, (size_t)status.st_size, 0) == 0
+      ? check_index(index, base, (size_t)status.st_size, native_extension) : "it cannot be read";
   if (problem == NULL && mprotect(base, (size_t)status.st_size, PROT_READ) != 0) problem = strerror(errno);
   if (problem != NULL) {
     munmap(base, (size_t)status.st_size);
@@ -76,7 +75,8 @@ culet_store_write(const char *path, const void *bytes, size_t count)
   char temporary[PATH_MAX];
   int file, error;
 
-  if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary)) return ENAMETOOLONG;
+  if (snprintf(temporary, sizeof(temporary), "%s.%ld.part", path, (long)getpid()) >= (int)sizeof(temporary))
+      return ENAMETOOLONG;
   unlink(temporary); /* of a killed process with this PID */
   file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR);
   if (file < 0) return errno;

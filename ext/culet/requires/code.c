@@ -1,4 +1,4 @@
-#include "requires/code.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/code.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
@@ -30,7 +30,8 @@ culet_code_is(VALUE object)
 {
   VALUE flags = RBASIC(object)->flags;
 
-  return ruby_slot_type(flags) == RUBY_SLOT_IMEMO && ruby_slot_imemo_kind(flags) == RUBY_SLOT_IMEMO_ISEQ && kind_is_known();
+  return ruby_slot_type(flags) == RUBY_SLOT_IMEMO && ruby_slot_imemo_kind(flags) == RUBY_SLOT_IMEMO_ISEQ &&
+      kind_is_known();
 }
 
 VALUE

@@ -1,4 +1,4 @@
-#include "requires/counters.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/counters.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
@@ -95,7 +95,8 @@ struct culet_counters
 culet_counters_since(const struct culet_counters *later, const struct culet_counters *earlier)
 {
   return (struct culet_counters){later->seconds - earlier->seconds,           later->cpu_seconds - earlier->cpu_seconds,
-                                later->objects - earlier->objects,           later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
+                                later->objects - earlier->objects,
+                                    later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
                                 later->malloc_bytes - earlier->malloc_bytes, later->paths - earlier->paths,
                                 later->failed_paths - earlier->failed_paths};
 }

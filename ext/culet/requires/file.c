@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "requires/file.h"
 
 #include <errno.h>
@@ -32,7 +31,8 @@ fail(const char *what, const char *why)
   int length;
 
   if (!failed) {
-    length = snprintf(words, sizeof(words), "culet: recording what is required ends here: cannot %s in %s: %s\n", what, folder, why);
+    length = snprintf(words, sizeof(words), "culet: the recording of requires stops: cannot %s in %s: %s\n", what,
+        folder, why);
     if (write(STDERR_FILENO, words, (size_t)length) < 0) failed = 2; /* stderr is closed */
   }
   failed = 1;
@@ -48,7 +48,8 @@ create_file(void)
   file_pid = getpid();
   written = 0;
   for (int number = 0; number < MAX_NUMBER; number++) {
-    if (snprintf(path, sizeof(path), "%s/%d-%d.jsonl", folder, (int)file_pid, number) >= (int)sizeof(path)) return fail("name a file", strerror(ENAMETOOLONG));
+    if (snprintf(path, sizeof(path), "%s/%d-%d.jsonl", folder, (int)file_pid, number) >= (int)sizeof(path))
+        return fail("name a file", strerror(ENAMETOOLONG));
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) {
       close(file);
@@ -56,7 +57,7 @@ create_file(void)
     }
     if (errno != EEXIST) break;
   }
-  return fail("make a file", strerror(errno));
+  return fail("create a file", strerror(errno));
 }
 
 int
@@ -83,8 +84,9 @@ append(int file, const char *bytes, size_t length)
   struct stat status;
 
   if (fstat(file, &status) != 0) return strerror(errno);
-  if (status.st_size < written) return "its file was cut off";
-  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && (rlim_t)written + length > most.rlim_cur) return strerror(EFBIG);
+  if (status.st_size < written) return "the file was truncated";
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+      (rlim_t)written + length > most.rlim_cur) return strerror(EFBIG);
   while (length > 0) {
     ssize_t put = pwrite(file, bytes, length, written);
     if (put <= 0 && errno != EINTR) return strerror(put < 0 ? errno : EIO);

@@ -12,264 +12,20 @@
  * required it. A file that an extension requires while it is loaded is first taken for the extension, whose own name is
  * known when its require ends.
  */
-#include "requires/requires.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/requires.h"
 
-#include <pthread.h>
 #include <ruby/debug.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/active_malloc.h"
 #include "common/original_function.h"
 #include "requires/counters.h"
 #include "requires/file.h"
+#include "requires/frames.h"
 #include "requires/retained.h"
 #include "requires/tags.h"
 
-/*
- * A require in progress. RubyGems' method starts one without a name (marked), and gets its name from the C function
- * that it calls; a second attempt after activating a gem belongs to the same one. Other requires have their name from
- * the start.
- */
-struct frame {
-  struct frame *up;
-  struct culet_counters start;
-  uint32_t id; /* 0: not written yet */
-  uint32_t tag_before;
-  int marked;
-  int named;
-  int running;  /* calls of the C function in progress */
-  int compiled; /* the file was compiled */
-  VALUE result; /* Qtrue, Qfalse, or the class of the exception; Qundef: left otherwise (throw) */
-  struct culet_counters before_run; /* when the file was compiled */
-};
-
-static __thread struct frame *top;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t last_id;
-static uint32_t first_id = 1; /* of this process; a forked process continues its parent's numbers */
 static int started;
-static int has_syscall_counter;
-static double start_seconds;
-
-/* ---- writing lines ---- */
-
-/* The id of the innermost enclosing require that has one; 0: none. */
-static uint32_t
-id_around(const struct frame *frame)
-{
-  for (frame = frame->up; frame != NULL; frame = frame->up)
-    if (frame->id != 0) return frame->id;
-  return 0;
-}
-
-/* With the lock held. */
-static void
-notice_fork(void)
-{
-  static pid_t process;
-
-  if (process != 0 && process != getpid()) first_id = last_id + 1;
-  process = getpid();
-}
-
-static void
-add_counters(struct culet_buffer *buffer, const struct culet_counters *counters)
-{
-  culet_buffer_format(buffer, ",\"figures\":[%.6f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu]", counters->seconds, counters->cpu_seconds, (unsigned long long)counters->objects,
-                    (unsigned long long)counters->object_bytes, (unsigned long long)counters->mallocs, (unsigned long long)counters->malloc_bytes,
-                    (unsigned long long)counters->paths, (unsigned long long)counters->failed_paths);
-}
-
-static void
-add_string(struct culet_buffer *buffer, const char *key, VALUE string)
-{
-  culet_buffer_format(buffer, ",\"%s\":", key);
-  if (RB_TYPE_P(string, T_STRING))
-    culet_buffer_json_string(buffer, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-  else
-    culet_buffer_text(buffer, "null");
-}
-
-static void
-begin_line(struct culet_buffer *buffer, const struct frame *frame, const char *how, VALUE name, int inherited)
-{
-  culet_buffer_format(buffer, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"", frame->id,
-                    id_around(frame), frame->start.seconds - start_seconds, inherited ? "true" : "false", how);
-  add_string(buffer, "name", name);
-  culet_buffer_text(buffer, "}\n");
-}
-
-/* The first lines of a process's file: the process, and the requires in progress when it was forked. */
-static void
-write_process(struct culet_buffer *buffer, const struct frame *innermost)
-{
-  const struct frame *chain[512];
-  int count = 0;
-
-  culet_buffer_format(buffer, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
-                    (int)getppid(), first_id, has_syscall_counter ? "true" : "false", culet_counters_follow() ? "true" : "false");
-  add_string(buffer, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
-  add_string(buffer, "program", rb_gv_get("$0"));
-  culet_buffer_text(buffer, "}\n");
-  for (; innermost != NULL && count < 512; innermost = innermost->up)
-    if (innermost->id != 0) chain[count++] = innermost;
-  while (count-- > 0) begin_line(buffer, chain[count], "inherited", Qnil, 1);
-}
-
-/* Writes and empties the buffer. behind: the requires in progress, for the first lines. */
-static void
-emit(struct culet_buffer *buffer, const struct frame *behind)
-{
-  struct culet_buffer first = {NULL, 0, 0, 0};
-
-  pthread_mutex_lock(&lock);
-  notice_fork();
-  if (culet_requires_file_ready() == 2) write_process(&first, behind);
-  if (!first.failed) culet_requires_file_add(first.bytes, first.length);
-  if (!buffer->failed) culet_requires_file_add(buffer->bytes, buffer->length);
-  pthread_mutex_unlock(&lock);
-  culet_buffer_free(&first);
-  culet_buffer_free(buffer);
-}
-
-/* ---- requires in progress ---- */
-
-static struct frame *
-push(int marked, const struct culet_counters *start)
-{
-  struct frame *frame = calloc(1, sizeof(*frame));
-
-  if (frame == NULL) return NULL;
-  frame->up = top;
-  frame->start = *start;
-  frame->marked = marked;
-  frame->result = Qundef;
-  top = frame;
-  return frame;
-}
-
-static void
-give_id(struct frame *frame, const char *how, VALUE what)
-{
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-
-  pthread_mutex_lock(&lock);
-  notice_fork();
-  frame->id = ++last_id;
-  pthread_mutex_unlock(&lock);
-  frame->tag_before = culet_counters_tag(frame->id);
-  begin_line(&buffer, frame, how, what, 0);
-  emit(&buffer, frame->up);
-}
-
-/* Enclosing requires without a name come first: RubyGems required something before it looked for the file. */
-static void
-give_ids_around(struct frame *frame)
-{
-  if (frame == NULL || frame->id != 0) return;
-  give_ids_around(frame->up);
-  give_id(frame, "require", Qnil);
-}
-
-static void
-name(struct frame *frame, const char *how, VALUE what)
-{
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-
-  frame->named = 1;
-  if (frame->id == 0) {
-    give_ids_around(frame->up);
-    give_id(frame, how, what);
-    return;
-  }
-  culet_buffer_format(&buffer, "{\"kind\":\"name\",\"id\":%u", frame->id);
-  add_string(&buffer, "name", what);
-  culet_buffer_text(&buffer, "}\n");
-  emit(&buffer, frame);
-}
-
-/* The last entry of $LOADED_FEATURES: what has just been required. */
-static VALUE
-last_feature(void)
-{
-  VALUE features = rb_gv_get("$LOADED_FEATURES");
-
-  return RB_TYPE_P(features, T_ARRAY) && RARRAY_LEN(features) > 0 ? RARRAY_AREF(features, RARRAY_LEN(features) - 1) : Qnil;
-}
-
-static int
-is_extension(VALUE path)
-{
-  size_t end = sizeof(DLEXT) - 1;
-
-  return RB_TYPE_P(path, T_STRING) && (size_t)RSTRING_LEN(path) > end && memcmp(RSTRING_END(path) - end, DLEXT, end) == 0;
-}
-
-/* The loaded file. A compiled file is known already, unless an extension's C code required it. */
-static VALUE
-loaded_feature(const struct frame *frame)
-{
-  VALUE feature = last_feature();
-
-  return frame->compiled && !is_extension(feature) ? Qnil : feature;
-}
-
-static void
-add_result(struct culet_buffer *buffer, const struct frame *frame)
-{
-  culet_buffer_text(buffer, ",\"result\":");
-  if (frame->result == Qtrue || frame->result == Qfalse)
-    culet_buffer_text(buffer, frame->result == Qtrue ? "true" : "false");
-  else if (frame->result == Qundef)
-    culet_buffer_text(buffer, "\"left\"");
-  else
-    culet_buffer_json_string(buffer, rb_class2name(frame->result), strlen(rb_class2name(frame->result)));
-}
-
-static void
-write_end(const struct frame *frame, const struct culet_counters *now)
-{
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-  struct culet_counters all = culet_counters_since(now, &frame->start);
-
-  culet_buffer_format(&buffer, "{\"kind\":\"end\",\"id\":%u", frame->id);
-  add_result(&buffer, frame);
-  if (frame->result == Qtrue) add_string(&buffer, "path", loaded_feature(frame));
-  add_counters(&buffer, &all);
-  culet_buffer_text(&buffer, "}\n");
-  emit(&buffer, frame);
-}
-
-/* Removes a require and those above it, which a fiber left behind. */
-static void
-pop(struct frame *frame, const struct culet_counters *now)
-{
-  int is_last;
-
-  while (top != NULL) {
-    struct frame *gone = top;
-
-    if (gone->id != 0) {
-      write_end(gone, now);
-      culet_counters_tag(gone->tag_before);
-    }
-    top = gone->up;
-    is_last = gone == frame;
-    free(gone);
-    if (is_last) return;
-  }
-}
-
-static int
-is_on_stack(const struct frame *frame)
-{
-  for (const struct frame *other = top; other != NULL; other = other->up)
-    if (other == frame) return 1;
-  return 0;
-}
 
 /* ---- RubyGems' method ---- */
 
@@ -280,11 +36,11 @@ on_rubygems(VALUE tracepoint, void *unused)
   struct culet_counters now = culet_counters_pause();
 
   if (begins) {
-    push(1, &now);
+    culet_frames_push(1, &now);
   } else {
-    struct frame *mark = top;
+    struct frame *mark = culet_frames_top;
     while (mark != NULL && (!mark->marked || mark->running)) mark = mark->up;
-    if (mark != NULL) pop(mark, &now);
+    if (mark != NULL) culet_frames_pop(mark, &now);
   }
   culet_counters_resume();
 }
@@ -346,10 +102,10 @@ end_call(VALUE data)
   struct call *call = (struct call *)data;
   struct culet_counters now = culet_counters_pause();
 
-  if (is_on_stack(call->frame)) {
+  if (culet_frames_include(call->frame)) {
     call->frame->running--;
     call->frame->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
-    if (!call->frame->marked) pop(call->frame, &now);
+    if (!call->frame->marked) culet_frames_pop(call->frame, &now);
   }
   culet_counters_resume();
   return Qnil;
@@ -377,7 +133,8 @@ call_load(const struct call *call)
 static int
 belongs_to_mark(const struct call *call)
 {
-  return call->function == call_require && top != NULL && top->marked && !top->running;
+  return call->function == call_require && culet_frames_top != NULL && culet_frames_top->marked &&
+      !culet_frames_top->running;
 }
 
 static VALUE
@@ -385,10 +142,10 @@ record_call(struct call *call)
 {
   struct culet_counters now = culet_counters_pause();
 
-  call->frame = belongs_to_mark(call) ? top : push(0, &now);
+  call->frame = belongs_to_mark(call) ? culet_frames_top : culet_frames_push(0, &now);
   if (call->frame != NULL) {
     call->frame->running++;
-    if (!call->frame->named) name(call->frame, call->how, call->name);
+    if (!call->frame->named) culet_frames_name(call->frame, call->how, call->name);
   }
   culet_counters_resume();
   if (call->frame == NULL) return call->function(call);
@@ -462,7 +219,7 @@ write_compiled(VALUE tracepoint)
 {
   VALUE code, path;
   struct culet_buffer buffer = {NULL, 0, 0, 0};
-  struct frame *frame = top;
+  struct frame *frame = culet_frames_top;
 
   if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0))) return Qnil;
   code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
@@ -472,13 +229,13 @@ write_compiled(VALUE tracepoint)
     struct culet_counters until = culet_counters_since(&frame->before_run, &frame->start);
     frame->compiled = 1;
     culet_buffer_format(&buffer, "{\"kind\":\"compiled\",\"id\":%u", frame->id);
-    add_counters(&buffer, &until);
+    culet_frames_add_counters(&buffer, &until);
   } else {
     culet_buffer_format(&buffer, "{\"kind\":\"inner\",\"up\":%u", frame != NULL ? frame->id : 0);
   }
-  add_string(&buffer, "path", path);
+  culet_frames_add_string(&buffer, "path", path);
   culet_buffer_text(&buffer, "}\n");
-  emit(&buffer, top);
+  culet_frames_write(&buffer, culet_frames_top);
   return Qnil;
 }
 
@@ -489,7 +246,7 @@ on_compiled(VALUE tracepoint, void *unused)
   struct culet_counters now = culet_counters_pause();
   int failure = 0;
 
-  if (top != NULL) top->before_run = now;
+  if (culet_frames_top != NULL) culet_frames_top->before_run = now;
   rb_protect(write_compiled, tracepoint, &failure);
   if (failure) rb_set_errinfo(Qnil);
   culet_counters_resume();
@@ -512,9 +269,9 @@ write_retained(VALUE unused)
   struct culet_buffer buffer = {NULL, 0, 0, 0};
 
   rb_gc_start();
-  culet_retained_write(&buffer, first_id, last_id);
+  culet_retained_write(&buffer, culet_recording.first_id, culet_recording.last_id);
   culet_buffer_format(&buffer, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
-  emit(&buffer, top);
+  culet_frames_write(&buffer, culet_frames_top);
   return Qnil;
 }
 
@@ -528,8 +285,8 @@ at_end(VALUE unused)
 
   if (!culet_requires_file_begun()) return;
   now = culet_counters_pause();
-  culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - start_seconds);
-  emit(&buffer, top);
+  culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - culet_recording.start_seconds);
+  culet_frames_write(&buffer, culet_frames_top);
   rb_protect(write_retained, Qnil, &failure);
   if (failure) rb_set_errinfo(Qnil);
   culet_counters_resume();
@@ -556,11 +313,11 @@ requires_start(VALUE self, VALUE directory, VALUE follow_objects)
   watch_rubygems();
   watch_compiled();
   rb_set_end_proc(at_end, Qnil);
-  has_syscall_counter = culet_counters_start(RTEST(follow_objects));
+  culet_recording.has_syscall_counter = culet_counters_start(RTEST(follow_objects));
   now = culet_counters_pause();
-  start_seconds = now.seconds;
+  culet_recording.start_seconds = now.seconds;
   struct culet_buffer buffer = {NULL, 0, 0, 0};
-  emit(&buffer, NULL);
+  culet_frames_write(&buffer, NULL);
   culet_counters_resume();
   return Qtrue;
 }

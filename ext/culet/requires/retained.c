@@ -1,4 +1,4 @@
-#include "requires/retained.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/retained.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ reserve(struct retained *retained)
   files = calloc(more, sizeof(*files));
   if (files == NULL) return 0;
   for (size_t i = 0; i < retained->capacity; i++)
-    if (retained->files[i].path != 0) *file_of(files, more, retained->files[i].path, retained->files[i].eval) = retained->files[i];
+    if (retained->files[i].path != 0) *file_of(files, more, retained->files[i].path, retained->files[i].eval)
+        = retained->files[i];
   free(retained->files);
   retained->files = files;
   retained->capacity = more;
@@ -96,13 +97,15 @@ write_lines(struct culet_buffer *buffer, const struct retained *retained)
 {
   for (uint32_t tag = retained->first; tag <= retained->last; tag++)
     if (retained->sums[tag].objects > 0)
-      culet_buffer_format(buffer, "{\"kind\":\"held\",\"id\":%u,\"objects\":%zu,\"bytes\":%zu}\n", tag, retained->sums[tag].objects, retained->sums[tag].bytes);
+      culet_buffer_format(buffer, "{\"kind\":\"held\",\"id\":%u,\"objects\":%zu,\"bytes\":%zu}\n", tag,
+          retained->sums[tag].objects, retained->sums[tag].bytes);
   for (size_t i = 0; i < retained->capacity; i++) {
     const struct file *file = &retained->files[i];
     if (file->path == 0) continue;
     culet_buffer_text(buffer, "{\"kind\":\"code\",\"path\":");
     culet_buffer_json_string(buffer, RSTRING_PTR(file->path), (size_t)RSTRING_LEN(file->path));
-    culet_buffer_format(buffer, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n", file->eval ? "true" : "false", file->bytes, file->count);
+    culet_buffer_format(buffer, ",\"eval\":%s,\"bytes\":%zu,\"count\":%zu}\n", file->eval ? "true" : "false",
+        file->bytes, file->count);
   }
 }
 
@@ -112,7 +115,7 @@ culet_retained_write(struct culet_buffer *buffer, uint32_t first, uint32_t last)
   struct retained retained = {first, last, calloc((size_t)last + 1, sizeof(struct sum)), NULL, 0, 0, 0};
   int failure = 0;
 
-  if (retained.sums == NULL) rb_raise(rb_eNoMemError, "there is no memory to count with");
+  if (retained.sums == NULL) rb_raise(rb_eNoMemError, "not enough memory to count objects");
   rb_protect(walk, (VALUE)&retained, &failure);
   if (!failure) write_lines(buffer, &retained);
   if (retained.failed) buffer->failed = 1;

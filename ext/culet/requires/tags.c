@@ -3,7 +3,7 @@
  * which is less than the smallest slot. Pages are found by a hash table with open addressing; the last page found
  * answers most look-ups.
  */
-#include "requires/tags.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "requires/tags.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -6,20 +6,21 @@
 
 #include "strings/groups.h"
 
-#define NO_MEMORY "there is not enough memory to analyse so many strings"
-#define DAMAGED "the file of what was read of the strings is damaged"
-/* The smallest slot of every Ruby, and what a string has in it before its text up to Ruby 3.1; from 3.2 on, 24. */
+#define NO_MEMORY "not enough memory to analyse this many strings"
+#define DAMAGED "the temporary file of strings is damaged"
+/* The smallest slot of every Ruby. Before the text an embedded string has 16 bytes up to Ruby 3.1, later 24. */
 #define SMALLEST_SLOT 40
 #define HEADER 16
 #define LATER_HEADER 24
 #define KIND_MIX 0x9e3779b97f4a7c15U
-/* Equal strings are looked for in so many at a time; more parts than that take more time than they save memory. */
+/* Strings per pass for duplicates. More passes cost more time than the memory that they save. */
 #define PART_STRINGS 200000
 #define MAX_PARTS 8
 
-typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset);
+typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
+    uint64_t offset);
 
-/* Calls a function with every string of the file. Returns whether all of it was records. */
+/* Calls a function with each string of the file. Returns whether the whole file consists of records. */
 static int
 each_string(struct culet_strings_analysis *analysis, each_record *function)
 {
@@ -36,7 +37,7 @@ each_string(struct culet_strings_analysis *analysis, each_record *function)
   return 1;
 }
 
-/* ---- first: how many there are, and which are roots ---- */
+/* ---- first pass: counts, roots ---- */
 
 static void
 count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
@@ -44,12 +45,13 @@ count_string(struct culet_strings_analysis *analysis, const struct culet_string_
   (void)offset;
   analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
   if (record->slot < analysis->smallest_slot) analysis->smallest_slot = record->slot;
-  /* 23 bytes fit into 40 where the length is kept in the flags, 15 where it has a word of its own. */
-  if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT && record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
+  /* A slot of 40 bytes holds 23 bytes of text if the length is in the flags (up to Ruby 3.1), else 15. */
+  if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT &&
+      record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
   if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root)) analysis->out_of_memory = 1;
 }
 
-/* ---- then: sums, and entries ---- */
+/* ---- second pass: sums; further passes: entries ---- */
 
 static enum culet_string_place
 place_of(const struct culet_string_record *record)
@@ -60,7 +62,8 @@ place_of(const struct culet_string_record *record)
 }
 
 static void
-add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum, const struct culet_string_record *record)
+add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum,
+    const struct culet_string_record *record)
 {
   uint64_t used = analysis->header + record->length + 1, buffer = record->held - record->slot;
 
@@ -88,7 +91,8 @@ entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset
   uint64_t held = record->held < STRINGS_MAX_HELD ? record->held : STRINGS_MAX_HELD;
 
   return (struct culet_string_entry){.key = key, .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
-                                     .site = record->site, .length = record->length < UINT32_MAX ? (uint32_t)record->length : UINT32_MAX,
+                                     .site = record->site, .length = record->length < UINT32_MAX
+                                         ? (uint32_t)record->length : UINT32_MAX,
                                      .held_high = held >> 32, .held_low = (uint32_t)held};
 }
 
@@ -123,7 +127,7 @@ sum_string(struct culet_strings_analysis *analysis, const struct culet_string_re
   if (!(record->flags & STRING_HAS_CONTENT)) add_to(analysis, &analysis->without_content, record);
 }
 
-/* An entry for each of the part at hand. */
+/* Adds an entry for a string of the current part. */
 static void
 add_entry(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
 {
@@ -137,12 +141,12 @@ add_entry(struct culet_strings_analysis *analysis, const struct culet_string_rec
   analysis->entries[analysis->entry_count++] = entry_of(record, key, offset, more);
 }
 
-/* ---- the whole ---- */
+/* ---- analysis ---- */
 
 static int
 reserve(struct culet_strings_analysis *analysis, size_t top)
 {
-  /* For all, as it could be that one part has them all; what is not written to takes no memory. */
+  /* Sized for all strings, because one part may have them all; untouched pages use no memory. */
   size_t bytes = (analysis->with_content + 1) * sizeof(*analysis->entries);
   void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -167,7 +171,7 @@ culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path,
   analysis->header = LATER_HEADER;
   if ((error = culet_strings_secret_make(&analysis->secret)) != 0) return strerror(error);
   if ((error = culet_record_file_open(&analysis->file, path)) != 0) return strerror(error);
-  if (analysis->file.size >= STRINGS_MAX_FILE) return "these are more than a terabyte of strings";
+  if (analysis->file.size >= STRINGS_MAX_FILE) return "the strings exceed one terabyte";
   if (!each_string(analysis, count_string)) return DAMAGED;
   if (analysis->out_of_memory) return NO_MEMORY;
   culet_string_roots_merge(&analysis->roots);

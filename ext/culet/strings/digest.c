@@ -1,6 +1,6 @@
 /*
- * Both digests multiply 64 by 64 to 128 bits and fold the halves, with secret words added to either factor: the way of
- * the hash functions of the wyhash family (Wang Yi 2019), in a form of our own.
+ * Both digests multiply 64-bit words to 128 bits and fold the halves, with secret words added to both factors, as the
+ * hash functions of the wyhash family do (Wang Yi 2019).
  */
 #include "strings/digest.h"
 
@@ -26,7 +26,7 @@ culet_strings_secret_make(struct culet_strings_secret *secret)
   do got = getrandom(secret, sizeof(*secret), 0);
   while (got < 0 && errno == EINTR);
   if (got != (ssize_t)sizeof(*secret)) return got < 0 ? errno : EIO;
-  /* Odd, so that no factor is zero for want of luck in the secret alone. */
+  /* odd, hence not zero */
   for (size_t i = 0; i < 4; i++) secret->words[i] |= 1;
   return 0;
 }
@@ -51,7 +51,8 @@ culet_strings_digest(const struct culet_strings_secret *secret, const void *byte
 }
 
 void
-culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length, unsigned char *chain)
+culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length,
+    unsigned char *chain)
 {
   uint64_t state = secret->words[0];
 

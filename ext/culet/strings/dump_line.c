@@ -16,7 +16,7 @@ take(struct reading *reading, const char *words, size_t length)
 
 #define TAKE(reading, words) take(reading, words, sizeof(words) - 1)
 
-/* A JSON string without escapes; those of others are a parser's. */
+/* A JSON string without escapes; the others are left to a parser. */
 static int
 take_text(struct reading *reading, struct culet_dump_text *text)
 {
@@ -77,7 +77,7 @@ take_truth(struct reading *reading, int *truth)
   return *truth || TAKE(reading, "false");
 }
 
-/* The first of some addresses, or none. */
+/* The first of a list of addresses, which may be empty. */
 static int
 take_first_address(struct reading *reading, uint64_t *address)
 {
@@ -91,7 +91,7 @@ take_first_address(struct reading *reading, uint64_t *address)
   return TAKE(reading, "]");
 }
 
-/* A value that is of no interest. What is nested is flat in itself: a list of texts, an object of truths. */
+/* Skips a value. Nested values are flat: lists of strings, objects of booleans. */
 static int
 skip_value(struct reading *reading)
 {
@@ -135,7 +135,7 @@ take_member(struct reading *reading, struct culet_dump_line *line)
   if (KEY("value")) return take_text(reading, &line->value);
   if (KEY("encoding")) return take_text(reading, &line->encoding);
   if (KEY("file")) return take_text(reading, &line->file);
-  /* The first reference of a string that shares is what it shares with; others' are ivars. */
+  /* The first reference of a shared string is its root; other references are instance variables. */
   if (KEY("references")) return take_first_address(reading, line->shared ? &line->root : &ignored);
   return skip_value(reading);
 }
@@ -147,8 +147,9 @@ culet_dump_line_read(const char *bytes, size_t length, struct culet_dump_line *l
 
   memset(line, 0, sizeof(*line));
   if (length == 0 || bytes[length - 1] != '}') return LINE_UNKNOWN;
-  if (TAKE(&reading, "{\"type\":\"")) return LINE_OTHER; /* roots have no address */
-  if (!TAKE(&reading, "{\"address\":") || !take_address(&reading, &line->address) || !TAKE(&reading, ", \"type\":\"")) return LINE_UNKNOWN;
+  if (TAKE(&reading, "{\"type\":\"")) return LINE_OTHER; /* GC roots have no address */
+  if (!TAKE(&reading, "{\"address\":") || !take_address(&reading, &line->address) || !TAKE(&reading, ", \"type\":\""))
+      return LINE_UNKNOWN;
   if (!TAKE(&reading, "STRING\"")) return LINE_OTHER;
   while (TAKE(&reading, ", "))
     if (!take_member(&reading, line)) return LINE_UNKNOWN;

@@ -1,7 +1,7 @@
 /*
- * strings/dump_line.h - one line of a dump that tells a String, in the form in which Ruby's own objspace writes it: a flat
- * object, no white space but a blank behind a comma, no escapes but in values. This is no parser of JSON: whatever it does
- * not know it leaves to one.
+ * strings/dump_line.h - reads a line of an ObjectSpace dump that describes a String, in the form that Ruby's objspace
+ * writes: a flat object, no white space but a blank after a comma, no escapes except in values. Any other line is left
+ * to a JSON parser.
  */
 #ifndef CULET_STRINGS_DUMP_LINE_H
 #define CULET_STRINGS_DUMP_LINE_H
@@ -9,15 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No figure of a line is larger: sums of all strings of a dump fit into 64 bits. */
+/* Upper bound of every number, so that sums over a dump fit into 64 bits. */
 #define CULET_DUMP_LINE_MAX ((uint64_t)1 << 47)
 
 struct culet_dump_text {
-  const char *bytes; /* NULL: not there */
+  const char *bytes; /* NULL: missing */
   size_t length;
 };
 
-/* A member that is not there is zero; of a number, `has_` tells. */
+/* Missing members are zero; `has_` says whether a number is present. */
 struct culet_dump_line {
   uint64_t address, class_address, root;
   uint64_t bytesize, memsize, slot_size, line;
@@ -28,14 +28,10 @@ struct culet_dump_line {
 
 enum culet_dump_line_kind { LINE_STRING, LINE_OTHER, LINE_UNKNOWN };
 
-/*
- * Reads one line, without its end. LINE_OTHER: an object of another type. LINE_UNKNOWN: a parser is to say what it is.
- */
+/* Reads a line without its line end. LINE_OTHER: an object of another type. LINE_UNKNOWN: left to a parser. */
 enum culet_dump_line_kind culet_dump_line_read(const char *bytes, size_t length, struct culet_dump_line *line);
 
-/*
- * Reads an address as Ruby writes it, "0x" and up to 16 digits. Returns whether it is one.
- */
+/* Reads an address: "0x" and up to 16 digits. Returns whether it is one. */
 int culet_dump_line_address(const char *bytes, size_t length, uint64_t *address);
 
 #endif

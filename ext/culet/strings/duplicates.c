@@ -1,7 +1,7 @@
 /*
- * Of equal strings one has to stay: the one that Ruby keeps in its table, if there is one; else the one that is shared with
- * a root, because it holds a slot alone; else the one that holds least. Roots are not counted as copies: they are buffers
- * that others live in, and stay as long as these do.
+ * Of duplicates one stays: the interned one; else one that shares a root's buffer, because it holds only a slot; else
+ * the one that holds least. Roots do not count as copies: they are buffers that other strings use, and stay as long as
+ * these.
  */
 #include "strings/groups.h"
 
@@ -21,7 +21,7 @@ is_root(const entry *one)
   return (one->flags & STRING_ROOT) != 0 && (one->flags & STRING_INTERNED) == 0;
 }
 
-/* Whether the first has the better claim to stay. */
+/* Whether the first string is rather the one that stays. */
 static int
 stays_before(const entry *one, const entry *other)
 {
@@ -57,7 +57,7 @@ culet_string_gain_at_site(struct culet_strings_analysis *analysis, uint64_t site
   return 1;
 }
 
-/* Equal strings from first to past; `kept` is the one that stays. Returns whether there was memory. */
+/* Adds the group of duplicates from first to past, of which `kept` stays. Returns 0 without memory. */
 static int
 add_group(struct culet_strings_analysis *analysis, const entry *first, const entry *past, const entry *kept)
 {

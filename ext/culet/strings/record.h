@@ -1,10 +1,10 @@
 /*
- * strings/record.h - one String, as the agent tells it and as it lies in the file that is analysed. Both are of this
- * machine's byte order: neither leaves it, nor outlives the report.
+ * strings/record.h - a String, as reported by the agent and as stored in the file that is analysed; in this machine's
+ * byte order, because neither leaves the machine.
  *
- * A file is a sequence of records, each of `bytes` bytes: the header, then `content_bytes` of content, then zeros up to a
- * multiple of eight. A record with STRING_SITE is the name of an allocation site, told once or more: `site` and content
- * "FILE:LINE" alone count.
+ * A file is a sequence of records of `bytes` bytes: header, `content_bytes` of content, zeros up to a multiple of
+ * eight. A record with STRING_SITE names an allocation site, possibly repeatedly: only `site` and the content
+ * "FILE:LINE" count.
  */
 #ifndef CULET_STRINGS_RECORD_H
 #define CULET_STRINGS_RECORD_H
@@ -13,41 +13,41 @@
 #include <stdint.h>
 
 enum {
-  STRING_EMBEDDED = 1 << 0, /* its bytes lie in its slot */
-  STRING_SHARED = 1 << 1,   /* they lie in the buffer of `root` */
-  STRING_INTERNED = 1 << 2, /* it is the one of its content in Ruby's table (fstring) */
-  STRING_NOFREE = 1 << 3,   /* they lie in a library or elsewhere, and are nobody's to free */
+  STRING_EMBEDDED = 1 << 0, /* the bytes are in the slot */
+  STRING_SHARED = 1 << 1,   /* the bytes are in the buffer of `root` */
+  STRING_INTERNED = 1 << 2, /* in Ruby's table of interned strings (fstring) */
+  STRING_NOFREE = 1 << 3,   /* the bytes are static, for example in a library */
   STRING_FROZEN = 1 << 4,
-  STRING_HAS_CONTENT = 1 << 5,     /* there is content */
-  STRING_DIGEST = 1 << 6,   /* the content is a digest of 16 bytes, and then what may be shown of the string */
-  STRING_HASHED = 1 << 7,   /* the content is not to be shown: a digest, or a chain of digests (strings/digest.h) */
+  STRING_HAS_CONTENT = 1 << 5,     /* the record has content */
+  STRING_DIGEST = 1 << 6,   /* the content is a digest of 16 bytes and a sample */
+  STRING_HASHED = 1 << 7,   /* the content is secret: a digest or a chain (strings/digest.h) */
   STRING_LENGTH_UNKNOWN = 1 << 8,
   STRING_SITE = 1 << 9,
-  STRING_ROOT = 1 << 10 /* others are shared with it; found by the analysis */
+  STRING_ROOT = 1 << 10 /* other strings share its buffer; set by the analysis */
 };
 
 struct culet_string_record {
   uint32_t bytes;
   uint32_t flags;
   uint64_t address;
-  uint64_t root;     /* of a shared one: the address of the string that owns the buffer; else 0 */
-  uint64_t kind;     /* equal for strings of one class and encoding */
-  uint64_t length;   /* bytes of text: what the program asked for */
+  uint64_t root;     /* of a shared string: address of the string that owns the buffer; else 0 */
+  uint64_t kind;     /* equal for strings of the same class and encoding */
+  uint64_t length;   /* bytes of text */
   uint64_t held;     /* bytes of slot and buffer */
   uint64_t site;     /* 0: not known */
-  uint32_t slot;     /* bytes of its slot */
+  uint32_t slot;     /* slot size in bytes */
   uint32_t content_bytes;
 };
 
-#define STRING_FLAGS_READ (STRING_ROOT - 1) /* all that a record may bear */
+#define STRING_FLAGS_READ (STRING_ROOT - 1) /* all flags that a record may have */
 
-/* More bytes than any process can map: no string is longer, or holds more. */
+/* more than any process can map */
 #define STRING_MAX_BYTES ((uint64_t)1 << 48)
 
-/* What of a long string may be shown when only a digest of it is told. */
+/* Bytes of a long string that follow its digest. */
 #define STRING_SAMPLE_BYTES 64
 
-/* The size of a record with so much content. */
+/* The size of a record with some content. */
 static inline size_t
 culet_string_record_bytes(size_t content_bytes)
 {

@@ -9,7 +9,7 @@
 #include "common/io.h"
 #include "strings/digest.h"
 
-/* So much of it may be resident, and a little more: a fault maps the pages around too. */
+/* what may be resident of the file, roughly: a fault maps the pages around too */
 #define WINDOW ((size_t)4 << 20)
 
 int
@@ -32,7 +32,7 @@ culet_record_file_open(struct culet_record_file *file, const char *path)
   return error;
 }
 
-/* Whether there is as much content as the rest of the record says. */
+/* Whether the content has the size that the other fields imply. */
 static int
 content_fits(const struct culet_string_record *record)
 {
@@ -40,7 +40,8 @@ content_fits(const struct culet_string_record *record)
 
   if ((record->flags & STRING_HAS_CONTENT) == 0) return bytes == 0;
   if ((record->flags & STRING_DIGEST) && (record->flags & STRING_HASHED)) return bytes == STRINGS_DIGEST_BYTES;
-  if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES && bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
+  if (record->flags & STRING_DIGEST) return bytes >= STRINGS_DIGEST_BYTES &&
+      bytes <= STRINGS_DIGEST_BYTES + STRING_SAMPLE_BYTES;
   return bytes == record->length * (record->flags & STRING_HASHED ? STRINGS_LINK_BYTES : 1);
 }
 
@@ -49,7 +50,8 @@ is_consistent(const struct culet_string_record *record)
 {
   if (record->flags & ~(uint32_t)STRING_FLAGS_READ) return 0;
   if (record->flags & STRING_SITE) return 1;
-  return record->length <= STRING_MAX_BYTES && record->held <= STRING_MAX_BYTES && record->slot <= record->held && content_fits(record);
+  return record->length <= STRING_MAX_BYTES && record->held <= STRING_MAX_BYTES && record->slot <= record->held &&
+      content_fits(record);
 }
 
 const struct culet_string_record *
@@ -59,7 +61,8 @@ culet_record_file_record(struct culet_record_file *file, uint64_t offset)
 
   if (offset % 8 != 0 || offset > file->size || file->size - offset < sizeof(*record)) return NULL;
   record = (const struct culet_string_record *)(file->bytes + offset);
-  if (record->bytes > file->size - offset || record->bytes < culet_string_record_bytes(record->content_bytes)) return NULL;
+  if (record->bytes > file->size - offset || record->bytes < culet_string_record_bytes(record->content_bytes))
+      return NULL;
   return is_consistent(record) ? record : NULL;
 }
 
@@ -69,12 +72,13 @@ culet_record_file_passed(struct culet_record_file *file, const struct culet_stri
   size_t place = (size_t)((const unsigned char *)record - file->bytes);
 
   if (place >= file->released && place - file->released < WINDOW) return;
-  (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the file has them still; a refusal costs memory only */
+  (void)madvise((void *)file->bytes, file->size, MADV_DONTNEED); /* the pages stay in the page cache */
   file->released = place;
 }
 
 int
-culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes, unsigned char *content)
+culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes,
+    unsigned char *content)
 {
   return culet_read_all_at(file->fd, content, content_bytes, (off_t)(offset + sizeof(struct culet_string_record))) == 0;
 }

@@ -1,4 +1,4 @@
-#include "strings/scanner.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "strings/scanner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,19 @@
 #include "strings/record.h"
 #include "strings/tables.h"
 
-#define MAX_CONTENT ((size_t)1 << 30) /* beyond it, a digest; record lengths have 32 bits */
+#define MAX_CONTENT ((size_t)1 << 30) /* longer strings are stored as digests */
 #define SMALLEST_SLOT 40
 #define SITE_NAME_BYTES 1024
-#define LINE_DIGITS 24 /* of its number, and what stands around it */
-#define FULL_BYTES ((size_t)1 << 20) /* of records, before they are written */
-#define MAX_LINE ((size_t)64 << 20) /* a longer one is passed over: a packed file of 3 MB can hold one of 3 GB */
+#define LINE_DIGITS 24 /* for the line number and separators of a site's name */
+#define FULL_BYTES ((size_t)1 << 20) /* of records, then they are written */
+#define MAX_LINE ((size_t)64 << 20) /* longer lines are skipped: a compressed dump of 3 MB can hold a line of 3 GB */
 
 struct scanner {
   struct culet_strings_secret secret;
-  struct culet_string_sites named; /* sites whose names were told */
+  struct culet_string_sites named; /* sites that have a record with their name */
   struct culet_buffer records; /* not yet written */
-  struct culet_buffer pending; /* a line whose end has not been seen */
-  int skipping; /* that line is too long, and none of it is kept */
+  struct culet_buffer pending; /* an incomplete line */
+  int skipping; /* the incomplete line is too long and is skipped */
   uint64_t lines, strings;
 };
 
@@ -66,7 +66,8 @@ scanner_allocate(VALUE class)
   struct scanner *scanner;
   VALUE self = TypedData_Make_Struct(class, struct scanner, &scanner_type, scanner);
 
-  if (culet_strings_secret_make(&scanner->secret) != 0) rb_raise(rb_eRuntimeError, "the kernel gives no random numbers");
+  if (culet_strings_secret_make(&scanner->secret) != 0)
+      rb_raise(rb_eRuntimeError, "the kernel provides no random numbers");
   return self;
 }
 
@@ -99,7 +100,8 @@ site_of(struct scanner *scanner, const struct culet_dump_line *line)
 
   if (line->file.bytes == NULL) return 0;
   length = line->file.length < SITE_NAME_BYTES - LINE_DIGITS ? line->file.length : SITE_NAME_BYTES - LINE_DIGITS;
-  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)length, line->file.bytes, (unsigned long long)line->line);
+  length = (size_t)snprintf(name, sizeof(name), "%.*s:%llu", (int)length, line->file.bytes,
+      (unsigned long long)line->line);
   culet_strings_digest(&scanner->secret, name, length, digest);
   if (digest[0] == 0) digest[0] = 1;
   place = culet_string_sites_at(&scanner->named, digest[0]);
@@ -121,7 +123,9 @@ kind_of(const struct scanner *scanner, const struct culet_dump_line *line)
   return digest[0] ^ line->class_address;
 }
 
-/* From 3.2 on slots differ in size; what does not embed its text lies in the smallest, unless the dump says otherwise. */
+/*
+ * From Ruby 3.2 on slot sizes differ; a string that is not embedded is in the smallest, unless the dump says otherwise.
+ */
 static uint64_t
 slot_of(const struct culet_dump_line *line)
 {
@@ -140,7 +144,7 @@ flags_of(const struct culet_dump_line *line, uint64_t slot)
   if (line->interned) flags |= STRING_INTERNED;
   if (line->frozen) flags |= STRING_FROZEN;
   if (!line->has_bytesize) flags |= STRING_LENGTH_UNKNOWN;
-  /* An empty string has no value in the dump, and is known all the same. */
+  /* The dump of an empty string has no value. */
   if (line->value.bytes != NULL || (line->has_bytesize && line->bytesize == 0)) flags |= STRING_HAS_CONTENT;
   return flags;
 }
@@ -155,10 +159,12 @@ static void
 add_record(struct scanner *scanner, const struct culet_dump_line *line)
 {
   uint64_t slot = at_most(slot_of(line), UINT32_MAX), memsize = at_most(line->memsize, STRING_MAX_BYTES), digest[2];
-  struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root, .kind = kind_of(scanner, line),
-                                       .length = at_most(line->bytesize, STRING_MAX_BYTES), .held = memsize > slot ? memsize : slot, .slot = (uint32_t)slot};
+  struct culet_string_record record = {.flags = flags_of(line, slot), .address = line->address, .root = line->root,
+      .kind = kind_of(scanner, line),
+                                       .length = at_most(line->bytesize, STRING_MAX_BYTES), .held = memsize > slot
+                                           ? memsize : slot, .slot = (uint32_t)slot};
 
-  if (line->value.bytes != NULL) { /* a file may say anything of its length */
+  if (line->value.bytes != NULL) { /* the dump may state another length */
     record.length = line->value.length;
     record.flags &= ~(uint32_t)STRING_LENGTH_UNKNOWN;
   }
@@ -181,7 +187,7 @@ add_record(struct scanner *scanner, const struct culet_dump_line *line)
   append(scanner, &record, line->value.bytes != NULL ? line->value.bytes : "", line->value.length);
 }
 
-/* ---- for Ruby ---- */
+/* ---- methods ---- */
 
 static void
 take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unknown)
@@ -191,12 +197,13 @@ take_line(struct scanner *scanner, const char *bytes, size_t length, VALUE unkno
   scanner->lines++;
   switch (culet_dump_line_read(bytes, length, &line)) {
     case LINE_STRING: add_record(scanner, &line); break;
-    case LINE_UNKNOWN: rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines), rb_str_new(bytes, (long)length))); break;
+    case LINE_UNKNOWN: rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines),
+        rb_str_new(bytes, (long)length))); break;
     case LINE_OTHER: break;
   }
 }
 
-/* The rest of a block, which begins a line or goes on with one. */
+/* Keeps the start or the continuation of an incomplete line. */
 static void
 keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
 {
@@ -210,7 +217,7 @@ keep(struct scanner *scanner, const char *at, size_t length, VALUE unknown)
   rb_ary_push(unknown, rb_assoc_new(ULL2NUM(scanner->lines + 1), Qnil));
 }
 
-/* The lines that end in a block. What stands behind the last end is kept for the next one. */
+/* Handles the lines that end in a block, and keeps the rest. */
 static void
 take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unknown)
 {
@@ -231,8 +238,8 @@ take_lines(struct scanner *scanner, const char *at, const char *past, VALUE unkn
 }
 
 /*
- * scan(block): takes a block of a dump, which may begin and end within lines. Returns what a parser has to look at: an
- * Array of [number of the line, the line without its end; nil: it is too long].
+ * scan(block): scans a block of a dump, which may start and end within lines. Returns the lines for a JSON parser: an
+ * Array of [line number, line, or nil if it is too long].
  */
 static VALUE
 scanner_scan(VALUE self, VALUE block)
@@ -245,7 +252,7 @@ scanner_scan(VALUE self, VALUE block)
   return unknown;
 }
 
-/* rest: what stands behind the last line's end, a String. */
+/* rest: the text after the last line end. */
 static VALUE
 scanner_rest(VALUE self)
 {
@@ -254,7 +261,7 @@ scanner_rest(VALUE self)
   return rb_str_new(scanner->pending.bytes, (long)scanner->pending.length);
 }
 
-/* write(descriptor, all): writes the records gathered so far, when they are many, or in any case. */
+/* write(descriptor, all): writes the records if there are many, or if `all`. */
 static VALUE
 scanner_write(VALUE self, VALUE fd, VALUE all)
 {
@@ -262,7 +269,8 @@ scanner_write(VALUE self, VALUE fd, VALUE all)
   int error;
 
   if (!RTEST(all) && scanner->records.length < FULL_BYTES) return Qnil;
-  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0) rb_syserr_fail(error, NULL);
+  if ((error = culet_write_all(NUM2INT(fd), scanner->records.bytes, scanner->records.length)) != 0)
+      rb_syserr_fail(error, NULL);
   scanner->records.length = 0;
   return Qnil;
 }
@@ -301,8 +309,8 @@ address_of(VALUE text)
 }
 
 /*
- * add(fields): the same for a line that was parsed, a Hash, whose figures and addresses were checked: those that are none
- * count as missing. Its texts live as long as the Hash.
+ * add(fields): adds a parsed line, a Hash. Invalid numbers and addresses count as missing. The texts are used until the
+ * method returns.
  */
 static VALUE
 scanner_add(VALUE self, VALUE fields)

@@ -1,4 +1,6 @@
-/* strings/scanner.h - Culet::Strings::Scanner: lines of an ObjectSpace dump, made records (strings/record.h). */
+/*
+ * strings/scanner.h - Culet::Strings::Scanner: converts lines of an ObjectSpace dump into records (strings/record.h).
+ */
 #ifndef CULET_STRINGS_SCANNER_H
 #define CULET_STRINGS_SCANNER_H
 

@@ -55,7 +55,7 @@ heap_sort(const struct sorting *sorting, entry *entries, size_t count)
   }
 }
 
-/* Puts the median of three to the front. */
+/* Moves the median of three to the front. */
 static void
 choose_pivot(const struct sorting *sorting, entry *entries, size_t count)
 {
@@ -66,7 +66,7 @@ choose_pivot(const struct sorting *sorting, entry *entries, size_t count)
   swap(&entries[0], median);
 }
 
-/* Hoare's partition around the first. Returns where it stands then; equal ones go to both sides. */
+/* Hoare's partition around the first entry. Returns its new position; equal entries go to both sides. */
 static size_t
 partition(const struct sorting *sorting, entry *entries, size_t count)
 {

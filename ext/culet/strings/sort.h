@@ -1,28 +1,29 @@
-/* strings/sort.h - entries of strings, sorted where they lie: qsort(3) of glibc takes as much memory again. */
+/* strings/sort.h - sorts entries in place: qsort(3) of glibc allocates as much memory again. */
 #ifndef CULET_STRINGS_SORT_H
 #define CULET_STRINGS_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the analysis keeps of each string: less than the smallest slot. */
+/* What the analysis keeps of a string: less than the smallest slot. */
 struct culet_string_entry {
   uint64_t key;
   uint64_t offset : 40; /* of its record in the file */
   uint64_t flags : 16;
   uint64_t held_high : 8;
   uint64_t site;
-  uint32_t length; /* UINT32_MAX: that much or more */
-  uint32_t held_low; /* with held_high: the bytes of its slot and buffer */
+  uint32_t length; /* UINT32_MAX: that many or more */
+  uint32_t held_low; /* with held_high: bytes of slot and buffer */
 };
 
 #define STRINGS_MAX_FILE ((uint64_t)1 << 40)
 #define STRINGS_MAX_HELD (((uint64_t)1 << 40) - 1)
 
-/* Below zero, zero, above zero, as for qsort(3). */
-typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other, void *data);
+/* As the comparison of qsort(3). */
+typedef int culet_string_order(const struct culet_string_entry *one, const struct culet_string_entry *other,
+    void *data);
 
-/* Sorts entries: quicksort, with heapsort where that goes wrong, so that n log n holds for any order. */
+/* Quicksort, with heapsort as fallback: O(n log n) for any order. */
 void culet_strings_sort(struct culet_string_entry *entries, size_t count, culet_string_order *order, void *data);
 
 #endif

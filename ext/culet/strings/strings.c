@@ -1,4 +1,4 @@
-#include "strings/strings.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "strings/strings.h"
 
 #include "common/active_malloc.h"
 #include "strings/analysis.h"
@@ -44,7 +44,7 @@ sum_hash(const struct culet_string_sum *sum)
   return hash;
 }
 
-/* What may be shown of a string: its first bytes, or nil. */
+/* The first bytes of a string, or nil if they must not be shown. */
 static VALUE
 sample(const struct analysis_call *call, const struct culet_string_record *record)
 {
@@ -59,7 +59,7 @@ sample(const struct analysis_call *call, const struct culet_string_record *recor
   return rb_str_new((const char *)content, (long)(length < SAMPLE_BYTES ? length : SAMPLE_BYTES));
 }
 
-/* Stands for content that is not shown: eight hexadecimal digits of its digest with the analysis's secret. */
+/* Identifies content that is not shown: eight hexadecimal digits of its digest. */
 static VALUE
 mark(const struct analysis_call *call, const struct culet_string_record *record)
 {
@@ -109,7 +109,8 @@ group_hash(struct analysis_call *call, const struct culet_string_group *group)
 }
 
 static VALUE
-groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint64_t groups, uint64_t strings, uint64_t gain)
+groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint64_t groups, uint64_t strings,
+    uint64_t gain)
 {
   VALUE hash = rb_hash_new(), list = rb_ary_new();
 
@@ -129,13 +130,14 @@ sites_hash(const struct culet_string_sites *sites)
   for (size_t i = 0; i < sites->capacity; i++) {
     const struct culet_string_site *one = &sites->places[i];
     if (one->site == 0) continue;
-    VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies), ULL2NUM(one->gain));
+    VALUE figures = rb_ary_new_from_args(4, ULL2NUM(one->strings), ULL2NUM(one->held), ULL2NUM(one->copies),
+        ULL2NUM(one->gain));
     rb_hash_aset(hash, ULL2NUM(one->site), figures);
   }
   return hash;
 }
 
-/* [strings that share it, the root or nil], most first. */
+/* [number of strings that share a buffer, the root or nil], largest first. */
 static VALUE
 roots_list(struct analysis_call *call)
 {
@@ -151,7 +153,8 @@ roots_list(struct analysis_call *call)
   culet_top_groups_sort(&top);
   for (size_t i = 0; i < top.count; i++) {
     const struct culet_string_root *root = &roots->list[top.groups[i].offset];
-    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil : string_hash(call, root->offset)));
+    rb_ary_push(list, rb_assoc_new(ULL2NUM(root->count), root->offset == UINT64_MAX ? Qnil
+        : string_hash(call, root->offset)));
   }
   free(top.groups);
   return list;
@@ -184,16 +187,18 @@ analyse_protected(VALUE data)
   set(hash, "untold", sum_hash(&analysis->without_content));
   set(hash, "roots", sum_hash(&analysis->roots_sum));
   set(hash, "shared_with", roots_list(call));
-  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups, analysis->duplicate_copies,
+  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups,
+      analysis->duplicate_copies,
                                       analysis->duplicate_gain));
-  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings, analysis->suffix_gain));
+  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings,
+      analysis->suffix_gain));
   set(hash, "sites", sites_hash(&analysis->sites));
   return hash;
 }
 
 /*
- * Culet::Strings.analyse(path, top, samples): what lib/culet/tools/strings/findings.rb makes a report of. path: a file of records
- * (strings/record.h); top: how many groups are wanted; samples: whether contents may be shown. Raises Culet::Error.
+ * Culet::Strings.analyse(path, top, samples): the data for lib/culet's report on strings. path: a file of records
+ * (strings/record.h); top: number of groups; samples: whether contents may be shown. Raises Culet::Error.
  */
 static VALUE
 analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
@@ -208,7 +213,7 @@ analyse(VALUE self, VALUE path, VALUE top, VALUE samples)
   return result;
 }
 
-/* Culet::Strings.site_names(path): a Hash, the name "FILE:LINE" of each allocation site in a file of records. */
+/* Culet::Strings.site_names(path): a Hash with the name "FILE:LINE" of each allocation site in a file of records. */
 static VALUE
 site_names(VALUE self, VALUE path)
 {
@@ -219,7 +224,8 @@ site_names(VALUE self, VALUE path)
   if (culet_record_file_open(&file, StringValueCStr(path)) != 0) return names;
   for (uint64_t offset = 0; (record = culet_record_file_record(&file, offset)) != NULL; offset += record->bytes) {
     if (record->flags & STRING_SITE)
-      rb_hash_aset(names, ULL2NUM(record->site), rb_utf8_str_new((const char *)culet_strings_content(record), record->content_bytes));
+      rb_hash_aset(names, ULL2NUM(record->site), rb_utf8_str_new((const char *)culet_strings_content(record),
+          record->content_bytes));
     culet_record_file_passed(&file, record);
   }
   culet_record_file_close(&file);

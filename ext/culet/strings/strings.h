@@ -1,4 +1,4 @@
-/* strings/strings.h - Culet::Strings::Scanner and .analyse: what Ruby asks of the analysis of strings. */
+/* strings/strings.h - Culet::Strings.analyse, .site_names and Culet::Strings::Scanner. */
 #ifndef CULET_STRINGS_H
 #define CULET_STRINGS_H
 

@@ -1,7 +1,7 @@
 /*
- * A string can lie in the buffer of another that ends with it: CRuby shares a substring that goes to its parent's end. What
- * goes away then is its own buffer, or what its slot has beyond the smallest. Strings that fit into the smallest slot have
- * nothing to give; nor have interned ones, to which Ruby gives a buffer of their own, and those that share one already.
+ * CRuby lets a string share the buffer of another that ends with it. The string's own buffer is then saved, or the part
+ * of its slot beyond the smallest. Strings that fit into the smallest slot save nothing, nor do interned ones, for
+ * which Ruby allocates buffers of their own, nor those that share a buffer already.
  */
 #include "strings/groups.h"
 
@@ -10,7 +10,7 @@
 
 typedef struct culet_string_entry entry;
 
-/* The contents of entries whose last words are the same; an entry's key is where its content ends there. */
+/* The contents of a run of entries with the same last word; an entry's key is where its content ends. */
 struct contents {
   unsigned char *bytes;
   size_t capacity;
@@ -27,7 +27,7 @@ last_word(const unsigned char *end)
 {
   uint64_t word = 0;
 
-  /* The last byte is the first to compare. */
+  /* The last byte is compared first. */
   for (int i = 1; i <= STRINGS_KEY_BYTES; i++) word = word << 8 | end[-i];
   return word;
 }
@@ -39,18 +39,19 @@ by_last_word(const entry *one, const entry *other, void *unused)
   return (one->key > other->key) - (one->key < other->key);
 }
 
-/* How many bytes the two have in common, from their ends. */
+/* Length of the common suffix. */
 static size_t
 common(const unsigned char *one, const unsigned char *other, size_t length)
 {
   size_t same = 0;
 
-  while (length - same >= STRINGS_KEY_BYTES && memcmp(one - same - STRINGS_KEY_BYTES, other - same - STRINGS_KEY_BYTES, STRINGS_KEY_BYTES) == 0) same += STRINGS_KEY_BYTES;
+  while (length - same >= STRINGS_KEY_BYTES && memcmp(one - same - STRINGS_KEY_BYTES, other - same - STRINGS_KEY_BYTES,
+      STRINGS_KEY_BYTES) == 0) same += STRINGS_KEY_BYTES;
   while (same < length && one[-(ptrdiff_t)same - 1] == other[-(ptrdiff_t)same - 1]) same++;
   return same;
 }
 
-/* The order of contents read backwards; of two of which one is the other's end, the shorter comes first. */
+/* Order of reversed contents; a suffix comes before the longer string. */
 static int
 by_content_backwards(const entry *one, const entry *other, void *data)
 {
@@ -64,16 +65,17 @@ by_content_backwards(const entry *one, const entry *other, void *data)
   return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* Whether the first is the end of the second, or its equal. */
+/* Whether the first is a suffix of the second, or equal to it. */
 static int
 ends_with(const struct contents *contents, const entry *end_of, const entry *whole)
 {
   size_t length = content_bytes(end_of);
 
-  return length <= content_bytes(whole) && common(contents->bytes + end_of->key, contents->bytes + whole->key, length) == length;
+  return length <= content_bytes(whole) && common(contents->bytes + end_of->key, contents->bytes + whole->key,
+      length) == length;
 }
 
-/* What would go away if it lay in another's buffer. */
+/* Bytes saved if the string shared another's buffer. */
 static uint64_t
 gain_of(const struct culet_strings_analysis *analysis, const entry *one)
 {
@@ -83,18 +85,19 @@ gain_of(const struct culet_strings_analysis *analysis, const entry *one)
   return held > analysis->smallest_slot ? held - analysis->smallest_slot : 0;
 }
 
-/* An unfrozen string that is to be shared with gets a root: one more slot. */
+/* Sharing an unfrozen string's buffer requires a root: one more slot. */
 static uint64_t
 cost_of_root(const struct culet_strings_analysis *analysis, const entry *whole)
 {
   return whole->flags & (STRING_FROZEN | STRING_ROOT | STRING_SHARED) ? 0 : analysis->smallest_slot;
 }
 
-/* A chain: each from first on is the end of the next, and all are ends of the last. Returns whether there was memory. */
+/* Adds a chain in which each string is a suffix of the next. Returns 0 without memory. */
 static int
 add_chain(struct culet_strings_analysis *analysis, const entry *first, const entry *last)
 {
-  struct culet_string_group group = {.offset = last->offset, .flags = (uint32_t)last->flags, .held = culet_string_held(last)};
+  struct culet_string_group group = {.offset = last->offset, .flags = (uint32_t)last->flags,
+      .held = culet_string_held(last)};
   uint64_t gain = 0, cost = cost_of_root(analysis, last);
 
   for (const entry *one = last; one-- > first;) {
@@ -107,7 +110,7 @@ add_chain(struct culet_strings_analysis *analysis, const entry *first, const ent
   if (gain <= cost) return 1;
   group.gain = gain - cost;
   for (const entry *one = last; one-- > first;) {
-    uint64_t part = gain_of(analysis, one), paid = cost < part ? cost : part; /* the root is paid by the longest */
+    uint64_t part = gain_of(analysis, one), paid = cost < part ? cost : part; /* the longest pays for the root */
     cost -= paid;
     if (part > 0 && !culet_string_gain_at_site(analysis, one->site, part - paid)) return 0;
   }
@@ -126,7 +129,7 @@ by_offset(const entry *one, const entry *other, void *unused)
   return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* Together with the entries this is less than the strings hold: each holds a slot of more than an entry besides its text. */
+/* With the entries this is less than the strings hold: each holds a slot larger than an entry besides its text. */
 static int
 reserve(struct contents *contents, size_t bytes)
 {
@@ -141,7 +144,7 @@ reserve(struct contents *contents, size_t bytes)
   return 1;
 }
 
-/* Reads the contents of a run. Returns whether that could be done. */
+/* Reads the contents of a run. Returns 0 on an error. */
 static int
 load(const struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
 {
@@ -152,14 +155,15 @@ load(const struct culet_strings_analysis *analysis, struct contents *contents, e
   culet_strings_sort(run, count, by_offset, NULL);
   bytes = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes)) return 0;
+    if (!culet_record_file_copy(&analysis->file, run[i].offset, content_bytes(&run[i]), contents->bytes + bytes))
+        return 0;
     bytes += content_bytes(&run[i]);
     run[i].key = bytes;
   }
   return 1;
 }
 
-/* Entries whose last words are the same. Returns whether there was memory. */
+/* Finds the suffixes among entries with the same last word. Returns 0 without memory. */
 static int
 find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, entry *run, size_t count)
 {
@@ -172,7 +176,7 @@ find_in_run(struct culet_strings_analysis *analysis, struct contents *contents, 
   return 1;
 }
 
-/* Gives each its last word as its key. Returns whether the file is as it was. */
+/* Sets each entry's key to its last word. Returns 0 if the file has changed. */
 static int
 read_last_words(struct culet_strings_analysis *analysis)
 {
@@ -192,7 +196,7 @@ culet_strings_group_suffixes(struct culet_strings_analysis *analysis)
   int done = 1;
   size_t count = analysis->lasting;
 
-  /* In the file's order, so that it is read through once. */
+  /* In the order of the file, to read it once. */
   culet_strings_sort(analysis->entries, count, by_offset, NULL);
   if (!read_last_words(analysis)) return 0;
   culet_strings_sort(analysis->entries, count, by_last_word, NULL);

@@ -16,7 +16,8 @@ swap(group *one, group *other)
 static void
 rise(group *groups, size_t at)
 {
-  for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2) swap(&groups[at], &groups[(at - 1) / 2]);
+  for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2)
+      swap(&groups[at], &groups[(at - 1) / 2]);
 }
 
 static void

@@ -98,7 +98,8 @@ culet_gc_watch(culet_gc_watcher *function)
   if (key_count != 0) atomic_store(&last_collection, rb_gc_stat(key_count));
   if (key_major != 0) majors = rb_gc_stat(key_major);
   watcher = function;
-  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors)); /* not NULL, or Ruby does not mark it */
+  /* not NULL, or Ruby does not mark it */
+  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors));
 }
 
 int

@@ -1,5 +1,3 @@
-#define _GNU_SOURCE
-
 #include "trim/mark.h"
 
 #include <stddef.h>

@@ -13,9 +13,11 @@ higher(double one, double other)
 }
 
 void
-culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before, uint64_t after)
+culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before,
+    uint64_t after)
 {
-  if (culet_trim_policy_is_ineffective(policy, before)) policy->ineffective += policy->ineffective < CULET_TRIM_MAX_DOUBLINGS;
+  if (culet_trim_policy_is_ineffective(policy, before))
+      policy->ineffective += policy->ineffective < CULET_TRIM_MAX_DOUBLINGS;
   else if (policy->returned_bytes >= policy->settings.minimum_bytes) policy->ineffective = 0;
   policy->ended = ended;
   policy->seconds = seconds;
@@ -53,9 +55,11 @@ culet_trim_policy_interval(const struct culet_trim_policy *policy, uint64_t resi
   double seconds = policy->settings.interval_seconds;
 
   if (policy->ended == 0) return seconds;
-  if (policy->unproductive > 1 && !has_grown(policy, resident, policy->resident_bytes)) seconds *= (double)(1U << (policy->unproductive - 1));
+  if (policy->unproductive > 1 && !has_grown(policy, resident, policy->resident_bytes))
+      seconds *= (double)(1U << (policy->unproductive - 1));
   seconds *= (double)(1U << policy->ineffective);
-  return higher(policy->settings.interval_seconds, lower(CULET_TRIM_MAX_INTERVAL_SECONDS, higher(seconds, CULET_TRIM_COST_SHARE * cost(policy, resident))));
+  return higher(policy->settings.interval_seconds, lower(CULET_TRIM_MAX_INTERVAL_SECONDS,
+      higher(seconds, CULET_TRIM_COST_SHARE * cost(policy, resident))));
 }
 
 int
@@ -70,7 +74,8 @@ culet_trim_policy_due(const struct culet_trim_policy *policy, uint64_t resident,
   double due = idle_since + CULET_TRIM_IDLE_SECONDS;
 
   if (policy->ended == 0) return swept ? idle_since : due;
-  due = higher(due, policy->ended + lower(CULET_TRIM_IDLE_MAX_INTERVAL_SECONDS, CULET_TRIM_IDLE_COST_SHARE * cost(policy, resident)));
+  due = higher(due, policy->ended + lower(CULET_TRIM_IDLE_MAX_INTERVAL_SECONDS,
+      CULET_TRIM_IDLE_COST_SHARE * cost(policy, resident)));
   if (swept) due = lower(due, policy->ended + culet_trim_policy_interval(policy, resident));
   return higher(due, policy->ended + policy->settings.interval_seconds);
 }

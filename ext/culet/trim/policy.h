@@ -47,7 +47,8 @@ struct culet_trim_policy {
 };
 
 /* Records a trim: when it ended, its processor time, the resident bytes before and after it. */
-void culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before, uint64_t after);
+void culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before,
+    uint64_t after);
 
 /* How much of what the last trim returned is resident again, or was replaced by as much. */
 uint64_t culet_trim_policy_refaulted(const struct culet_trim_policy *policy, uint64_t resident);

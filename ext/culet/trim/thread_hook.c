@@ -1,6 +1,6 @@
 #include "trim/thread_hook.h"
 
-#include <ruby.h> /* before system headers: defines _GNU_SOURCE */
+#include <ruby.h>
 
 #include <ruby/debug.h>
 #include <ruby/ractor.h>

@@ -3,7 +3,7 @@
  * Usually a native thread decides and trims (trim/trimmer.c). With CULET_TRIM=now, without permission for a thread, and
  * for allocators that only trim the calling thread, a postponed job trims in a Ruby thread.
  */
-#include "trim/trim.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "trim/trim.h"
 
 #include <errno.h>
 #include <ruby/debug.h>
@@ -45,8 +45,8 @@ report_refusal(int error)
 {
   if (atomic_exchange(&refusal, error) != 0) return;
   dprintf(STDERR_FILENO,
-          "culet: the system refuses a thread for trims (%s); memory is given back in Ruby's threads instead. Allow the process one "
-          "thread more (ulimit -u, pids.max), or set CULET_TRIM=now\n",
+          "culet: cannot create a thread for trims (%s); Ruby threads return memory instead. Allow the process one more "
+          "thread (ulimit -u, pids.max), or set CULET_TRIM=now\n",
           strerror(error));
 }
 
@@ -90,7 +90,8 @@ trigger_job(void)
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
   rb_postponed_job_trigger(job_handle);
 #else
-  (void)rb_postponed_job_register_one(0, job, NULL); /* if the queue is full, the next collection triggers the job again */
+  /* if the queue is full, the next collection triggers the job again */
+  (void)rb_postponed_job_register_one(0, job, NULL);
 #endif
 }
 
@@ -160,9 +161,9 @@ problem(void)
 {
   if (culet_release_found()->call == NULL) return rb_utf8_str_new_cstr(culet_release_found()->why_not);
   if (mode == ELSEWHERE)
-    return rb_utf8_str_new_cstr("another copy of culet, of another Ruby::Box or another version, trims after this process's collections "
-                                "already; its Culet.trim_stats tells");
-  if (refusal != 0) return rb_sprintf("the system refuses a thread for trims: %s", strerror(refusal));
+    return rb_utf8_str_new_cstr("another copy of culet in this process (another Ruby::Box or version) already trims after "
+                                "collections; see its Culet.trim_stats");
+  if (refusal != 0) return rb_sprintf("cannot create a thread for trims: %s", strerror(refusal));
   return Qnil;
 }
 
@@ -225,7 +226,8 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   static int watching;
   int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
   double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
-  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds), NUM2ULL(minimum_bytes)};
+  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds),
+      NUM2ULL(minimum_bytes)};
   int error;
 
   if (culet_release_found()->call == NULL) return problem();
@@ -239,7 +241,7 @@ trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_second
   ruby_vm_at_exit(stop_at_exit);
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
   job_handle = rb_postponed_job_preregister(0, job, NULL);
-  if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby has no room for a postponed job more");
+  if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby cannot register another postponed job");
 #endif
   if (culet_release_found()->in_ruby_threads) culet_thread_hook_prepare(trim_own_heap);
   culet_gc_watch(on_collection);

@@ -4,7 +4,7 @@
  * ran or the method. So the same event is counted here, except in bodies of files, classes and modules, which run when
  * they are loaded.
  */
-#include "unused/unused.h" /* first: ruby.h defines _GNU_SOURCE */
+#include "unused/unused.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -44,7 +44,8 @@ is_body(VALUE label)
 
   if (!RB_TYPE_P(label, T_STRING) || RSTRING_LEN(label) == 0) return 0;
   if (RSTRING_PTR(label)[0] == '<') return 1;
-  return RSTRING_LEN(label) == sizeof(singleton) - 1 && memcmp(RSTRING_PTR(label), singleton, sizeof(singleton) - 1) == 0;
+  return RSTRING_LEN(label) == sizeof(singleton) - 1 && memcmp(RSTRING_PTR(label), singleton,
+      sizeof(singleton) - 1) == 0;
 }
 
 static struct file *
@@ -166,8 +167,9 @@ wrap_all(VALUE data)
   struct wrapping *wrapping = (struct wrapping *)data;
   VALUE result;
 
-  if (!culet_code_walk(add_code, wrapping->list)) rb_raise(rb_eNotImpError, "this Ruby does not let its objects be listed");
-  if (wrapping->list->failed) rb_raise(rb_eNoMemError, "there is no memory for the list of code");
+  if (!culet_code_walk(add_code, wrapping->list))
+      rb_raise(rb_eNotImpError, "this Ruby does not support listing its objects");
+  if (wrapping->list->failed) rb_raise(rb_eNoMemError, "not enough memory for the list of code");
   result = rb_ary_new_capa((long)wrapping->list->length * 3);
   for (size_t i = 0; i < wrapping->list->length; i++) {
     int eval;
@@ -193,7 +195,7 @@ unused_pieces(VALUE self)
   int was_off, failure = 0;
   VALUE result;
 
-  if (pointer == NULL) rb_raise(rb_eNotImpError, "this Ruby does not let its code be looked at");
+  if (pointer == NULL) rb_raise(rb_eNotImpError, "this Ruby does not support listing its code");
   AS_FUNCTION(wrap_function, wrap, pointer);
   wrapping.wrap = wrap;
   was_off = RTEST(rb_gc_disable()); /* until the wrappers reference the code */
@@ -215,7 +217,7 @@ write_value(VALUE data)
   struct writing *writing = (struct writing *)data;
 
   culet_buffer_json(&writing->text, writing->value);
-  if (writing->text.failed) rb_raise(rb_eNoMemError, "there is no memory for the answer");
+  if (writing->text.failed) rb_raise(rb_eNoMemError, "not enough memory for the answer");
   return rb_str_new(writing->text.bytes, (long)writing->text.length);
 }
 

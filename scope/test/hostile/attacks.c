@@ -18,20 +18,20 @@ static void check_attack(const struct victim *victim)
     long kilobytes;
 
     for (size_t i = 0; i < MODES; i++) {
-        struct reading reading = read_here(victim->pid, modes[i], &kilobytes);
-        CHECK(reading.status == 0 && !reading.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
-              reading.status, reading.errors);
+        struct result result = read_sanitized(victim->pid, modes[i], &kilobytes);
+        CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
+              result.status, result.errors);
         CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
-        check_stream(&reading);
-        free(reading.stream);
+        check_stream(&result);
+        free(result.stream);
     }
-    struct reading reading = read_process("", victim->pid);
-    check_done(&reading);
-    CHECK(number_of(&reading, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
-          (unsigned long)number_of(&reading, "reading", 0, "peak_rss_bytes"));
-    CHECK(number_of(&reading, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED, "the process was paused for %lu seconds of work",
-          (unsigned long)number_of(&reading, "reading", 0, "paused_cpu_seconds"));
-    free(reading.stream);
+    struct result result = read_process("", victim->pid);
+    check_done(&result);
+    CHECK(number_of(&result, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
+          (unsigned long)number_of(&result, "reading", 0, "peak_rss_bytes"));
+    CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED, "the process was paused for %lu seconds of work",
+          (unsigned long)number_of(&result, "reading", 0, "paused_cpu_seconds"));
+    free(result.stream);
 }
 
 static void finish(struct victim *victim, struct target *target)
@@ -90,10 +90,10 @@ TEST(an_overflow_is_told)
     start(&victim, &target, "heap mixed 1 1");
     struct words tops = words_of(&victim, "tops");
     set_word(&victim, tops.all[1], UINT64_C(0x4141414141414141));
-    struct reading reading = read_process("", victim.pid);
-    check_done(&reading);
-    CHECK(tells(&reading, "\"broken\":true") && tells(&reading, "The walk of the main arena"), "it is not said");
-    CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "what is before it is not told");
+    struct result result = read_process("", victim.pid);
+    check_done(&result);
+    CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"), "it is not said");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "what is before it is not told");
     finish(&victim, &target);
 }
 
@@ -130,8 +130,8 @@ TEST(arenas_in_a_ring_without_the_first)
     struct victim victim;
 
     start(&victim, &target, "heap mixed 4 1");
-    struct reading reading = read_process("", victim.pid);
-    uint64_t second = number_of(&reading, "arena", 1, "address"), third = number_of(&reading, "arena", 2, "address");
+    struct result result = read_process("", victim.pid);
+    uint64_t second = number_of(&result, "arena", 1, "address"), third = number_of(&result, "arena", 2, "address");
     set_word(&victim, find_value(&victim, second, third, next_at), second);
     check_attack(&victim);
     finish(&victim, &target);
@@ -144,9 +144,9 @@ TEST(an_arena_without_a_top)
     struct victim victim;
 
     start(&victim, &target, "heap mixed 1 1");
-    struct reading reading = read_process("", victim.pid);
+    struct result result = read_process("", victim.pid);
     struct words tops = words_of(&victim, "tops");
-    uint64_t field = find_value(&victim, number_of(&reading, "arena", 0, "address"), tops.all[0], top_at);
+    uint64_t field = find_value(&victim, number_of(&result, "arena", 0, "address"), tops.all[0], top_at);
     set_word(&victim, field, field);
     check_attack(&victim);
     finish(&victim, &target);
@@ -159,9 +159,9 @@ TEST(locked_arenas)
     struct victim victim;
 
     start(&victim, &target, "heap mixed 4 1");
-    struct reading reading = read_process("", victim.pid);
-    for (unsigned i = 0; object(&reading, "arena", i); i++)
-        set_word(&victim, number_of(&reading, "arena", i, "address"), 1);
+    struct result result = read_process("", victim.pid);
+    for (unsigned i = 0; object(&result, "arena", i); i++)
+        set_word(&victim, number_of(&result, "arena", i, "address"), 1);
     check_attack(&victim);
     finish(&victim, &target);
 }
@@ -187,8 +187,8 @@ TEST(chains_in_every_page)
     struct victim victim;
 
     start(&victim, &target, "chains");
-    struct reading reading = read_process("", victim.pid);
-    uint64_t arena = number_of(&reading, "arena", 0, "address"), system = number_of(&reading, "arena", 0, "system_bytes");
+    struct result result = read_process("", victim.pid);
+    uint64_t arena = number_of(&result, "arena", 0, "address"), system = number_of(&result, "arena", 0, "system_bytes");
     set_word(&victim, find_value(&victim, arena, system, system_at), UINT64_C(1) << 40);
     check_attack(&victim);
     finish(&victim, &target);
@@ -196,13 +196,13 @@ TEST(chains_in_every_page)
 
 /* ---- terabytes of nothing ---- */
 
-static uint64_t present_pages(const struct reading *reading, uint64_t least_bytes)
+static uint64_t present_pages(const struct result *result, uint64_t least_bytes)
 {
     struct record record;
     uint64_t pages = 0, count;
     bool chosen = false;
 
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+    for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
         if (is_kind(&record, "mapping"))
             chosen = key_of(&record, "end") - key_of(&record, "start") >= least_bytes;
         if (record.type != 'P' || !chosen)
@@ -227,15 +227,15 @@ TEST(one_page_in_terabytes)
         CHECK(true, "this system promises no more memory than it has");
         return;
     }
-    struct reading reading = read_process("", victim.pid);
-    check_done(&reading);
-    CHECK(present_pages(&reading, UINT64_C(1) << 40) == 1 || tells(&reading, "was not found out for all of them"),
-          "%lu pages are told", (unsigned long)present_pages(&reading, UINT64_C(1) << 40));
+    struct result result = read_process("", victim.pid);
+    check_done(&result);
+    CHECK(present_pages(&result, UINT64_C(1) << 40) == 1 || contains(&result, "The state of some pages of process"),
+          "%lu pages are told", (unsigned long)present_pages(&result, UINT64_C(1) << 40));
     reading_denied = SYS_ioctl;
-    reading = read_process("", victim.pid);
-    check_stream(&reading);
-    CHECK(tells(&reading, "was not found out for all of them"), "it is not said that a page may be missing");
-    CHECK(number_of(&reading, "malloc", 0, "chunks") > 100, "the heap is not told");
+    result = read_process("", victim.pid);
+    check_stream(&result);
+    CHECK(contains(&result, "The state of some pages of process"), "it is not said that a page may be missing");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the heap is not told");
     finish(&victim, &target);
 }
 
@@ -389,10 +389,10 @@ TEST(addresses_near_the_end)
             uint64_t at = c.at + members[i], before = word_of(&c.victim, at);
             long kilobytes;
             set_word(&c.victim, at, 0 - back);
-            struct reading reading = read_here(c.victim.pid, "--stop", &kilobytes);
-            CHECK(reading.status == 0 && !reading.errors[0], "the reader ended with %d: %.1500s", reading.status, reading.errors);
-            check_stream(&reading);
-            free(reading.stream);
+            struct result result = read_sanitized(c.victim.pid, "--stop", &kilobytes);
+            CHECK(result.status == 0 && !result.errors[0], "the reader ended with %d: %.1500s", result.status, result.errors);
+            check_stream(&result);
+            free(result.stream);
             set_word(&c.victim, at, before);
         }
     uint64_t huge = word_of(&c.victim, c.self.huge);

@@ -1,6 +1,6 @@
-/* Symbols of files that anybody may have written: damaged, cut off while they are read, or no files at all. */
+/* Symbols of hostile files: damaged, truncated while they are read, or no regular files. */
 #define _GNU_SOURCE
-#include "elf_file.h"
+#include "process/elf_file.h"
 
 #include "check.h"
 
@@ -21,7 +21,7 @@ static struct culet_mapping library(void)
     return (struct culet_mapping){0};
 }
 
-/* A mapping of a file that is in no process: it is found by its name. */
+/* A mapping of a file that no process has mapped: found by its path. */
 static struct culet_mapping mapping_of(char *path)
 {
     struct stat status;
@@ -61,12 +61,12 @@ static void end_copy(struct copy *copy)
     free(copy->bytes);
 }
 
-static void ask_all(struct culet_elf *elf)
+static void look_up_all(struct culet_elf *elf)
 {
     char text[32];
     uint64_t offset;
 
-    culet_elf_slot(elf, "malloc", &offset);
+    culet_elf_got_entry(elf, "malloc", &offset);
     culet_elf_defines(elf, "no_such_function");
     culet_elf_defines(elf, "malloc");
     if (culet_elf_text(elf, "gnu_get_libc_version", text, sizeof text))
@@ -81,12 +81,12 @@ TEST(a_sound_file)
 
     CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
     CHECK(culet_elf_defines(&elf, "malloc") && !culet_elf_defines(&elf, "mallocs"), "it has other functions");
-    CHECK(culet_elf_slot(&elf, "malloc", &offset) && offset, "it does not call malloc");
+    CHECK(culet_elf_got_entry(&elf, "malloc", &offset) && offset, "it does not call malloc");
     culet_elf_close(&elf);
 }
 
-/* Of the head, the tables of sections and segments, and what they lead to. */
-static size_t any_place(const struct copy *copy, uint64_t *random)
+/* An offset in the header, the section and segment tables, or the first 64 KiB. */
+static size_t random_offset(const struct copy *copy, uint64_t *random)
 {
     const Elf64_Ehdr *head = (const void *)copy->bytes;
     size_t sections = (size_t)head->e_shoff + check_random(random) % (head->e_shnum * sizeof(Elf64_Shdr));
@@ -110,12 +110,12 @@ TEST(damaged_files)
         size_t at[4], changed = 1 + check_random(&random) % 4;
         for (size_t n = 0; n < changed; n++) {
             uint64_t word = check_random(&random) % 2 ? check_random(&random) : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
-            at[n] = any_place(&copy, &random) % (copy.length - 8);
+            at[n] = random_offset(&copy, &random) % (copy.length - 8);
             CHECK(pwrite(copy.file, &word, 1u << check_random(&random) % 4, (off_t)at[n]) > 0, "the copy cannot be changed");
         }
         struct culet_elf elf;
         if (culet_elf_open(&elf, getpid(), &mapping)) {
-            ask_all(&elf);
+            look_up_all(&elf);
             culet_elf_close(&elf);
         }
         for (size_t n = 0; n < changed; n++)
@@ -125,8 +125,7 @@ TEST(damaged_files)
     end_copy(&copy);
 }
 
-/* What is cut off is not there; the reader goes on. */
-TEST(files_that_become_shorter)
+TEST(files_truncated_while_open)
 {
     struct copy copy = copy_of(library().path);
     struct culet_mapping mapping = mapping_of(copy.path);
@@ -136,13 +135,13 @@ TEST(files_that_become_shorter)
         CHECK(ftruncate(copy.file, 0) == 0 && pwrite(copy.file, copy.bytes, copy.length, 0) == (ssize_t)copy.length, "no copy");
         CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
         CHECK(ftruncate(copy.file, (off_t)length) == 0, "it cannot be cut off");
-        ask_all(&elf);
+        look_up_all(&elf);
         culet_elf_close(&elf);
     }
     end_copy(&copy);
 }
 
-/* A file of terabytes takes no more memory or time than one of this program's. */
+/* The claimed length of a table costs neither memory nor time. */
 TEST(tables_of_terabytes)
 {
     struct copy copy = copy_of(library().path);
@@ -158,14 +157,14 @@ TEST(tables_of_terabytes)
         CHECK(pwrite(copy.file, &length, sizeof length, at) == sizeof length, "the copy cannot be changed");
     }
     CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
-    ask_all(&elf);
+    look_up_all(&elf);
     CHECK(!culet_elf_defines(&elf, "malloc"), "terabytes were read");
     culet_elf_close(&elf);
     end_copy(&copy);
 }
 
-/* Opening a device can do harm, and a pipe waits for a writer. */
-TEST(what_is_no_file)
+/* Opening a device can have side effects, and a pipe blocks. */
+TEST(no_regular_files)
 {
     char pipe_path[64] = "/tmp/culet-pipe-XXXXXX", device[] = "/dev/zero", folder[] = "/tmp";
     struct culet_elf elf;

@@ -100,19 +100,19 @@ static void mutate(struct victim *victim, unsigned number)
     for (size_t i = 0; i < count; i++)
         changes[i] = change_one(victim);
     describe(changes, count, text, sizeof text);
-    struct reading reading = read_here(victim->pid, mode, &kilobytes);
+    struct result result = read_sanitized(victim->pid, mode, &kilobytes);
     for (size_t i = count; i-- > 0;)
         set_word(victim, changes[i].address, changes[i].before);
-    CHECK(reading.status == 0 || (reading.status == 1 && strncmp(reading.errors, "culet-scope: ", 13) == 0),
-          "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, reading.status,
-          reading.errors);
+    CHECK(result.status == 0 || (result.status == 1 && strncmp(result.errors, "culet-scope: ", 13) == 0),
+          "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, result.status,
+          result.errors);
     CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced", text,
           kilobytes);
-    if (reading.status == 0) {
-        CHECK(!reading.errors[0], "mutation %u:%s the reader said %s", number, text, reading.errors);
-        check_stream(&reading);
+    if (result.status == 0) {
+        CHECK(!result.errors[0], "mutation %u:%s the reader said %s", number, text, result.errors);
+        check_stream(&result);
     }
-    free(reading.stream);
+    free(result.stream);
 }
 
 static void fuzz(struct victim *victim, unsigned count)
@@ -123,10 +123,10 @@ static void fuzz(struct victim *victim, unsigned count)
     for (unsigned i = 0; i < count * (getenv("SCOPE_TEST_ALL") ? 30 : 1); i++)
         mutate(victim, i);
     /* All is as it was, and can be read as before. */
-    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
-    check_stream(&reading);
+    struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
+    check_stream(&result);
     await_state(victim->pid, 'T');
-    CHECK(!tells(&reading, "\"broken\":true"), "it is broken");
+    CHECK(!contains(&result, "\"broken\":true"), "it is broken");
     close(victim->memory);
 }
 
@@ -247,10 +247,10 @@ TEST(ruby)
         return;
     }
     open_memory(&victim, target.pid);
-    struct reading reading = read_here(victim.pid, NULL, &kilobytes);
-    check_stream(&reading);
-    find_figures(&victim, &reading);
-    free(reading.stream);
+    struct result result = read_sanitized(victim.pid, NULL, &kilobytes);
+    check_stream(&result);
+    find_figures(&victim, &result);
+    free(result.stream);
     fuzz(&victim, 150);
     kill(target.pid, SIGKILL);
     CHECK(waitpid(target.pid, NULL, 0) == target.pid, "the target cannot be waited for");

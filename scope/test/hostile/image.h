@@ -1,12 +1,11 @@
-/* image.h - what the reader tells of a process: checked as far as it must hold of any stream, and where in the process
- * the figures are that the reader goes by. */
+/* image.h - checks that hold for any stream, and the addresses of the words in the process that the reader depends on. */
 #ifndef CULET_IMAGE_H
 #define CULET_IMAGE_H
 
-#include "../../format.h"
-#include "reading.h"
+#include "reader.h"
+#include "scope/format.h"
 
-/* Addresses of words, by what they are figures of. */
+/* Addresses of words, in groups. */
 #define MOST_GROUPS 24u
 
 struct words {
@@ -69,13 +68,13 @@ static inline uint64_t take_varint(struct record *record)
 }
 
 /* The next record at *at; false at the end of the stream. */
-static inline bool take_record(const struct reading *reading, size_t *at, struct record *record)
+static inline bool take_record(const struct result *result, size_t *at, struct record *record)
 {
-    const unsigned char *stream = (const unsigned char *)reading->stream;
+    const unsigned char *stream = (const unsigned char *)result->stream;
 
-    if (*at == reading->bytes)
+    if (*at == result->bytes)
         return false;
-    *record = (struct record){(char)stream[*at], stream + *at + 1, stream + reading->bytes};
+    *record = (struct record){(char)stream[*at], stream + *at + 1, stream + result->bytes};
     uint64_t length = take_varint(record);
     CHECK(length <= (uint64_t)(record->end - record->at), "record %c is cut off", record->type);
     record->end = record->at + length;
@@ -106,16 +105,16 @@ static inline bool record_has(const struct record *record, const char *text)
     return memmem(record->at, (size_t)(record->end - record->at), text, strlen(text));
 }
 
-struct span {
+struct range {
     uint64_t start, end;
 };
 
-static inline uint64_t pages_in(const struct span *span, uint64_t page)
+static inline uint64_t pages_in(const struct range *range, uint64_t page)
 {
-    return (span->end - 1) / page - span->start / page + 1;
+    return (range->end - 1) / page - range->start / page + 1;
 }
 
-static inline void check_pages(struct record record, const struct span *span, uint64_t page)
+static inline void check_pages(struct record record, const struct range *range, uint64_t page)
 {
     uint64_t pages = 0;
 
@@ -124,10 +123,10 @@ static inline void check_pages(struct record record, const struct span *span, ui
         pages += take_varint(&record);
         CHECK(record.at++ < record.end, "a run of pages has no state");
     }
-    CHECK_EQUAL(pages, (span->end - span->start) / page);
+    CHECK_EQUAL(pages, (range->end - range->start) / page);
 }
 
-static inline void check_fill(struct record record, const struct span *span, uint64_t page)
+static inline void check_fill(struct record record, const struct range *range, uint64_t page)
 {
     uint64_t pages = 0;
 
@@ -137,35 +136,35 @@ static inline void check_fill(struct record record, const struct span *span, uin
         uint64_t used = take_varint(&record);
         CHECK(used <= page, "a page has %lu used bytes", (unsigned long)used);
     }
-    CHECK_EQUAL(pages, pages_in(span, page));
+    CHECK_EQUAL(pages, pages_in(range, page));
 }
 
-static inline void check_chunks(struct record record, const struct span *span)
+static inline void check_chunks(struct record record, const struct range *range)
 {
     take_varint(&record);
     uint64_t bytes = take_varint(&record);
 
     while (record.at < record.end)
         bytes += (take_varint(&record) >> 2) * CULET_BLOCK_UNIT;
-    CHECK(bytes <= span->end - span->start + 16, "a region of %lu bytes has chunks of %lu",
-          (unsigned long)(span->end - span->start), (unsigned long)bytes);
+    CHECK(bytes <= range->end - range->start + 16, "a region of %lu bytes has chunks of %lu",
+          (unsigned long)(range->end - range->start), (unsigned long)bytes);
 }
 
-/* Whatever the process was: mappings and regions are in order and apart, and what is told of their pages covers them. */
-static inline void check_stream(const struct reading *reading)
+/* Mappings and regions are in order and do not overlap, and the records about their pages cover them. */
+static inline void check_stream(const struct result *result)
 {
-    struct span mapping = {0}, region = {0};
+    struct range mapping = {0}, region = {0};
     struct record record;
-    uint64_t page = number_of(reading, "process", 0, "page_bytes");
+    uint64_t page = number_of(result, "process", 0, "page_bytes");
 
-    check_done(reading);
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
-        struct span *span = is_kind(&record, "mapping") ? &mapping : is_kind(&record, "region") ? &region : NULL;
-        if (span) {
-            struct span next = {key_of(&record, "start"), key_of(&record, "end")};
-            CHECK(next.start >= span->end && next.start < next.end, "%lx..%lx behind %lx..%lx", (unsigned long)next.start,
-                  (unsigned long)next.end, (unsigned long)span->start, (unsigned long)span->end);
-            *span = next;
+    check_done(result);
+    for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
+        struct range *range = is_kind(&record, "mapping") ? &mapping : is_kind(&record, "region") ? &region : NULL;
+        if (range) {
+            struct range next = {key_of(&record, "start"), key_of(&record, "end")};
+            CHECK(next.start >= range->end && next.start < next.end, "%lx..%lx behind %lx..%lx", (unsigned long)next.start,
+                  (unsigned long)next.end, (unsigned long)range->start, (unsigned long)range->end);
+            *range = next;
         }
         if (record.type == 'P')
             check_pages(record, &mapping, page);

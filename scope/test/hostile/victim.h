@@ -4,7 +4,7 @@
 
 #include "image.h"
 
-#include "../../allocator/src/selfmap.h"
+#include "allocator/src/selfmap.h"
 
 #include <sys/resource.h>
 
@@ -85,9 +85,9 @@ static inline void be_reader(pid_t pid, const char *mode)
     exit(culet_scope_main(mode ? 3 : 2, argv));
 }
 
-static inline struct reading read_here(pid_t pid, const char *mode, long *kilobytes)
+static inline struct result read_sanitized(pid_t pid, const char *mode, long *kilobytes)
 {
-    struct reading reading = {0};
+    struct result result = {0};
     struct rusage used;
     int status = 0;
     size_t length;
@@ -102,13 +102,13 @@ static inline struct reading read_here(pid_t pid, const char *mode, long *kiloby
     if (reader == 0)
         be_reader(pid, mode);
     CHECK(reader > 0 && wait4(reader, &status, 0, &used) == reader, "the reader cannot be waited for");
-    reading.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    reading.stream = slurp(output, &reading.bytes);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.stream = slurp(output, &result.bytes);
     char *text = slurp(errors, &length);
-    snprintf(reading.errors, sizeof reading.errors, "%s", text);
+    snprintf(result.errors, sizeof result.errors, "%s", text);
     free(text);
     *kilobytes = used.ru_maxrss;
-    return reading;
+    return result;
 }
 
 /* ---- where the figures are ---- */
@@ -117,7 +117,7 @@ static inline struct reading read_here(pid_t pid, const char *mode, long *kiloby
 #define CHUNKS_APART 37
 
 /* The headers of a region's chunks, the last one's always: it is the top, or a fencepost. */
-static inline void find_chunks(struct image *image, struct record record, const struct span *region)
+static inline void find_chunks(struct image *image, struct record record, const struct range *region)
 {
     uint64_t at = region->start, last = at;
 
@@ -158,19 +158,19 @@ static inline void find_in_region(struct image *image, const struct record *reco
         add_words(image, "large chunks", start, 32);
 }
 
-static inline void find_figures(struct victim *victim, const struct reading *reading)
+static inline void find_figures(struct victim *victim, const struct result *result)
 {
-    struct span region = {0};
+    struct range region = {0};
     struct record record;
 
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+    for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
         if (is_kind(&record, "mapping")) {
             find_in_mapping(&victim->image, &record);
             if (key_of(&record, "end") - key_of(&record, "start") >= UINT64_C(1) << 40)
                 victim->reserved = key_of(&record, "start");
         }
         if (is_kind(&record, "region")) {
-            region = (struct span){key_of(&record, "start"), key_of(&record, "end")};
+            region = (struct range){key_of(&record, "start"), key_of(&record, "end")};
             find_in_region(&victim->image, &record);
         }
         if (is_kind(&record, "arena"))
@@ -192,19 +192,19 @@ static inline void start_victim(struct victim *victim, const char *command, stru
     *target = start_with(command, -1);
     await_state(target->pid, 'T');
     open_memory(victim, target->pid);
-    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
-    check_stream(&reading);
-    find_figures(victim, &reading);
-    free(reading.stream);
+    struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
+    check_stream(&result);
+    find_figures(victim, &result);
+    free(result.stream);
 }
 
 /* Where the library has its record of itself; 0 if it was not found. */
-static inline uint64_t find_self(const struct victim *victim, const struct reading *reading)
+static inline uint64_t find_self(const struct victim *victim, const struct result *result)
 {
     struct record record;
     char magic[16];
 
-    for (size_t at = CULET_SCOPE_MAGIC_BYTES; take_record(reading, &at, &record);) {
+    for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
         if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
             continue;
         for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
@@ -225,11 +225,11 @@ static inline void start_on_culet(struct victim *victim, const char *command, st
     setenv("LD_PRELOAD", LIBCULET, 1);
     start_victim(victim, command, target);
     unsetenv("LD_PRELOAD");
-    struct reading reading = read_here(victim->pid, NULL, &kilobytes);
-    CHECK(tells(&reading, "\"name\":\"culet\""), "the process does not run on culet");
-    *address = find_self(victim, &reading);
+    struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
+    CHECK(contains(&result, "\"name\":\"culet\""), "the process does not run on culet");
+    *address = find_self(victim, &result);
     CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
-    free(reading.stream);
+    free(result.stream);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* A slab's blocks out of a copy of its descriptor, against the plain reading of its bits. */
-#include "culet_slab.h"
+/* The blocks of a slab from a copy of its descriptor, compared with its bits one by one. */
+#include "culet/culet_slab.h"
 
 #include "check.h"
 

@@ -1,8 +1,8 @@
-/* What is told of the pauses: the order in which they came does not matter. */
-#include "pauses.h"
+/* The record about pauses does not depend on their order. */
+#include "process/pauses.h"
 
 #include "check.h"
-#include "stream.h"
+#include "output/stream.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ TEST(sums_and_the_longest)
 }
 
 /* The record goes to stdout, so a child writes it into a pipe. */
-static void told_by(const struct culet_pauses *pauses, char *text, size_t bytes)
+static void written_for(const struct culet_pauses *pauses, char *text, size_t bytes)
 {
     int ends[2];
     size_t length = 0;
@@ -34,7 +34,7 @@ static void told_by(const struct culet_pauses *pauses, char *text, size_t bytes)
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
         culet_stream_open();
-        culet_pauses_tell(pauses);
+        culet_pauses_write(pauses);
         culet_stream_close();
         _exit(0);
     }
@@ -43,7 +43,7 @@ static void told_by(const struct culet_pauses *pauses, char *text, size_t bytes)
         length += (size_t)got;
     close(ends[0]);
     waitpid(child, NULL, 0);
-    /* What lies before the object is no text. */
+    /* The bytes before the object are no text. */
     for (size_t i = 0; i < length; i++)
         text[i] = text[i] ? text[i] : ' ';
     text[length] = 0;
@@ -56,7 +56,7 @@ TEST(percentiles_of_any_order)
 
     for (uint64_t i = 0; i < 100; i++)
         culet_pauses_add(&pauses, (i * 7 % 100 + 1) * 1000000, 0, 0);
-    told_by(&pauses, text, sizeof text);
+    written_for(&pauses, text, sizeof text);
     CHECK(strstr(text, "\"pauses\":100,"), "%s", text);
     CHECK(strstr(text, "\"median_pause_seconds\":0.050000,"), "%s", text);
     CHECK(strstr(text, "\"p95_pause_seconds\":0.095000,"), "%s", text);
@@ -68,7 +68,7 @@ TEST(none_at_all)
     struct culet_pauses pauses = {0};
     char text[4096];
 
-    told_by(&pauses, text, sizeof text);
+    written_for(&pauses, text, sizeof text);
     CHECK(strstr(text, "\"pauses\":0,") && strstr(text, "\"median_pause_seconds\":0.000000,"), "%s", text);
 }
 

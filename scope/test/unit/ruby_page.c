@@ -1,5 +1,5 @@
-/* Ruby's heap pages by their contents: descriptions as releases have them, and what only looks like one. */
-#include "ruby_page.h"
+/* Recognizes pages of Ruby's heap: descriptions of all releases, and data that only looks like one. */
+#include "ruby/ruby_page.h"
 
 #include "check.h"
 
@@ -60,20 +60,20 @@ TEST(pages_of_all_releases)
     struct culet_ruby_page page;
 
     describe_by_start(40, 409, AT + 8); /* 3.1 */
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.1");
     check_page(&page, CULET_RUBY_SHORT, 40, 409, 8);
     describe_by_start(40, 408, AT + 40);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1, first slot at 40");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.1, first slot at 40");
     describe_by_start(40, 1637, AT + 40); /* 3.2 and 3.3 */
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.3, 40 bytes");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.3, 40 bytes");
     check_page(&page, CULET_RUBY_LONG, 40, 1637, 40);
     describe_by_start(640, 102, AT + 32);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.3, 640 bytes");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.3, 640 bytes");
     describe_by_body(160, 409, AT, AT + 24); /* 3.4 and 4.0 */
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.4");
     check_page(&page, CULET_RUBY_LONG, 160, 409, 24);
     describe_by_body(640, 102, AT, AT + 24);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, 640 bytes");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.4, 640 bytes");
 }
 
 TEST(a_page_without_slots)
@@ -84,48 +84,48 @@ TEST(a_page_without_slots)
 
     describe_by_body(0, 0, AT, 0);
     put_word(48, 0);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.4, kept for any size");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.4, kept for any size");
     check_page(&page, CULET_RUBY_LONG, 0, 0, 0);
     CHECK_EQUAL(page.layout, 32);
     CHECK_EQUAL(culet_ruby_page_bitmap(&page), 0);
     CHECK_EQUAL(culet_ruby_page_live(&page, memory, 0, sizeof memory, bitmap), 0);
-    CHECK(!culet_ruby_page_recognise(AT + 0x4000, description, &page), "the description of another page");
+    CHECK(!culet_ruby_page_recognize(AT + 0x4000, description, &page), "the description of another page");
 }
 
-/* Descriptions are blocks of malloc's, and may lie right behind the page. */
+/* Descriptions are allocated by malloc and may lie right after the page. */
 TEST(a_description_that_lies_next_to_the_page)
 {
     struct culet_ruby_page page;
 
     describe_by_start(40, 409, AT + 16);
     put_word(24, AT + 0xcd80);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "the next free page's description was taken for a slot");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "the next free page's description was taken for a slot");
     check_page(&page, CULET_RUBY_SHORT, 40, 409, 16);
 }
 
-TEST(what_only_looks_like_a_page)
+TEST(other_data)
 {
     struct culet_ruby_page page;
 
     memset(description, 0, sizeof description);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "zeroes");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "zeroes");
     memset(description, 0xff, sizeof description);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "ones");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "ones");
     describe_by_start(40, 300, AT + 8);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "not full of slots");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "not full of slots");
     describe_by_start(40, 500, AT + 8);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "more slots than fit a short page, fewer than a long one has");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "more slots than fit a short page, fewer than a long one has");
     describe_by_start(36, 454, AT + 8);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "slots that are not aligned");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "slots that are not aligned");
     describe_by_start(40, 409, ELSEWHERE);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "no pointer back");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "no pointer back");
     describe_by_start(40, 409, AT + 8192);
-    CHECK(!culet_ruby_page_recognise(AT, description, &page), "the first slot is in the middle");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page), "the first slot is in the middle");
     describe_by_start(640, 102, AT + 0x4000 + 32);
-    CHECK(!culet_ruby_page_recognise(AT + 0x4000, description, &page), "a long page that is not aligned");
+    CHECK(!culet_ruby_page_recognize(AT + 0x4000, description, &page), "a long page that is not aligned");
 }
 
-/* Whatever a process has in its memory, nothing beyond the buffers is touched. */
+/* Random data leads to no access outside of the buffers. */
 TEST(random_descriptions_do_no_harm)
 {
     uint64_t state = 7;
@@ -135,7 +135,7 @@ TEST(random_descriptions_do_no_harm)
     for (unsigned i = 0; i < 200000; i++) {
         for (unsigned w = 0; w < sizeof description; w += 8)
             put_word(w, check_random(&state) % 3 ? AT + check_random(&state) % 70000 : check_random(&state));
-        if (!culet_ruby_page_recognise(AT, description, &page))
+        if (!culet_ruby_page_recognize(AT, description, &page))
             continue;
         found++;
         CHECK(page.first + (uint64_t)page.slots * page.slot_bytes <= page.bytes, "slots beyond the page");
@@ -151,7 +151,7 @@ TEST(live_slots_part_by_part)
     uint32_t live = 0;
 
     describe_by_start(40, 409, AT + 8);
-    CHECK(culet_ruby_page_recognise(AT, description, &page), "3.1");
+    CHECK(culet_ruby_page_recognize(AT, description, &page), "3.1");
     for (uint32_t slot = 0; slot < page.slots; slot++)
         memory[page.first + slot * 40] = slot % 3 ? (unsigned char)(0x40 | slot % 31) : 0x60; /* 0x60: a free one's flags */
     uint32_t expected = 0;

@@ -5,11 +5,11 @@ require_relative "../../text/plot"
 
 module Culet
   module Replay
-    # Resident against requested bytes over the recorded program's time, as a plot for a terminal.
+    # Resident and requested bytes over the time of the recorded program, as a plot for a terminal.
     class Curves
       REQUESTED = "requested"
 
-      # @return [Boolean] whether a terminal is there and shows it
+      # @return [Boolean] whether the terminal can show the plot
       def self.supported?(io:, env: ENV) = Text::Plot.supported?(io: io, env: env)
 
       # @param document [Hash] of Runner
@@ -26,7 +26,7 @@ module Culet
 
       private
 
-      # What was requested is plotted as if it were one more candidate: the one that wastes nothing.
+      # The requested bytes as one more curve.
       def with_requested
         first = @document["results"].first
         return @document unless first

@@ -8,9 +8,9 @@ require_relative "thinning"
 module Culet
   module Compare
     module Report
-      # What the charts of the HTML report draw, and its text alternatives.
+      # The data of the HTML report's charts, and their text alternatives.
       class ChartData
-        # Charted in this order; the tables hold the others too.
+        # In this order; the tables have the other metrics too.
         CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
                   .map { |key| METRIC.fetch(key) }.freeze
 
@@ -30,18 +30,18 @@ module Culet
               "workloads" => model.workloads.map { |workload| { "curves" => curves(workload), "metrics" => metrics(workload).map { |metric| metric(workload, metric) } } } }
         end
 
-        # @return [Array<Metric>] those of this workload that have a chart
+        # @return [Array<Metric>] with a chart
         def metrics(workload) = CHARTED & workload.metrics
 
-        # @return [Boolean] whether ratios to the baseline can be drawn
+        # @return [Boolean] whether there are ratios to the baseline
         def ratios?(workload, metric) = workload.candidates.any? { |candidate| candidate.comparison(metric) }
 
-        # @return [Boolean] whether a curve was thinned for its chart
+        # @return [Boolean] whether a curve is thinned
         def thinned?
           model.workloads.flat_map(&:candidates).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
         end
 
-        # @return [String] a text alternative of the plot over time
+        # @return [String] text alternative of the plot over time
         def curves_text(workload)
           symbol, size = curve_unit(workload)
           parts = workload.candidates.select(&:median_run).map do |candidate|
@@ -51,7 +51,7 @@ module Culet
           "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
         end
 
-        # @return [String] a text alternative of the bars
+        # @return [String] text alternative of the bars
         def bars_text(workload, metric)
           symbol, size = workload.unit(metric)
           parts = workload.candidates.select { |candidate| candidate.median(metric) }.map do |candidate|
@@ -60,7 +60,7 @@ module Culet
           "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
         end
 
-        # @return [String] a text alternative of the ratios
+        # @return [String] text alternative of the ratios
         def ratios_text(workload, metric)
           parts = workload.candidates.select { |candidate| candidate.comparison(metric) }.map do |candidate|
             comparison = candidate.comparison(metric)
@@ -108,7 +108,7 @@ module Culet
             "full" => Text::Numbers.interval(median, low, high) }
         end
 
-        # The baseline keeps a row of its own, so that the rows of both charts align.
+        # The baseline has a row, so that the rows of both charts align.
         def ratio(workload, candidate, metric)
           comparison = candidate.comparison(metric)
           return { "allocator" => candidate.allocator, "text" => "baseline" } if candidate.allocator == workload.baseline

@@ -6,7 +6,7 @@ require_relative "../../../text/size"
 module Culet
   module Compare
     module Report
-      # A value of the document's environment in words.
+      # An entry of the document's environment as text.
       module EnvironmentValue
         module_function
 
@@ -23,7 +23,7 @@ module Culet
           end
         end
 
-        # The key in words, without the unit that its value carries.
+        # The name, without the unit that the value has.
         #
         # @return [String]
         def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")

@@ -8,11 +8,10 @@ require_relative "model"
 module Culet
   module Compare
     module Report
-      # The result in words, computed from the document: it says so when culet
-      # loses and when nothing is shown.
+      # The result in sentences, including culet's losses and the comparisons without a difference.
       class Findings
         PEAK = METRIC.fetch("peak_rss_bytes")
-        LEFT = METRIC.fetch("end_rss_bytes")
+        AT_END = METRIC.fetch("end_rss_bytes")
         CPU = METRIC.fetch("cpu_seconds")
         COST = METRIC.fetch("cpu_per_request_seconds")
         RATE = METRIC.fetch("requests_per_second")
@@ -24,7 +23,7 @@ module Culet
 
         # @return [Array<String>] the first paragraph's sentences
         def lead
-          return ["No candidate completed a run, so there is nothing to compare."] if measured.empty?
+          return ["No allocator completed a run."] if measured.empty?
 
           [*(subject ? subject_lead : lowest_lead), runs_sentence, interruption].compact
         end
@@ -32,7 +31,7 @@ module Culet
         # @param workload [Model::Workload]
         # @return [Array<String>] what this workload shows
         def workload(workload)
-          return ["No candidate completed a run on #{workload.title}."] if workload.candidates.empty?
+          return ["No allocator completed a run on #{workload.title}."] if workload.candidates.empty?
 
           one = subject && workload.candidate(subject)
           return [subject_missing(workload), lowest(workload)].compact unless one
@@ -41,10 +40,10 @@ module Culet
         end
 
         # @param comparison [Hash, nil]
-        # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown by 5 runs", "not compared"
+        # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown (5 runs)", "not compared"
         def verdict(comparison)
           return "not compared" unless comparison
-          return "no difference shown by #{Text::Numbers.count(comparison["runs"].to_i, "run")}" unless difference?(comparison)
+          return "no difference shown (#{Text::Numbers.count(comparison["runs"].to_i, "run")})" unless difference?(comparison)
 
           "#{comparison["verdict"]}: #{ratio(comparison)}"
         end
@@ -70,30 +69,30 @@ module Culet
           comparison["verdict"] == metric.better ? :good : :bad
         end
 
-        # @return [String, nil] what "when the work is done" means; nil where no workload has that figure
-        def left_sentence
-          return if measured.none? { |workload| workload.metrics.include?(LEFT) }
+        # @return [String, nil] what "at the end" means; nil where no workload has that metric
+        def end_sentence
+          return if measured.none? { |workload| workload.metrics.include?(AT_END) }
 
-          "\"When the work is done\" (end) is, for a built-in workload, after a full collection and a second's rest; for a server, a second " \
-            "after its load; for another command, just before it ends."
+          "\"At the end\" is one second after a full garbage collection for a built-in workload, one second after the load for a server, " \
+            "and just before the exit for another command."
         end
 
-        # @return [String, nil] where the figures come from
+        # @return [String] how many runs there are, and what they can show
         def runs_sentence
           counts = measured.flat_map { |workload| workload.run_counts.minmax }.minmax
-          return "One run each: a single run has no interval and shows no difference." if counts == [1, 1]
+          return "One run each, which has no interval and cannot show a difference." if counts == [1, 1]
 
           medians = "Medians of #{counts.uniq.join(" to ")} runs each"
-          return "#{medians}: too few to show a difference, which takes at least #{Statistics::LEAST_RUNS}." if counts.last < Statistics::LEAST_RUNS
+          return "#{medians}, too few to show a difference, which takes at least #{Statistics::LEAST_RUNS}." if counts.last < Statistics::LEAST_RUNS
 
-          "#{medians}; a difference is claimed only where the runs show one."
+          "#{medians}."
         end
 
         # @return [String, nil]
         def interruption
           return if @model.complete?
 
-          "The comparison was interrupted: what follows is what had been completed by then."
+          "The comparison was interrupted; the results cover the runs that were complete."
         end
 
         private
@@ -104,46 +103,46 @@ module Culet
 
         def measured = model.workloads.select { |workload| workload.candidates.any? }
 
-        # Against the baseline: where the subject's peak is lower, higher, undecided.
+        # On which workloads the subject's peak is lower or higher, or shows no difference.
         def subject_lead
-          return ["#{subject} is the baseline here; see each workload for how the others compare with it."] if subject == model.baseline
+          return ["#{subject} is the baseline; each workload compares the other allocators with it."] if subject == model.baseline
 
-          groups = measured.group_by { |workload| standing(workload) }
-          clauses = [clause(groups["smaller"], "lower on"), clause(groups["larger"], "higher on")].compact
+          groups = measured.group_by { |workload| peak_verdict(workload) }
+          clauses = [clause(groups["smaller"], "lower"), clause(groups["larger"], "higher")].compact
           sentences = []
-          sentences << "Against #{model.baseline}, peak resident memory under #{subject} is #{clauses.join(" and ")}." if clauses.any?
+          sentences << "The peak RSS of #{subject} is #{clauses.join(" and ")}." if clauses.any?
           sentences << undecided(groups["no difference shown"]) if groups["no difference shown"]
-          sentences << "#{subject} has no result to compare on #{names(groups[nil])}." if groups[nil]
+          sentences << "There is no comparison for #{subject} on #{names(groups[nil])}." if groups[nil]
           sentences
         end
 
-        def standing(workload)
+        def peak_verdict(workload)
           comparison = workload.candidate(subject)&.comparison(PEAK)
           return unless comparison
 
           difference?(comparison) ? comparison["verdict"] : "no difference shown"
         end
 
-        def clause(workloads, words)
+        def clause(workloads, adjective)
           return unless workloads
 
-          "#{words} " + Text::Lines.list(workloads.map do |workload|
+          "#{adjective} than that of #{model.baseline} on " + Text::Lines.list(workloads.map do |workload|
             "#{workload.title} (#{point(workload.candidate(subject).comparison(PEAK))} times)"
           end)
         end
 
         def undecided(workloads)
-          "On #{names(workloads)} the runs show no difference between the peaks of #{subject} and #{model.baseline}."
+          "On #{names(workloads)}, the runs show no difference in peak RSS between #{subject} and #{model.baseline}."
         end
 
         def lowest_lead
-          measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.title}: #{text[0].downcase}#{text[1..]}" } }
+          measured.filter_map { |workload| lowest(workload)&.then { |text| "On #{workload.title}, #{text}" } }
         end
 
         def names(workloads) = Text::Lines.list(workloads.map(&:title))
 
         def peak(workload, one)
-          return "#{one.allocator} has no peak RSS on record." unless one.median(PEAK)
+          return "There is no peak RSS for #{one.allocator}." unless one.median(PEAK)
 
           start = "On #{workload.title}, #{one.allocator} peaks at #{amount(workload, PEAK, one)}"
           comparison = one.comparison(PEAK)
@@ -160,31 +159,31 @@ module Culet
           return if best.empty?
 
           names = Text::Lines.list(best.map(&:allocator))
-          return "No candidate's median peak is lower." if one && best.include?(one)
+          return "No other median peak is lower." if one && best.include?(one)
 
-          "The lowest median peak is that of #{names}, #{amount(workload, PEAK, best.first)}."
+          "#{names} #{best.size == 1 ? "has" : "have"} the lowest median peak, #{amount(workload, PEAK, best.first)}."
         end
 
         def others(workload, one)
-          [LEFT, CPU, COST, RATE].filter_map do |metric|
+          [AT_END, CPU, COST, RATE].filter_map do |metric|
             comparison = one.comparison(metric)
             next unless comparison
-            next "No difference in #{metric.title} is shown." unless difference?(comparison)
-            next left(workload, one, comparison) if metric == LEFT
+            next "The runs show no difference in #{metric.title}." unless difference?(comparison)
+            next at_end(workload, one, comparison) if metric == AT_END
 
             "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times the #{metric.title} of #{comparison["baseline"]}."
           end
         end
 
-        def left(workload, one, comparison)
-          "When the work is done it keeps #{amount(workload, LEFT, one)}, #{ratio(comparison)} times what #{comparison["baseline"]} keeps."
+        def at_end(workload, one, comparison)
+          "At the end it holds #{amount(workload, AT_END, one)}, #{ratio(comparison)} times the memory of #{comparison["baseline"]}."
         end
 
         def subject_missing(workload)
           return unless subject
 
           excluded = workload.exclusions.find { |entry| entry["allocator"] == subject }
-          excluded ? "#{subject} was left out: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
+          excluded ? "#{subject} was excluded: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
         end
 
         def amount(workload, metric, candidate)

@@ -10,13 +10,11 @@ require_relative "environment_value"
 module Culet
   module Compare
     module Report
-      # The comparison as one HTML file that opens without a network: styles,
-      # scripts, charts' data and the whole result document are inside it, and
-      # its content security policy forbids to load anything else.
+      # The comparison as one HTML file with all styles, scripts and data; its content security policy forbids any request.
       class Html
         PARTS = File.expand_path("html", __dir__)
 
-        # Vega draws, Vega-Lite describes; both come from the vega gem.
+        # From the vega gem: Vega draws, Vega-Lite describes the charts.
         LIBRARIES = %w[vega.js vega-lite.js].freeze
 
         # @param document [Hash] the result document of a comparison
@@ -50,18 +48,16 @@ module Culet
           raise Error, "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
         end
 
-        # Inside a script element only what looks like its end, or like the start
-        # of a comment, has a meaning to the HTML parser; in JavaScript both occur
-        # in strings and patterns alone, where a backslash changes nothing.
+        # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
+        # strings and patterns only, where a backslash changes nothing.
         def script(source) = source.gsub(%r{</(?=script)}i, '<\/').gsub("<!--", '<\!--')
 
-        # JSON that can stand in a script element: what HTML or older JavaScript
-        # would read as its own is written as an escape.
+        # JSON for a script element, with everything escaped that HTML or older JavaScript would interpret.
         def json(value)
           JSON.generate(value).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
         end
 
-        # The document as it was handed in; cleaned where JSON cannot hold it.
+        # The original document, or the cleaned one where JSON cannot represent it.
         def document_json
           json(@original)
         rescue JSON::GeneratorError, EncodingError
@@ -74,7 +70,7 @@ module Culet
 
         def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
 
-        # An allocator's name breaks before its settings and between them, nowhere else.
+        # An allocator's name breaks only before its settings.
         def breakable(allocator) = h(allocator).gsub(/[:,]/) { |mark| "#{mark}<wbr>" }
 
         def swatch(allocator)
@@ -87,7 +83,7 @@ module Culet
           metric.kind == :rate ? metric.title : "#{metric.title}, #{workload.unit(metric).first}"
         end
 
-        # More columns than a laptop shows side by side make several tables, memory before the rest.
+        # A table is at most as wide as a laptop's screen; memory comes first.
         MOST_METRICS = 6
         private_constant :MOST_METRICS
 
@@ -104,8 +100,7 @@ module Culet
           median ? Text::Numbers.interval(median / size, *candidate.bounds(metric)&.map { |bound| bound / size }) : "–"
         end
 
-        # A class for the verdict's colour and its lines of words; a mark says the
-        # same without colour.
+        # The verdict's CSS class and its lines; a mark repeats the colour.
         def verdict(workload, candidate, metric)
           return ["neutral", ["baseline"]] if candidate.allocator == workload.baseline
 
@@ -117,7 +112,7 @@ module Culet
           [judgement.to_s, ["#{judgement == :good ? "✓" : "✗"} #{findings.verdict(comparison)}"]]
         end
 
-        # The verdict of the overview: without the interval.
+        # The verdict without the interval, for the overview.
         def brief_verdict(workload, candidate, metric)
           judgement, lines = verdict(workload, candidate, metric)
           [judgement, lines.join(", ").sub(/ \([^)]*\)\z/, "")]
@@ -125,7 +120,7 @@ module Culet
 
         def best?(workload, candidate, metric) = workload.best(metric).include?(candidate)
 
-        # Columns of the raw table: what any run has, samples aside.
+        # Columns of the table of all runs.
         def raw_keys(workload)
           order = ["run", "order", *METRICS.map(&:key)]
           found = workload.candidates.flat_map(&:runs).flat_map(&:keys).uniq - ["samples"]
@@ -140,7 +135,7 @@ module Culet
           end
         end
 
-        # How far apart two samples were, in milliseconds: the median over all runs.
+        # The median distance of two samples in milliseconds.
         def sampling_milliseconds
           distances = model.workloads.flat_map(&:candidates).flat_map(&:runs).flat_map do |run|
             Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact.each_cons(2).map { |one, other| other - one }

@@ -7,7 +7,7 @@ require_relative "findings"
 module Culet
   module Compare
     module Report
-      # The comparison as GitHub Markdown, to paste into an issue or a document.
+      # The comparison as GitHub Markdown.
       class Markdown
         # @param document [Hash] the result document of a comparison
         def initialize(document)
@@ -71,7 +71,7 @@ module Culet
           rows = model.exclusions.map do |entry|
             [entry["workload"] || "all", entry["allocator"].to_s, entry["run"] ? entry["run"].to_s : "all", model.exclusion_sentence(entry)]
           end
-          "## Left out\n\n#{table(%w[workload allocator run reason], rows)}"
+          "## Excluded\n\n#{table(%w[workload allocator run reason], rows)}"
         end
 
         def reproduction
@@ -86,7 +86,7 @@ module Culet
           return if model.environment.empty?
 
           rows = model.environment.reject { |key, _| key == "command" }.map { |key, value| [EnvironmentValue.name(key), EnvironmentValue.text(key, value)] }
-          "## Environment\n\n#{table(%w[what value], rows)}"
+          "## Environment\n\n#{table(%w[setting value], rows)}"
         end
 
         def allocators
@@ -100,9 +100,9 @@ module Culet
         end
 
         def meaning
-          "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. RSS is that of the whole process tree, sampled " \
-            "while it ran; pages shared by processes count in each, PSS shares them out. MB = 1,000,000 bytes. " \
-            "#{"#{findings.left_sentence} " if findings.left_sentence}The best median is bold, whether or not the difference is shown to be one."
+          "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. RSS is the resident memory of all processes " \
+            "of a run; a shared page counts in each process, PSS divides it. MB = 1,000,000 bytes. " \
+            "#{"#{findings.end_sentence} " if findings.end_sentence}The best median is bold, even where no difference is shown."
         end
 
         def table(headings, rows, figures: 0)
@@ -111,7 +111,7 @@ module Culet
           lines.map { |cells| "| #{cells.join(" | ")} |" }.join("\n")
         end
 
-        # Names are shown as they are, never as markup: a workload may be any command.
+        # The name of a workload may be any command.
         def escape(text)
           text.to_s.gsub(/[\\`*_{}\[\]<>|#~]/) { |char| { "<" => "&lt;", ">" => "&gt;" }.fetch(char) { "\\#{char}" } }
         end

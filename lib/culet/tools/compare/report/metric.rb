@@ -5,15 +5,11 @@ require_relative "../../../text/size"
 module Culet
   module Compare
     module Report
-      # One measured quantity: its key in the document, its name in words, and
-      # the unit it is shown in.
-      #
-      # `better` is the verdict that is good news for this quantity: "smaller"
-      # for memory and times, "larger" for a rate.
+      # A metric: its key in the document, its names and its unit. `better` is the favourable verdict: "smaller" for memory
+      # and times, "larger" for a rate.
       Metric = Struct.new(:key, :title, :short, :kind, :better, :server, keyword_init: true) do
-        # @param values [Array<Numeric>] the values to be shown side by side, in bytes or seconds
-        # @return [Array(String, Float)] the unit's symbol and how much of the base unit it is;
-        #   decimal units, the smallest that keeps the greatest value below 100,000
+        # @param values [Array<Numeric>] the values of one column, in bytes or seconds
+        # @return [Array(String, Float)] symbol and size of the smallest decimal unit with values below 100,000
         def unit(values)
           greatest = values.compact.map(&:abs).max || 0
           case kind
@@ -28,12 +24,12 @@ module Culet
       METRICS = [
         Metric.new(key: "peak_rss_bytes", title: "peak RSS", short: "peak RSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "mean_rss_bytes", title: "mean RSS", short: "mean RSS", kind: :bytes, better: "smaller"),
-        Metric.new(key: "end_rss_bytes", title: "RSS when the work is done", short: "end RSS", kind: :bytes, better: "smaller"),
+        Metric.new(key: "end_rss_bytes", title: "RSS at the end", short: "end RSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "peak_pss_bytes", title: "peak PSS", short: "peak PSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "mean_pss_bytes", title: "mean PSS", short: "mean PSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "loaded_rss_bytes", title: "RSS after the load", short: "loaded RSS", kind: :bytes, better: "smaller", server: true),
         Metric.new(key: "loaded_pss_bytes", title: "PSS after the load", short: "loaded PSS", kind: :bytes, better: "smaller", server: true),
-        Metric.new(key: "end_pss_bytes", title: "PSS when the work is done", short: "end PSS", kind: :bytes, better: "smaller", server: true),
+        Metric.new(key: "end_pss_bytes", title: "PSS at the end", short: "end PSS", kind: :bytes, better: "smaller", server: true),
         Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
         Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
         Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate, better: "larger", server: true),

@@ -6,10 +6,9 @@ require_relative "metric"
 module Culet
   module Compare
     module Report
-      # A result document as the reports read it: workloads, their candidates,
-      # medians, ratios and verdicts by name, whatever the document lacks.
+      # A result document as the reports read it; it may lack any part.
       class Model
-        # One allocator's results on one workload.
+        # The results of one allocator on one workload.
         class Candidate
           attr_reader :allocator, :runs
 
@@ -27,8 +26,7 @@ module Culet
           # @return [Numeric, nil] in bytes, seconds or per second
           def median(metric) = @summary.dig(metric.key, "median")
 
-          # @return [Array(Numeric, Numeric), nil] the interval's bounds; nil where one
-          #   run, or a missing figure, gives none
+          # @return [Array(Numeric, Numeric), nil] the bounds of the interval; nil for a single run
           def bounds(metric)
             low, high = @summary.fetch(metric.key, nil)&.values_at("low", "high")
             [low, high] if low && high && runs.size > 1
@@ -37,8 +35,7 @@ module Culet
           # @return [Hash, nil] the document's comparison with the baseline
           def comparison(metric) = @comparisons[metric.key]
 
-          # The run whose curve stands for all: its peak is nearest to the median
-          # peak, the earlier one of two equals.
+          # The run whose peak is nearest to the median peak, the earlier one of two equals.
           #
           # @return [Hash, nil]
           def median_run
@@ -50,7 +47,7 @@ module Culet
           end
         end
 
-        # One workload and all that took part in it.
+        # One workload with its candidates.
         class Workload
           attr_reader :name, :candidates, :exclusions, :baseline
 
@@ -61,27 +58,26 @@ module Culet
             @baseline = baseline
           end
 
-          # A command as a name can be as long as it likes; it stands whole among the facts of the comparison.
+          # The name of a workload may be a long command, which the environment shows in full.
           LONGEST = 60
           private_constant :LONGEST
 
-          # @return [String] its name, cut where it is long
+          # @return [String] its name, cut to 60 characters
           def title = name.size > LONGEST ? "#{name[0, LONGEST - 1].rstrip}…" : name
 
-          # @return [Array<Metric>] those that at least one candidate has a median for
+          # @return [Array<Metric>] with a median of at least one candidate
           def metrics = METRICS.select { |metric| candidates.any? { |candidate| candidate.median(metric) } }
 
-          # @return [Boolean] whether requests were counted
+          # @return [Boolean]
           def server? = metrics.any?(&:server)
 
           # @return [Candidate, nil]
           def candidate(allocator) = candidates.find { |candidate| candidate.allocator == allocator }
 
-          # @return [Array(String, Float)] one unit for all candidates' figures
+          # @return [Array(String, Float)] one unit for all candidates
           def unit(metric) = metric.unit(candidates.flat_map { |candidate| [candidate.median(metric), *candidate.bounds(metric)] })
 
-          # @return [Array<Candidate>] those with the best median; several when equal, none
-          #   when none differs from another
+          # @return [Array<Candidate>] with the best median; none when all are equal
           def best(metric)
             rated = candidates.select { |candidate| candidate.median(metric) }
             medians = rated.map { |candidate| candidate.median(metric) }
@@ -91,10 +87,10 @@ module Culet
             rated.select { |candidate| candidate.median(metric) == best }
           end
 
-          # @return [Range] the least and greatest number of runs of a candidate
+          # @return [Range] number of runs per candidate
           def run_counts = Range.new(*(candidates.map { |candidate| candidate.runs.size }.minmax.map(&:to_i)))
 
-          # @return [Boolean] whether there is anything to plot over time
+          # @return [Boolean] whether there are samples to plot
           def samples? = candidates.any?(&:median_run)
         end
 
@@ -105,22 +101,22 @@ module Culet
           @document = scrub(document)
         end
 
-        # @return [Array<Workload>] in the document's order, those too of which every candidate was excluded
+        # @return [Array<Workload>] in the document's order, including those without a result
         def workloads
           @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq.map { |name| workload(name) }
         end
 
-        # @return [Array<String>] every candidate's name, in the document's order
+        # @return [Array<String>] in the document's order
         def allocators
           @allocators ||= (list("allocators").map { |entry| entry["name"] } + (results + exclusions).map { |entry| entry["allocator"] }).compact.uniq
         end
 
-        # @return [String, nil] the allocator that ratios refer to; nil when nothing was compared
+        # @return [String, nil] the allocator that ratios refer to; nil without comparisons
         def baseline
           @baseline ||= list("comparisons").map { |entry| entry["baseline"] }.compact.first
         end
 
-        # @return [String, nil] the candidate whose gain is reported first: culet, when it took part
+        # @return [String, nil] the allocator that the findings are about: culet
         def subject = allocators.find { |name| family(name) == "culet" }
 
         # @return [Hash]
@@ -138,7 +134,7 @@ module Culet
         # @param entry [Hash] of `exclusions`
         # @return [String] the reason and, where there is one, the remedy
         def exclusion_sentence(entry)
-          reason = sentence(entry["reason"] || "no reason was recorded")
+          reason = sentence(entry["reason"] || "no reason recorded")
           [reason, entry["remedy"] && sentence(entry["remedy"])].compact.join(" ")
         end
 
@@ -166,8 +162,8 @@ module Culet
           text.match?(/[.!?]\z/) ? text : "#{text}."
         end
 
-        # Names and reasons come from commands and their stderr: bytes that are no
-        # UTF-8 would stop JSON and ERB, control characters would steer a terminal.
+        # Names and reasons come from commands and their stderr: invalid UTF-8 breaks JSON and ERB, control characters
+        # control the terminal.
         def scrub(value)
           case value
           when Hash then value.to_h { |key, one| [scrub(key), scrub(one)] }

@@ -1,153 +1,104 @@
 # frozen_string_literal: true
 
-require_relative "../../../text/lines"
-require_relative "../../../text/numbers"
-require_relative "../../../text/table"
+require_relative "../../../text/view"
 require_relative "findings"
 
 module Culet
   module Compare
     module Report
-      # The comparison as one table per workload, for a terminal.
-      class Table
-        MINIMUM_WIDTH = 40
-
-        # A column: its heading, a long and a short cell per candidate, and how
-        # soon it is shortened and left out when the terminal is narrow.
-        Column = Struct.new(:heading, :cells, :short, :short_heading, :keep, :left, :best, keyword_init: true)
-
-        # How long each figure is kept when columns must go; the greater, the longer.
-        KEEP = { "peak_rss_bytes" => 9, "mean_rss_bytes" => 6, "end_rss_bytes" => 6.2, "peak_pss_bytes" => 4, "mean_pss_bytes" => 1,
-                 "loaded_rss_bytes" => 0.5, "loaded_pss_bytes" => 6.5, "end_pss_bytes" => 3.5, "cpu_seconds" => 7,
-                 "wall_seconds" => 3, "requests_per_second" => 8, "cpu_per_request_seconds" => 7.5, "p50_seconds" => 2, "p99_seconds" => 5 }.freeze
-
-        BOLD_GREEN = "\e[1;32m"
-        BOLD = "\e[1m"
-        DIM = "\e[2m"
-        RESET = "\e[0m"
+      # The comparison for a terminal: one table per workload.
+      class Table < Text::View
+        # Which metrics have intervals; the wider forms where the terminal has room for them.
+        FORMS = { all: ->(_) { true }, peak: ->(metric) { metric == Findings::PEAK }, none: ->(_) { false } }.freeze
+        # From this width on, metrics go into a second table before the intervals of the peak are left out.
+        ROOMY = 60
+        private_constant :FORMS, :ROOMY
 
         # @param document [Hash] the result document of a comparison
-        # @param color [Boolean] whether to use ANSI colours
-        # @param width [Integer, nil] columns of the terminal; 80 when unknown
-        # @param unicode [Boolean] whether lines and dashes beyond ASCII can be shown
-        def initialize(document, color: false, width: 80, unicode: Encoding.default_external == Encoding::UTF_8)
+        # @param options [Hash] color:, unicode: of Text::View
+        def initialize(document, **options)
+          super(**options)
           @model = Model.new(document)
           @findings = Findings.new(@model)
-          @color = color
-          @width = [width || 80, MINIMUM_WIDTH].max
-          @unicode = unicode
-        end
-
-        # @return [String] the tables, the candidates left out, and what the figures mean
-        # @raise [Culet::Error] when the terminal-table gem is not installed
-        def to_s
-          parts = [*model.workloads.map { |workload| section(workload) }, general_exclusions, note].compact
-          parts.unshift(wrap(findings.interruption)) unless model.complete?
-          parts.unshift(wrap(findings.lead.first)) if model.workloads.none? { |workload| workload.candidates.any? }
-          text = "#{parts.join("\n\n")}\n"
-          unicode ? text : text.tr("–…µ", "-.u")
         end
 
         private
 
-        attr_reader :model, :findings, :color, :width, :unicode
+        attr_reader :model, :findings
+
+        def sections
+          [(wrap(findings.lead.first) if measured.empty?), (wrap(findings.interruption) unless model.complete?),
+           *model.workloads.map { |workload| section(workload) }, exclusions(model.exclusions.reject { |entry| entry["workload"] }), note]
+        end
+
+        def measured = model.workloads.select { |workload| workload.candidates.any? }
 
         def section(workload)
-          lines = [paint(fit(workload.name, width), BOLD)]
-          lines << (workload.candidates.any? ? fitted(columns(workload)) : "No candidate completed a run.")
-          lines.concat(ratios(workload))
-          lines.concat(exclusion_lines(workload.exclusions))
-          lines.join("\n")
+          columns = Text::Lines.columns
+          title = bold(columns ? Text::Table.cut(workload.name, columns, @unicode) : workload.name)
+          body = workload.candidates.any? ? [grid(columns(workload)), ratios(workload)] : ["No allocator completed a run."]
+          ["#{title}\n#{body.shift}", *body, exclusions(workload.exclusions)]
         end
-
-        def fitted(columns)
-          narrowed = narrowings(columns).find { |attempt| widest(render(attempt)) <= width }
-          render(narrowed || narrowings(columns).to_a.last)
-        end
-
-        # From everything in full to what is indispensable: figures lose their
-        # intervals, the least important first, then columns go, then the last
-        # intervals, then names are cut.
-        def narrowings(columns)
-          return enum_for(:narrowings, columns) unless block_given?
-
-          yield columns
-          figures = columns.select(&:keep).sort_by(&:keep)
-          lesser = figures[0...-1]
-          lesser.each { |column| yield columns = columns.map { |one| one == column ? shortened(one) : one } }
-          lesser.each { |column| yield columns = columns.reject { |one| one.keep == column.keep } }
-          yield columns = columns.map { |one| one.keep ? shortened(one) : one }
-          yield columns = columns.map { |one| shortened(one) }
-          30.downto(3) { |size| yield [cut(columns.first, size), *columns.drop(1)] }
-        end
-
-        def shortened(column) = column.dup.tap { |one| one.cells, one.heading = column.short, column.short_heading || column.heading }
-
-        def cut(column, size) = column.dup.tap { |one| one.cells = column.cells.map { |cell| fit(cell, size) } }
 
         def columns(workload)
-          [names_column(workload.candidates),
-           *workload.metrics.map { |metric| figure_column(workload, metric) },
-           (verdict_column(workload) if workload.baseline)].compact
+          all, peak, none = FORMS.keys.map { |form| columns_as(form, workload) }
+          [all, peak].find { |columns| fits?(columns) } || (Text::Lines.columns >= ROOMY ? peak : none)
         end
 
-        def names_column(candidates, heading = "allocator")
-          names = candidates.map(&:allocator)
-          Column.new(heading: heading, cells: names, short: names, left: true, best: [])
+        # A heading can be broken at its spaces.
+        def fits?(columns)
+          room = Text::Lines.columns or return true
+
+          columns.sum { |heading, cells, _| [*heading.split, *cells].map { |text| Text::Lines.width(text) }.max + 2 } <= room
         end
 
-        def figure_column(workload, metric)
+        def columns_as(form, workload)
+          peak, *others = workload.metrics.map { |metric| metric_column(workload, metric, FORMS.fetch(form).call(metric)) }
+          [["allocator", workload.candidates.map(&:allocator), true], peak, (verdict_column(workload, form) if workload.baseline), *others].compact
+        end
+
+        def metric_column(workload, metric, interval)
           symbol, size = workload.unit(metric)
-          long, short = %i[long short].map do |form|
-            workload.candidates.map { |candidate| figure(candidate, metric, size, form) }
+          best = workload.best(metric)
+          cells = workload.candidates.map do |candidate|
+            text = value(candidate, metric, size, interval)
+            best.include?(candidate) ? painted(text, "1;32") : text
           end
-          heading = metric.kind == :rate ? "#{metric.short}#{symbol}" : "#{metric.short} #{symbol}"
-          Column.new(heading: heading, cells: long, short: short, short_heading: heading.sub("peak RSS", "peak"), keep: KEEP.fetch(metric.key),
-                     best: workload.best(metric).map { |candidate| workload.candidates.index(candidate) })
+          ["#{metric.short}#{" " unless metric.kind == :rate}#{symbol}", cells]
         end
 
-        def figure(candidate, metric, size, form)
+        def value(candidate, metric, size, interval)
           median = candidate.median(metric)
-          return "-" unless median
-
-          bounds = form == :long ? candidate.bounds(metric) : nil
-          Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size })
+          bounds = candidate.bounds(metric) if interval
+          median ? Text::Numbers.interval(median / size, *bounds&.map { |bound| bound / size }) : "-"
         end
 
-        def verdict_column(workload)
-          long = workload.candidates.map { |candidate| peak_verdict(workload, candidate) }
-          short = long.map { |text| text.sub(/ \([^)]*\)\z/, "").sub(/no difference shown by .*:/, "none shown:") }
-          Column.new(heading: "peak RSS / #{workload.baseline}", cells: long, short: short, short_heading: "/ #{workload.baseline}", left: true, best: [])
+        # Only a narrow terminal may cut the verdicts like names.
+        def verdict_column(workload, form)
+          cells = workload.candidates.map { |candidate| peak_verdict(workload, candidate, form) }
+          ["peak RSS / #{workload.baseline}", cells, form == :none]
         end
 
-        def peak_verdict(workload, candidate)
+        def peak_verdict(workload, candidate, form)
           return "baseline" if candidate.allocator == workload.baseline
 
-          comparison = candidate.comparison(Findings::PEAK)
-          words = findings.verdict(comparison)
-          comparison && !findings.difference?(comparison) ? "#{words}: #{findings.point(comparison)}" : words
+          comparison = candidate.comparison(Findings::PEAK) or return findings.verdict(nil)
+          return "no difference: #{findings.point(comparison)}" unless findings.difference?(comparison)
+
+          form == :none ? "#{comparison["verdict"]}: #{findings.point(comparison)}" : findings.verdict(comparison)
         end
 
-        def render(columns)
-          Text::Table.render(columns.map { |column| [column.heading, painted(column), column.left] }, unicode: unicode, width: nil)
-        end
-
-        def painted(column)
-          column.cells.each_with_index.map { |cell, index| column.best.include?(index) ? paint(cell, BOLD_GREEN) : cell }
-        end
-
-        # What the paired runs show beyond the peak, one ratio per quantity.
+        # The paired ratios of the other metrics.
         def ratios(workload)
           metrics = workload.metrics - [Findings::PEAK]
           compared = workload.candidates.select { |candidate| metrics.any? { |metric| candidate.comparison(metric) } }
-          return [] if compared.empty?
+          return if compared.empty?
 
           metrics = metrics.select { |metric| compared.any? { |candidate| candidate.comparison(metric) } }
           undecided = metrics.none? { |metric| compared.any? { |candidate| findings.difference?(candidate.comparison(metric)) } }
-          return ["", wrap("No difference to #{workload.baseline} shown in #{Text::Lines.list(metrics.map(&:title))}.")] if undecided
+          return wrap("The runs show no difference to #{workload.baseline} in #{Text::Lines.list(metrics.map(&:title))}.") if undecided
 
-          columns = metrics.map { |metric| ratio_column(compared, metric) }
-          ["", fitted([names_column(compared, "ratio to #{workload.baseline}"), *columns])]
+          grid([["ratio to #{workload.baseline}", compared.map(&:allocator), true], *metrics.map { |metric| ratio_column(compared, metric) }])
         end
 
         def ratio_column(candidates, metric)
@@ -155,50 +106,27 @@ module Culet
             comparison = candidate.comparison(metric)
             findings.difference?(comparison) ? findings.point(comparison) : "-"
           end
-          Column.new(heading: "#{metric.short}#{"/s" if metric.kind == :rate}", cells: cells, short: cells, keep: KEEP.fetch(metric.key), best: [])
+          ["#{metric.short}#{"/s" if metric.kind == :rate}", cells]
         end
 
-        def exclusion_lines(exclusions)
-          exclusions.map do |entry|
-            run = entry["run"] ? ", run #{entry["run"]}" : ""
-            wrap("left out: #{entry["allocator"]}#{run}: #{model.exclusion_sentence(entry)}", indent: 2)
+        def exclusions(list)
+          lines = list.map do |entry|
+            wrap("excluded: #{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{model.exclusion_sentence(entry)}", indent: 2)
           end
-        end
-
-        def general_exclusions
-          lines = exclusion_lines(model.exclusions.reject { |entry| entry["workload"] })
-          lines.join("\n") unless lines.empty?
+          lines.join("\n") if lines.any?
         end
 
         def note
-          measured = model.workloads.select { |workload| workload.candidates.any? }
           return if measured.empty?
 
-          text = +"RSS is that of the whole process tree, sampled while it ran (pages shared by processes count in each; " \
-                  "PSS shares them out). MB = 1,000,000 bytes. #{[findings.left_sentence, findings.runs_sentence].compact.join(" ")}"
-          text << " Behind medians and ratios: 95 % bootstrap intervals." if measured.any? { |workload| workload.run_counts.max > 1 }
-          text << " Ratios to #{model.baseline} are paired run by run; \"-\" stands where no difference is shown." if model.baseline
-          paint(wrap(text), DIM)
+          text = ["RSS is the resident memory of all processes of a run; a shared page counts in each process, PSS divides it. MB = 1,000,000 bytes.",
+                  findings.end_sentence, findings.runs_sentence]
+          text << "In parentheses: 95 % bootstrap intervals." if measured.any? { |workload| workload.run_counts.max > 1 }
+          text << "Ratios to #{model.baseline} are paired run by run; \"-\" means no difference shown." if model.baseline
+          painted(wrap(text.compact.join(" ")), "2")
         end
 
-        def paint(text, code) = color && !text.empty? ? "#{code}#{text}#{RESET}" : text
-
-        def fit(text, size) = text.length > size ? "#{text[0, size - 1]}…" : text
-
-        def widest(text)
-          text.lines.map { |line| display_width(line.chomp) }.max.to_i
-        end
-
-        # terminal-table brings unicode-display_width, which it pads by as well.
-        def display_width(line) = Unicode::DisplayWidth.of(line.gsub(/\e\[[0-9;]*m/, ""))
-
-        def wrap(text, indent: 0)
-          lines = text.split.each_with_object([+""]) do |word, all|
-            all << (+" " * indent) if !all.last.strip.empty? && all.last.length + 1 + word.length > width
-            all.last << (all.last.strip.empty? ? word : " #{word}")
-          end
-          lines.join("\n")
-        end
+        def painted(text, code) = @color ? "\e[#{code}m#{text}\e[0m" : text
       end
     end
   end

@@ -3,19 +3,17 @@
 module Culet
   module Compare
     module Report
-      # Fewer points of a curve, without losing its peaks.
+      # Reduces the points of a curve and keeps its extremes.
       module Thinning
-        # A chart is seldom wider than 1,000 pixels; with more points than about
-        # half of that a curve gains bytes but nothing to be seen.
+        # More points are not visible in a chart of 1,000 pixels.
         MAXIMUM = 400
 
         module_function
 
-        # Splits the points into stretches of equal count and keeps the least and
-        # the greatest of each, in their order, besides the first and the last.
+        # Keeps the first and last points, and the minimum and maximum of each stretch of equal size.
         #
         # @param points [Array<Array(Numeric, Numeric)>] time and value, ordered by time
-        # @param maximum [Integer] how many points may remain, at least 4
+        # @param maximum [Integer] number of remaining points, at least 4
         # @return [Array<Array(Numeric, Numeric)>]
         def thin(points, maximum: MAXIMUM)
           return points if points.size <= maximum

@@ -26,7 +26,7 @@
     return before.then(function () { return draw(place); });
   }, Promise.resolve()).then(legend).then(finish).catch(function (error) {
     var notice = document.getElementById("failure");
-    notice.textContent = "The charts could not be drawn (" + error.message + "); the tables hold the same figures.";
+    notice.textContent = "The charts could not be drawn (" + error.message + "); the tables have the same values.";
     notice.hidden = false;
     document.documentElement.dataset.charts = "failed";
   });
@@ -71,7 +71,7 @@
         values.push({ allocator: series.allocator, run: series.run, median: series.median, at: at, value: series.values[index] });
       });
     });
-    // Fixed, so that the axes stay while curves are hidden.
+    // Fixed, so that hiding a curve keeps the axes.
     var ends = { at: 0, value: 0 };
     values.forEach(function (one) { ends.at = Math.max(ends.at, one.at); ends.value = Math.max(ends.value, one.value); });
     var encoding = {
@@ -132,17 +132,15 @@
     return frame(values, layers);
   }
 
-  // One row for every candidate; a hidden one leaves its row empty, so that
-  // nothing jumps.
+  // One row per allocator; a hidden allocator leaves its row empty.
   function frame(values, layers) {
     return { data: { values: values }, height: values.length * 28, padding: { left: 0, top: 2, right: 4, bottom: 2 }, layer: layers };
   }
 
   function field(channel, name) { return Object.assign({ field: name }, channel); }
 
-  // Ratios are multiplicative: on a logarithmic scale a half is as far from 1
-  // as a double. Within a narrow range the two scales look alike and a linear
-  // one has the better ticks.
+  // On a logarithmic scale a half is as far from 1 as a double; within a narrow
+  // range a linear scale has the better ticks.
   function ratioScale(compared) {
     var ends = compared.reduce(function (all, one) { return all.concat([one.low, one.median, one.high]); }, [1]).filter(function (value) { return value > 0; });
     var low = Math.min.apply(null, ends), high = Math.max.apply(null, ends);
@@ -180,7 +178,7 @@
     });
   }
 
-  // Under the pointer: what every median run held at that moment.
+  // The values of the median runs at the pointer's time.
   function readout(place, view, plot) {
     var medians = plot.series.filter(function (series) { return series.median; });
     var cursor = document.createElement("div");

@@ -1,0 +1,38 @@
+/* buffer.h - growing arrays and byte buffers. Out of memory ends the program with a message. */
+#ifndef CULET_BUFFER_H
+#define CULET_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct culet_buffer {
+    unsigned char *bytes;
+    size_t length;
+    size_t room;
+};
+
+/* Allocates `count` zeroed items of `bytes` each. */
+void *culet_new(size_t count, size_t bytes);
+
+/* Grows an array from *room to at least `wanted` items, by doubling. The new items are zeroed. */
+void *culet_grow(void *items, size_t *room, size_t wanted, size_t bytes);
+
+/* The same without zeroing, so that unused room stays untouched. */
+void *culet_grow_raw(void *items, size_t *room, size_t wanted, size_t bytes);
+
+/* Makes room for `bytes` more and returns where they go. The length stays. */
+unsigned char *culet_buffer_room(struct culet_buffer *buffer, size_t bytes);
+
+void culet_buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length);
+void culet_buffer_byte(struct culet_buffer *buffer, unsigned char byte);
+
+/* Adds a number as a varint (LEB128). */
+void culet_buffer_varint(struct culet_buffer *buffer, uint64_t number);
+
+/* Adds formatted text, without a NUL. */
+void culet_buffer_print(struct culet_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Empties the buffer and frees its memory. */
+void culet_buffer_free(struct culet_buffer *buffer);
+
+#endif

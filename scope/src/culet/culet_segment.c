@@ -1,0 +1,299 @@
+#include "culet/culet_segment.h"
+
+#include "base/bytes.h"
+#include "culet/culet_slab.h"
+#include "process/memory_batch.h"
+#include "regions/region_records.h"
+
+#include <string.h>
+
+/* Descriptors copied at once: those of most segments. */
+#define BATCH CULET_MEMORY_BATCH
+
+static void prepare_buffers(const struct culet_reading *reading, struct culet_heap *heap, size_t descriptor_bytes)
+{
+    struct culet_segment_buffers *buffers = &heap->buffers;
+    size_t pages = heap->self.segment_granules;
+
+    if (buffers->items)
+        return;
+    buffers->items = culet_new(pages, sizeof *buffers->items);
+    buffers->entries = culet_new(pages, sizeof *buffers->entries);
+    buffers->addresses = culet_new(BATCH, sizeof *buffers->addresses);
+    buffers->descriptors = culet_new(2 * BATCH, descriptor_bytes);
+    buffers->got = culet_new(2 * BATCH, sizeof *buffers->got);
+    buffers->not_trimmed = culet_new(pages * heap->self.granule_bytes / reading->page_bytes + 2, 1);
+}
+
+/* ---- the pagemap's entries ---- */
+
+/* Reads the entries of `count` pages from `address` on. */
+static void read_entries(struct culet_reading *reading, const struct culet_heap *heap, uint64_t address, uint32_t count,
+                         uint64_t *entries)
+{
+    const struct culet_selfmap *self = &heap->self;
+    uint64_t page = address / self->granule_bytes;
+
+    while (count) {
+        uint64_t leaf = 0, root = page / self->leaf_entries, at = page % self->leaf_entries;
+        uint32_t here = self->leaf_entries - (uint32_t)at < count ? self->leaf_entries - (uint32_t)at : count;
+        memset(entries, 0, here * sizeof *entries);
+        if (root < self->root_entries && culet_memory_word(&reading->memory, self->root + 8 * root, &leaf) && leaf &&
+            !culet_memory_copy(&reading->memory, leaf + 8 * at, entries, here * sizeof *entries))
+            culet_reading_problem(reading, "Some of culet's metadata in the process is in swap: blocks may be missing.");
+        entries += here;
+        page += here;
+        count -= here;
+    }
+}
+
+/* The least length in pages of the block or slab of an entry; 0 if there cannot be one. */
+static uint32_t least_pages(const struct culet_heap *heap, uint32_t page, uint32_t klass)
+{
+    uint32_t pages;
+
+    if (klass >= heap->self.class_entries)
+        return 0;
+    pages = klass ? heap->shapes[klass].pages : 1;
+    return pages <= heap->self.segment_granules - page ? pages : 0;
+}
+
+/* Lists the blocks and slabs of a segment, in order. */
+static size_t list_items(struct culet_heap *heap)
+{
+    const struct culet_selfmap *self = &heap->self;
+    size_t count = 0;
+
+    for (uint32_t page = 0; page < self->segment_granules;) {
+        uint64_t entry = heap->buffers.entries[page];
+        uint32_t klass = (uint32_t)(entry >> self->class_shift), pages = least_pages(heap, page, klass);
+        if (!entry || entry & 1) {
+            page++;
+            continue;
+        }
+        if (!pages) {
+            heap->inconsistent++;
+            page++;
+            continue;
+        }
+        heap->buffers.items[count++] = (struct culet_segment_item){
+            .page = page, .klass = klass, .descriptor = entry & ((UINT64_C(1) << self->address_bits) - 1)};
+        page += pages;
+    }
+    return count;
+}
+
+/* ---- descriptors ---- */
+
+/* Room for any descriptor: a slab's and a large block's differ in length. */
+static size_t descriptor_bytes(const struct culet_heap *heap)
+{
+    return heap->self.slab.bytes > heap->self.large.bytes ? heap->self.slab.bytes : heap->self.large.bytes;
+}
+
+/* Copies the descriptors of `count` items, each kind with its own length. */
+static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap, const struct culet_segment_item *items,
+                             size_t count)
+{
+    struct culet_segment_buffers *buffers = &heap->buffers;
+
+    for (unsigned large = 0; large <= 1; large++) {
+        size_t bytes = large ? heap->self.large.bytes : heap->self.slab.bytes, wanted = 0;
+        unsigned char *copies = buffers->descriptors + BATCH * descriptor_bytes(heap);
+        for (size_t i = 0; i < count; i++)
+            if ((items[i].klass == 0) == (large == 1))
+                buffers->addresses[wanted++] = items[i].descriptor;
+        if (!wanted)
+            continue;
+        culet_memory_copy_batch(&reading->memory, buffers->addresses, wanted, bytes, copies, buffers->got + BATCH);
+        for (size_t i = count, n = wanted; i-- > 0;)
+            if ((items[i].klass == 0) == (large == 1)) {
+                n--;
+                memcpy(buffers->descriptors + i * descriptor_bytes(heap), copies + n * bytes, bytes);
+                buffers->got[i] = buffers->got[BATCH + n];
+            }
+    }
+}
+
+/* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
+static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item, const unsigned char *descriptor,
+                        uint64_t start)
+{
+    const struct culet_selfmap *self = &heap->self;
+
+    return culet_word_at(descriptor + self->owner.start) == start &&
+           descriptor[self->owner.kind] == (item->klass ? self->kind_slab : self->kind_run) &&
+           (!item->klass || descriptor[self->owner.klass] == item->klass);
+}
+
+/* ---- slabs ---- */
+
+struct slab_walk {
+    struct culet_reading *reading;
+    struct culet_heap *heap;
+    struct culet_region *region;
+    const struct culet_shape *shape;
+    uint64_t start;
+    uint64_t blocks[3]; /* by state */
+};
+
+static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
+{
+    struct slab_walk *walk = context;
+    uint64_t size = walk->shape->size, from = walk->start + first * size;
+
+    walk->blocks[state] += blocks;
+    if (state == CULET_BLOCK_USED)
+        culet_region_use(walk->region, from, from + blocks * size);
+    culet_region_add_blocks(&walk->reading->regions, walk->region, size, blocks, state);
+}
+
+static void exclude_from_trim(const struct slab_walk *walk, uint64_t from, uint64_t to)
+{
+    uint64_t shift = walk->reading->regions.shift, first = walk->region->start >> shift;
+
+    for (uint64_t page = from >> shift; page <= (to - 1) >> shift; page++)
+        walk->heap->buffers.not_trimmed[page - first] = 1;
+}
+
+/* A trim flushes the cache of its own thread only: the pages of other threads' cached blocks stay. */
+static void exclude_cached(const struct slab_walk *walk, const unsigned char *descriptor)
+{
+    const struct culet_shape *shape = walk->shape;
+
+    if (walk->heap->threads <= 1)
+        return;
+    for (unsigned u = 0; u < culet_slab_units(shape); u++) {
+        uint64_t cached = culet_slab_bits(&walk->heap->self, descriptor, u).cached;
+        for (; cached; cached &= cached - 1) {
+            uint64_t index = ((uint64_t)u << shape->unit_shift) + (unsigned)__builtin_ctzll(cached);
+            uint64_t from = walk->start + index * shape->size;
+            if (index < shape->blocks)
+                exclude_from_trim(walk, from, from + shape->size);
+        }
+    }
+}
+
+static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
+                      const struct culet_segment_item *item, const unsigned char *descriptor)
+{
+    const struct culet_shape *shape = &heap->shapes[item->klass];
+    struct slab_walk walk = {.reading = reading, .heap = heap, .region = region, .shape = shape,
+                             .start = region->start + (uint64_t)item->page * heap->self.granule_bytes};
+    uint64_t bytes = (uint64_t)shape->pages * heap->self.granule_bytes;
+
+    culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
+    culet_region_add_slabs(region, bytes, shape->size);
+    exclude_cached(&walk, descriptor);
+    culet_heap_add_block(reading, region, bytes - (uint64_t)shape->blocks * shape->size, CULET_BLOCK_OVERHEAD);
+    heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
+    heap->cached_bytes += walk.blocks[CULET_BLOCK_CACHED] * shape->size;
+    culet_histogram_add_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
+    culet_histogram_add_free(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
+}
+
+/* ---- all items ---- */
+
+/* Skips one page that cannot be interpreted. */
+static uint32_t skip_page(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region)
+{
+    heap->inconsistent++;
+    culet_heap_add_block(reading, region, heap->self.granule_bytes, CULET_BLOCK_OVERHEAD);
+    culet_region_add_slabs(region, heap->self.granule_bytes, CULET_SLABS_NONE);
+    return 1;
+}
+
+/* Adds pages that belong to no block or slab. */
+static void add_free_pages(struct culet_reading *reading, const struct culet_heap *heap, struct culet_region *region,
+                           uint32_t pages)
+{
+    uint64_t bytes = (uint64_t)pages * heap->self.granule_bytes;
+
+    culet_heap_add_block(reading, region, bytes, CULET_BLOCK_FREE);
+    culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
+}
+
+/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it cannot be
+ * interpreted. */
+static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
+                          const struct culet_segment_item *item, size_t index)
+{
+    const struct culet_selfmap *self = &heap->self;
+    const unsigned char *descriptor = heap->buffers.descriptors + index * descriptor_bytes(heap);
+    uint64_t start = region->start + (uint64_t)item->page * self->granule_bytes, bytes;
+    uint32_t left = self->segment_granules - item->page;
+
+    if (!heap->buffers.got[index] || !is_expected(heap, item, descriptor, start))
+        return skip_page(reading, heap, region);
+    if (item->klass) {
+        walk_slab(reading, heap, region, item, descriptor);
+        return heap->shapes[item->klass].pages;
+    }
+    bytes = culet_word_at(descriptor + self->large.length);
+    if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left)
+        return skip_page(reading, heap, region);
+    culet_region_use(region, start, start + bytes);
+    culet_heap_add_block(reading, region, bytes, CULET_BLOCK_USED);
+    culet_region_add_slabs(region, bytes, CULET_SLABS_LARGE);
+    culet_histogram_add_used(&heap->sizes, bytes, 1);
+    heap->used_bytes += bytes;
+    return (uint32_t)(bytes / self->granule_bytes);
+}
+
+/* Returns the first page after all items. */
+static uint32_t walk_items(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region, size_t count)
+{
+    uint32_t page = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct culet_segment_item *item = &heap->buffers.items[i];
+        if (i % BATCH == 0) {
+            if (i)
+                culet_heap_yield(reading, heap);
+            read_descriptors(reading, heap, item, count - i < BATCH ? count - i : BATCH);
+        }
+        if (item->page < page) { /* inside of the item before: it has changed meanwhile */
+            heap->inconsistent++;
+            continue;
+        }
+        add_free_pages(reading, heap, region, item->page - page);
+        page = item->page + walk_item(reading, heap, region, item, i % BATCH);
+    }
+    return page;
+}
+
+/* A trim returns resident pages without a used block. */
+static void count_trim(const struct culet_reading *reading, struct culet_heap *heap, const struct culet_region *region)
+{
+    struct culet_page_run run;
+
+    for (uint64_t i = 0; i < region->pages; i += run.count) {
+        run = culet_region_page_run(region, i);
+        for (uint64_t n = 0; run.states && n < run.count; n++)
+            if (run.states[n] & CULET_PAGE_PRESENT && !run.used[n] && !heap->buffers.not_trimmed[i + n])
+                heap->trim_bytes += reading->page_bytes;
+    }
+}
+
+void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, uint64_t address)
+{
+    const struct culet_selfmap *self = &heap->self;
+    uint64_t bytes = (uint64_t)self->segment_granules * self->granule_bytes, base;
+    struct culet_region *region = NULL;
+
+    prepare_buffers(reading, heap, descriptor_bytes(heap));
+    if (!culet_memory_word(&reading->memory, address + self->segment.base, &base))
+        return;
+    if (base % self->granule_bytes == 0)
+        region = culet_heap_new_region(reading, heap, "slabs", base, base + bytes, false);
+    if (!region) {
+        heap->inconsistent++;
+        return;
+    }
+    read_entries(reading, heap, base, self->segment_granules, heap->buffers.entries);
+    size_t count = list_items(heap);
+    memset(heap->buffers.not_trimmed, 0, region->pages);
+    add_free_pages(reading, heap, region, self->segment_granules - walk_items(reading, heap, region, count));
+    count_trim(reading, heap, region);
+    heap->segments++;
+}

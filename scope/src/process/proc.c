@@ -1,0 +1,88 @@
+#include "process/proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool culet_proc_line(const char *file, char *line, size_t room)
+{
+    FILE *stream = fopen(file, "re");
+    bool got = stream && fgets(line, (int)room, stream);
+
+    if (stream)
+        fclose(stream);
+    line[got ? strcspn(line, "\n") : 0] = 0;
+    return got;
+}
+
+bool culet_proc_number(const char *file, const char *key, long *number)
+{
+    char line[512];
+    bool found = false;
+    FILE *stream = fopen(file, "re");
+
+    while (stream && !found && fgets(line, sizeof line, stream))
+        if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ':') {
+            *number = strtol(line + strlen(key) + 1, NULL, 10);
+            found = true;
+        }
+    if (stream)
+        fclose(stream);
+    return found;
+}
+
+bool culet_proc_stat(const char *file, char *state, uint64_t fields[CULET_PROC_FIELDS])
+{
+    char text[2048];
+    FILE *stream = fopen(file, "re");
+    size_t length = stream ? fread(text, 1, sizeof text - 1, stream) : 0;
+
+    if (stream)
+        fclose(stream);
+    text[length] = 0;
+    /* The name in front, in parentheses, may contain anything. */
+    char *at = strrchr(text, ')');
+    if (!at || at[1] != ' ' || !at[2])
+        return false;
+    *state = at[2];
+    at += 3;
+    for (int i = 4; i < CULET_PROC_FIELDS; i++)
+        fields[i] = (uint64_t)strtoll(at, &at, 10);
+    return true;
+}
+
+char culet_proc_state(pid_t process, pid_t tid)
+{
+    char name[80], state;
+    uint64_t fields[CULET_PROC_FIELDS];
+
+    snprintf(name, sizeof name, "/proc/%d/task/%d/stat", (int)process, (int)tid);
+    return culet_proc_stat(name, &state, fields) ? state : 'X';
+}
+
+/* A title leaves NULs after its end; other arguments leave text. */
+static bool has_arguments(const char *text, size_t bytes)
+{
+    for (size_t i = strlen(text); i < bytes; i++)
+        if (text[i])
+            return true;
+    return false;
+}
+
+void culet_proc_title(pid_t pid, char *text, size_t bytes)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "/proc/%d/cmdline", (int)pid);
+    FILE *file = fopen(name, "re");
+    size_t got = file ? fread(text, 1, bytes - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[got] = 0;
+    if (has_arguments(text, got))
+        *text = 0;
+    for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; end--)
+        text[end - 1] = 0;
+    if (!strchr(text, ' '))
+        *text = 0;
+}

@@ -1,0 +1,16 @@
+/* records.h - writes the records about a whole reading. */
+#ifndef CULET_RECORDS_H
+#define CULET_RECORDS_H
+
+#include "reading.h"
+
+/* Writes the process, its mappings with their pages, and the regions. */
+void culet_records_write_process(const struct culet_reading *reading);
+
+/* Writes the allocator record if no walker knows the allocator. */
+void culet_records_write_unknown_allocator(const struct culet_reading *reading);
+
+/* Writes the pauses and the problems. */
+void culet_records_write_end(const struct culet_reading *reading);
+
+#endif

@@ -1,0 +1,38 @@
+/* histogram.h - histograms of block sizes and of runs of free pages. */
+#ifndef CULET_HISTOGRAM_H
+#define CULET_HISTOGRAM_H
+
+#include "regions/regions.h"
+
+/* Exact below 1 KiB, in steps of 16; then eight buckets per doubling. */
+#define CULET_HISTOGRAM_BUCKETS 512
+#define CULET_HISTOGRAM_STEP 16u
+#define CULET_HISTOGRAM_EXACT 1024u
+
+struct culet_histogram {
+    struct {
+        uint64_t used_count, used_bytes, free_count, free_bytes;
+    } bucket[CULET_HISTOGRAM_BUCKETS];
+};
+
+/* Counts of used blocks below 1 KiB, for loops over millions of blocks. The index is the size / 16. */
+struct culet_small_sizes {
+    uint64_t count[CULET_HISTOGRAM_EXACT / CULET_HISTOGRAM_STEP];
+};
+
+/* Adds `count` used or free blocks of `bytes` each. */
+void culet_histogram_add_used(struct culet_histogram *histogram, uint64_t bytes, uint64_t count);
+void culet_histogram_add_free(struct culet_histogram *histogram, uint64_t bytes, uint64_t count);
+
+/* Adds the small blocks, and resets them. */
+void culet_histogram_add_small(struct culet_histogram *histogram, struct culet_small_sizes *small);
+
+void culet_histogram_add(struct culet_histogram *to, const struct culet_histogram *from);
+
+/* Writes the JSON record "sizes". */
+void culet_histogram_write(const struct culet_histogram *histogram);
+
+/* Writes the JSON record "freeruns" of all regions of malloc, without full ones. */
+void culet_free_runs_write(const struct culet_regions *regions);
+
+#endif

@@ -1,0 +1,131 @@
+#include "regions/region_records.h"
+
+#include "output/stream.h"
+
+/* ---- collecting ---- */
+
+void culet_region_append_block(struct culet_region *region, uint64_t bytes, unsigned state)
+{
+    uint64_t units = bytes / CULET_BLOCK_UNIT;
+
+    /* A block of more than 16 GiB is written in parts. */
+    do {
+        uint32_t part = units < (1u << 30) ? (uint32_t)units : (1u << 30) - 1;
+        uint32_t item = part << CULET_BLOCK_STATE_BITS | state;
+        culet_buffer_add(&region->blocks, &item, sizeof item);
+        units -= part;
+    } while (units);
+}
+
+void culet_region_add_blocks(struct culet_regions *regions, struct culet_region *region, uint64_t bytes, uint64_t count,
+                             unsigned state)
+{
+    for (; count && regions->block_count < regions->max_blocks; count--)
+        culet_region_add_block(regions, region, bytes, state);
+    regions->block_count += count;
+    region->block_count += count;
+}
+
+static void end_area(struct culet_buffer *slabs, uint64_t bytes, uint64_t block)
+{
+    if (!bytes)
+        return;
+    culet_buffer_varint(slabs, bytes);
+    culet_buffer_varint(slabs, block);
+}
+
+void culet_region_add_slabs(struct culet_region *region, uint64_t bytes, uint64_t block)
+{
+    if (block != region->slab_block) {
+        end_area(&region->slabs, region->slab_bytes, region->slab_block);
+        region->slab_bytes = 0;
+        region->slab_block = block;
+    }
+    region->slab_bytes += bytes;
+}
+
+/* ---- writing ---- */
+
+/* The current run of pages with the same used bytes. */
+struct fill {
+    struct culet_buffer to;
+    uint64_t length, used;
+};
+
+static void extend(struct fill *fill, uint64_t length, uint64_t used)
+{
+    if (used != fill->used && fill->length) {
+        culet_buffer_varint(&fill->to, fill->length);
+        culet_buffer_varint(&fill->to, fill->used);
+        fill->length = 0;
+    }
+    fill->used = used;
+    fill->length += length;
+}
+
+/* The first and the last page may belong to the region in part only. */
+static void extend_by_run(const struct culet_region *region, struct fill *fill,
+                          const struct culet_page_run *run)
+{
+    uint64_t last = run->first + run->count - 1;
+
+    for (uint64_t page = run->first; run->used && page <= last; page++)
+        extend(fill, 1, culet_region_page_used(region, run, page));
+    if (run->used)
+        return;
+    extend(fill, 1, culet_region_page_used(region, run, run->first));
+    if (run->count > 2)
+        extend(fill, run->count - 2, culet_region_page_used(region, run, run->first + 1));
+    if (run->count > 1)
+        extend(fill, 1, culet_region_page_used(region, run, last));
+}
+
+static void write_fill(const struct culet_region *region)
+{
+    struct culet_page_run run;
+    struct fill fill = {0};
+
+    culet_buffer_varint(&fill.to, region->id);
+    for (uint64_t i = 0; i < region->pages; i += run.count) {
+        run = culet_region_page_run(region, i);
+        extend_by_run(region, &fill, &run);
+    }
+    culet_buffer_varint(&fill.to, fill.length);
+    culet_buffer_varint(&fill.to, fill.used);
+    culet_stream_record(CULET_RECORD_FILL, fill.to.bytes, fill.to.length);
+    culet_buffer_free(&fill.to);
+}
+
+static void write_blocks(const struct culet_region *region)
+{
+    struct culet_buffer record = {0};
+    const uint32_t *items = (const uint32_t *)(const void *)region->blocks.bytes;
+
+    culet_buffer_varint(&record, region->id);
+    culet_buffer_varint(&record, region->first_block - region->start);
+    for (size_t i = 0; i < region->blocks.length / sizeof *items; i++)
+        culet_buffer_varint(&record, items[i]);
+    culet_stream_record(CULET_RECORD_BLOCKS, record.bytes, record.length);
+    culet_buffer_free(&record);
+}
+
+static void write_slabs(const struct culet_region *region)
+{
+    struct culet_buffer record = {0};
+
+    culet_buffer_varint(&record, region->id);
+    if (region->slabs.length)
+        culet_buffer_add(&record, region->slabs.bytes, region->slabs.length);
+    end_area(&record, region->slab_bytes, region->slab_block);
+    culet_stream_record(CULET_RECORD_SLABS, record.bytes, record.length);
+    culet_buffer_free(&record);
+}
+
+void culet_region_write(const struct culet_regions *regions, const struct culet_region *region)
+{
+    write_fill(region);
+    if (region->blocks.length && regions->block_count <= regions->max_blocks)
+        write_blocks(region);
+    if (region->slabs.length || region->slab_bytes)
+        write_slabs(region);
+}

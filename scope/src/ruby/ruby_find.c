@@ -1,0 +1,125 @@
+#include "ruby/ruby_find.h"
+
+#define SHORT CULET_RUBY_SHORT
+
+bool culet_ruby_pages_in_malloc(const struct culet_reading *reading)
+{
+    return reading->page_bytes > SHORT;
+}
+
+/* ---- candidates ---- */
+
+/* Whether a word can point to a description: aligned, into writable memory, and not into the page itself. */
+static bool can_describe(const struct culet_reading *reading, uint64_t start, uint64_t pointer)
+{
+    if (pointer % 8 || !pointer || pointer - start < SHORT)
+        return false;
+    const struct culet_mapping *mapping = culet_maps_at(&reading->maps, pointer);
+    return mapping && mapping->perms[1] == 'w' && pointer + CULET_RUBY_DESCRIPTION <= mapping->end;
+}
+
+static void add_page(struct culet_ruby *ruby, const struct culet_ruby_page *shape)
+{
+    ruby->pages = culet_grow(ruby->pages, &ruby->room, ruby->count + 1, sizeof *ruby->pages);
+    ruby->pages[ruby->count++] = (struct culet_ruby_found_page){.shape = *shape};
+}
+
+/* Checks the descriptions that the first words of `count` candidates point to. */
+static void check_batch(struct culet_reading *reading, struct culet_ruby *ruby, size_t count)
+{
+    struct culet_ruby_batch *batch = &ruby->batch;
+    struct culet_ruby_page shape;
+    size_t wanted = 0;
+
+    culet_memory_copy_batch(&reading->memory, batch->starts, count, sizeof *batch->words, batch->words, batch->got);
+    for (size_t i = 0; i < count; i++) {
+        if (!batch->got[i])
+            continue;
+        culet_transient_note(&ruby->transient, batch->starts[i], batch->words[i]);
+        if (can_describe(reading, batch->starts[i], batch->words[i][0])) {
+            batch->described[wanted] = batch->starts[i];
+            batch->pointers[wanted++] = batch->words[i][0];
+        }
+    }
+    culet_memory_copy_batch(&reading->memory, batch->pointers, wanted, CULET_RUBY_DESCRIPTION, batch->descriptions,
+                            batch->got);
+    for (size_t i = 0; i < wanted; i++)
+        if (batch->got[i] && culet_ruby_page_recognize(batch->described[i], batch->descriptions[i], &shape))
+            add_page(ruby, &shape);
+}
+
+static uint64_t round_up(uint64_t address)
+{
+    return (address + SHORT - 1) & ~(uint64_t)(SHORT - 1);
+}
+
+/* The next address from `at` on where a page can begin: with its first kernel page in memory. */
+static uint64_t next_start(struct culet_reading *reading, uint64_t at, uint64_t end)
+{
+    const unsigned shift = reading->pages.shift;
+
+    return round_up(culet_pages_next(&reading->pages, at >> shift, ((end - 1) >> shift) + 1) << shift);
+}
+
+/* Adds the candidates of one mapping to the batch, and checks each full batch. Returns the size of the last one. */
+static size_t search_mapping(struct culet_reading *reading, struct culet_ruby *ruby, const struct culet_mapping *mapping,
+                             size_t count)
+{
+    for (uint64_t at = round_up(mapping->start); at + SHORT <= mapping->end; at += SHORT) {
+        /* Skips long empty ranges. */
+        if (!(culet_pages_at(&reading->pages, at) & CULET_PAGE_PRESENT)) {
+            uint64_t next = next_start(reading, at, mapping->end);
+            if (next > at) {
+                at = next - SHORT;
+                continue;
+            }
+        }
+        if (!culet_ruby_pages_in_malloc(reading) && culet_regions_at(&reading->regions, at))
+            continue;
+        ruby->batch.starts[count++] = at;
+        if (count < CULET_MEMORY_BATCH)
+            continue;
+        check_batch(reading, ruby, count);
+        count = 0;
+        culet_reading_yield(reading);
+    }
+    return count;
+}
+
+/* ---- the majority ---- */
+
+/* Layouts differ in the word of the description that points back. */
+#define LAYOUTS (CULET_RUBY_DESCRIPTION / 8)
+
+static size_t kind_of(const struct culet_ruby_page *page)
+{
+    return page->layout / 8 % LAYOUTS + (page->bytes == CULET_RUBY_LONG ? LAYOUTS : 0);
+}
+
+/* All pages of a process have one length and one layout: the most frequent. Others only look like pages and are dropped. */
+static void keep_majority(struct culet_ruby *ruby)
+{
+    size_t votes[2 * LAYOUTS] = {0}, best = 0, kept = 0;
+
+    for (size_t i = 0; i < ruby->count; i++)
+        if (++votes[kind_of(&ruby->pages[i].shape)] > votes[best])
+            best = kind_of(&ruby->pages[i].shape);
+    for (size_t i = 0; i < ruby->count; i++)
+        if (kind_of(&ruby->pages[i].shape) == best)
+            ruby->pages[kept++] = ruby->pages[i];
+    ruby->count = kept;
+    ruby->page_bytes = kept ? ruby->pages[0].shape.bytes : 0;
+}
+
+void culet_ruby_find_pages(struct culet_reading *reading, struct culet_ruby *ruby)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < reading->maps.count && !reading->pages.exhausted; i++) {
+        const struct culet_mapping *mapping = &reading->maps.all[i];
+        if (culet_mapping_is_heap_like(mapping) && mapping->start < UINT64_C(1) << 56)
+            count = search_mapping(reading, ruby, mapping, count);
+    }
+    check_batch(reading, ruby, count);
+    keep_majority(ruby);
+}

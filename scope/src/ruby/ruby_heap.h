@@ -1,0 +1,48 @@
+/* ruby_heap.h - what is known of Ruby's heap.
+ *
+ *   interpreter      whether the process runs Ruby
+ *   ruby_page        recognizes one page by its contents
+ *   ruby_find        finds all pages
+ *   ruby_slots       which slots are live; makes the regions
+ *   transient_heap   the transient heap of Ruby up to 3.2
+ *   ruby_records     the records
+ *   ruby_walker      runs them one after the other */
+#ifndef CULET_RUBY_HEAP_H
+#define CULET_RUBY_HEAP_H
+
+#include "process/memory_batch.h"
+#include "ruby/ruby_page.h"
+#include "ruby/transient_heap.h"
+
+struct culet_ruby_found_page {
+    struct culet_ruby_page shape;
+    uint32_t live;
+    unsigned char *bitmap; /* NULL until its slots were read */
+};
+
+/* Bytes of live slots, of free slots, and of the rest of a page. */
+struct culet_ruby_bytes {
+    uint64_t live, free, overhead;
+};
+
+/* Buffers for one batch of candidates. */
+struct culet_ruby_batch {
+    uint64_t starts[CULET_MEMORY_BATCH], words[CULET_MEMORY_BATCH][2];
+    uint64_t described[CULET_MEMORY_BATCH], pointers[CULET_MEMORY_BATCH];
+    unsigned char descriptions[CULET_MEMORY_BATCH][CULET_RUBY_DESCRIPTION];
+    bool got[CULET_MEMORY_BATCH];
+};
+
+struct culet_ruby {
+    char version[32]; /* "": unknown */
+    char why[320];    /* why no pages were found; "": some were */
+    struct culet_ruby_found_page *pages;
+    size_t count, room;
+    uint32_t page_bytes;
+    struct culet_ruby_bytes all, resident;
+    struct culet_transient transient;
+    uint64_t swapped; /* kernel pages in swap */
+    struct culet_ruby_batch batch;
+};
+
+#endif

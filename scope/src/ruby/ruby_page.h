@@ -1,0 +1,44 @@
+/* ruby_page.h - recognizes a page of Ruby's heap by its contents, and finds its live slots.
+ *
+ * A page begins with a pointer to its description (struct heap_page, allocated by malloc). The description begins with five
+ * 16-bit numbers, among them the bytes of a slot and the number of slots. At an offset that is the same for all pages of a
+ * process it has a pointer back: to the first slot (Ruby 3.1 to 3.3), or to the page and then to the first slot (from 3.4
+ * on). No version is asked for: pointers and numbers have to fit each other. Sources: gc.c of CRuby 3.1 to 3.3,
+ * gc/default/default.c from 3.4 on. */
+#ifndef CULET_RUBY_PAGE_H
+#define CULET_RUBY_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a description that are read. */
+#define CULET_RUBY_DESCRIPTION 128u
+
+/* Pages have 16 KiB up to Ruby 3.1, 64 KiB later, and are aligned to their length. */
+#define CULET_RUBY_SHORT 16384u
+#define CULET_RUBY_LONG 65536u
+
+struct culet_ruby_page {
+    uint64_t start;
+    uint32_t bytes;      /* CULET_RUBY_SHORT or _LONG */
+    uint32_t slot_bytes; /* 0: an empty page, which has no slots */
+    uint32_t slots;
+    uint32_t first;  /* offset of the first slot */
+    uint32_t layout; /* offset of the pointer back in the description: the same for all pages of a process */
+};
+
+/* Whether `description` (CULET_RUBY_DESCRIPTION bytes) describes a page at `start`; fills in *page. */
+bool culet_ruby_page_recognize(uint64_t start, const unsigned char *description, struct culet_ruby_page *page);
+
+/* Bytes of the bitmap of a page's slots. */
+static inline size_t culet_ruby_page_bitmap(const struct culet_ruby_page *page)
+{
+    return (page->slots + 7) / 8;
+}
+
+/* Sets the bits of live slots that begin in the page's bytes from..to, which are in `memory`. Returns their number. */
+uint32_t culet_ruby_page_live(const struct culet_ruby_page *page, const unsigned char *memory, uint32_t from,
+                              uint32_t to, unsigned char *bitmap);
+
+#endif

@@ -1,0 +1,686 @@
+/* Bad weather: a process keeps on running, or resting, whatever happens to its reader; and whatever happens to it, the
+ * reader ends with a sentence. */
+#define _GNU_SOURCE
+#include "reader.h"
+
+#include <sys/ptrace.h>
+
+static const char *const modes[] = {"", "--stop", "--live"};
+#define MODES (sizeof modes / sizeof *modes)
+
+/* Where churning targets count. */
+static _Atomic uint64_t *shared_count(int *file)
+{
+    *file = memfd_create("count", 0);
+    CHECK(*file >= 0 && ftruncate(*file, 4096) == 0, "no memory to share");
+    void *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+    CHECK(count != MAP_FAILED, "no memory to share");
+    return count;
+}
+
+static void await_count(_Atomic uint64_t *count, uint64_t more)
+{
+    uint64_t from = atomic_load(count);
+
+    for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
+        nap(1000);
+    CHECK(atomic_load(count) >= from + more, "the target does not run: %lu, then %lu", (unsigned long)from,
+          (unsigned long)atomic_load(count));
+}
+
+TEST(nothing_to_read)
+{
+    struct result result = read_process("", 0x3ffffff0);
+    check_refused(&result, 1, "there is no process 1073741808");
+    result = read_process("", 0);
+    check_refused(&result, 2, "the PID is missing");
+    result = read_process("--stop --live", 1);
+    check_refused(&result, 2, "exclude each other");
+    result = read_process("--pause-ms 0", 1);
+    check_refused(&result, 2, "must be a number from 1");
+    result = read_process("--frobnicate", 1);
+    check_refused(&result, 2, "--frobnicate");
+    result = read_process("12x", 0);
+    check_refused(&result, 2, "\"12x\"");
+}
+
+TEST(a_thread_is_no_process)
+{
+    struct target target = start_frozen("heap mixed 2 1");
+    char name[64], text[512];
+    long tid = 0;
+
+    /* The second thread's number follows soon on the first's. */
+    for (long number = target.pid + 1; number < target.pid + 2000 && !tid; number++) {
+        snprintf(name, sizeof name, "/proc/%d/task/%ld", (int)target.pid, number);
+        if (access(name, F_OK) == 0)
+            tid = number;
+    }
+    CHECK(tid, "the second thread was not found");
+    struct result result = read_process("", (pid_t)tid);
+    snprintf(text, sizeof text, "%ld is a thread of process %d", tid, (int)target.pid);
+    check_refused(&result, 1, text);
+    end(&target);
+}
+
+TEST(one_that_has_ended)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    await_state(child, 'Z');
+    struct result result = read_process("", child);
+    check_refused(&result, 1, "has ended");
+    waitpid(child, NULL, 0);
+}
+
+TEST(without_a_heap)
+{
+    struct target target = start_with("bare64", -1);
+
+    listen(&target);
+    struct result result = read_process("", target.pid);
+    check_done(&result);
+    CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""), "an allocator was made up");
+    CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
+    CHECK_EQUAL(number_of(&result, "process", 0, "rss_bytes"), figure(target.pid, "smaps_rollup", "Rss:"));
+    end(&target);
+}
+
+#ifdef __x86_64__
+TEST(a_32_bit_program)
+{
+    struct target target = start_with("bare32", -1);
+
+    listen(&target);
+    if (strcmp(target.said, "ready") != 0) {
+        CHECK(true, "this kernel runs no 32-bit programs");
+        return;
+    }
+    struct result result = read_process("", target.pid);
+    check_done(&result);
+    CHECK_EQUAL(number_of(&result, "process", 0, "bits"), 32);
+    CHECK(contains(&result, "is a 32-bit program"), "it is not said that it is one of 32 bits");
+    CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
+    end(&target);
+}
+#endif
+
+/* Pages of a program that was just built are dirty as long as the disk does not have them, and clean from one moment to
+ * the next. */
+static void write_out(const char *program)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", TARGETS, program);
+    int file = open(path, O_RDONLY);
+    CHECK(file >= 0 && fsync(file) == 0, "%s cannot be written to the disk", path);
+    close(file);
+}
+
+/* Clean pages of files count as one: whether they are shared or private is for all the programs to say that use the
+ * same libraries and come and go meanwhile. */
+enum { FIGURES = 7 };
+static const char *const figure_names[FIGURES] = {"Rss:",        "Pss_Anon:", "Private_Dirty:", "Shared_Dirty:",
+                                                  "Anonymous:", "Swap:",     "clean"};
+
+static void read_figures(pid_t pid, uint64_t figures[FIGURES])
+{
+    for (size_t i = 0; i < FIGURES - 1; i++)
+        figures[i] = figure(pid, "smaps_rollup", figure_names[i]);
+    figures[FIGURES - 1] = figure(pid, "smaps_rollup", "Private_Clean:") + figure(pid, "smaps_rollup", "Shared_Clean:");
+}
+
+/* Reading takes nothing and gives nothing: what is resident, dirty, shared and in swap stays, page by page. */
+TEST(leaves_no_trace)
+{
+    static const char *const kinds[] = {"heap trimmed 4 30", "heap aligned 2 5", "heap gaps 2 10", "heap forked 2 10"};
+
+    write_out("heap");
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        struct target target = start_frozen(kinds[kind]);
+        for (size_t mode = 0; mode < MODES; mode++) {
+            uint64_t before[FIGURES], after[FIGURES];
+            read_figures(target.pid, before);
+            struct result result = read_process(modes[mode], target.pid);
+            check_done(&result);
+            read_figures(target.pid, after);
+            for (size_t i = 0; i < FIGURES; i++)
+                CHECK(after[i] == before[i], "%s %s %s was %lu, is %lu", kinds[kind], modes[mode], figure_names[i],
+                      (unsigned long)before[i], (unsigned long)after[i]);
+        }
+        end(&target);
+    }
+}
+
+TEST(what_was_stopped_stays_stopped)
+{
+    struct target target = start_frozen("heap mixed 5 10");
+
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct result result = read_process(modes[mode], target.pid);
+        check_done(&result);
+        /* It has to be given a processor to stop on again. */
+        await_state(target.pid, 'T');
+        nap(20000);
+        CHECK(state_of(target.pid) == 'T', "after %s it is in state %c", modes[mode], state_of(target.pid));
+    }
+    /* And can be woken. */
+    kill(target.pid, SIGCONT);
+    await_state(target.pid, 'Z');
+    end(&target);
+}
+
+TEST(a_killed_reader_lets_go)
+{
+    int file, nothing = open("/dev/null", O_WRONLY);
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 4 40", file);
+    static const int ends[] = {SIGKILL, SIGINT, SIGTERM};
+
+    await_count(count, 200000);
+    for (unsigned i = 0; i < 30; i++) {
+        int status;
+        pid_t reader = start_reader(modes[i % 2], target.pid, nothing, nothing, 0);
+        nap(i * 1500);
+        kill(reader, ends[i % 3]);
+        CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
+        await_count(count, 10000);
+    }
+    CHECK(figure(target.pid, "status", "TracerPid:") == 0, "it is still traced");
+    end(&target);
+}
+
+TEST(one_that_is_traced)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+    char text[64];
+
+    CHECK(ptrace(PTRACE_SEIZE, target.pid, 0, 0) == 0, "the test cannot trace its target");
+    struct result result = read_process("", target.pid);
+    snprintf(text, sizeof text, "already being traced by process %d", (int)getpid());
+    check_refused(&result, 1, text);
+    result = read_process("--live", target.pid);
+    check_done(&result);
+    end(&target);
+}
+
+static uint64_t microseconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* Ends, or becomes another program, at some moment of a reading in very short slices: each time at another part of the
+ * time that a reading of it, undisturbed, just took. */
+static void check_vanishing(const char *what, const char *sentence, unsigned least)
+{
+    unsigned told = 0;
+
+    for (unsigned i = 0; i < 12 || (told < least && i < 60); i++) {
+        int file;
+        char command[64];
+        _Atomic uint64_t *count = shared_count(&file);
+        snprintf(command, sizeof command, "churn 3 60 %s", what);
+        struct target target = start_with(command, file);
+        await_count(count, 20000);
+        uint64_t began = microseconds();
+        struct result result = read_process("--pause-ms 1", target.pid);
+        check_done(&result);
+        free(result.stream);
+        atomic_store(&count[1], 1 + (microseconds() - began) * (i % 12) / 12);
+        result = read_process("--pause-ms 1", target.pid);
+        if (result.status == 0)
+            check_done(&result);
+        else
+            CHECK(result.status == 1 && (strstr(result.errors, sentence) || strstr(result.errors, "there is no process") ||
+                                          strstr(result.errors, "has ended")),
+                  "it ended with %d: %s", result.status, result.errors);
+        told += strstr(result.errors, sentence) != NULL;
+        free(result.stream);
+        end(&target);
+        munmap((void *)count, 4096);
+        close(file);
+    }
+    CHECK(told >= least, "of all readings %u said \"%s\"", told, sentence);
+}
+
+TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
+TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
+
+/* Threads are killed, and one takes over the main thread's number, while they are being stopped: the process is read, or
+ * it is said that it executed another program; it is not taken for one that ended, or that somebody traces. */
+static void check_executing(const char *command)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with(command, file);
+    unsigned told = 0;
+
+    await_count(count, 3);
+    for (unsigned i = 0; i < 60; i++) {
+        struct result result = read_process(i % 4 == 3 ? "--stop" : "--pause-ms 1", target.pid);
+        if (result.status == 0)
+            check_done(&result);
+        else
+            check_refused(&result, 1, "executed another program");
+        told += result.status == 1;
+        free(result.stream);
+    }
+    CHECK(told > 0, "it never executed another program while it was read");
+    await_count(count, 3);
+    end(&target);
+}
+
+TEST(a_thread_executes_all_the_time) { check_executing("executes 6"); }
+TEST(the_main_thread_executes_all_the_time) { check_executing("executes 6 main"); }
+
+TEST(forks_all_the_time)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 3 30 fork", file);
+
+    await_count(count, 100000);
+    for (unsigned i = 0; i < 6; i++) {
+        struct result result = read_process(modes[i % MODES], target.pid);
+        check_done(&result);
+        free(result.stream);
+        await_count(count, 1000);
+    }
+    end(&target);
+}
+
+/* 25 threads that allocate in parallel: in pauses nothing is out of order. */
+TEST(churning)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 25 100", file);
+
+    await_count(count, 500000);
+    for (unsigned i = 0; i < 9; i++) {
+        struct result result = read_process(modes[i % MODES], target.pid);
+        check_done(&result);
+        uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
+        CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);
+        if (i % MODES != 2)
+            CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" an arena was taken for broken: %.400s",
+                  modes[i % MODES], object(&result, "problem", 0));
+        CHECK(number_of(&result, "malloc", 0, "chunks") > 50000, "few chunks");
+        free(result.stream);
+        await_count(count, 1000);
+    }
+    end(&target);
+}
+
+/* A thread that sleeps in the kernel does not stop; that keeps nobody from reading the process, slice by slice. */
+TEST(asleep_in_the_kernel)
+{
+    struct target target = start_with("asleep 160", -1);
+    struct result result;
+
+    listen(&target);
+    CHECK(strcmp(target.said, "asleep") == 0, "the target said \"%s\"", target.said);
+    result = read_process("--pause-ms 1", target.pid);
+    check_done(&result);
+    CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses", (unsigned long)number_of(&result, "reading", 0, "pauses"));
+    CHECK(!contains(&result, "\"broken\":true"), "an arena was taken for broken: %.400s", object(&result, "problem", 0));
+    free(result.stream);
+    for (size_t i = 0; i < 2; i++) {
+        result = read_process(modes[i], target.pid);
+        check_done(&result);
+        free(result.stream);
+    }
+    await_state(target.pid, 'S');
+    end(&target);
+}
+
+/* A thread that is at work in the kernel does not stop soon: the others are let go and stopped anew meanwhile. */
+TEST(at_work_in_the_kernel)
+{
+    struct target target = start_with("populates 200", -1);
+
+    listen(&target);
+    for (size_t i = 0; i < 2; i++) {
+        struct result result = read_process(i ? "--stop" : "--pause-ms 2", target.pid);
+        check_done(&result);
+        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        if (i)
+            CHECK_EQUAL(number_of(&result, "reading", 0, "pauses"), 1);
+        else
+            CHECK(number_of(&result, "reading", 0, "pauses") > 5, "no try to stop it was given up");
+        free(result.stream);
+    }
+    end(&target);
+}
+
+/* A process of one thread takes no locks. */
+TEST(churning_alone)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("churn 1 60", file);
+
+    await_count(count, 500000);
+    for (unsigned i = 0; i < 12; i++) {
+        struct result result = read_process(modes[i % 2], target.pid);
+        check_done(&result);
+        CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" the arena was taken for broken: %.400s",
+              modes[i % 2], object(&result, "problem", 0));
+        free(result.stream);
+    }
+    end(&target);
+}
+
+TEST(a_spoiled_heap)
+{
+    struct target target = start_frozen("broken");
+
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct result result = read_process(modes[mode], target.pid);
+        check_done(&result);
+        CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
+              "a spoiled heap was not noticed");
+        /* Half of main, and all of the other arena. */
+        uint64_t chunks = number_of(&result, "malloc", 0, "chunks");
+        CHECK(chunks > 29000 && chunks < 31500, "%lu chunks", (unsigned long)chunks);
+    }
+    end(&target);
+}
+
+/* Never as if there were no heap. */
+TEST(a_heap_that_is_not_found)
+{
+    struct target target = start_frozen("lost");
+
+    struct result before = read_process("", target.pid);
+    check_done(&before);
+    CHECK(contains(&before, "\"level\":\"blocks\""), "the heap was not found before it was spoiled");
+    kill(target.pid, SIGCONT);
+    await_state(target.pid, 'T');
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct result result = read_process(modes[mode], target.pid);
+        check_done(&result);
+        CHECK(contains(&result, "\"name\":\"glibc\"") && contains(&result, "\"level\":\"pages\"") &&
+                  contains(&result, "glibc's arenas were not found") && contains(&result, "attributed to glibc's heap"),
+              "the heap was lost silently: %.300s", object(&result, "allocator", 0));
+        CHECK(!contains(&result, "{\"kind\":\"malloc\""), "there are figures of a heap that was not found");
+    }
+    end(&target);
+}
+
+/* The main thread has ended, the process has not: it is read by way of another thread. */
+TEST(without_a_main_thread)
+{
+    struct target target = start_with("headless frozen", -1);
+    int status;
+
+    listen(&target);
+    CHECK(waitpid(target.pid, &status, WUNTRACED) == target.pid && WIFSTOPPED(status), "it has not stopped itself");
+    CHECK(state_of(target.pid) == 'Z', "its main thread is in state %c", state_of(target.pid));
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct result result = read_process(modes[mode], target.pid);
+        check_done(&result);
+        CHECK_EQUAL(number_of(&result, "process", 0, "pid"), target.pid);
+        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        CHECK(number_of(&result, "process", 0, "rss_bytes") > 5 << 20, "little is resident");
+        CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem: %.300s", object(&result, "problem", 0));
+        free(result.stream);
+    }
+    end(&target);
+}
+
+/* The thread by which it is read ends all the time, too. */
+TEST(without_any_lasting_thread)
+{
+    int file;
+    _Atomic uint64_t *count = shared_count(&file);
+    struct target target = start_with("headless relay", file);
+
+    await_count(count, 100);
+    for (unsigned i = 0; i < 20; i++) {
+        struct result result = read_process(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
+        check_done(&result);
+        CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s", object(&result, "problem", 0));
+        free(result.stream);
+        await_count(count, 1);
+    }
+    bool told = false;
+    for (unsigned i = 0; i < 20 && !told; i++) {
+        struct result result = read_process("--live", target.pid);
+        check_done(&result);
+        told = contains(&result, "The thread used to read process ");
+        free(result.stream);
+    }
+    CHECK(told, "it is not said that the thread ended");
+    end(&target);
+}
+
+/* To wait for any thread takes the kernel a walk over all of them: so many of these would make a pause long. Each is waited
+ * for by its number. */
+TEST(many_threads)
+{
+    struct target target = start_frozen("threads 600");
+
+    waiting_for_any_denied = true;
+    for (size_t i = 0; i < 2; i++) {
+        struct result result = read_process(modes[i], target.pid);
+        check_done(&result);
+        CHECK_EQUAL(number_of(&result, "process", 0, "threads"), 600);
+        CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
+                    said(&target, "uordblks"));
+        free(result.stream);
+    }
+    end(&target);
+}
+
+/* That pauses will be longer than they should be is said beforehand; where there are none, or as long as it takes, not. */
+TEST(pauses_longer_than_asked)
+{
+    static const char *const options[] = {"--pause-ms 5", "--pause-ms 60000", "--stop", "--live"};
+    static const char sentence[] = "has 600 threads; stopping and releasing them takes about ";
+    struct target target = start_frozen("threads 600");
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct result result = read_process(options[i], target.pid);
+        check_done(&result);
+        if (i == 0)
+            CHECK(strncmp(result.errors, "culet-scope: note: ", 19) == 0 && strstr(result.errors, sentence) &&
+                      strstr(result.errors, "--live"), "it said \"%s\"", result.errors);
+        else
+            CHECK(!*result.errors, "with %s it said \"%s\"", options[i], result.errors);
+        free(result.stream);
+    }
+    end(&target);
+    target = start_frozen("threads 20");
+    struct result result = read_process("--pause-ms 5", target.pid);
+    check_done(&result);
+    CHECK(!*result.errors, "of 20 threads it said \"%s\"", result.errors);
+    end(&target);
+}
+
+TEST(of_another_user)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+    struct result result;
+
+    if (geteuid() != 0) {
+        CHECK(true, "only root can be somebody else");
+        return;
+    }
+    result = read_as("", target.pid, 65534);
+    check_refused(&result, 1, "belongs to another user (root)");
+    end(&target);
+}
+
+/* The memory can be had from a file, too. */
+TEST(a_sandbox_without_the_call_to_read)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_process_vm_readv;
+    struct result result = read_process("", target.pid);
+    check_done(&result);
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* What cannot be stopped is read while it runs, and that is said. */
+TEST(a_sandbox_without_ptrace)
+{
+    struct target target = start_frozen("heap mixed 3 5");
+
+    reading_denied = SYS_ptrace;
+    struct result result = read_process("", target.pid);
+    check_done(&result);
+    CHECK(contains(&result, "does not let this program stop process"), "it is not said that it was not stopped");
+    CHECK(contains(&result, "\"mode\":\"live\""), "the mode is not told");
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
+                said(&target, "uordblks"));
+    end(&target);
+}
+
+/* A child that is nobody's and waits; 0 where only root could make one. `hides`: it does not let itself be read. */
+static pid_t start_nobody(bool hides)
+{
+    int ends[2];
+    char byte;
+
+    if (geteuid() != 0 || pipe(ends) != 0)
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, !hides) != 0 ||
+            write(ends[1], "x", 1) != 1)
+            _exit(3);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    return child;
+}
+
+static void end_nobody(pid_t child)
+{
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
+}
+
+/* Same user, but it does not let itself be read. */
+TEST(one_that_hides)
+{
+    pid_t child = start_nobody(true);
+
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
+        return;
+    struct result result = read_as("", child, 65534);
+    check_refused(&result, 1, "is not dumpable");
+    end_nobody(child);
+}
+
+/* Same user without root is enough. */
+TEST(as_anybody)
+{
+    pid_t child = start_nobody(false);
+
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
+        return;
+    struct result result = read_as("", child, 65534);
+    check_done(&result);
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 0 || contains(&result, "\"level\":\"pages\""), "nothing was told");
+    end_nobody(child);
+}
+
+/* Memory may not be read, page tables may: what can be told of the pages is. */
+static void check_pages_only(const struct result *result, pid_t pid, const char *why)
+{
+    check_done(result);
+    CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why), "it is not said why: %.300s",
+          object(result, "problem", 0));
+    CHECK(contains(result, "\"level\":\"pages\"") && !contains(result, "{\"kind\":\"malloc\""), "blocks were told");
+    CHECK_EQUAL(number_of(result, "process", 0, "rss_bytes"), figure(pid, "smaps_rollup", "Rss:"));
+    CHECK(number_of(result, "process", 0, "rss_bytes") > 0 && object(result, "mapping", 3), "nothing was told");
+}
+
+TEST(only_its_pages)
+{
+    struct target target = start_frozen("heap mixed 2 5");
+
+    memory_denied = true;
+    for (size_t mode = 0; mode < MODES; mode++) {
+        struct result result = read_process(modes[mode], target.pid);
+        check_pages_only(&result, target.pid, geteuid() == 0 ? "this container does not let root read process"
+                                                              : "is not dumpable");
+    }
+    CHECK(state_of(target.pid) == 'T', "it is in state %c", state_of(target.pid));
+    end(&target);
+}
+
+/* The sentences, where Yama keeps a plain user from his own processes. */
+TEST(yama)
+{
+    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0", "lets only root read other processes",
+                                            "lets nobody read other processes"};
+    static const char *const scopes[] = {"1\n", "2\n", "3\n"};
+    pid_t child = start_nobody(false);
+
+    CHECK(child >= 0, "only root can be somebody else");
+    if (!child)
+        return;
+    memory_denied = true;
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        yama_scope = scopes[i];
+        struct result result = read_as("", child, 65534);
+        check_pages_only(&result, child, sentences[i]);
+    }
+    end_nobody(child);
+}
+
+/* Root of a container, over a process that may do more. */
+TEST(root_without_the_capability)
+{
+    struct target target = start_frozen("heap mixed 1 1");
+
+    if (geteuid() != 0) {
+        CHECK(true, "only root has what can be taken");
+        end(&target);
+        return;
+    }
+    capabilities_denied = sizeof capabilities / sizeof *capabilities;
+    struct result result = read_process("", target.pid);
+    check_refused(&result, 1, "start it with --cap-add SYS_PTRACE, or run this on the host");
+    /* Whether pages may be told then is the kernel's matter. */
+    capabilities_denied = 1;
+    result = read_process("", target.pid);
+    if (result.status == 0)
+        check_pages_only(&result, target.pid, "this container does not let root read process");
+    else
+        check_refused(&result, 1, "start it with --cap-add SYS_PTRACE, or run this on the host");
+    end(&target);
+}
+
+TEST(a_full_disk)
+{
+    struct target target = start_frozen("heap mixed 1 5");
+    int full = open("/dev/full", O_WRONLY), errors = memfd_create("errors", 0), status;
+    size_t length;
+
+    pid_t reader = start_reader("", target.pid, full, errors, 0);
+    CHECK(waitpid(reader, &status, 0) == reader, "the reader cannot be waited for");
+    struct result result = {.status = WEXITSTATUS(status)};
+    snprintf(result.errors, sizeof result.errors, "%s", slurp(errors, &length));
+    check_refused(&result, 1, "cannot write the result");
+    end(&target);
+}
+
+CHECK_MAIN
