@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "strings/digest.h"
 #include "strings/record.h"
