@@ -19,7 +19,7 @@ module Culet
       TOLD = 3
       # How the first line of a dump begins.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
-      # What a String's line can hold, where it holds it. Figures: STRINGS_LINE_MOST of ext/culet/strings/line.h.
+      # What a String's line can hold, where it holds it. Figures: CULET_DUMP_LINE_MAX of ext/culet/strings/dump_line.h.
       ADDRESS = /\A0x\h{1,16}\z/
       ADDRESSES = %w[address class].freeze
       FIGURES = { "memsize" => 1 << 47, "bytesize" => 1 << 47, "line" => 1 << 47, "slot_size" => (1 << 32) - 1 }.freeze
