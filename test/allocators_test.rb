@@ -38,7 +38,7 @@ class AllocatorsTest < Minitest::Test
     "glibc:trim=" => /trim takes background, now, off, or nothing, not ""/,
     "glibc:trim=often" => /trim takes .*not "often"/,
     "glibc:trim,arena_max=2,trim=now" => /trim is given twice/,
-    "rpmalloc:trim" => /rpmalloc has no call/
+    "rpmalloc:trim" => /rpmalloc has no function/
   }.each do |spec, message|
     define_method(:"test_#{spec.inspect}_is_refused") do
       error = assert_raises(UsageError) { Allocators.parse(spec) }

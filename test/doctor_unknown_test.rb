@@ -13,7 +13,7 @@ class DoctorUnknownTest < Minitest::Test
 
   def test_without_sys
     report = diagnose("{ umount -R /sys || [ ! -e /sys/kernel ]; }")
-    assert_includes text(report, "huge pages"), "whether transparent huge pages are on is unknown: /sys/kernel/mm/transparent_hugepage/enabled cannot be read"
+    assert_includes text(report, "huge pages"), "transparent huge pages: unknown, because /sys/kernel/mm/transparent_hugepage/enabled cannot be read"
     assert_includes unknown(report), "huge pages"
     # Without control groups in the kernel there is no limit, whatever is mounted.
     assert_equal %w[cpu memory].map { |name| "#{name} limit" }, unknown(report).grep(/limit/).sort if File.read("/proc/self/cgroup").match?(/:(?:memory)?:/)
@@ -22,7 +22,7 @@ class DoctorUnknownTest < Minitest::Test
   def test_without_the_file_system_of_control_groups
     report = diagnose("mount -t tmpfs none /sys/fs/cgroup")
     skip "this kernel has no control groups" unless File.read("/proc/self/cgroup").match?(/:(?:memory)?:/)
-    assert_match(/whether the container limits memory is unknown: the control groups of the process .* cannot be read/, text(report, "memory limit"))
+    assert_match(/limit on memory: unknown, because the control groups of the process .* cannot be read/, text(report, "memory limit"))
     refute_includes unknown(report), "huge pages"
   end
 
@@ -34,7 +34,7 @@ class DoctorUnknownTest < Minitest::Test
   # A folder with files, but none of the file that is asked for: the kernel has no such thing.
   def test_what_the_kernel_does_not_have_is_not_unknown
     report = diagnose("mount -t tmpfs none /sys/kernel/mm && mkdir /sys/kernel/mm/ksm")
-    assert_equal "this kernel has no transparent huge pages", text(report, "huge pages")
+    assert_equal "the kernel has no transparent huge pages", text(report, "huge pages")
   end
 
   def test_a_comparison_calls_it_unknown_too
@@ -48,7 +48,7 @@ class DoctorUnknownTest < Minitest::Test
       script = "mount -t tmpfs none #{folder} && cp \"$(command -v sleep)\" #{folder}/program && #{folder}/program 600 & pid=$!; " \
                "until [ \"$(readlink /proc/$pid/exe)\" = #{folder}/program ]; do sleep 0.05; done; umount -l #{folder}; \"$@\" $pid; status=$?; kill $pid; exit $status"
       report = JSON.parse(inside("true", "sh", "-c", script, "sh", *culet_command, "doctor", "--json"))
-      assert_match(/its version of Ruby is unknown: .*program cannot be opened from here/, text(report, "ruby"))
+      assert_match(/Ruby version: unknown, because .*program cannot be opened/, text(report, "ruby"))
     end
   end
 
@@ -72,5 +72,5 @@ class DoctorUnknownTest < Minitest::Test
   def text(report, topic) = report["findings"].find { |one| one["topic"] == topic }&.fetch("text") || flunk("no finding on #{topic}")
 
   # @return [Array<String>] topics of which something is unknown
-  def unknown(report) = report["findings"].select { |one| one["text"].include?(" unknown: ") && one["verdict"] == "note" }.map { |one| one["topic"] }
+  def unknown(report) = report["findings"].select { |one| one["text"].include?(": unknown, because ") && one["verdict"] == "note" }.map { |one| one["topic"] }
 end

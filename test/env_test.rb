@@ -23,7 +23,7 @@ class EnvTest < Minitest::Test
     out, = run_culet("env", "--allocator", "glibc", env: env)
     assert_equal "unset LD_PRELOAD\n", out
     out, = run_culet("env", "--allocator", "glibc", env: NEUTRAL)
-    assert_equal "# glibc needs nothing set\n", out
+    assert_equal "# glibc needs no variables\n", out
   end
 
   def test_json_is_one_object

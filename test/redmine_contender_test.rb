@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "../bench/newest_redmine/contender"
+require_relative "../bench/redmine/contender"
 
-# What bench/newest-redmine takes behind --contenders.
+# What bench/redmine/run takes behind --contenders.
 class RedmineContenderTest < Minitest::Test
   def test_each_contender_has_an_allocator_and_a_manner
     found = Contender.parse("jemalloc/cluster,jemalloc:narenas=2,dirty_decay_ms=0/warm, culet/steps=collect+trim,glibc/single")
@@ -20,7 +20,7 @@ class RedmineContenderTest < Minitest::Test
 
   # The manners that may be named are those which the configuration knows.
   def test_every_manner_is_described
-    text = File.read(File.expand_path("../bench/newest_redmine/puma.rb", __dir__))
+    text = File.read(File.expand_path("../bench/redmine/puma.rb", __dir__))
     words = text.scan(/^#   (\w+)/).flatten
     assert_equal %w[cluster plugin requests single steps warm], words.sort
     words.each { |word| assert_match Contender::MANNERS, word == "steps" ? "steps=collect" : word }

@@ -73,7 +73,7 @@ class RunTest < Minitest::Test
   end
 
   {
-    [] => /which command/, ["--"] => /which command/, ["ls"] => /before the --/, ["--allocator"] => /missing argument/,
+    [] => /no command given/, ["--"] => /no command given/, ["ls"] => /before the --/, ["--allocator"] => /missing argument/,
     ["--allocator", "nosuch", "--", "true"] => /no allocator "nosuch"/, ["--json", "--", "true"] => /culet env --json/,
     ["--nosuch", "--", "true"] => /invalid option: --nosuch/
   }.each do |words, message|
@@ -105,7 +105,7 @@ class RunTest < Minitest::Test
 
       File.chmod(0o755, script)
       _, err, status = run_culet("run", "--", script)
-      assert_equal [127, "culet: cannot run #{script}: /no/such/interpreter is not there\n"], [status.exitstatus, err]
+      assert_equal [127, "culet: cannot run #{script}: /no/such/interpreter does not exist\n"], [status.exitstatus, err]
     end
   end
 
@@ -155,7 +155,7 @@ class RunTest < Minitest::Test
       File.binwrite(program, image)
       _, err, status = run_culet("run", "--", program, env: NEUTRAL)
       refute_predicate status, :success?
-      assert_match(/\Aculet: #{program} is .* another kind of processor/, err.lines.first)
+      assert_match(/\Aculet: #{program} is .* another architecture/, err.lines.first)
     end
   end
 

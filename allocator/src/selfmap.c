@@ -62,7 +62,7 @@ __attribute__((used)) const struct culet_selfmap culet_selfmap = {
               AT(culet_class, pages)},
     .owner = {AT(culet_span, start), AT(culet_span, kind), AT(culet_span, klass)},
     .slab = {BYTES(culet_slab), AT(culet_slab, unit), BYTES(culet_unit), AT(culet_unit, live), AT(culet_unit, claimed)},
-    .large = {BYTES(culet_large), AT(culet_large, bytes), AT(culet_large, ending), AT(culet_large, next)},
+    .large = {BYTES(culet_large), AT(culet_large, bytes), AT(culet_large, ending), AT(culet_large, link.le_next)},
     .extent = {BYTES(culet_extent), AT(culet_extent, start), AT(culet_extent, bytes)},
     .chunk = {AT(culet_chunk, next)},
 };

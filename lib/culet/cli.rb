@@ -11,22 +11,22 @@ module Culet
   module CLI
     # verb => [constant, one line for the overview]; the file is cli/VERB.rb.
     VERBS = {
-      "run" => [:Run, "run a command on culet's allocator, or on another one"],
-      "env" => [:Env, "print the settings of `run` as shell assignments, for Dockerfiles"],
+      "run" => [:Run, "run a command on culet's allocator or another one"],
+      "env" => [:Env, "print the environment of `run` for shells and Dockerfiles"],
       "lib" => [:Lib, "print the path of libculet.so"],
-      "doctor" => [:Doctor, "which allocator is really active, and what else matters"],
-      "report" => [:Report, "where the memory of a running process is, level by level"],
-      "map" => [:Map, "the picture of a process's memory, page by page, to zoom in"],
-      "snapshot" => [:Snapshot, "keep what report and map show in a file, once or again and again"],
-      "diff" => [:Diff, "what grew between two snapshots"],
-      "cow" => [:Cow, "what forked workers share with their parent, and what they stopped sharing"],
-      "require" => [:Require, "what each require of a program costs, and which compiled code never ran"],
-      "signal" => [:Signal, "ask a process with culet's agent for a snapshot that tells its Ruby objects too"],
-      "strings" => [:Strings, "which strings of a process share what, and what more sharing would free"],
-      "compare" => [:Compare, "measure allocators against each other on Ruby workloads"],
+      "doctor" => [:Doctor, "check the allocator and the settings of a process"],
+      "report" => [:Report, "show where the memory of a process is"],
+      "map" => [:Map, "draw the memory of a process, page by page"],
+      "snapshot" => [:Snapshot, "save the memory layout of a process to a file"],
+      "diff" => [:Diff, "show what grew between two snapshots"],
+      "cow" => [:Cow, "show which memory forked workers share with their parent"],
+      "require" => [:Require, "measure each require; find code that never runs"],
+      "signal" => [:Signal, "save a snapshot that includes counts of Ruby objects"],
+      "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
+      "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
-      "replay" => [:Replay, "play a recorded trace through allocators, without the program"],
-      "completion" => [:Completion, "print the completion of these words for bash, zsh or fish"]
+      "replay" => [:Replay, "replay a recorded trace on several allocators"],
+      "completion" => [:Completion, "print the shell completion for bash, zsh or fish"]
     }.freeze
 
     # Verbs of two words: the file and the constant of the command that has their options.
@@ -94,7 +94,7 @@ module Culet
     def words(argv)
       words = argv.map { |word| word.to_s.dup.force_encoding(Encoding::UTF_8) }
       broken = words.take_while { |word| word != "--" }.find { |word| !word.valid_encoding? }
-      raise UsageError, "the word #{broken.inspect} is not valid UTF-8; culet takes names and file names in UTF-8 only" if broken
+      raise UsageError, "the word #{broken.inspect} is not valid UTF-8; culet accepts names in UTF-8 only" if broken
 
       words
     end
@@ -122,10 +122,10 @@ module Culet
     end
 
     def overview(out)
-      out.puts("culet #{VERSION}: see why a Ruby process is big, fix it, prove the gain", "",
+      out.puts("culet #{VERSION}: find out why a Ruby process is large, fix it, prove the gain", "",
                "usage: culet VERB [options] [-- COMMAND ...]", "")
       VERBS.each { |verb, (_, line)| out.puts(format("  %-11s %s", verb, line)) }
-      out.puts("", "`culet help VERB` shows a verb's options and examples.")
+      out.puts("", "Run `culet help VERB` for the options and examples of a verb.")
     end
   end
 end

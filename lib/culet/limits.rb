@@ -3,41 +3,43 @@
 require_relative "../culet"
 require_relative "tools/cow/census"
 require_relative "tools/limits/after_fork"
-require_relative "tools/limits/held"
+require_relative "tools/limits/private_memory"
 require_relative "tools/report"
 require_relative "scope"
 require_relative "text/size"
 
 module Culet
-  # Limits on memory as assertions, for any test framework: `culet/minitest` and `culet/rspec` bring them. Each measures
-  # once, what one process has for itself, and explains a failure with where that is.
+  # Memory limits as assertions, for any test framework; `culet/minitest` and `culet/rspec` install them. Each assertion
+  # measures one process once and explains a failure by level.
   #
-  # Who includes this has a method `culet_assert(passed, &message)` that counts an assertion and fails with the block's text.
+  # The including class defines `culet_assert(passed, &message)`, which counts an assertion and fails with the block's text.
   module Limits
-    # Fails when a process has more memory for itself than that. Pages that it shares with others are not its own: neither
-    # libraries, nor what a forked worker still shares with its parent.
+    # Fails when a process has more private memory than the limit. Pages shared with other processes do not count:
+    # neither libraries, nor what a forked worker still shares with its parent.
     #
     # @param limit [Integer, String] bytes, or "80MB"
     # @param pid [Integer] a process, this one by default
-    # @yield what to do before it is measured
-    # @raise [ArgumentError] when the limit is no size
+    # @yield what to do before the measurement
+    # @return [Object] the result of culet_assert
+    # @raise [ArgumentError] when the limit is not a size
     # @raise [Culet::Error] when the process cannot be read
     def assert_rss_below(limit, pid: ::Process.pid)
       most = Limits.bytes(limit)
       yield if block_given?
-      held = Held.new(pid)
-      culet_assert(held.private_bytes < most) { held.explanation(most) }
+      memory = PrivateMemory.new(pid)
+      culet_assert(memory.private_bytes < most) { memory.explanation(most) }
     end
 
-    # Forks, has the child do something, and fails when it shares too little of what it inherited afterwards.
+    # Forks, runs the block in the child, and fails when the child then shares too little of what it inherited.
     #
-    # @param at_least [Float] the share of inherited bytes that has to be shared still, 0 to 1
-    # @param max_private [Integer, String, nil] bytes, or "80MB", that the child may have for itself
-    # @yield in the child: what a worker does
-    # @raise [ArgumentError] without a block, or when a limit is none
+    # @param at_least [Float] share of the inherited bytes that must still be shared, 0 to 1
+    # @param max_private [Integer, String, nil] limit of the child's private memory in bytes, or "80MB"; nil: none
+    # @yield in the child: the work of a worker
+    # @return [Object, nil] the result of the last culet_assert
+    # @raise [ArgumentError] without a block, or when a limit is invalid
     # @raise [Culet::Error] when the block raises, or a process cannot be read
     def assert_shared_after_fork(at_least: 0.9, max_private: nil, &work)
-      raise ArgumentError, "give a block: what the forked process does" unless work
+      raise ArgumentError, "a block is required: the work of the forked process" unless work
       raise ArgumentError, "at_least is a share, e.g. 0.9, not #{at_least.inspect}" unless at_least.is_a?(Numeric) && at_least.between?(0, 1)
 
       most = max_private && Limits.bytes(max_private)
@@ -46,9 +48,10 @@ module Culet
       culet_assert(after.private_bytes <= most) { after.explanation_of_private(most) } if most
     end
 
+    # @api private
     # @param limit [Integer, String]
     # @return [Integer] bytes
-    # @raise [ArgumentError] when it is no size
+    # @raise [ArgumentError] when it is not a size
     def self.bytes(limit) = Text::Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
   end
 end

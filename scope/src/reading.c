@@ -106,7 +106,7 @@ static bool note_states(struct culet_reading *reading, struct culet_region *regi
             break;
         size_t count = end - page < CULET_PAGES_WINDOW ? (size_t)(end - page) : CULET_PAGES_WINDOW;
         culet_pages_copy(&reading->pages, page, count, states);
-        culet_region_set_states(&reading->regions, region, page, count, states);
+        culet_region_set_states(region, page, count, states);
         page += count;
         if (yielding && page < end)
             yielded |= culet_reading_yield(reading);

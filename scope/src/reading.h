@@ -4,7 +4,7 @@
 
 #include "process/memory.h"
 #include "process/target.h"
-#include "regions/region.h"
+#include "regions/regions.h"
 
 struct culet_reading {
     struct culet_target target;

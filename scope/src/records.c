@@ -5,6 +5,7 @@
 #include "output/json.h"
 #include "output/stream.h"
 #include "process/proc.h"
+#include "regions/region_records.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -102,8 +102,8 @@ class AgentListenerTest < Minitest::Test
       assert_equal "malloc_unsplit", json("report", path)["malloc_holdings"]["level"]
       text, = run_culet("report", path)
       assert_match(/^malloc: used and free .*\n  strings /, text)
-      assert_match(/^  C code alone, or free /, text)
-      assert_match(/^jemalloc itself counts: allocated /, text)
+      assert_match(/^  known to C code only, or free /, text)
+      assert_match(/^statistics of jemalloc: allocated /, text)
     end
   end
 

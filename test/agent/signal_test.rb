@@ -32,7 +32,7 @@ class AgentSignalTest < Minitest::Test
       in_directory do |directory|
         out, err, status = run_culet("signal", pid, "--json", chdir: directory)
         assert_predicate status, :success?, err
-        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); it counted \d+ objects in \S+ ms\n\z/, err)
+        assert_match(/\Aculet: wrote culet-#{pid}\.snapshot \(\S+ kB\); \d+ objects counted in \S+ ms\n\z/, err)
         written = JSON.parse(out)
         path = File.join(directory, written["path"])
         assert_equal [0o600, true], [File.stat(path).mode & 0o777, written["complete"]]
@@ -212,9 +212,9 @@ class AgentSignalTest < Minitest::Test
   end
 
   def test_wrong_usage
-    assert_sentence(/which process\?/, "signal", status: 2)
+    assert_sentence(/no process given/, "signal", status: 2)
     assert_sentence(/"0" is no process number/, "signal", "0", status: 2)
-    assert_sentence(/--wait takes a length of time/, "signal", "1", "--wait", "long", status: 2)
+    assert_sentence(/--wait takes a duration/, "signal", "1", "--wait", "long", status: 2)
     assert_sentence(/--limit takes ten minutes/, "signal", "1", "--limit", "1h", status: 2)
   end
 
@@ -231,9 +231,9 @@ class AgentSignalTest < Minitest::Test
     text, err, = run_culet("report", path)
     assert_empty err
     assert_match(/^malloc: in use, resident .*\n  strings  +5\d\.\d/, text)
-    assert_match(/^  C code alone knows /, text)
+    assert_match(/^  known to C code only /, text)
     assert_match(/^C objects \(T_DATA\) /, text)
-    assert_match(/counted in \S+ ms, in which no Ruby code ran/, text)
+    assert_match(/counted in \S+ ms, while Ruby was paused/, text)
   end
 
   def assert_difference(path, pid)

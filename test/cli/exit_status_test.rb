@@ -27,7 +27,7 @@ class CliExitStatusTest < Minitest::Test
     end
 
     define_method(:"test_#{name}_of_no_command") do
-      { "culet-no-such-command" => [127, "no such program"], "/etc/passwd" => [126, "it is not executable; `chmod +x /etc/passwd` makes it so"] }.each do |command, (expected, reason)|
+      { "culet-no-such-command" => [127, "no such program"], "/etc/passwd" => [126, "it is not executable; run `chmod +x /etc/passwd`"] }.each do |command, (expected, reason)|
         err = StringIO.new
         assert_equal expected, Culet::CLI.run([*words, "--", command], out: StringIO.new, err: err)
         assert_equal "culet: cannot run #{command}: #{reason}\n", err.string
@@ -94,7 +94,7 @@ class CliExitStatusTest < Minitest::Test
     assert_includes JSON.parse(out)["findings"].map { |one| one["verdict"] }, "bad"
     assert_equal 1, ended.exitstatus
     out, _, ended = run_culet("doctor", env: NEUTRAL)
-    assert_match(/\ANo process was named: this is a Ruby started from here/, out)
+    assert_match(/\AA Ruby started from this shell/, out)
     assert_equal out.match?(/^bad /) ? 1 : 0, ended.exitstatus
   end
 

@@ -50,7 +50,7 @@ class CliNamesTest < Minitest::Test
       Dir.mktmpdir do |directory|
         { "map" => ["--json"], "doctor" => ["--json"], "snapshot" => ["--json", "--out", "#{directory}/a.snapshot"], "diff" => [@name, "--json"] }.each do |verb, more|
           out, err, = culet(verb, @name, *more)
-          assert_match(/^culet: #{@name} is process #{pids[0]} \(#{@name} 6\.6\.0 .*\); from it come #{pids[1]} \(.*\), #{pids[2]} \(#{@name}: cluster worker 1: #{pids[0]} \[shop\]\)/, err)
+          assert_match(/^culet: #{@name} is process #{pids[0]} \(#{@name} 6\.6\.0 .*\); its child processes: #{pids[1]} \(.*\), #{pids[2]} \(#{@name}: cluster worker 1: #{pids[0]} \[shop\]\)/, err)
           document = JSON.parse(out)
           found = document["pid"] || document.dig("before", "pid")
           assert_equal pids[0], found, verb if verb != "snapshot"
@@ -72,7 +72,7 @@ class CliNamesTest < Minitest::Test
       cluster(app: "blog") do |second|
         _, err, status = culet("map", @name, "--json")
         assert_equal 1, status
-        assert_match(/\Aculet: "#{@name}" names several processes: #{first[0]} \(.*\[shop\]\), #{second[0]} \(.*\[blog\]\); give the number of one\n\z/, err)
+        assert_match(/\Aculet: "#{@name}" matches several processes: #{first[0]} \(.*\[shop\]\), #{second[0]} \(.*\[blog\]\); give one process number\n\z/, err)
         assert_equal (first + second).sort, JSON.parse(culet("cow", @name, "--json", "--writes", "0").first)["processes"].map { |one| one["pid"] }.sort
         found = Culet::Processes::Search.new("#{@name}: cluster worker 1: #{second[0]} [blog]").families
         assert_equal [[second[2]]], found.map { |family| family.members.map(&:pid) }

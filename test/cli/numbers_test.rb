@@ -80,7 +80,7 @@ class CliNumbersTest < Minitest::Test
   end
 
   def test_an_empty_word_is_wrong_usage
-    %w[doctor report map cow snapshot strings diff].each { |verb| assert_usage(/an empty word names no process/, verb, "") }
+    %w[doctor report map cow snapshot strings diff].each { |verb| assert_usage(/an argument is empty/, verb, "") }
   end
 
   # `culet report $(pgrep x)` may name one twice.

@@ -37,7 +37,7 @@ class CliWordsTest < Minitest::Test
       %w[strings ruby culet-no-such.rb] => "strings -- ruby culet-no-such.rb" }.each do |words, advised|
       out, err, status = culet(*words)
       assert_equal ["", 2], [out, status], words.inspect
-      assert_includes err, "a command goes behind `--`: `culet #{advised}`"
+      assert_includes err, "write the command after `--`: `culet #{advised}`"
     end
     refute_includes culet("report", "ruby", "-e", "1")[1], "behind `--`" # it takes none
     refute_includes culet("require", "--sort", "env", "boot.json")[1], "behind `--`" # what an option takes is no command
@@ -104,7 +104,7 @@ class CliWordsTest < Minitest::Test
       end
       if checks.key?("fish")
         out, err, = run_program("fish", "-c", "source #{directory}/fish; complete -C 'culet repo'; complete -C 'culet require --sort ret'", env: { "HOME" => directory })
-        assert_match(/\Areport\twhere the memory.*\nretained\b/, out, err)
+        assert_match(/\Areport\tshow where the memory.*\nretained\b/, out, err)
       end
       if checks.key?("zsh")
         script = "autoload -Uz compinit; compinit -u -D; source #{directory}/zsh; print -r -- $_comps[culet]"

@@ -58,7 +58,7 @@ class CompareCliTest < Minitest::Test
     { %w[nothing] => /unknown workload "nothing"/, %w[threads --runs 0] => /--runs takes a whole number/,
       %w[threads --runs five] => /--runs takes/, %w[threads --timeout -1] => /--timeout takes a number above 0/,
       %w[threads --timeout nan] => /--timeout/, %w[threads --allocators nope] => /no allocator "nope"/,
-      %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /none of the contenders/,
+      %w[threads --allocators ,] => /names no allocator/, %w[threads --baseline tcmalloc --allocators glibc] => /is not among/,
       %w[threads -- true] => /not both/, %w[--] => /no command after --/, %w[--url http://127.0.0.1:1/] => /goes after --/,
       %w[--url http://example.org/ -- true] => /must be an address of this machine/, %w[--frobnicate] => /invalid option/,
       %w[threads --seed x] => /--seed/ }.each do |words, message|

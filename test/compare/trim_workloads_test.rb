@@ -3,11 +3,11 @@
 require "test_helper"
 require "json"
 require "culet/tools/compare"
-require_relative "../../bench/trim_workloads/ranking"
+require_relative "../../bench/trims/ranking"
 
 # What is left when workloads are done: without trims, with the spike, with culet/auto.
 class TrimWorkloadsTest < Minitest::Test
-  BENCH = File.join(ROOT, "bench/trim-workloads")
+  BENCH = File.join(ROOT, "bench/trims/workloads")
 
   def test_the_goal_is_judged_by_what_is_left
     rows = [["glibc", 90], ["glibc:spike", 20], ["glibc:trim", 22], ["glibc:arena_max=2", 40], ["glibc:spike,arena_max=2", 20]]

@@ -72,7 +72,7 @@ class CowOverTimeTest < Minitest::Test
     program = "reader, writer = IO.pipe; fork { writer.close; $own = Array.new(50_000) { |i| \"own \#{i}\" * 3 }; reader.read }; sleep 8"
     _, err, status = run_culet("cow", "--max-private", "1MB", "--", *RUBY, "-e", program, env: NEUTRAL)
     assert_equal 3, status.exitstatus, err
-    assert_match(/^culet: process \d+ has [\d.]+ MB for itself, more than 1\.00 MB$/, err)
+    assert_match(/^culet: process \d+ has [\d.]+ MB of private memory, more than 1\.00 MB$/, err)
   end
 
   # Ctrl-C is for the command as well: it ends, and what was seen is told.

@@ -62,7 +62,7 @@ class CowVerbTest < Minitest::Test
       workers = Culet::Processes::Tree.new(pid).pids.drop(1)
       out, err, status = run_culet("cow", pid.to_s, "--max-private", "1MB", env: NEUTRAL)
       assert_equal 3, status.exitstatus
-      assert_equal workers.sort, err.scan(/^culet: process (\d+) has [\d.]+ MB for itself, more than 1\.00 MB$/).flatten.map(&:to_i).sort
+      assert_equal workers.sort, err.scan(/^culet: process (\d+) has [\d.]+ MB of private memory, more than 1\.00 MB$/).flatten.map(&:to_i).sort
       assert_match(/^all /, out)
       _, err, status = run_culet("cow", pid.to_s, "--max-private", "4GiB", env: NEUTRAL)
       assert_equal [0, ""], [status.exitstatus, err]
@@ -89,11 +89,11 @@ class CowVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    { ["cow"] => /which process\?/, ["cow", "0"] => /"0" is no process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
-      ["cow", "--"] => /which command\?/, ["cow", "--watch", "--", "ls"] => /--watch looks at running processes/, ["cow", "1", "--for", "5s"] => /say with --every how often/,
-      ["cow", "1", "--every", "1s", "--watch", "2"] => /exclude each other/, ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for is for running processes/,
+    { ["cow"] => /no process given/, ["cow", "0"] => /"0" is no process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
+      ["cow", "--"] => /no command given/, ["cow", "--watch", "--", "ls"] => /--watch needs running processes/, ["cow", "1", "--for", "5s"] => /--for needs --every/,
+      ["cow", "1", "--every", "1s", "--watch", "2"] => /cannot be combined/, ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
       ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
-      ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /exclude each other/ }.each do |words, sentence|
+      ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /cannot be combined/ }.each do |words, sentence|
       out, err, status = run_culet(*words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
       assert_match sentence, err

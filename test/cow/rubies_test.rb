@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../roots/contenders"
 require_relative "../roots/in_tests"
 
-# The experiment on the Rubies of Debian releases, with few strings. bench/cow-rubies makes it in full.
+# The experiment on the Rubies of Debian releases, with few strings. bench/cow/rubies makes it in full.
 class CowRubiesTest < Minitest::Test
   include Roots::InTests
 

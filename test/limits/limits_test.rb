@@ -28,7 +28,7 @@ class LimitsTest < Minitest::Test
       out, status = run_tests(framework, large: "assert_rss_below(\"1MB\")")
       refute_predicate status, :success?
       assert_match(/\b1 failure/, out)
-      assert_match(/process \d+ has [\d.]+ MB for itself, not less than 1\.00 MB; its [\d.]+ MB resident are:/, out)
+      assert_match(/process \d+ has [\d.]+ MB of private memory, not less than 1\.00 MB; its [\d.]+ MB of resident memory:/, out)
       assert_match(/^\s*Ruby objects +[\d.]+ MB$/, out)
       assert_match(/^\s*malloc: in use, resident +[\d.]+ MB$/, out)
     end
@@ -36,14 +36,14 @@ class LimitsTest < Minitest::Test
     define_method("test_sharing_that_is_lost_#{framework}") do
       out, status = run_tests(framework, lost: WRITES)
       refute_predicate status, :success?
-      assert_match(/after the fork [\d.]+ % of [\d.]+ MB are shared still, less than 90\.0 %; [\d.]+ MB are not any more:/, out)
+      assert_match(/the forked process still shares [\d.]+ % of the [\d.]+ MB it inherited, less than 90\.0 %; [\d.]+ MB became private:/, out)
       assert_match(/^\s*Ruby objects +[\d.]+ MB$/, out)
     end
 
     define_method("test_too_much_of_its_own_#{framework}") do
       out, status = run_tests(framework, own: "assert_shared_after_fork(at_least: 0, max_private: \"4MB\") { $own = Array.new(200_000) { |i| \"own \#{i}\" * 4 } }")
       refute_predicate status, :success?
-      assert_match(/the forked process has [\d.]+ MB for itself, more than 4\.00 MB:/, out)
+      assert_match(/the forked process has [\d.]+ MB of private memory, more than 4\.00 MB:/, out)
     end
 
     define_method("test_an_exception_in_the_fork_#{framework}") do

@@ -90,8 +90,8 @@ class MapVerbTest < Minitest::Test
   end
 
   def test_wrong_use_is_one_sentence
-    assert_refused 2, /which process\?/
-    assert_refused 2, /takes no command/, "1", "--", "ls"
+    assert_refused 2, /no process given/
+    assert_refused 2, /does not run a command/, "1", "--", "ls"
     assert_refused 2, /invalid option: --frobnicate/, "--frobnicate"
   end
 
@@ -121,7 +121,7 @@ class MapVerbTest < Minitest::Test
     process = Synthetic.new
     process.map(start: MapHelper::HEAP + 8, pages: 1, use: "other")
     with_snapshot_file(process) do |path, folder|
-      assert_refused 1, /what was read of #{path} contradicts itself: mapping 0 is not of whole pages/, path, chdir: folder
+      assert_refused 1, /the data read from #{path} is inconsistent: mapping 0 is not of whole pages/, path, chdir: folder
       assert_equal ["some.snapshot"], Dir.children(folder)
     end
   end

@@ -9,7 +9,7 @@ class ReplayVerbTest < Minitest::Test
   JOB = FIXTURES.grep(/json/).first
 
   {
-    [] => /which trace/, %w[a b] => /which trace/, ["a", "--", "ls"] => /takes no command/, ["a", "--runs", "0"] => /--runs takes a whole number/
+    [] => /no trace given/, %w[a b] => /no trace given/, ["a", "--", "ls"] => /does not run a command/, ["a", "--runs", "0"] => /--runs takes a whole number/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
       out, err, status = run_culet("replay", *words)
@@ -20,7 +20,7 @@ class ReplayVerbTest < Minitest::Test
 
   {
     ["--threads", "2"] => /--threads takes 1/, ["--touch", "softly"] => /invalid argument: --touch softly/,
-    ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--allocators", "glibc,culet:trim"] => /in a replay there is no Ruby/, ["--baseline", "jemalloc", "--allocators", "glibc"] => /is none of the contenders/,
+    ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--allocators", "glibc,culet:trim"] => /a replay has no Ruby/, ["--baseline", "jemalloc", "--allocators", "glibc"] => /is not among/,
     ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
   }.each do |words, message|
     define_method(:"test_wrong_option_#{words.join("_")}") do
@@ -79,7 +79,7 @@ class ReplayVerbTest < Minitest::Test
     end
     run_culet(*words, "4", env: NEUTRAL)
     refute_match(/too few/, File.read(path("report")))
-    assert_match(/fewer than\s+4 never show a difference/, run_culet("replay", "--help").first)
+    assert_match(/at least 4 to show a\s+difference/, run_culet("replay", "--help").first)
   end
 
   def test_a_report_in_a_file
@@ -98,7 +98,7 @@ class ReplayVerbTest < Minitest::Test
 
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "rpmalloc", env: NEUTRAL)
     assert_equal 1, status.exitstatus
-    assert_match(/no allocator played the trace/, err)
+    assert_match(/no allocator completed the trace/, err)
     assert_match(/excluded/, out)
   end
 

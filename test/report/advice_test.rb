@@ -58,7 +58,7 @@ class ReportAdviceTest < Minitest::Test
       $stdout.flush
       sleep
     RUBY
-    assert_match(/would give back [23]\d\.\d MB/, advice.fetch("trim").fetch("text"))
+    assert_match(/would return [23]\d\.\d MB/, advice.fetch("trim").fetch("text"))
     assert_nil advice.fetch("trim")["remedy"]
     refute_includes advice.fetch("free memory").fetch("remedy"), "culet/auto"
   end
@@ -66,7 +66,7 @@ class ReportAdviceTest < Minitest::Test
   def test_holes_in_the_main_arena_are_not
     advice = advice_for(IN_MAIN)
     refute_includes advice.keys, "arenas"
-    assert_includes advice.fetch("free memory").fetch("text"), "scattered between blocks in use"
+    assert_includes advice.fetch("free memory").fetch("text"), "between blocks in use"
   end
 
   private

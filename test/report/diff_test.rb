@@ -39,7 +39,7 @@ class DiffTest < Minitest::Test
       assert_match(/^resident +\d+\.\d +\d+\.\d +\+\d+\.\d$/, out)
       back, = run_culet("diff", "#{directory}/after", "#{directory}/before", env: NEUTRAL)
       assert_match(/: -\d+\.\d MB$/, back)
-      assert_match(/did you mean them the other way round\?/, back)
+      assert_match(/before the first: exchange the two/, back)
     end
   end
 
@@ -85,12 +85,12 @@ class DiffTest < Minitest::Test
   def test_wrong_usage
     in_directory do |directory|
       with_program(RbConfig.ruby, "-e", WAITING) { |pid| snapshot(pid, "#{directory}/one") }
-      assert_sentence(/is one moment; name another/, "diff", "#{directory}/one", status: 2)
+      assert_sentence(/has one snapshot; give another/, "diff", "#{directory}/one", status: 2)
       assert_sentence(/no such file|there is no file/, "diff", "#{directory}/one", "#{directory}/two")
     end
-    assert_sentence(/which snapshots\?/, "diff", status: 2)
-    assert_sentence(/which snapshots\?/, "diff", "1", "2", "3", status: 2)
-    assert_sentence(/takes no command/, "diff", "--", "true", status: 2)
+    assert_sentence(/give two snapshots/, "diff", status: 2)
+    assert_sentence(/give two snapshots/, "diff", "1", "2", "3", status: 2)
+    assert_sentence(/does not run a command/, "diff", "--", "true", status: 2)
   end
 
   private

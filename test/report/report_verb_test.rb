@@ -29,7 +29,7 @@ class ReportVerbTest < Minitest::Test
       assert_match(/\A.+ \(process #{pid}\): \d+\.\d+ MB resident$/, out)
       assert_match(/^libraries and files +\d/, out)
       assert_match(/^resident +\d+\.\d+ +100\.0 %$/, out)
-      assert_match(/^size: most of it, /, out)
+      assert_match(/^size: the largest part is /, out)
       assert_empty out.lines.select { |line| line.chomp.size > 100 }
       refute_includes out, "\e"
     end
@@ -59,7 +59,7 @@ class ReportVerbTest < Minitest::Test
         assert_equal document["processes"].sum { |process| process["pss_bytes"] }, document["total_pss_bytes"]
         assert_equal document["total_rss_bytes"], document["total_levels"].values.sum
         out, = run_culet("report", one.to_s, other.to_s, env: NEUTRAL)
-        assert_match(/^2 processes together: \d+\.\d+ MB \(PSS\)/, out)
+        assert_match(/^2 processes together: \d+\.\d+ MB PSS/, out)
       end
     end
   end
@@ -157,9 +157,9 @@ class ReportVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    assert_sentence(/which process\?/, "report", status: 2)
-    assert_sentence(/takes no command/, "report", "--", "true", status: 2)
-    assert_sentence(/--watch looks at running processes; a\.snapshot is no process number/, "report", "a.snapshot", "--watch", status: 2)
+    assert_sentence(/no process given/, "report", status: 2)
+    assert_sentence(/does not run a command/, "report", "--", "true", status: 2)
+    assert_sentence(/--watch needs running processes; a\.snapshot is not one/, "report", "a.snapshot", "--watch", status: 2)
     assert_sentence(/--watch takes a number above 0/, "report", "1", "--watch", "often", status: 2)
     assert_sentence(/--pause-ms takes a whole number from 1 to/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")

@@ -210,7 +210,7 @@ class RequiresUnusedTest < Minitest::Test
 
   def test_bad_input_is_one_sentence
     with_program(RbConfig.ruby, "-e", WAITING, env: TestHelper::NEUTRAL) do |pid|
-      { [pid.to_s] => /does not follow which of its code runs; start it with/, ["--", "true"] => /nothing was told: true ended with status 0/, ["999999999"] => /999999999/,
+      { [pid.to_s] => /does not follow which of its code runs; start it with/, ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
         ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
         out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
         assert_equal [words.last.include?("KILL") ? 137 : 1, "", 1], [status.exitstatus, out, err.lines.size], err

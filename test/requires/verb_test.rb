@@ -7,7 +7,7 @@ class RequiresVerbTest < Minitest::Test
   include RequiresHelper
 
   {
-    [] => /which command/, ["--"] => /which command/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, ["a", "b"] => /one file at a time/,
+    [] => /no command given/, ["--"] => /no command given/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, ["a", "b"] => /one file at a time/,
     ["--sort", "beauty", "--", "true"] => /invalid argument/, ["--top", "0", "--", "true"] => /--top takes/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do

@@ -42,7 +42,7 @@ class SnapshotVerbTest < Minitest::Test
         assert_equal 3, json("report", "#{directory}/series")["snapshots"].size
         assert_equal pid, json("diff", "#{directory}/series").dig("after", "pid")
         out, = run_culet("report", "#{directory}/series", env: NEUTRAL)
-        assert_match(/^the last of 3 snapshots; --json has all$/, out)
+        assert_match(/^This is the last of 3 snapshots; --json prints all.$/, out)
       end
     end
   end
@@ -53,7 +53,7 @@ class SnapshotVerbTest < Minitest::Test
       with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
         out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
         assert_equal [1, ""], [status.exitstatus, out]
-        assert_match(/^culet: .*process #{pid}.*; #{directory}\/series has what was taken by then$/, err)
+        assert_match(/^culet: .*process #{pid}.*; #{directory}\/series has the snapshots up to then$/, err)
         assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
         assert_equal ["series"], Dir.children(directory)
       end
@@ -83,12 +83,12 @@ class SnapshotVerbTest < Minitest::Test
   end
 
   def test_wrong_usage
-    assert_sentence(/which process\?/, "snapshot", status: 2)
+    assert_sentence(/no process given/, "snapshot", status: 2)
     assert_sentence(/"0" is no process number/, "snapshot", "0", status: 2)
-    assert_sentence(/--for is how long/, "snapshot", "1", "--for", "1h", status: 2)
-    assert_sentence(/--every takes a length of time, e\.g\. 10s, 5m or 1h, a year \(366d\) at most, not "often"/, "snapshot", "1", "--every", "often", status: 2)
-    assert_sentence(/--live and --stop exclude each other/, "snapshot", "1", "--live", "--stop", status: 2)
-    assert_sentence(/takes no command/, "snapshot", "--", "true", status: 2)
+    assert_sentence(/--for needs --every/, "snapshot", "1", "--for", "1h", status: 2)
+    assert_sentence(/--every takes a duration, e\.g\. 10s, 5m or 1h, at most 366d, not "often"/, "snapshot", "1", "--every", "often", status: 2)
+    assert_sentence(/--live and --stop cannot be combined/, "snapshot", "1", "--live", "--stop", status: 2)
+    assert_sentence(/does not run a command/, "snapshot", "--", "true", status: 2)
     assert_sentence(/there is no process 999999999/, "snapshot", "999999999")
   end
 

@@ -12,7 +12,7 @@ class StringsVerbTest < Minitest::Test
     out, _, status = run_culet("strings", "--help")
     assert_predicate status, :success?
     assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
-    { [] => /whose strings\?/, %w[1 2] => /not several/, ["1", "--", "true"] => /not several/, ["--"] => /which command\?/, ["1", "--trace"] => /--trace is for a command/,
+    { [] => /no process given/, %w[1 2] => /one process number, dump or command/, ["1", "--", "true"] => /one process number, dump or command/, ["--"] => /no command given/, ["1", "--trace"] => /--trace needs a command/,
       ["1", "--top", "0"] => /--top takes a whole number/, ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
       assert_sentence(sentence, "strings", *words, status: 2)
     end

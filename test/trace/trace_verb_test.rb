@@ -7,7 +7,7 @@ class TraceVerbTest < Minitest::Test
   include TraceHelper
 
   {
-    [] => /which command/, ["--"] => /which command/, ["ls"] => /before the --/, ["--limit", "much", "--", "true"] => /--limit takes a size/,
+    [] => /no command given/, ["--"] => /no command given/, ["ls"] => /before the --/, ["--limit", "much", "--", "true"] => /--limit takes a size/,
     ["--allocator", "nosuch", "--", "true"] => /no allocator "nosuch"/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do

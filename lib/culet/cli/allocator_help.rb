@@ -4,20 +4,29 @@ require_relative "../tools/allocators"
 
 module Culet
   module CLI
-    # The part of `run --help` and `env --help` that lists what can be chosen.
+    # The part of `run --help` and `env --help` that lists allocators, settings and environment variables.
     module AllocatorHelp
       VARIABLES = <<~TEXT
-        culet/auto reads CULET_TRIM=background|now|off[,minimum=SIZE][,interval=SECONDS]: a trim that gives back less than
-        minimum is not worth it, and so long, at the least, is waited from one trim to the next.
+        Environment variables of the allocator:
+          CULET_CHILDREN=ruby  (default) Ruby programs started by a Ruby process use
+                               culet; other programs load the library but use malloc of
+                               glibc
+          CULET_CHILDREN=all   all child processes use culet
+          CULET_CHILDREN=none  the library removes itself from LD_PRELOAD; no child
+                               process loads it
+        The command itself always uses the allocator. CULET_INHERITED is internal; do not set it.
 
-        culet reads from the environment:
-          CULET_CHILDREN=ruby  (default) once a Ruby process runs on culet, the Ruby programs it starts do too; others,
-                               such as browsers or git, load the library dormant: all goes to glibc's malloc
-          CULET_CHILDREN=all   every program started from it runs on culet
-          CULET_CHILDREN=none  the library takes itself out of LD_PRELOAD once it is loaded: no child gets it
-        A program that is started directly, like CMD here, always uses the allocator. CULET_INHERITED is culet's own
-        mark on such children; leave it alone.
+        Environment variables of the parts that a Ruby program loads:
+          CULET_TRIM=background|now|off[,minimum=SIZE][,interval=SECONDS]
+                               culet/auto: how to return free memory, the least amount
+                               worth returning, and the least time between two trims
+          CULET_REQUIRE=on|index|off, CULET_REQUIRE_CACHE=FOLDER
+                               culet/require: its mode, and where it keeps the index
+          CULET_UNUSED_FROM=start|asked
+                               culet/unused: record from the start, or from the first
+                               request on
       TEXT
+      private_constant :VARIABLES
 
       module_function
 
@@ -25,7 +34,7 @@ module Culet
       # @param anywhere [Boolean] whether to leave out what is installed here
       def add(parser, anywhere: false)
         parser.separator("")
-        parser.separator("Allocators, and their settings as NAME:KEY=VALUE[,KEY=VALUE...]:")
+        parser.separator("Allocators and their settings, written NAME:KEY=VALUE[,KEY=VALUE...]:")
         Allocators.definitions.each { |definition| describe(parser, definition, anywhere) }
         parser.separator("")
         add_trim(parser)
@@ -34,18 +43,18 @@ module Culet
         parser.separator("")
       end
 
-      # What every contender can have, whatever its allocator.
+      # The setting that is not an allocator's own.
       #
       # @param parser [OptionParser]
       def add_trim(parser)
         untrimmable = Allocators.definitions.select(&:untrimmable).map(&:name)
-        parser.separator("Each but #{untrimmable.join(" and ")} has one more, for Ruby programs, through RUBYOPT (e.g. glibc:trim, " \
-                         "jemalloc:trim,narenas=2):")
+        parser.separator("One more setting, of all but #{untrimmable.join(" and ")}, for Ruby programs, e.g. glibc:trim or " \
+                         "jemalloc:trim,narenas=2; it loads culet/auto through RUBYOPT:")
         Allocators::Trim::MODES.each { |mode, about| parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}") }
       end
 
       def describe(parser, definition, anywhere)
-        parser.separator("  #{definition.name.ljust(10)}#{presence(Allocators.parse(definition.name)) unless anywhere}".rstrip)
+        parser.separator("  #{definition.name.ljust(10)}#{presence(definition) unless anywhere}".rstrip)
         parser.separator("    #{definition.open_about}") if definition.open_about
         (definition.settings || {}).each_value do |setting|
           parser.separator("    #{setting.key.ljust(28)} #{setting.about}")
@@ -53,10 +62,11 @@ module Culet
       end
       private_class_method :describe
 
-      def presence(choice)
-        choice.library || "the C library's own malloc"
-      rescue Error => e
-        e.message
+      def presence(definition)
+        choice = Allocators.parse(definition.name)
+        return choice.library || "malloc of the C library" if choice.available?
+
+        choice.package ? "not installed; Debian package #{choice.package}" : "not built; run `culet lib` for the reason"
       end
       private_class_method :presence
     end

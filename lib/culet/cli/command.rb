@@ -50,8 +50,11 @@ module Culet
         raise UsageError, "#{e.message}; #{hint}"
       end
 
-      EMPTY = "an empty word names no process and no file; if it comes from a command in $(...), that found nothing"
-      private_constant :EMPTY
+      HELP_COLUMNS = 80
+      # Columns of the options in --help; their descriptions stand behind them, or below a longer option.
+      SUMMARY_COLUMNS = 24
+      EMPTY = "an argument is empty; if it is the output of $(...), that command found nothing"
+      private_constant :EMPTY, :HELP_COLUMNS, :SUMMARY_COLUMNS
 
       def verb = self.class.name.split("::").last.downcase
 
@@ -80,14 +83,14 @@ module Culet
       end
 
       def parser
-        @parser ||= OptionParser.new do |o|
+        @parser ||= OptionParser.new(nil, SUMMARY_COLUMNS) do |o|
           o.banner = "usage: #{banner}"
           o.separator("")
           define(o)
-          o.on("--json", "one JSON document on stdout") { options[:json] = true }
-          o.on("--out FILE", "write the report to FILE instead of stdout") { |v| options[:out] = v }
-          o.on("--[no-]color", "colour, or none (default: on a terminal)") { |v| options[:color] = v }
-          o.on("-h", "--help", "this text") { options[:help] = true }
+          o.on("--json", "print one JSON document") { options[:json] = true }
+          o.on("--out FILE", "write the report to FILE, not to stdout") { |v| options[:out] = v }
+          o.on("--[no-]color", "use colours (default: on a terminal)") { |v| options[:color] = v }
+          o.on("-h", "--help", "print this help") { options[:help] = true }
         end
       end
 
@@ -122,7 +125,7 @@ module Culet
         return if !takes_command? || argv.include?("--")
 
         at = argv.each_index.find { |index| !value?(argv, index) && command?(argv[index]) } or return
-        "a command goes behind `--`: `culet #{Shellwords.join([verb.split.first, *argv[0...at], "--", *argv[at..]])}`"
+        "write the command after `--`: `culet #{Shellwords.join([verb.split.first, *argv[0...at], "--", *argv[at..]])}`"
       end
 
       # Whether a word is what the option before it takes.
@@ -133,8 +136,21 @@ module Culet
       def command?(word) = !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
 
       def help
+        fit_descriptions
         out.puts(parser.help, "", "Examples:", *examples.map { |line| "  #{line}" })
         EXIT_OK
+      end
+
+      def fit_descriptions
+        columns = HELP_COLUMNS - parser.summary_width - parser.summary_indent.size - 1
+        switches.each { |switch| switch.desc.replace(switch.desc.flat_map { |line| wrapped(line, columns) }) }
+        parser.top.list.replace(parser.top.list.flat_map { |part| part.is_a?(String) && part != "" ? wrapped(part, HELP_COLUMNS) : [part] })
+      end
+
+      # @return [Array<String>] lines, all with the indentation of the text
+      def wrapped(text, columns)
+        indent = text[/\A */]
+        Text::Lines.wrap(text.lstrip, columns: columns - indent.size).lines(chomp: true).map { |line| indent + line }
       end
 
       # Whether the text of --help will be shown: parts of it that are dear to make are made only then.
@@ -193,7 +209,7 @@ module Culet
       def check_interruption(interruption)
         return unless interruption.requested?
 
-        raise Error.new("interrupted by SIG#{interruption.signal}: the report has what was complete by then", exit_status: interruption.exit_status)
+        raise Error.new("interrupted by SIG#{interruption.signal}: the report has the results up to then", exit_status: interruption.exit_status)
       end
 
       def define(parser); end

@@ -5,7 +5,7 @@ require "rbconfig"
 require "shellwords"
 require_relative "allocator_help"
 require_relative "command"
-require_relative "contenders"
+require_relative "candidates"
 require_relative "../tools/compare"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/compare/progress"
@@ -13,9 +13,9 @@ require_relative "../text/plot"
 
 module Culet
   module CLI
-    # `culet compare`: allocators against each other on Ruby workloads.
+    # `culet compare`: compares allocators on Ruby workloads.
     class Compare < Command
-      include Contenders
+      include Candidates
 
       # What wrk can open from one address, and what a machine can hold of a workload.
       MOST_CONNECTIONS = 10_000
@@ -29,17 +29,17 @@ module Culet
       def known_words = [*engine::Workload.names, "all"]
 
       def examples
-        ["culet compare                                    #{engine::Workload::DEFAULT.join(", ")}",
-         "culet compare threads --html threads.html        one workload, with a report to look at",
+        ["culet compare                               #{engine::Workload::DEFAULT.join(", ")}",
+         "culet compare threads --html threads.html   one workload, with an HTML report",
          "culet compare all --runs 10 --json --out all.json",
          "culet compare --allocators glibc,jemalloc:narenas=2,culet -- ruby job.rb",
-         "culet compare --allocators glibc,glibc:trim -- ruby job.rb       what giving memory back would gain",
+         "culet compare --allocators glibc,glibc:trim -- ruby job.rb",
          "culet compare --url http://127.0.0.1:3000/ -- bin/rails server"]
       end
 
       def execute(words, command)
         return list if options[:list]
-        raise Error, "culet compare needs Linux, since it reads /proc" unless File.exist?("/proc/self/statm")
+        raise Error, "culet compare needs Linux: it reads /proc" unless File.exist?("/proc/self/statm")
 
         check_destinations
         workloads = workloads(words, command)
@@ -57,34 +57,35 @@ module Culet
         define_what(parser)
         define_how(parser)
         parser.separator("")
-        parser.on("--html FILE", "write a self-contained HTML report with curves and all numbers") { |v| options[:html] = v }
+        parser.on("--html FILE", "write an HTML report with curves and all numbers") { |v| options[:html] = v }
         parser.on("--markdown FILE", "write the tables as Markdown") { |v| options[:markdown] = v }
         return unless help_asked?
 
         parser.separator("")
         AllocatorHelp.add_trim(parser)
+        parser.separator("")
       end
 
       def define_what(parser)
-        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all.")
-        parser.separator("Without one, and without a command: #{engine::Workload::DEFAULT.join(", ")}.")
+        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all. Without a workload and a command: " \
+                         "#{engine::Workload::DEFAULT.join(", ")}.")
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
-        parser.on("--allocators A,B", "the contenders, NAME[:SETTING] each; trim is a setting of all, see below",
-                  "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
-        parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
-        parser.on("--url URL", "the command is a server: load this address of this machine") { |v| options[:url] = engine::LoadTarget.parse(v) }
+        parser.on("--allocators A,B", "allocators, each NAME[:SETTING]; for the setting trim, see below",
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
+        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") { |v| options[:baseline] = v }
+        parser.on("--url URL", "the command is a server; send the load to this local URL") { |v| options[:url] = engine::LoadTarget.parse(v) }
       end
 
       def define_how(parser)
-        number(parser, "--runs N", :runs, Numbers::MOST_RUNS, "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than " \
-                                          "#{engine::Statistics::LEAST_RUNS} never show a difference)")
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS, "longest time for one run (default #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
-        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS, "how long a server is loaded (default #{engine::Plan::DEFAULT_DURATION_SECONDS})")
-        number(parser, "--connections N", :connections, MOST_CONNECTIONS, "connections of the load (default #{engine::Plan::DEFAULT_CONNECTIONS})")
-        seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default 1)")
-        parser.on("--ruby PATH", "the Ruby that runs the built-in workloads (default: this one)") { |v| options[:ruby] = v }
+        number(parser, "--runs N", :runs, Numbers::MOST_RUNS, "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
+                                          "#{engine::Statistics::LEAST_RUNS} to show a difference)")
+        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS, "time limit of one run (default: #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
+        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS, "duration of the load on a server (default: #{engine::Plan::DEFAULT_DURATION_SECONDS})")
+        number(parser, "--connections N", :connections, MOST_CONNECTIONS, "connections of the load (default: #{engine::Plan::DEFAULT_CONNECTIONS})")
+        seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default: 1)")
+        parser.on("--ruby PATH", "Ruby of the built-in workloads (default: this one)") { |v| options[:ruby] = v }
       end
 
       def number(parser, flag, key, most, text)
@@ -122,7 +123,7 @@ module Culet
       end
 
       def plan(workloads)
-        choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
 
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         given = { runs: options[:runs], timeout_seconds: options[:timeout], duration_seconds: options[:duration],
@@ -161,7 +162,7 @@ module Culet
         write(:html, "html", :Html, document)
         write(:markdown, "markdown", :Markdown, document)
         check_interruption(interruption)
-        raise Error, "no allocator completed a run; the reasons are given above" if document["results"].empty?
+        raise Error, "no allocator completed a run; see the reasons above" if document["results"].empty?
 
         EXIT_OK
       end

@@ -16,13 +16,14 @@ module Culet
       def known_words = SHELLS.keys
 
       def examples
-        ["eval \"$(culet completion bash)\"                                   in ~/.bashrc",
-         "culet completion zsh > \"${fpath[1]}/_culet\"                       once; or eval \"$(culet completion zsh)\" in ~/.zshrc, behind compinit",
-         "culet completion fish > ~/.config/fish/completions/culet.fish     once"]
+        ["eval \"$(culet completion bash)\"              in ~/.bashrc",
+         "culet completion zsh > \"${fpath[1]}/_culet\"  once",
+         "eval \"$(culet completion zsh)\"               or in ~/.zshrc, after compinit",
+         "culet completion fish > ~/.config/fish/completions/culet.fish"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet completion` takes a shell's name: #{SHELLS.keys.join(", ")}" if command || words.size != 1
+        raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}" if command || words.size != 1
 
         constant = SHELLS.fetch(words.first) do
           raise UsageError, "there is no completion for #{words.first.inspect}; #{Suggestion.for(words.first, SHELLS.keys) || "the shells are #{SHELLS.keys.join(", ")}"}"

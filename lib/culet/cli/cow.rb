@@ -11,7 +11,7 @@ require_relative "../text/size"
 
 module Culet
   module CLI
-    # `culet cow`: what forked processes share with their parent, and what they stopped sharing.
+    # `culet cow`: which memory forked processes share with their parent.
     class Cow < Command
       include Subjects
 
@@ -37,15 +37,15 @@ module Culet
       end
 
       def examples
-        ["culet cow puma                                 the server of that name, or its number: its workers are found",
-         "culet cow 4242 --html cow.html                 a map of each process: what it stopped sharing, page by page",
-         "culet cow 4242 --classes                       of which classes the objects are, on the pages that workers do not share",
-         "culet cow 4242 --watch 5                       again every five seconds",
-         "culet cow 4242 --every 5s --for 10m            how sharing went: a curve, then the table",
-         "culet cow -- bundle exec puma                  the same of a command, from its start to its end",
-         "culet cow 4242 --max-private 80MB              exits with 3 when a worker has more for itself",
+        ["culet cow puma                            a server by name, with its workers",
+         "culet cow 4242 --html cow.html            a map of shared and private pages",
+         "culet cow 4242 --classes                  classes of objects on them",
+         "culet cow 4242 --watch 5                  repeat every five seconds",
+         "culet cow 4242 --every 5s --for 10m       sharing over ten minutes",
+         "culet cow -- bundle exec puma             a command, from start to end",
+         "culet cow 4242 --max-private 80MB         exit 3 above this limit",
          "culet cow 4242 --json",
-         "culet cow experiment --help                    the laboratory: a fork and two collections, on any interpreter and allocator"]
+         "culet cow experiment --help               a fork experiment on any interpreter"]
       end
 
       def execute(words, command)
@@ -62,29 +62,29 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("What a page costs is paid by all who share it; a worker that writes to it, or whose allocator does, pays alone.")
+        parser.separator("Forked processes share each page until one of them, or its allocator, writes to it.")
         parser.separator("")
-        parser.on("--max-private SIZE", "exit with 3 when a worker has more than SIZE (80MB, 64MiB) for itself") { |v| options[:limit] = size(v) }
-        parser.on("--writes N", "find out what wrote to the pages of the N workers that stopped sharing most", "(default: #{WRITES}; with --watch 0)") { |v| options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS) }
-        parser.on("--classes", "name the classes of the objects there: asks the agent in the process (-rculet/agent)") { options[:classes] = true }
-        parser.on("--html FILE", "write a page with the map of each process, coloured by what it shares") { |v| options[:html] = v }
-        parser.on("--every TIME", "take the kernel's figures each TIME (10s, 5m) and show how they went;", "until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
-        parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") { |v| options[:limit] = size(v) }
+        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared pages (default: #{WRITES}; with --watch: 0)") { |v| options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS) }
+        parser.on("--classes", "list the classes of the objects on unshared pages; the process must have loaded culet/agent") { options[:classes] = true }
+        parser.on("--html FILE", "write an HTML map of each process that shows its shared and private pages") { |v| options[:html] = v }
+        parser.on("--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
         define_watch(parser)
         define_treatment(parser)
       end
 
       def check(words, command)
         raise UsageError, "give a process number or a command, not both" if command && words.any?
-        raise UsageError, "which command? Write it behind --, e.g. `culet cow -- bundle exec puma`" if command && command.empty?
-        raise UsageError, "--watch looks at running processes; for a command there is --every" if command && options[:watch]
-        raise UsageError, "--watch and --every exclude each other" if options[:watch] && options[:every]
-        raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
-        raise UsageError, "a command is looked at until it ends; --for is for running processes" if options[:for] && command
+        raise UsageError, "no command given; write it after --, e.g. `culet cow -- bundle exec puma`" if command && command.empty?
+        raise UsageError, "--watch needs running processes; use --every with a command" if command && options[:watch]
+        raise UsageError, "--watch and --every cannot be combined" if options[:watch] && options[:every]
+        raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
+        raise UsageError, "--for cannot be used with a command, which is observed until it ends" if options[:for] && command
       end
 
       def named(words)
-        raise UsageError, "which process? Write `culet cow PID`, or a name, e.g. `culet cow puma`" if words.empty?
+        raise UsageError, "no process given; write `culet cow PID` or `culet cow puma`" if words.empty?
 
         words
       end
@@ -115,7 +115,7 @@ module Culet
           sample(history, interruption)
           family = look(pids) if Processes::Cpu.start_ticks(pids.first)
         end
-        raise Error, "process #{pids.first} ended; what was seen of it: #{history.samples.size} samples" unless family
+        raise Error, "process #{pids.first} ended after #{history.samples.size} samples" unless family
 
         status = conclude(family, history)
         interruption.requested? ? interruption.exit_status : status
@@ -188,16 +188,16 @@ module Culet
         picture = Culet::Cow::Picture.new(family, history: history)
         AtomicFile.write(options[:html], picture.to_s)
         err.puts("culet: wrote #{options[:html]}")
-        err.puts("culet: left out of it: #{picture.left_out.join(", ")}") if picture.left_out.any?
+        err.puts("culet: not drawn: #{picture.left_out.join(", ")}") if picture.left_out.any?
       rescue Culet::Scope::Malformed => e
-        raise Error, "what was read contradicts itself: #{e.message}"
+        raise Error, "the data read is inconsistent: #{e.message}"
       end
 
       def limit(family)
         most = options[:limit] or return EXIT_OK
 
         over = family.workers.select { |worker| worker.private_bytes > most }
-        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} for itself, more than #{Text::Size.human(most)}") }
+        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} of private memory, more than #{Text::Size.human(most)}") }
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end
     end

@@ -20,19 +20,19 @@ module Culet
 
       def verb = "cow experiment"
 
-      def summary = "what a fork shares and two garbage collections leave of it, on any interpreter and allocator"
+      def summary = "measure how much a forked child shares after garbage collections"
 
-      def banner = "culet cow experiment [--with INTERPRETER ...] [--allocators A,B] [options]"
+      def banner = "culet cow experiment [--with INTERPRETER ...] [options]"
 
       def examples
-        ["culet cow experiment                                        this Ruby, ten million strings, who collects: the parent",
-         "culet cow experiment --with ruby --with python3 --allocators glibc,jemalloc,culet",
-         "culet cow experiment --with /opt/ruby-3.4/bin/ruby --variants all --warm both --html cow.html",
-         "culet cow experiment --with node --script mine.js           another language, with a script of its own"]
+        ["culet cow experiment                        this Ruby; the parent runs GC",
+         "culet cow experiment --with ruby --with python3 --allocators glibc,culet",
+         "culet cow experiment --with /opt/ruby/bin/ruby --variants all --warm both",
+         "culet cow experiment --with node --script mine.js       another interpreter"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; interpreters go by --with" if words.any? || command
+        raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; give interpreters by --with" if words.any? || command
 
         check_destinations
         interruption = Culet::Compare::Interruption.new
@@ -43,16 +43,16 @@ module Culet
       private
 
       def define(parser)
-        parser.on("--with INTERPRETER", "a Ruby or a Python, with words of its own if need be; may be given again", "(default: this Ruby)") { |v| (options[:with] ||= []) << v }
-        parser.on("--script FILE", "what the interpreters run (default: what ships for Ruby and Python 3)") { |v| options[:script] = v }
-        parser.on("--allocators A,B", "NAME[:KEY=VALUE] each (default glibc,culet)") { |v| (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v)) }
-        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default parent):", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
-        parser.on("--warm no|yes|both", "whether the parent warms up before the fork (default no)") { |v| options[:warm] = v }
-        parser.on("--millions N", "how many million strings (default #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v, most: MOST_MILLIONS) }
-        parser.on("--runs N", "runs of each (default #{LAB::Plan::DEFAULT_RUNS}; fewer than #{Culet::Compare::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        parser.on("--timeout SECONDS", "longest time for one phase (default #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS) }
-        parser.on("--html FILE", "write a page with the tables and bars") { |v| options[:html] = v }
+        parser.on("--with INTERPRETER", "a Ruby or Python, with its arguments; may be repeated (default: this Ruby)") { |v| (options[:with] ||= []) << v }
+        parser.on("--script FILE", "the script to run (default: the ones for Ruby and Python 3)") { |v| options[:script] = v }
+        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") { |v| (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v)) }
+        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default: parent)", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
+        parser.on("--warm no|yes|both", "warm the parent up before the fork (default: no)") { |v| options[:warm] = v }
+        parser.on("--millions N", "millions of strings (default: #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v, most: MOST_MILLIONS) }
+        parser.on("--runs N", "runs of each (default: #{LAB::Plan::DEFAULT_RUNS}; at least #{Culet::Compare::Statistics::LEAST_RUNS} to show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
+        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        parser.on("--timeout SECONDS", "time limit of one phase (default: #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS) }
+        parser.on("--html FILE", "write an HTML page with the tables and bars") { |v| options[:html] = v }
       end
 
       def plan
@@ -71,7 +71,7 @@ module Culet
 
       def script_file
         path = options[:script] or return
-        raise Error, "there is no file #{path}; --script names what the interpreters run" unless File.file?(path)
+        raise Error, "there is no file #{path}; --script takes the script to run" unless File.file?(path)
 
         File.expand_path(path)
       end
@@ -93,7 +93,7 @@ module Culet
         write_html(document) if options[:html] && document["results"].any?
         deliver(options[:json] ? JSON.generate(document) : fitted { LAB::Table.new(document, color: color?).to_s })
         check_interruption(interruption)
-        raise Error, "no contender completed a run; the reasons are given above" if document["results"].empty?
+        raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
 
         EXIT_OK
       end

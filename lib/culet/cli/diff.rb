@@ -17,16 +17,16 @@ module Culet
 
       def examples
         ["culet diff before.snapshot after.snapshot",
-         "culet diff before.snapshot 4242         since then, until now",
-         "culet diff series.snapshot              from its first to its last",
-         "culet diff before.snapshot after.snapshot --html both.html    and the map of both, with what changed",
-         "culet diff 4242 4243 --json             two workers"]
+         "culet diff before.snapshot 4242      from then to now",
+         "culet diff series.snapshot           from the first to the last of a series",
+         "culet diff before.snapshot after.snapshot --html both.html",
+         "culet diff 4242 4243 --json          two workers"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet diff` takes no command; name two snapshots, or a series" if command
+        raise UsageError, "`culet diff` does not run a command; give two snapshots or a series" if command
         unless [1, 2].include?(words.size)
-          raise UsageError, "which snapshots? Write `culet diff BEFORE AFTER`; `culet snapshot PID` takes one"
+          raise UsageError, "give two snapshots: `culet diff BEFORE AFTER`; `culet snapshot PID` takes one"
         end
 
         both = sides(words)
@@ -39,9 +39,10 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("BEFORE and AFTER are snapshots, or processes by number or name; of a series, the last one counts.")
+        parser.separator("BEFORE and AFTER are snapshots or processes (by number or name). Of a series, the " \
+                         "last snapshot counts.")
         parser.separator("")
-        parser.on("--html FILE", "write the map of both as well: a page that shows what changed, page by page") { |v| options[:html] = v }
+        parser.on("--html FILE", "also write an HTML map that shows the changes, page by page") { |v| options[:html] = v }
         define_treatment(parser)
       end
 
@@ -52,7 +53,7 @@ module Culet
         all = moments(words.first, chunks: chunks)
         return [all.first, all.last].map(&:snapshot) if all.size > 1
 
-        raise UsageError, "#{words.first} is one moment; name another to compare it with: `culet diff BEFORE AFTER`"
+        raise UsageError, "#{words.first} has one snapshot; give another to compare it with: `culet diff BEFORE AFTER`"
       end
     end
   end

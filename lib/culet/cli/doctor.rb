@@ -11,7 +11,7 @@ require_relative "../text/lines"
 
 module Culet
   module CLI
-    # `culet doctor`: looks at a process, or at what a Ruby started here would get.
+    # `culet doctor`: checks a process, or a Ruby started from this shell.
     class Doctor < Command
       include Subjects
 
@@ -26,15 +26,15 @@ module Culet
       def banner = "culet doctor [PID|NAME]"
 
       def examples
-        ["culet doctor                        # what a Ruby started from this shell gets",
-         "culet doctor 4242                   # a running process",
-         "culet doctor puma --json            # the server of that name"]
+        ["culet doctor                 a Ruby started from this shell",
+         "culet doctor 4242            a running process",
+         "culet doctor puma --json     a process by name"]
       end
 
       # @return [Integer] 1 where a finding is bad
       def execute(words, command)
         if command || words.size > 1
-          raise UsageError, "`culet doctor` takes one process number or name, or none; see `culet doctor --help`"
+          raise UsageError, "`culet doctor` takes at most one process number or name; see `culet doctor --help`"
         end
 
         words.empty? ? with_fresh_ruby { |pid| examine(pid, fresh: true) } : examine(one_named(words.first, files: false), fresh: false)
@@ -43,7 +43,7 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("Exits with 1 where a finding is bad. Without a process, it starts a Ruby and looks at that one.")
+        parser.separator("Exits with 1 if a finding is bad. Without a process, it starts a Ruby and checks that.")
         parser.separator("")
       end
 
@@ -57,7 +57,7 @@ module Culet
       def with_fresh_ruby
         program = Program.find(RbConfig.ruby)
         Open3.popen2(program.path, "-e", "puts; $stdout.flush; $stdin.read") do |input, output, process|
-          raise Error, "#{program.path} does not start here; run `#{program.path} -e 1` to see why" unless output.gets
+          raise Error, "#{program.path} does not start; run `#{program.path} -e 1` to see why" unless output.gets
 
           yield process.pid
         ensure
@@ -77,7 +77,7 @@ module Culet
 
       def report(doctor, fresh)
         target = doctor.target
-        subject = fresh ? "No process was named: this is a Ruby started from here (#{target.executable})" : "Process #{target.pid} (#{Processes::Identity.new(target.pid).title})"
+        subject = fresh ? "A Ruby started from this shell (#{target.executable})" : "Process #{target.pid} (#{Processes::Identity.new(target.pid).title})"
         width = doctor.findings.map { |finding| finding.topic.size }.max
         lines = doctor.findings.flat_map { |finding| lines_of(finding, width) }
         [subject, "", *lines].join("\n")

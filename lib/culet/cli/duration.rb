@@ -22,7 +22,7 @@ module Culet
         value = match && (Float(match[1]) * UNITS.fetch(match[2]))
         return value if value&.positive? && value <= Numbers::MOST_SECONDS
 
-        raise UsageError, "#{flag} takes a length of time, e.g. 10s, 5m or 1h, a year (366d) at most, not #{text[0, 40].inspect}"
+        raise UsageError, "#{flag} takes a duration, e.g. 10s, 5m or 1h, at most 366d, not #{text[0, 40].inspect}"
       end
     end
   end

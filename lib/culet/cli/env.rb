@@ -17,7 +17,7 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet env` takes no command; `culet run -- COMMAND` runs one" if command || !words.empty?
+        raise UsageError, "`culet env` does not run a command; use `culet run -- COMMAND`" if command || !words.empty?
 
         deliver(text(Allocators.parse(options.fetch(:allocator, "culet"))))
         EXIT_OK
@@ -26,8 +26,8 @@ module Culet
       private
 
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
-        parser.on("--dockerfile", "as ENV lines of a Dockerfile") { options[:dockerfile] = true }
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") { |v| options[:allocator] = v }
+        parser.on("--dockerfile", "print ENV lines for a Dockerfile") { options[:dockerfile] = true }
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 
@@ -37,7 +37,7 @@ module Culet
         return JSON.generate(changes) if options[:json]
 
         lines = options[:dockerfile] ? docker_lines(changes) : shell_lines(changes)
-        lines.empty? ? "# #{choice.spec} needs nothing set\n" : lines.join("\n")
+        lines.empty? ? "# #{choice.spec} needs no variables\n" : lines.join("\n")
       end
 
       def shell_lines(changes)

@@ -13,7 +13,7 @@ module Culet
 
       def examples
         ["LD_PRELOAD=$(culet lib) ruby app.rb",
-         "RUBYOPT=-r$(culet lib auto) bundle exec puma     whether or not the bundle has culet"]
+         "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle"]
       end
 
       def execute(words, command)
@@ -28,7 +28,7 @@ module Culet
       def check(words, command)
         return if command.nil? && words.size <= 1 && (words - RubyOptions::PARTS).empty?
 
-        raise UsageError, "`culet lib` prints the path of libculet.so, `culet lib PART` that of a part to be loaded through RUBYOPT: " \
+        raise UsageError, "`culet lib` prints the path of libculet.so; `culet lib PART` prints the path of a part to load with RUBYOPT: " \
                           "#{RubyOptions::PARTS.join(", ")}"
       end
     end

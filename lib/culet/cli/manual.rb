@@ -6,9 +6,9 @@ module Culet
   module CLI
     # The manual's pages in the man macros (man(7)), made of what --help says.
     class Manual
-      STATUS = { "0" => "done; of a command that was run, its own status", "1" => "failed, as one sentence on standard error says; of doctor, a finding is bad",
+      STATUS = { "0" => "success; a verb that runs a command exits with the status of the command", "1" => "failure, explained on standard error; for doctor, a finding is bad",
                  "2" => "wrong usage", "3" => "a limit was exceeded (cow --max-private)", "126" => "the command cannot be run",
-                 "127" => "there is no such command", "128+N" => "signal N ended it or the command it ran; 130 after Ctrl-C" }.freeze
+                 "127" => "the command was not found", "128+N" => "culet or its command was ended by signal N; 130 after Ctrl-C" }.freeze
       private_constant :STATUS
 
       # @return [Hash{String => String}] file name => page
@@ -22,7 +22,7 @@ module Culet
       def file_name(name) = "culet-#{name.delete_prefix("-").gsub(/[ -]+/, "-")}"
 
       def overview(outlines)
-        [heading("culet"), section("NAME"), "culet \\- see why a Ruby process is big, fix it, prove the gain", section("SYNOPSIS"),
+        [heading("culet"), section("NAME"), "culet \\- find out why a Ruby process is large, fix it, prove the gain", section("SYNOPSIS"),
          ".B #{escape("culet VERB [options] [-- COMMAND ...]")}", section("DESCRIPTION"),
          *outlines.flat_map { |one| [".TP", "\\fB#{escape(one.name)}\\fR", escape("#{one.summary}; see #{file_name(one.name)}(1)")] }, *statuses].join("\n") << "\n"
       end

@@ -15,18 +15,18 @@ module Culet
       def banner = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
 
       def examples
-        ["culet map 4242                                   writes culet-map-4242.html, to be opened in any browser",
-         "culet map 4242 --png heap.png                    a picture of the whole, with legend and totals",
-         "culet map puma --html a.html --png a.png          the server of that name",
-         "culet map series.snapshot --html series.html     a series of snapshots: the page plays it",
-         "culet map before.snapshot 4242 --html both.html  then and now: the page shows what changed",
-         "culet map 4242 --json                            only the figures"]
+        ["culet map 4242                                write culet-map-4242.html",
+         "culet map 4242 --png heap.png                 a picture with legend and totals",
+         "culet map puma --html a.html --png a.png      a process by name",
+         "culet map series.snapshot --html all.html     a page that plays the series",
+         "culet map a.snapshot 4242 --html both.html    a page that shows the changes",
+         "culet map 4242 --json                         the totals alone"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet map` takes no command; give it a process number, e.g. `culet map 4242`" if command
+        raise UsageError, "`culet map` does not run a command; give a process number, e.g. `culet map 4242`" if command
         if words.empty?
-          raise UsageError, "which process? Write `culet map PID`, or a name, e.g. `culet map puma`, or name a snapshot"
+          raise UsageError, "no process given; write `culet map PID`, `culet map puma` or `culet map FILE.snapshot`"
         end
 
         show(words.map { |word| one_named(word) })
@@ -36,10 +36,11 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("One cell is one page of memory: in use, free but resident, returned; at the closest, single blocks.")
+        parser.separator("Each cell is one page of memory: in use, free but resident, or returned to the " \
+                         "kernel. At the highest zoom the page shows single blocks.")
         parser.separator("")
-        parser.on("--html FILE", "write a page to zoom and move in (default: culet-map-PID.html)") { |v| options[:html] = v }
-        parser.on("--png FILE", "write a picture of the whole") { |v| options[:png] = v }
+        parser.on("--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)") { |v| options[:html] = v }
+        parser.on("--png FILE", "write one picture of all memory") { |v| options[:png] = v }
         define_treatment(parser)
       end
 

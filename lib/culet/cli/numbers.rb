@@ -4,10 +4,9 @@ require_relative "../errors"
 
 module Culet
   module CLI
-    # Numbers as options take them, each with the largest that makes sense: more would only take the memory or the time of
-    # the machine.
+    # Numbers of options, with limits that keep a mistyped one from using up the machine.
     module Numbers
-      # Runs of one contender.
+      # Runs of one candidate.
       MOST_RUNS = 10_000
       # A seed that JSON keeps exactly.
       MOST_SEED = (1 << 53) - 1
@@ -49,7 +48,7 @@ module Culet
         raise UsageError, "#{flag} takes a number above 0, at most #{most}, not #{shortened(text)}"
       end
 
-      def shortened(text) = text.size > 40 ? "#{text[0, 40].inspect} and so on" : text.inspect
+      def shortened(text) = text.size > 40 ? "#{text[0, 40].inspect}..." : text.inspect
     end
   end
 end

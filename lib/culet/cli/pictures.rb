@@ -18,7 +18,7 @@ module Culet
         require_relative "../tools/map/html"
         page = Culet::Map::Html.new(snapshots, changes: changes)
         write(path, page.to_s)
-        err.puts("culet: left out of #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
+        err.puts("culet: not in #{path}, which would be too large: #{page.left_out.join(", ")}") if page.left_out.any?
       end
 
       # The picture of the last of them.
@@ -29,7 +29,7 @@ module Culet
       def write_png(snapshots, path)
         require_relative "../tools/map/png"
         write(path, Culet::Map::Png.new(snapshots.last).to_s)
-        err.puts("culet: #{path} shows the last of #{snapshots.size} snapshots; --html plays them all") if snapshots.size > 1
+        err.puts("culet: #{path} shows the last of #{snapshots.size} snapshots; --html shows all") if snapshots.size > 1
       end
 
       def write(path, content)
@@ -42,7 +42,7 @@ module Culet
       def drawing(words)
         yield
       rescue Culet::Scope::Malformed => e
-        raise Error, "what was read of #{words.join(" ")} contradicts itself: #{e.message}"
+        raise Error, "the data read from #{words.join(" ")} is inconsistent: #{e.message}"
       end
     end
   end

@@ -44,7 +44,7 @@ module Culet
       def self.refusal(path)
         return "no such program" unless path
 
-        File.directory?(path) ? "it is a directory" : "it is not executable; `chmod +x #{path}` makes it so"
+        File.directory?(path) ? "it is a directory" : "it is not executable; run `chmod +x #{path}`"
       end
       private_class_method :refusal
 
@@ -56,7 +56,7 @@ module Culet
       # @return [Array<String>] one sentence for each reason why the program will not use a preloaded allocator
       def obstacles
         file = binary
-        return ["#{file} cannot be read, so whether an allocator can be preloaded into it is unknown."] unless file_readable?(file)
+        return ["#{file} cannot be read, so culet does not know whether an allocator can be preloaded."] unless file_readable?(file)
         return [] unless Elf.file?(file)
 
         elf = Elf.new(file)
@@ -71,8 +71,8 @@ module Culet
 
       def failure(error)
         case error
-        when Errno::ENOENT then "#{interpreter || "the loader it asks for"} is not there"
-        when Errno::ENOEXEC then "it is neither a program nor a script with a #! line"
+        when Errno::ENOENT then "#{interpreter || "the loader it asks for"} does not exist"
+        when Errno::ENOEXEC then "it is not a program, nor a script with a #! line"
         else error.message.sub(/ - .*/, "").downcase
         end
       end
@@ -92,14 +92,14 @@ module Culet
         own = Allocators::Locator.own
         return if elf.same_kind?(own)
 
-        "#{elf.path} is a #{elf.bits}-bit program for another kind of processor than this Ruby; the allocator cannot be " \
-          "preloaded into it, so it runs on its own."
+        "#{elf.path} is a #{elf.bits}-bit program for another architecture than this Ruby; the allocator cannot be " \
+          "preloaded, so the program uses its own."
       end
 
       def static(elf)
         return unless elf.same_kind?(Allocators::Locator.own) && elf.static?
 
-        "#{elf.path} is statically linked; nothing can be preloaded into it, so it runs on its own allocator."
+        "#{elf.path} is statically linked; nothing can be preloaded, so it uses its own allocator."
       end
 
       # ld.so(8), "secure-execution mode".
@@ -107,8 +107,8 @@ module Culet
         stat = File.stat(file)
         return unless (stat.setuid? && stat.uid != ::Process.uid) || (stat.setgid? && stat.gid != ::Process.gid)
 
-        "#{file} changes its user or group when it starts (set-user-ID), so the loader ignores the preload and it runs " \
-          "on its own allocator."
+        "#{file} is set-user-ID or set-group-ID; the loader ignores the preload, so it uses " \
+          "its own allocator."
       end
     end
   end

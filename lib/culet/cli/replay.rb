@@ -3,7 +3,7 @@
 require "json"
 require "shellwords"
 require_relative "command"
-require_relative "contenders"
+require_relative "candidates"
 require_relative "../tools/replay"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/compare/progress"
@@ -12,7 +12,7 @@ module Culet
   module CLI
     # `culet replay`: a trace through allocators, side by side.
     class Replay < Command
-      include Contenders
+      include Candidates
 
       TOUCHES = %w[none page line all check].freeze
       MAX_SAMPLES = 1_000_000
@@ -22,15 +22,15 @@ module Culet
 
       def examples
         ["culet trace -o job.trace -- ruby job.rb",
-         "culet replay job.trace                                  six allocators, #{engine::Plan::DEFAULT_RUNS} runs each",
+         "culet replay job.trace                six allocators, #{engine::Plan::DEFAULT_RUNS} runs each",
          "culet replay job.trace --allocators jemalloc,culet --runs 10",
-         "culet replay job.trace --paced                          with the program's pauses",
-         "culet replay job.trace --info                           what is in it"]
+         "culet replay job.trace --paced        with the pauses of the program",
+         "culet replay job.trace --info         a summary of the trace"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet replay` takes no command; `culet trace -- COMMAND` records one" if command
-        raise UsageError, "which trace? Write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one" unless words.size == 1
+        raise UsageError, "`culet replay` does not run a command; `culet trace -- COMMAND` records one" if command
+        raise UsageError, "no trace given; write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one" unless words.size == 1
 
         trace = Culet::Replay::TraceFile.new(words.first)
         return describe(trace) if options[:info]
@@ -44,27 +44,25 @@ module Culet
       def engine = Culet::Compare
 
       def define(parser)
-        parser.separator("TRACE is a file of `culet trace`. A forked process's trace is played after what its parents had done by")
-        parser.separator("then, if their files lie beside it.")
+        parser.separator("TRACE is a file of `culet trace`. The trace of a forked process is replayed after the " \
+                         "operations of its parents before the fork, if their files are beside it.")
         parser.separator("")
-        parser.on("--info", "only say what is in the trace") { options[:info] = true }
-        parser.on("--list", "only print its operations: index, thread, name, block, bytes, alignment") { options[:list] = true }
-        parser.on("--allocators A,B", "the contenders, NAME[:KEY=VALUE] each",
-                  "(default #{engine::Plan::DEFAULT_ALLOCATORS.join(",")})") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
-        parser.on("--baseline NAME", "the contender that the others are compared with (default: the first)") { |v| options[:baseline] = v }
-        parser.on("--runs N", "runs of each contender (default #{engine::Plan::DEFAULT_RUNS}; fewer than",
-                  "#{engine::Statistics::LEAST_RUNS} never show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
-        parser.on("--seed N", "seed of the order and the intervals (default: drawn)") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        parser.on("--timeout SECONDS", "longest time for one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS) }
+        parser.on("--info", "print a summary of the trace and exit") { options[:info] = true }
+        parser.on("--list", "print the operations and exit: index, thread, name, block, bytes, alignment") { options[:list] = true }
+        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE]",
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
+        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") { |v| options[:baseline] = v }
+        parser.on("--runs N", "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least #{engine::Statistics::LEAST_RUNS} to show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
+        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
+        parser.on("--timeout SECONDS", "time limit of one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS) }
         define_play(parser)
       end
 
       def define_play(parser)
-        parser.on("--paced", "keep the recorded pauses, for allocators that give memory back by the clock") { options[:paced] = true }
-        parser.on("--threads N", "1: all operations by one thread (default: by as many as were recorded)") { |v| options[:single] = single(v) }
-        parser.on("--touch HOW", TOUCHES, "what is written into a block: #{TOUCHES.join(", ")} (default line:",
-                  "one byte of each 64; check: all, and looked at again)") { |v| options[:touch] = v }
-        parser.on("--samples N", "how often resident memory is looked at (default 400)") do |v|
+        parser.on("--paced", "keep the recorded pauses, for allocators that return memory by time") { options[:paced] = true }
+        parser.on("--threads N", "1 replays on one thread (default: as many as were recorded)") { |v| options[:single] = single(v) }
+        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one byte of each 64; check writes all and verifies them)") { |v| options[:touch] = v }
+        parser.on("--samples N", "samples of resident memory (default: 400)") do |v|
           options[:samples] = whole("--samples", v, most: MAX_SAMPLES)
         end
       end
@@ -72,7 +70,7 @@ module Culet
       def single(text)
         return true if text == "1"
 
-        raise UsageError, "--threads takes 1; without it, there are as many threads as were recorded"
+        raise UsageError, "--threads takes 1; without it, the replay has as many threads as were recorded"
       end
 
       def replay_options
@@ -96,7 +94,7 @@ module Culet
       end
 
       def list(trace)
-        raise UsageError, "--list prints plain lines; --info --json is a document" if options[:json]
+        raise UsageError, "--list prints plain lines; use --info with --json" if options[:json]
 
         deliver(program(trace).operations)
         EXIT_OK
@@ -111,7 +109,7 @@ module Culet
       end
 
       def plan(trace)
-        choices = contenders(engine::Plan::DEFAULT_ALLOCATORS)
+        choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
         refuse_trim(choices)
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
         engine::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
@@ -122,7 +120,7 @@ module Culet
       def refuse_trim(choices)
         trimmed = choices.find { |choice| choice.trim.mode } or return
 
-        raise UsageError, "#{trimmed.spec} asks Ruby to trim, and in a replay there is no Ruby; `culet compare` runs the program itself"
+        raise UsageError, "#{trimmed.spec} makes Ruby trim, and a replay has no Ruby; use `culet compare`, which runs the program"
       end
 
       def command_line(seed)
@@ -138,7 +136,7 @@ module Culet
       def report(document, interruption)
         deliver(options[:json] ? JSON.generate(document) : text(document))
         check_interruption(interruption)
-        raise Error, "no allocator played the trace; the reasons are given above" if document["results"].empty?
+        raise Error, "no allocator completed the trace; see the reasons above" if document["results"].empty?
 
         EXIT_OK
       end

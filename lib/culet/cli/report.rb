@@ -7,21 +7,21 @@ require_relative "../tools/report"
 
 module Culet
   module CLI
-    # `culet report`: where the memory of running processes is, level by level.
+    # `culet report`: where the memory of processes is.
     class Report < Command
       include Subjects
 
       def banner = "culet report PID|NAME ... | SNAPSHOT"
 
       def examples
-        ["culet report 4242                     a running process, as it is: nothing is restarted or preloaded",
-         "culet report puma                     the server of that name and its workers, and their sum by PSS",
-         "culet report 4242 --watch 5           again every five seconds",
+        ["culet report 4242                   a running process; no restart needed",
+         "culet report puma                   the server, its workers, and their total",
+         "culet report 4242 --watch 5         repeat every five seconds",
          "culet report before.snapshot --json"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet report` takes no command; give it a process number, e.g. `culet report 4242`" if command
+        raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`" if command
 
         words = checked(watched(words))
         return watch(words) if options[:watch]
@@ -34,7 +34,7 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("NAME: processes whose title, command, file name or systemd unit has it.")
+        parser.separator("NAME matches the title, command, script or systemd unit of a process.")
         parser.separator("")
         define_treatment(parser)
         define_watch(parser)
@@ -42,11 +42,11 @@ module Culet
 
       def checked(words)
         if words.empty?
-          raise UsageError, "which process? Write `culet report PID`, or a name, e.g. `culet report puma`, or name a snapshot"
+          raise UsageError, "no process given; write `culet report PID`, `culet report puma` or `culet report FILE.snapshot`"
         end
         return words unless options[:watch]
 
-        words.each { |word| raise UsageError, "--watch looks at running processes; #{word} is no process number" unless Culet::Scope.process?(word) || name?(word, true) }
+        words.each { |word| raise UsageError, "--watch needs running processes; #{word} is not one" unless Culet::Scope.process?(word) || name?(word, true) }
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
@@ -88,7 +88,7 @@ module Culet
 
       def render(words, found)
         return JSON.generate(document(words, found)) if options[:json]
-        return [table(found.last), "the last of #{found.size} snapshots; --json has all\n"].join("\n") if words.size == 1 && found.size > 1
+        return [table(found.last), "This is the last of #{found.size} snapshots; --json prints all.\n"].join("\n") if words.size == 1 && found.size > 1
 
         [*found.map { |one| table(one) }, (fitted { Culet::Report::Total.new(found.map(&:snapshot)).to_s } if words.size > 1)].compact.join("\n")
       end

@@ -9,14 +9,14 @@ require_relative "../tools/requires/table"
 
 module Culet
   module CLI
-    # `culet require`: runs a command and tells what each of its requires cost.
+    # `culet require`: runs a command and measures each of its requires.
     class Require < Command
       UNUSED = "--unused"
       # Of each list, unless more is asked for.
       LINES = 15
       private_constant :UNUSED, :LINES
 
-      def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff BEFORE.json AFTER.json"
+      def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
 
       # `culet require --unused` has options of its own.
       def call(argv)
@@ -27,13 +27,14 @@ module Culet
       end
 
       def examples
-        ["culet require -- bin/rails runner 1             by gem, and by file",
-         "culet require --html boot.html -- bin/rails runner 1    and a flame graph",
+        ["culet require -- bin/rails runner 1             by gem and by file",
+         "culet require --html boot.html -- bin/rails runner 1    with a flame graph",
          "culet require --sort failed --top 40 -- ruby app.rb",
-         "culet require --json --out boot.json -- bin/rails runner 1; culet require --tree boot.json",
-         "culet require --diff before.json after.json     two runs",
-         "culet require --unused -- bundle exec puma      which compiled code never ran, once it has ended",
-         "culet require --unused 4242                     the same now, of a process that is running so"]
+         "culet require --json --out boot.json -- bin/rails runner 1",
+         "culet require --tree boot.json",
+         "culet require --diff before.json after.json     two runs compared",
+         "culet require --unused -- bundle exec puma      code that never ran, at exit",
+         "culet require --unused 4242                     the same of a running process"]
       end
 
       def execute(words, command)
@@ -48,20 +49,21 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("Records the requires of a Ruby program and of the processes that come from it, without changing what they do.")
+        parser.separator("Records the requires of a Ruby program and of its child processes. Their behaviour " \
+                         "does not change.")
         parser.separator("")
-        parser.on("--tree", "the tree of requires in place of the list of files") { options[:tree] = true }
+        parser.on("--tree", "print the tree of requires, not the list of files") { options[:tree] = true }
         parser.on("--sort FIGURE", Culet::Requires::Table::ORDERS.keys, "sort by #{Culet::Requires::Table::ORDERS.keys.join(", ")} (default: self)") { |v| options[:sort] = v }
-        parser.on("--top N", "so many lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
-        parser.on("--html FILE", "write a flame graph as a page, too") { |v| options[:html] = v }
-        parser.on("--[no-]retained", "whether objects are followed, so that it is known which stay (default: they are)") { |v| options[:retained] = v }
-        parser.on(UNUSED, "which compiled code never ran; `culet require --unused --help`") { nil }
-        parser.on("--diff", "what differs between two files of --json") { options[:diff] = true }
+        parser.on("--top N", "lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
+        parser.on("--html FILE", "also write a flame graph as an HTML page") { |v| options[:html] = v }
+        parser.on("--[no-]retained", "track which objects are retained (default: yes)") { |v| options[:retained] = v }
+        parser.on(UNUSED, "list compiled code that never ran; see `culet require --unused --help`") { nil }
+        parser.on("--diff", "compare two files written with --json") { options[:diff] = true }
       end
 
       def check(words, command)
         raise UsageError, "give a command or files, not both" if command && words.any?
-        raise UsageError, "which command? Write `culet require -- COMMAND ...`" if command ? command.empty? : words.empty?
+        raise UsageError, "no command given; write `culet require -- COMMAND ...`" if command ? command.empty? : words.empty?
         raise UsageError, "--diff takes two files of --json" if options[:diff] && words.size != 2
         raise UsageError, "one file at a time; --diff takes two" if words.size > 1 && !options[:diff]
       end

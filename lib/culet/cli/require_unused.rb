@@ -13,7 +13,7 @@ require_relative "../system/ruby_options"
 
 module Culet
   module CLI
-    # `culet require --unused`: which compiled code never ran.
+    # `culet require --unused`: compiled code that never ran.
     class RequireUnused < Command
       include Subjects
 
@@ -25,14 +25,15 @@ module Culet
 
       def verb = "require --unused"
 
-      def summary = "which compiled code of a program never ran"
+      def summary = "list the compiled code of a program that never ran"
 
       def examples
-        ["culet require --unused -- bundle exec puma               told when it ends, of all its processes",
-         "culet require --unused puma                              of the server of that name and its workers, now",
-         "#{RubyOptions.advice("unused")} bundle exec puma         in production, to be asked at any time",
-         "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma     what ran before the first question does not count",
-         "culet require --unused --json --out unused.json 4242; culet require --unused unused.json"]
+        ["culet require --unused -- bundle exec puma    all its processes, at exit",
+         "culet require --unused puma                   a running server and its workers",
+         "#{RubyOptions.advice("unused")} bundle exec puma   prepare a server",
+         "CULET_UNUSED_FROM=asked RUBYOPT=... bundle exec puma    from a request on",
+         "culet require --unused --json --out unused.json 4242",
+         "culet require --unused unused.json"]
       end
 
       def execute(words, command)
@@ -47,19 +48,19 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("By gem and by file, how many bytes are held by methods and blocks that never ran. Code that is loaded before it is")
-        parser.separator("followed, and code that is evaluated from strings, cannot be told and is said apart.")
+        parser.separator("Lists by gem and file the bytes of methods and blocks that never ran. Code that was " \
+                         "loaded before culet/unused, and code evaluated from strings, is listed apart.")
         parser.separator("")
-        parser.on("--unused", "this") { nil }
-        parser.on("--svg FILE", "draw the code by gem as a picture, too") { |v| options[:svg] = v }
-        parser.on("--top N", "so many lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
+        parser.on("--unused", "select this report") { nil }
+        parser.on("--svg FILE", "also write a picture of the code by gem") { |v| options[:svg] = v }
+        parser.on("--top N", "lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
       end
 
       def check(words, command)
         raise UsageError, "give process numbers or a command, not both" if command && words.any?
         return unless command ? command.empty? : words.empty?
 
-        raise UsageError, "of what? Write `culet require --unused PID` or `culet require --unused -- COMMAND ...`"
+        raise UsageError, "no process given; write `culet require --unused PID` or `culet require --unused -- COMMAND ...`"
       end
 
       def document(words, command)
@@ -81,7 +82,7 @@ module Culet
         Dir.mktmpdir("culet-unused") do |folder|
           status = @status = start(program, command, folder)
           answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Requires::Unused.read(path) }
-          raise Foreground.error("nothing was told: #{command.first} #{ending(status)}, and no Ruby program into which culet could be loaded ended by itself", status) if answers.empty?
+          raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process that loaded culet exited normally", status) if answers.empty?
 
           err.puts("culet: the command #{ending(status)}") unless status.success?
           answers
@@ -96,6 +97,7 @@ module Culet
         options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
       rescue SystemCallError => e
         raise program.error(e)
-      end    end
+      end
+    end
   end
 end

@@ -13,7 +13,7 @@ module Culet
       def examples
         ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
          "culet run --allocator glibc:arena_max=2 -- bin/rails server",
-         "culet run --allocator glibc:trim -- bin/rails server         # glibc, but free memory goes back after major collections"]
+         "culet run --allocator glibc:trim -- bin/rails server"]
       end
 
       # @return [Integer] never, where the command can be started: this process becomes it
@@ -29,18 +29,18 @@ module Culet
       private
 
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator (default: culet)") { |v| options[:allocator] = v }
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") { |v| options[:allocator] = v }
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 
       def check_usage(words, command)
         if options[:json] || options[:out]
-          raise UsageError, "`culet run` writes no report of its own; `culet env --json` prints what it sets"
+          raise UsageError, "`culet run` writes no report; `culet env --json` prints the environment it sets"
         end
         unless words.empty?
-          raise UsageError, "#{words.first.inspect} comes before the --; write `culet run [OPTIONS] -- COMMAND ...`"
+          raise UsageError, "#{words.first.inspect} stands before the --; write `culet run [OPTIONS] -- COMMAND ...`"
         end
-        raise UsageError, "which command? Write `culet run [OPTIONS] -- COMMAND ...`" if command.nil? || command.empty?
+        raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`" if command.nil? || command.empty?
       end
 
       # The same process goes on as the command, so that whoever waits for or signals it reaches the command.

@@ -17,14 +17,14 @@ module Culet
       def banner = "culet signal PID|NAME [--out FILE]"
 
       def examples
-        ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked, its workers too",
-         "culet signal 4242                                   writes culet-4242.snapshot",
+        ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
+         "culet signal 4242                               write culet-4242.snapshot",
          "culet signal 4242 --out now.snapshot; culet report now.snapshot"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet signal` takes no command; give it a process number, e.g. `culet signal 4242`" if command
-        raise UsageError, "which process? Write `culet signal PID`, or a name, e.g. `culet signal puma`" unless words.size == 1
+        raise UsageError, "`culet signal` does not run a command; give a process number, e.g. `culet signal 4242`" if command
+        raise UsageError, "no process given; write `culet signal PID` or `culet signal puma`" unless words.size == 1
 
         pid = one_named(words.first, files: false)
         reader = Culet::Scope::Reader.new(pid, **treatment)
@@ -38,12 +38,13 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("The process counts its objects in its main thread, and then it is read from outside as `culet snapshot` does.")
-        parser.separator("No signal that it could mean something by is sent to it.")
+        parser.separator("The agent in the process (culet/agent) counts the Ruby objects in the main thread; " \
+                         "then culet reads the process as `culet snapshot` does. The signals that servers " \
+                         "use are not sent.")
         parser.separator("")
-        parser.on("--wait TIME", "give its main thread so long to begin (default: 10s)") { |v| options[:wait] = bounded("--wait", v) }
-        parser.on("--limit TIME", "end the count after so long, incomplete (default: 10s);", "all of Ruby stands still meanwhile") { |v| options[:limit] = bounded("--limit", v) }
-        parser.on("--[no-]data", "whether objects of C extensions are asked for their sizes (default: they are);", "one that is broken can crash there") { |v| options[:data] = v }
+        parser.on("--wait TIME", "wait this long for the main thread (default: 10s)") { |v| options[:wait] = bounded("--wait", v) }
+        parser.on("--limit TIME", "stop counting after TIME, which leaves the counts incomplete (default: 10s); Ruby is paused while it counts") { |v| options[:limit] = bounded("--limit", v) }
+        parser.on("--[no-]data", "include the sizes of C extension objects (default: yes); a faulty extension can crash here") { |v| options[:data] = v }
         define_treatment(parser)
       end
 
@@ -72,10 +73,10 @@ module Culet
       end
 
       def counting(objects)
-        return "its objects are not in it: #{objects["why"]}" unless objects["why"].empty?
+        return "it has no object counts: #{objects["why"]}" unless objects["why"].empty?
 
-        text = format("it counted %d objects in %.1f ms", objects["count"], 1000 * objects["seconds"])
-        objects["complete"] ? text : "#{text}, not all of them: the limit ended it"
+        text = format("%d objects counted in %.1f ms", objects["count"], 1000 * objects["seconds"])
+        objects["complete"] ? text : "#{text}; incomplete, because the time limit was reached"
       end
     end
   end

@@ -16,16 +16,16 @@ module Culet
       def banner = "culet snapshot PID|NAME [--out FILE] [--every TIME [--for TIME]]"
 
       def examples
-        ["culet snapshot 4242                                   writes culet-4242.snapshot",
+        ["culet snapshot 4242                        write culet-4242.snapshot",
          "culet snapshot 4242 --out before.snapshot",
-         "culet snapshot 4242 --every 10s --for 1h              a series: the same file, 360 times",
+         "culet snapshot 4242 --every 10s --for 1h   a series of 360 in one file",
          "culet report before.snapshot; culet diff before.snapshot after.snapshot"]
       end
 
       def execute(words, command)
-        raise UsageError, "`culet snapshot` takes no command; give it a process number, e.g. `culet snapshot 4242`" if command
-        raise UsageError, "which process? Write `culet snapshot PID`, or a name, e.g. `culet snapshot puma`" unless words.size == 1
-        raise UsageError, "--for is how long to go on; say with --every how often, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
+        raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`" if command
+        raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" unless words.size == 1
+        raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
         take(Culet::Scope::Reader.new(one_named(words.first, files: false), **treatment, chunks: options[:every] && 0))
       end
@@ -33,11 +33,12 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("Sizes and states are kept, never contents. The file is the reader's alone (mode 0600) and bears its name only")
-        parser.separator("once it is whole. A series has no single blocks, only how full each page is.")
+        parser.separator("A snapshot holds sizes and states, never contents. The file is private (mode 0600) " \
+                         "and appears when it is complete. A series has no single blocks, only the use of " \
+                         "each page.")
         parser.separator("")
-        parser.on("--every TIME", "take another one each TIME (10s, 5m), into the same file, until Ctrl-C") { |v| options[:every] = Duration.seconds("--every", v) }
-        parser.on("--for TIME", "go on with that for TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
+        parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
         define_treatment(parser)
       end
 
@@ -55,7 +56,7 @@ module Culet
 
         err.puts("culet: wrote #{path} (#{"#{count} snapshots, " if count > 1}#{size(path)})")
         out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => recorder.early.nil?)) if options[:json]
-        raise Error.new("#{recorder.early}; #{path} has what was taken by then", exit_status: status) if recorder.early && options[:for]
+        raise Error.new("#{recorder.early}; #{path} has the snapshots up to then", exit_status: status) if recorder.early && options[:for]
 
         interruption.exit_status || EXIT_OK
       end

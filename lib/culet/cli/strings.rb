@@ -10,7 +10,7 @@ require_relative "../tools/strings"
 
 module Culet
   module CLI
-    # `culet strings`: which strings share what, and what more sharing would free.
+    # `culet strings`: duplicate strings, and what sharing them would free.
     class Strings < Command
       include Subjects
 
@@ -20,13 +20,13 @@ module Culet
       def banner = "culet strings PID|NAME | DUMP | -- COMMAND ..."
 
       def examples
-        ["#{RubyOptions.advice("agent")} bundle exec puma       a server that can be asked",
-         "culet strings 4242                           its worker 4242, now",
-         "culet strings 4242 --no-content              the same; no text leaves the process",
-         "culet strings -- ruby job.rb                 at the command's end; at SIGUSR1 to culet, what it had then",
-         "culet strings --trace -- ruby job.rb         and who allocated them, by gem and file (it runs slower)",
-         "culet strings heap.json                      a file that ObjectSpace.dump_all wrote, plain or gzipped",
-         "culet strings heap.json --html strings.html --svg strings.svg --json"]
+        ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
+         "culet strings 4242                    a running process with the agent",
+         "culet strings 4242 --no-content       no text leaves the process",
+         "culet strings -- ruby job.rb          at exit, or when culet receives SIGUSR1",
+         "culet strings --trace -- ruby job.rb  with allocation sites (slower)",
+         "culet strings heap.json               a dump by ObjectSpace.dump_all",
+         "culet strings heap.json --html strings.html --svg strings.svg"]
       end
 
       def execute(words, command)
@@ -46,23 +46,23 @@ module Culet
       private_constant :GRAPHED
 
       def define(parser)
-        parser.separator("A process must carry the agent. It stands still for slices of 20 ms, and once for a garbage collection.")
-        parser.separator("Files with text of strings are this user's alone (mode 0600).")
+        parser.separator("A running process must have loaded culet/agent. It is paused in slices of 20 ms, and " \
+                         "once for a garbage collection. Files that contain string text are private (mode 0600).")
         parser.separator("")
-        parser.on("--html FILE", "write a page with the picture and all tables") { |v| options[:html] = v }
-        parser.on("--svg FILE", "write the picture: the buffers, the strings on them, what would go away") { |v| options[:svg] = v }
-        parser.on("--top N", "how many groups, gems and files are told (default: #{TOP})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
-        parser.on("--no-content", "show no text; a process sends digests in its stead") { options[:content] = false }
-        parser.on("--no-collect", "do not collect garbage first: what is dead is told too, until it is swept") { options[:collect] = false }
-        parser.on("--trace", "of a command: note who allocates what (ObjectSpace.trace_object_allocations)") { options[:trace] = true }
-        parser.on("--wait TIME", "give a process's main thread so long to begin with each slice (default: 10s)") { |v| options[:wait] = Duration.seconds("--wait", v) }
+        parser.on("--html FILE", "write an HTML page with the picture and all tables") { |v| options[:html] = v }
+        parser.on("--svg FILE", "write a picture of buffers, their strings, and the duplicates") { |v| options[:svg] = v }
+        parser.on("--top N", "number of groups, gems and files to list (default: #{TOP})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
+        parser.on("--no-content", "print no text; a running process sends digests instead") { options[:content] = false }
+        parser.on("--no-collect", "do not collect garbage first; unreachable strings are included") { options[:collect] = false }
+        parser.on("--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)") { options[:trace] = true }
+        parser.on("--wait TIME", "wait this long for the main thread before each slice (default: 10s)") { |v| options[:wait] = Duration.seconds("--wait", v) }
       end
 
       def check(words, command)
-        raise UsageError, "give a process number, a dump or a command, not several of them" if words.size + (command ? 1 : 0) > 1
-        raise UsageError, "which command? Write it behind --, e.g. `culet strings -- ruby job.rb`" if command && command.empty?
-        raise UsageError, "whose strings? Write `culet strings PID`, `culet strings heap.json` or `culet strings -- COMMAND`" if words.empty? && command.nil?
-        raise UsageError, "--trace is for a command; a running process traces if it called ObjectSpace.trace_object_allocations_start" if options[:trace] && !command
+        raise UsageError, "give one process number, dump or command" if words.size + (command ? 1 : 0) > 1
+        raise UsageError, "no command given; write it after --, e.g. `culet strings -- ruby job.rb`" if command && command.empty?
+        raise UsageError, "no process given; write `culet strings PID`, `culet strings heap.json` or `culet strings -- COMMAND`" if words.empty? && command.nil?
+        raise UsageError, "--trace needs a command; a running process must call ObjectSpace.trace_object_allocations_start itself" if options[:trace] && !command
         raise UsageError, "--wait takes ten minutes (10m) at most" if options.fetch(:wait, 0) > LONGEST_SECONDS
       end
 

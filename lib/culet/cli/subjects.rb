@@ -20,13 +20,13 @@ module Culet
       private
 
       def define_treatment(parser)
-        parser.on("--live", "do not pause the process: figures may be off by what moves meanwhile") { treat(:live) }
-        parser.on("--stop", "pause it once, until all is read: one moment (default: for slices of 20 ms at most)") { treat(:stopped) }
-        parser.on("--pause-ms N", "longest pause of a slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS) }
+        parser.on("--live", "do not pause the process; memory that changes meanwhile is counted twice or not at all") { treat(:live) }
+        parser.on("--stop", "pause the process once, until it is read (default: in slices of at most 20 ms)") { treat(:stopped) }
+        parser.on("--pause-ms N", "longest pause of one slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS) }
       end
 
       def define_watch(parser)
-        parser.on("--watch [SECONDS]", "look again, every two seconds or as often as said, until Ctrl-C;", "with --json one document per line") do |v|
+        parser.on("--watch [SECONDS]", "repeat every 2 or SECONDS seconds until Ctrl-C; with --json, one document per line") do |v|
           options.merge!(watch: WATCH_SECONDS, watch_word: v)
         end
       end
@@ -46,7 +46,7 @@ module Culet
       end
 
       def treat(mode)
-        raise UsageError, "--live and --stop exclude each other" if options.key?(:mode) && options[:mode] != mode
+        raise UsageError, "--live and --stop cannot be combined" if options.key?(:mode) && options[:mode] != mode
 
         options[:mode] = mode
       end
@@ -75,10 +75,10 @@ module Culet
         return plain(word) unless name?(word, files)
 
         family, *others = families(word, files)
-        raise Error, "#{word.inspect} names several processes: #{list([family, *others].map(&:root))}; give the number of one" if others.any?
+        raise Error, "#{word.inspect} matches several processes: #{list([family, *others].map(&:root))}; give one process number" if others.any?
 
         rest = family.members - [family.root]
-        err.puts("culet: #{word} is process #{family.root}#{"; from it come #{list(rest)}, which go by their numbers" if rest.any?}")
+        err.puts("culet: #{word} is process #{family.root}#{"; its child processes: #{list(rest)}" if rest.any?}")
         family.root.pid.to_s
       end
 

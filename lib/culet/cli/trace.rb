@@ -21,7 +21,7 @@ module Culet
       def banner = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
 
       def examples
-        ["culet trace -- ruby job.rb                          writes culet.trace",
+        ["culet trace -- ruby job.rb         write culet.trace",
          "culet trace -o puma.trace --limit 1G -- bundle exec puma",
          "culet trace -o job.trace --allocator culet -- ruby job.rb",
          "culet replay job.trace"]
@@ -41,13 +41,13 @@ module Culet
       private
 
       def define(parser)
-        parser.separator("Writes what the command allocates to FILE, and what each process that it forks, or program that it")
-        parser.separator("executes, allocates to FILE.PID. A killed process's file has all that was recorded until then.")
-        parser.separator("An earlier trace of that name is replaced. C++'s new is recorded where it calls malloc.")
+        parser.separator("Writes the allocations of the command to FILE, and those of each child process to " \
+                         "FILE.PID. The trace of a killed process is complete up to its end. An existing " \
+                         "trace is replaced. C++ new is recorded where it calls malloc.")
         parser.separator("")
-        parser.on("-o FILE", "where the trace goes, the same as --out (default: #{DEFAULT_FILE})") { |v| options[:out] = v }
-        parser.on("-a", "--allocator NAME[:SETTING]", "which allocator serves the command meanwhile (default: glibc)") { |v| options[:allocator] = v }
-        parser.on("--limit SIZE", "record no more than this for each process, e.g. 500M; the command goes on") { |v| options[:limit] = size(v) }
+        parser.on("-o FILE", "write the trace to FILE, as --out does (default: #{DEFAULT_FILE})") { |v| options[:out] = v }
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator of the command while it is recorded (default: glibc)") { |v| options[:allocator] = v }
+        parser.on("--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it") { |v| options[:limit] = size(v) }
       end
 
       def size(text)
@@ -55,14 +55,14 @@ module Culet
         bytes = match && match[1].to_i * UNITS.fetch(match[2].upcase)
         return bytes if bytes&.between?(65_536, MOST_BYTES)
 
-        raise UsageError, "--limit takes a size from 64K on, e.g. 500M or 2G, not #{text[0, 40].inspect}"
+        raise UsageError, "--limit takes a size of at least 64K, e.g. 500M or 2G, not #{text[0, 40].inspect}"
       end
 
       def check_usage(words, command)
         unless words.empty?
-          raise UsageError, "#{words.first.inspect} comes before the --; write `culet trace [-o FILE] -- COMMAND ...`"
+          raise UsageError, "#{words.first.inspect} stands before the --; write `culet trace [-o FILE] -- COMMAND ...`"
         end
-        raise UsageError, "which command? Write `culet trace [-o FILE] -- COMMAND ...`" if command.nil? || command.empty?
+        raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`" if command.nil? || command.empty?
       end
 
       def destination = Culet::Trace::Destination.new(options.fetch(:out, DEFAULT_FILE))
@@ -83,12 +83,12 @@ module Culet
 
         own, *others = headers
         err.puts("culet: wrote #{own.path} (#{size_of(own)})")
-        err.puts("culet: and #{others.size} of other processes: #{others.map { |one| "#{one.path} (#{size_of(one)})" }.join(", ")}") if others.any?
+        err.puts("culet: also #{others.size} of child processes: #{others.map { |one| "#{one.path} (#{size_of(one)})" }.join(", ")}") if others.any?
       end
 
       def warnings(header)
         err.puts("culet: #{header.path} ends before its program did: #{header.stopped}") if header.stopped
-        err.puts("culet: #{header.path} lacks #{header.lost} calls, made by signal handlers") if header.lost.positive?
+        err.puts("culet: #{header.path} lacks #{header.lost} calls made by signal handlers") if header.lost.positive?
       end
 
       def size_of(header) = Text::Size.human(File.size(header.path))

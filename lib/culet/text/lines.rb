@@ -59,9 +59,10 @@ module Culet
 
       # @param text [String] one paragraph
       # @param indent [Integer] columns before the second and later lines
-      # @return [String] lines of at most `sentence_columns`, words longer than that apart
-      def wrap(text, indent: 0)
-        text.gsub(/(.{1,#{sentence_columns - indent}})(?:\s+|\z)/, "\\1\n#{" " * indent}").rstrip
+      # @param columns [Integer] of a line, except for a longer word
+      # @return [String] the lines
+      def wrap(text, indent: 0, columns: sentence_columns)
+        text.gsub(/(.{1,#{columns - indent}})(?:\s+|\z)/, "\\1\n#{" " * indent}").rstrip
       end
 
       # Breaks at spaces the lines that are wider than the terminal. Longer words, such as paths, stay whole.

@@ -5,20 +5,22 @@ require_relative "../system/processes/trimming"
 require_relative "../system/ruby_options"
 
 module Culet
-  # What may be tried, in the same words wherever it is advised, and what it would gain.
+  # Advice that several tools give, and its gain.
   module Advice
+    # How to load culet/auto.
     AUTO = "#{RubyOptions.advice("auto")} in its environment"
-    # What gives memory back while the program runs.
-    TRIM = "#{AUTO} trims after each major collection (Puma: `plugin :culet`)"
+    # Returns memory while the program runs.
+    TRIM = "#{AUTO} trims after each major GC (Puma: `plugin :culet`)"
+    # Limits the arenas of glibc.
     FEWER_ARENAS = "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment"
-    # "It" is the program.
-    WARM_UP = "Culet.warmup when it has booted: it collects and compacts"
+    # Prepares the heap for forking.
+    WARM_UP = "Culet.warmup at the end of boot collects and compacts"
 
     module_function
 
     # @param snapshot [Scope::Snapshot]
-    # @return [Gain, nil] what a trim would give back now, of what is resident; nil where that is not known, or culet's heap
-    #   gives it back by itself
+    # @return [Gain, nil] resident bytes that a trim would return now; nil where that is unknown, and for culet, which trims by
+    #   itself
     def trim(snapshot)
       return unless snapshot.allocator.name == "glibc" && snapshot.malloc
 
@@ -26,7 +28,7 @@ module Culet
     end
 
     # @param snapshot [Scope::Snapshot]
-    # @return [Boolean] whether `culet/auto` is at work in it
+    # @return [Boolean] whether the process has loaded `culet/auto`
     def trims?(snapshot) = snapshot.mappings.any? { |mapping| Processes::Trimming.in_maps(mapping.path.to_s) }
   end
 end

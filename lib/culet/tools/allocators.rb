@@ -29,7 +29,7 @@ module Culet
 
       trims, words = words(text).partition { |word| Trim.setting?(word) }
       trim = Trim.parse(trims)
-      raise UsageError, "#{name} has no call that gives free memory back, so it cannot be trimmed" if trim.on? && definition.untrimmable
+      raise UsageError, "#{name} has no function that returns free memory, so it cannot be trimmed" if trim.on? && definition.untrimmable
 
       Choice.new(definition: definition, settings: settings(definition, words), trim: trim)
     end

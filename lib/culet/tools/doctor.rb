@@ -11,14 +11,14 @@ require_relative "doctor/kernel_check"
 require_relative "doctor/container_check"
 
 module Culet
-  # Looks at a running process from outside and says which allocator really
-  # serves it and what else decides how much memory it takes. Each check is a
+  # Checks a running process from outside: which allocator serves it, and which settings decide its memory. Each check is a
   # class with one method, `findings`.
   class Doctor
+    # The checks, in the order of the report.
     CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, KernelCheck, ContainerCheck].freeze
 
     # @param pid [Integer, String]
-    # @raise [Culet::Error] when there is no such process or it may not be read
+    # @raise [Culet::Error] when the process does not exist or may not be read
     def initialize(pid)
       @target = Target.new(Processes::Live.find(pid))
     end

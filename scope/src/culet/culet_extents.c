@@ -122,8 +122,7 @@ void culet_extents_list(struct culet_reading *reading, struct culet_heap *heap)
 }
 
 /* A freed huge block counts as huge until it is unmapped, as in the allocator's own figures. */
-static void count_extent(const struct culet_reading *reading, struct culet_heap *heap, const struct culet_extent *extent,
-                         const struct culet_region *region)
+static void count_extent(struct culet_heap *heap, const struct culet_extent *extent, const struct culet_region *region)
 {
     uint64_t bytes = extent->end - extent->start;
 
@@ -140,7 +139,7 @@ static void count_extent(const struct culet_reading *reading, struct culet_heap 
         break;
     case CULET_EXTENT_KEPT:
         heap->kept_bytes += bytes;
-        heap->trim_bytes += culet_region_resident(&reading->regions, region);
+        heap->trim_bytes += culet_region_resident(region);
         break;
     case CULET_EXTENT_METADATA:
         break;
@@ -161,6 +160,6 @@ bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap)
     }
     if (!is_metadata)
         culet_heap_add_block(reading, region, extent->end - extent->start, full ? CULET_BLOCK_USED : CULET_BLOCK_FREE);
-    count_extent(reading, heap, extent, region);
+    count_extent(heap, extent, region);
     return true;
 }

@@ -1,4 +1,5 @@
 #include "culet/culet_heap.h"
+#include "regions/region_records.h"
 
 /* How often the process is released because its page heap is locked. */
 #define MOST_RETRIES 200

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "culet/culet_slab.h"
 #include "process/memory_batch.h"
+#include "regions/region_records.h"
 
 #include <string.h>
 
@@ -143,7 +144,7 @@ static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum cule
 
     walk->blocks[state] += blocks;
     if (state == CULET_BLOCK_USED)
-        culet_region_use(&walk->reading->regions, walk->region, from, from + blocks * size);
+        culet_region_use(walk->region, from, from + blocks * size);
     culet_region_add_blocks(&walk->reading->regions, walk->region, size, blocks, state);
 }
 
@@ -231,7 +232,7 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
     bytes = culet_word_at(descriptor + self->large.length);
     if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left)
         return skip_page(reading, heap, region);
-    culet_region_use(&reading->regions, region, start, start + bytes);
+    culet_region_use(region, start, start + bytes);
     culet_heap_add_block(reading, region, bytes, CULET_BLOCK_USED);
     culet_region_add_slabs(region, bytes, CULET_SLABS_LARGE);
     culet_histogram_add_used(&heap->sizes, bytes, 1);

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "culet/culet_extents.h"
 #include "culet/culet_segment.h"
-#include "output/malloc_records.h"
+#include "malloc_records.h"
 #include "walker.h"
 
 #include <string.h>
@@ -122,7 +122,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
         const struct culet_region *region = reading->regions.all[i];
         if (region->arena != CULET_HEAP_ARENA || !region->malloc)
             continue;
-        struct culet_region_sum sum = culet_region_sum(&reading->regions, region);
+        struct culet_region_sum sum = culet_region_sum(region);
         add_region(&total, region, &sum);
     }
     culet_malloc_record_write(&total, &reading->target.pauses);

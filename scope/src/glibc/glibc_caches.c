@@ -214,7 +214,7 @@ static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap
     if (!region || region->arena >= heap->arena_count)
         return;
     struct culet_glibc_sum *sum = &heap->arenas[region->arena].sum;
-    culet_region_unuse(&reading->regions, region, chunk, chunk + bytes);
+    culet_region_unuse(region, chunk, chunk + bytes);
     sum->used -= bytes;
     if (candidate->cache == CULET_GLIBC_TCACHE)
         sum->tcache += bytes;
@@ -243,7 +243,7 @@ static void correct_blocks(const struct culet_glibc_candidates *candidates, stru
 }
 
 /* What trim returns of a run of free chunks, now that it is known which are in fastbins: other candidates divide the run. */
-static uint64_t resolve_trim(const struct culet_reading *reading, const struct culet_glibc_candidates *candidates,
+static uint64_t resolve_trim(const struct culet_glibc_candidates *candidates,
                              const struct culet_glibc_deferred_trim *deferred)
 {
     struct culet_glibc_candidate_range range = culet_glibc_candidates_of(candidates, deferred->from);
@@ -256,10 +256,10 @@ static uint64_t resolve_trim(const struct culet_reading *reading, const struct c
             break;
         if (candidate->cache == CULET_GLIBC_FASTBIN)
             continue;
-        bytes += culet_glibc_trim_bytes(reading, deferred->region, from, chunk, CULET_GLIBC_CHUNK);
+        bytes += culet_glibc_trim_bytes(deferred->region, from, chunk, CULET_GLIBC_CHUNK);
         from = chunk + culet_glibc_candidate_bytes(candidate);
     }
-    return bytes + culet_glibc_trim_bytes(reading, deferred->region, from, deferred->to, deferred->end);
+    return bytes + culet_glibc_trim_bytes(deferred->region, from, deferred->to, deferred->end);
 }
 
 void culet_glibc_caches_resolve(struct culet_reading *reading, struct culet_glibc *heap)
@@ -274,7 +274,7 @@ void culet_glibc_caches_resolve(struct culet_reading *reading, struct culet_glib
             correct_sums(reading, heap, &candidates->all[i]);
     for (size_t i = 0; i < heap->caches.deferred_count; i++) {
         const struct culet_glibc_deferred_trim *deferred = &heap->caches.deferred[i];
-        heap->arenas[deferred->region->arena].sum.trim += resolve_trim(reading, candidates, deferred);
+        heap->arenas[deferred->region->arena].sum.trim += resolve_trim(candidates, deferred);
     }
     for (size_t i = 0; i < reading->regions.count; i++)
         correct_blocks(candidates, reading->regions.all[i]);

@@ -1,6 +1,7 @@
 #include "glibc/glibc_mmapped.h"
 
 #include "glibc/glibc_parameters.h"
+#include "regions/region_records.h"
 
 #include <string.h>
 

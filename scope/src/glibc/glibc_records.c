@@ -3,7 +3,7 @@
 
 #include "glibc/glibc_mmapped.h"
 #include "output/json.h"
-#include "output/malloc_records.h"
+#include "malloc_records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
         const struct culet_region *region = reading->regions.all[i];
         if (!is_of_glibc(region))
             continue;
-        struct culet_region_sum sum = culet_region_sum(&reading->regions, region);
+        struct culet_region_sum sum = culet_region_sum(region);
         add_region(&total, &sum);
     }
     culet_malloc_record_write(&total, &reading->target.pauses);

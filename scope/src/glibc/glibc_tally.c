@@ -2,6 +2,7 @@
 
 #include "glibc/glibc_caches.h"
 #include "glibc/glibc_trim.h"
+#include "regions/region_records.h"
 
 /* Looking up the page states of a resident chunk of this length takes two milliseconds. */
 #define LONG_CHUNK (UINT64_C(1) << 29)
@@ -27,7 +28,7 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to)
 void culet_glibc_tally_flush(struct culet_glibc_walk *walk)
 {
     if (walk->now.used_from < walk->now.at)
-        culet_region_use(&walk->reading->regions, walk->region, walk->now.used_from, walk->now.at);
+        culet_region_use(walk->region, walk->now.used_from, walk->now.at);
     walk->now.used_from = walk->now.at;
 }
 
@@ -59,7 +60,7 @@ void culet_glibc_tally_end_free(struct culet_glibc_walk *walk, uint64_t to, enum
         if (now->is_deferred || to - from >= LONG_CHUNK)
             defer_trim(walk, to, end);
         else
-            now->sum.trim += culet_glibc_trim_bytes(walk->reading, walk->region, from, to, end);
+            now->sum.trim += culet_glibc_trim_bytes(walk->region, from, to, end);
     }
     now->free_from = 0;
     now->is_deferred = false;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "glibc/glibc_checkpoint.h"
 #include "glibc/glibc_locks.h"
+#include "regions/region_records.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Which library serves malloc, and whether it is a known foreign allocator, whose heap is reported by pages. */
 #include "base/text.h"
-#include "output/malloc_records.h"
+#include "malloc_records.h"
 #include "process/elf_file.h"
 #include "process/mapping_names.h"
 #include "walker.h"

@@ -72,7 +72,7 @@ static void count_slots(struct culet_reading *reading, struct culet_ruby *ruby, 
         *(live ? &ruby->resident.live : &ruby->resident.free) += here;
         *(live ? &ruby->all.live : &ruby->all.free) += end - start;
         if (live && region)
-            culet_region_use(&reading->regions, region, start, end);
+            culet_region_use(region, start, end);
     }
     ruby->all.overhead += shape->bytes - slots;
     ruby->resident.overhead += resident - in_slots;

@@ -66,7 +66,8 @@ static void ruby_walk(struct culet_reading *reading, void *context)
 
 static void ruby_write(struct culet_reading *reading, void *context)
 {
-    culet_ruby_write(reading, context);
+    (void)reading;
+    culet_ruby_write(context);
 }
 
 const struct culet_walker culet_ruby_walker = {.name = "ruby", .context_bytes = sizeof(struct culet_ruby),

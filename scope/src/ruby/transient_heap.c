@@ -63,5 +63,5 @@ void culet_transient_walk(struct culet_reading *reading, struct culet_transient 
         culet_maps_name_range(&reading->maps, start, end, "ruby", "Ruby's transient heap");
     for (uint64_t at = start; at < end; at += CULET_TRANSIENT_BLOCK)
         if (culet_memory_word(&reading->memory, at, &word) && used_bytes(word) && used_bytes(word) <= CONTENTS)
-            culet_region_use(&reading->regions, transient->region, at, at + HEADER + (used_bytes(word) & ~UINT64_C(7)));
+            culet_region_use(transient->region, at, at + HEADER + (used_bytes(word) & ~UINT64_C(7)));
 }

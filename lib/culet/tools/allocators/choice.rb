@@ -10,7 +10,7 @@ require_relative "trim"
 
 module Culet
   module Allocators
-    # One allocator with its settings, as a contender or as what `culet run` uses.
+    # One allocator with its settings, as a candidate or as what `culet run` uses.
     class Choice
       # name: "jemalloc"; settings: {"narenas" => "2"}, the allocator's own in the order given; trim: a Trim
       attr_reader :name, :settings, :trim
@@ -62,7 +62,7 @@ module Culet
       #
       # @param base [#[]] the environment the child would have
       # @param isolated [Boolean] also unset what `base` says to this or another allocator of the catalogue, so
-      #   that contenders differ by their settings alone
+      #   that candidates differ by their settings alone
       # @return [Hash{String => String, nil}] nil means: unset
       # @raise [Culet::Error] when the library is not there
       def environment(base = ENV, isolated: false)

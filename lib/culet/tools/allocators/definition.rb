@@ -42,27 +42,27 @@ module Culet
         name: "glibc", patterns: [], packages: [], variables: /\A(MALLOC_\w+_|MALLOC_ARENA_(MAX|TEST)|GLIBC_TUNABLES)\z/,
         settings: by_key(
           Setting.new(key: "arena_max", variable: "MALLOC_ARENA_MAX", values: INTEGER, tunable: "glibc.malloc.arena_max",
-                      about: "how many arenas the threads share (default 8 x cores)"),
+                      about: "most arenas (default: 8 x cores)"),
           Setting.new(key: "arena_test", variable: "MALLOC_ARENA_TEST", values: INTEGER,
-                      tunable: "glibc.malloc.arena_test", about: "arenas made before the limit is computed"),
+                      tunable: "glibc.malloc.arena_test", about: "arenas before the default limit is computed"),
           Setting.new(key: "trim_threshold", variable: "MALLOC_TRIM_THRESHOLD_", values: INTEGER,
-                      tunable: "glibc.malloc.trim_threshold", about: "free bytes at the heap's top that are given back"),
+                      tunable: "glibc.malloc.trim_threshold", about: "free bytes at the heap top to return"),
           Setting.new(key: "mmap_threshold", variable: "MALLOC_MMAP_THRESHOLD_", values: INTEGER,
-                      tunable: "glibc.malloc.mmap_threshold", about: "bytes from which a block gets its own mapping"),
+                      tunable: "glibc.malloc.mmap_threshold", about: "size from which a block has its own mapping"),
           Setting.new(key: "mmap_max", variable: "MALLOC_MMAP_MAX_", values: INTEGER, tunable: "glibc.malloc.mmap_max",
-                      about: "how many blocks may have their own mapping"),
+                      about: "most blocks with their own mapping"),
           Setting.new(key: "top_pad", variable: "MALLOC_TOP_PAD_", values: INTEGER, tunable: "glibc.malloc.top_pad",
-                      about: "bytes asked for in advance when the heap grows"),
+                      about: "bytes requested in advance when the heap grows"),
           Setting.new(key: "tcache_count", values: INTEGER, tunable: "glibc.malloc.tcache_count",
-                      about: "blocks per size in a thread's cache (default 7)"),
+                      about: "blocks per size in a thread cache (default: 7)"),
           Setting.new(key: "hugetlb", values: %w[0 1 2], tunable: "glibc.malloc.hugetlb",
-                      about: "0 none, 1 transparent huge pages, 2 huge pages by mmap (glibc 2.35 and later)")
+                      about: "0: none, 1: transparent, 2: mmap (glibc 2.35)")
         )
       ),
       Definition.new(
         name: "jemalloc", patterns: [/\Alibjemalloc\.so(?:\.([\d.]+))?\z/], packages: %w[libjemalloc2],
         variables: /\A_?(JE_)?MALLOC_CONF\z/,
-        open_about: "any key of MALLOC_CONF, e.g. narenas=2, dirty_decay_ms=1000, background_thread=true"
+        open_about: "any key of MALLOC_CONF, e.g. narenas=2, dirty_decay_ms=1000"
       ),
       Definition.new(
         name: "tcmalloc",
@@ -71,11 +71,11 @@ module Culet
         packages: %w[libtcmalloc-minimal4t64 libtcmalloc-minimal4], variables: /\ATCMALLOC_\w+\z/,
         settings: by_key(
           Setting.new(key: "release_rate", variable: "TCMALLOC_RELEASE_RATE", values: NUMBER,
-                      about: "how eagerly free pages are given back, 0 to 10 (default 1)"),
+                      about: "rate of returning pages, 0 to 10 (default: 1)"),
           Setting.new(key: "max_total_thread_cache_bytes", variable: "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
-                      values: INTEGER, about: "bytes all thread caches together may hold"),
+                      values: INTEGER, about: "limit of all thread caches together"),
           Setting.new(key: "aggressive_decommit", variable: "TCMALLOC_AGGRESSIVE_DECOMMIT", values: SWITCH,
-                      about: "1 gives every free page back at once"),
+                      about: "1 returns every free page at once"),
           Setting.new(key: "heap_limit_mb", variable: "TCMALLOC_HEAP_LIMIT_MB", values: INTEGER,
                       about: "MiB above which allocation fails")
         )
@@ -95,7 +95,7 @@ module Culet
         name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!(?:INHERITED|TRIM)\z)\w+\z/,
         settings: by_key(
           Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
-                      about: "which programs started from Ruby use it too (default ruby)")
+                      about: "child programs that use it (default: ruby)")
         )
       )
     ].freeze

@@ -5,16 +5,19 @@ require_relative "../../system/ruby_options"
 
 module Culet
   module Allocators
-    # The setting that a contender has besides its allocator's own: whether Ruby gives free memory back after its major
-    # garbage collections (`culet/auto`). Ruby is told through RUBYOPT, `culet/auto` through CULET_TRIM.
+    # The setting of every allocator: whether Ruby returns free memory after major garbage collections (`culet/auto`).
+    # RUBYOPT loads `culet/auto`, CULET_TRIM holds its settings.
     class Trim
+      # The key of the setting.
       KEY = "trim"
+      # The environment variable that culet/auto reads.
       VARIABLE = "CULET_TRIM"
+      # The file that a program loads.
       FEATURE = "culet/auto"
-      # What stands after "trim=", and what each means, for --help. The first is what the key alone means.
-      MODES = { "background" => "free memory goes back after major collections, by a thread of its own (culet/auto)",
-                "now" => "the same, at once, in the Ruby thread that swept",
-                "off" => "not, even though the program loads culet/auto" }.freeze
+      # Value => help text. The first is the value of the key alone.
+      MODES = { "background" => "return free memory after major GCs, in a thread",
+                "now" => "the same in the Ruby thread, at once",
+                "off" => "never, even if the program loads culet/auto" }.freeze
       DEFAULT = MODES.keys.first
       # As the first word of CULET_TRIM; the others are KEY=VALUE.
       MODE_WORD = /\A\w+\z/
@@ -24,7 +27,7 @@ module Culet
       # @return [Boolean] whether it is this one, whatever its value
       def self.setting?(word) = word[/\A[^=]*/] == KEY
 
-      # @param words [Array<String>] those of one contender that are this setting
+      # @param words [Array<String>] the settings of one candidate that are this one
       # @return [Trim]
       # @raise [UsageError] when it is given twice, or has no such value
       def self.parse(words)
@@ -37,7 +40,7 @@ module Culet
         raise UsageError, "#{KEY} takes #{MODES.keys.join(", ")}, or nothing, not #{value.inspect}"
       end
 
-      # @return [String, nil] a key of MODES; nil where nothing is said, so that it is as the program has it
+      # @return [String, nil] a key of MODES; nil leaves trims as the program sets them
       attr_reader :mode
 
       # @param mode [String, nil]
@@ -45,37 +48,37 @@ module Culet
         @mode = mode
       end
 
-      # @return [Boolean] whether memory is to be given back
+      # @return [Boolean] whether it enables trims
       def on? = !mode.nil? && mode != "off"
 
-      # @return [String, nil] the canonical text; nil where nothing is said
+      # @return [String, nil] the canonical text; nil without a mode
       def spec = mode && (mode == DEFAULT ? KEY : "#{KEY}=#{mode}")
 
       # The variables to merge into a child's environment.
       #
       # @param base [#[]] the environment the child would have
-      # @param isolated [Boolean] nothing that `base` says about trimming counts: without this setting there is none
+      # @param isolated [Boolean] whether to disregard the trim settings of `base`
       # @return [Hash{String => String, nil}] nil means: unset
       # @raise [Culet::Error] when the library's path cannot be written in RUBYOPT
       def environment(base, isolated:)
         merged = {}
         merged["RUBYOPT"] = RubyOptions.loading(FEATURE, base["RUBYOPT"]) if on?
-        wish = isolated ? wish_alone(base) : wish_beside(base[VARIABLE])
-        merged[VARIABLE] = wish if wish != base[VARIABLE]
+        value = isolated ? value_alone(base) : value_merged(base[VARIABLE])
+        merged[VARIABLE] = value if value != base[VARIABLE]
         merged
       end
 
       private
 
-      # Without RUBYOPT's word a program has nothing to do with it, so nothing need be said.
-      def wish_alone(base)
+      # Without culet/auto in RUBYOPT the variable is not needed.
+      def value_alone(base)
         return mode == DEFAULT ? nil : mode if mode
 
         "off" if base["RUBYOPT"].to_s.include?(FEATURE)
       end
 
-      # What else the variable says, minimum and interval, is kept.
-      def wish_beside(text)
+      # Keeps the other settings of the variable, minimum and interval.
+      def value_merged(text)
         return text if mode.nil?
 
         words = text.to_s.split(",").map(&:strip).grep_v(MODE_WORD)

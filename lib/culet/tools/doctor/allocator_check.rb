@@ -4,25 +4,25 @@ require_relative "finding"
 
 module Culet
   class Doctor
-    # Which malloc the process really calls.
+    # Which malloc serves the process.
     class AllocatorCheck < Check
       TOPIC = "allocator"
 
       # @return [Array<Finding>]
-      def findings = [serving, *replaced, *loaded_in_vain]
+      def findings = [serving, *replaced, *ineffective]
 
       private
 
       def serving
         path = target.search_order.serving
         if path.nil? && target.unreadable.any?
-          return unknown(TOPIC, "which allocator serves malloc is", "#{target.unreadable.first} cannot be opened from here", "Look from inside its container, or as root.")
+          return unknown(TOPIC, "allocator", "#{target.unreadable.first} cannot be opened", "Run culet in the container of the process, or as root.")
         end
-        return note(TOPIC, "no mapped file defines malloc: a static program with an allocator of its own") unless path
+        return note(TOPIC, "no mapped file defines malloc: the program is static and has its own allocator") unless path
 
         case target.allocator
         when "culet" then culet(path)
-        when nil then note(TOPIC, "#{path} serves malloc; culet does not know this allocator")
+        when nil then note(TOPIC, "malloc is served by #{path}, an unknown allocator")
         else ok(TOPIC, "#{target.allocator} serves malloc (#{path})")
         end
       end
@@ -31,11 +31,11 @@ module Culet
         case target.dormant?
         when false then ok(TOPIC, "culet serves malloc (#{path})")
         when true
-          note(TOPIC, "culet is loaded (#{path}) but dormant, glibc serves malloc: a program that is not Ruby, started " \
-                      "from a Ruby process", "Set CULET_CHILDREN=all to let such programs use culet too.")
+          note(TOPIC, "culet is loaded (#{path}) but dormant, glibc serves malloc: a program other than Ruby, started " \
+                      "by a Ruby process", "Set CULET_CHILDREN=all to use culet in such programs too.")
         else
-          note(TOPIC, "culet is loaded (#{path}); whether it is dormant cannot be seen, because the process wrote its " \
-                      "title over its environment")
+          note(TOPIC, "culet is loaded (#{path}); whether it is dormant is unknown, because the title of the process " \
+                      "overwrote its environment")
         end
       end
 
@@ -47,14 +47,14 @@ module Culet
               "Restart the process to use the new one.")]
       end
 
-      def loaded_in_vain
+      def ineffective
         order = target.search_order
         order.defining.reject { |path| path == order.serving }.filter_map do |path|
           name = Allocators.of_library(path)
           next unless name && name != target.allocator
 
-          bad(TOPIC, "#{name} is loaded (#{path}) and does not serve malloc: it was loaded after #{target.allocator || "another"}",
-              "Preload it, e.g. `culet run --allocator #{name} -- COMMAND`, instead of linking or opening it later.")
+          bad(TOPIC, "#{name} is loaded (#{path}) but does not serve malloc: it was loaded after #{target.allocator || "another allocator"}",
+              "Preload it: `culet run --allocator #{name} -- COMMAND`.")
         end
       end
     end

@@ -4,16 +4,16 @@ require_relative "finding"
 
 module Culet
   class Doctor
-    # How many arenas glibc's malloc may spread the threads' blocks over.
+    # How many arenas malloc of glibc may make.
     class ArenaCheck < Check
       # glibc's default limit on 64-bit machines, NARENAS_FROM_NCORES in its malloc/arena.c.
       ARENAS_PER_CORE = 8
-      # A Ruby with no more threads than its own (main, timer) has at most this many arenas in use.
+      # Threads of a Ruby program that starts none: main and timer.
       SINGLE = 2
 
       # @return [Array<Finding>]
       def findings
-        return [ok("arenas", "not glibc's malloc, so glibc's arenas do not matter")] unless glibc?
+        return [ok("arenas", "glibc does not serve malloc, so its arenas do not matter")] unless glibc?
         return [limited(limit)] if limit
 
         [unlimited]
@@ -23,23 +23,22 @@ module Culet
 
       def glibc? = target.allocator == "glibc" || target.dormant?
 
-      # The variable, or the tunable of the same meaning.
+      # The variable, or the tunable for the same setting.
       def limit
         @limit ||= target.environment["MALLOC_ARENA_MAX"].to_s[/\A[1-9]\d*\z/] ||
                    target.environment["GLIBC_TUNABLES"].to_s[/(?:\A|:)glibc\.malloc\.arena_max=([1-9]\d*)/, 1]
       end
 
-      def limited(count) = ok("arenas", "glibc's malloc is limited to #{count} #{count == "1" ? "arena" : "arenas"}")
+      def limited(count) = ok("arenas", "glibc is limited to #{count} #{count == "1" ? "arena" : "arenas"}")
 
       def unlimited
-        text = "glibc's malloc may make #{ARENAS_PER_CORE * target.cores} arenas (#{ARENAS_PER_CORE} for each of " \
-               "#{target.cores} cores)"
-        return note("arenas", "#{text}; whether a setting limits them cannot be seen") unless target.environment_known?
+        text = "glibc may make #{ARENAS_PER_CORE * target.cores} arenas (#{ARENAS_PER_CORE} per core, #{target.cores} cores)"
+        return note("arenas", "#{text}; whether a setting limits them is unknown") unless target.environment_known?
 
-        remedy = "Run it with `culet run -- COMMAND`, or set MALLOC_ARENA_MAX=2."
-        return bad("arenas", "#{text}, and the process has #{target.threads} threads; `culet report #{target.pid}` tells what they keep now", remedy) if threaded_ruby?
+        remedy = "Start it with `culet run -- COMMAND`, or set MALLOC_ARENA_MAX=2."
+        return bad("arenas", "#{text}, and the process has #{target.threads} threads; `culet report #{target.pid}` shows what they keep", remedy) if threaded_ruby?
 
-        note("arenas", "#{text}; a Ruby with many threads grows by that", remedy)
+        note("arenas", "#{text}; a Ruby with many threads grows with them", remedy)
       end
 
       def threaded_ruby? = target.ruby? && target.threads > SINGLE

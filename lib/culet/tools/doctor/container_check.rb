@@ -5,13 +5,13 @@ require_relative "../../text/size"
 
 module Culet
   class Doctor
-    # The limits of the control groups that the process is in (cgroups(7)), version 2 and version 1. A limit may be
-    # set on any group between the process's own and the root, so all are read; the smallest counts.
+    # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have a
+    # limit; the smallest counts.
     class ContainerCheck < Check
       ROOT = "/sys/fs/cgroup"
-      # Above this share of the limit, the next burst may end in the kernel's out-of-memory killer.
+      # Above this share of the limit, the next peak may trigger the out-of-memory killer.
       TIGHT = 0.9
-      # What version 1 writes for "no limit" is the largest page-aligned number; any limit above this is none.
+      # Version 1 writes the largest page-aligned number for "no limit".
       UNLIMITED_BYTES = 1 << 60
 
       # @return [Array<Finding>]
@@ -22,16 +22,16 @@ module Culet
       def memory
         limit, directory, usage_file = memory_limits.min_by(&:first)
         return unseen("memory limit", "memory", "memory") unless limit || seen?("memory")
-        return ok("memory limit", "no container limit on memory") unless limit
+        return ok("memory limit", "the container has no memory limit") unless limit
 
         used = content(File.join(directory, usage_file))&.to_i
-        return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; what it uses is", "#{File.join(directory, usage_file)} cannot be read") unless used
+        return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; its usage", "#{File.join(directory, usage_file)} cannot be read") unless used
 
         text = "the container may use #{Text::Size.human(limit)} and uses #{Text::Size.human(used)}"
         return ok("memory limit", text) if used < TIGHT * limit
 
-        bad("memory limit", "#{text}; the kernel ends a process when it is reached",
-            "Raise the limit, run fewer workers or threads, or give memory back, e.g. with `culet run -- COMMAND`.")
+        bad("memory limit", "#{text}; at the limit, the kernel kills a process",
+            "Raise the limit, run fewer workers or threads, or use less memory, e.g. with `culet run -- COMMAND`.")
       end
 
       def memory_limits
@@ -49,12 +49,12 @@ module Culet
       def cpu
         cores = cpu_limits.min
         return unseen("cpu limit", "CPU time", "cpu") unless cores || seen?("cpu")
-        return ok("cpu limit", "no container limit on CPU time, #{target.cores} cores") unless cores
+        return ok("cpu limit", "the container has no CPU limit, #{target.cores} cores") unless cores
 
         text = format("the container may use %<share>.4g of %<cores>d cores", share: cores, cores: target.cores)
         return ok("cpu limit", text) unless cores < target.cores && target.allocator == "glibc"
 
-        note("cpu limit", "#{text}; glibc's malloc sizes its arenas by the #{target.cores}", "Set MALLOC_ARENA_MAX=2.")
+        note("cpu limit", "#{text}; glibc computes its arenas from #{target.cores} cores", "Set MALLOC_ARENA_MAX=2.")
       end
 
       def cpu_limits
@@ -68,11 +68,11 @@ module Culet
       end
 
       def unseen(topic, what, controller)
-        unknown(topic, "whether the container limits #{what} is", "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
+        unknown(topic, "limit on #{what}", "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
       end
 
-      # Whether a limit would be seen if there were one: without control groups there is none, else their file system must be
-      # mounted here, and each group's file readable, if it is there.
+      # Whether a limit would be seen: without control groups there is none; else their file system must be mounted and the
+      # files of each group readable.
       def seen?(controller)
         name = hierarchy(controller)
         return true if group(name).nil?
@@ -91,11 +91,11 @@ module Culet
         LIMIT_FILES.map { |name| File.join(directory, name) }.all? { |path| !File.exist?(path) || File.readable?(path) }
       end
 
-      # @return [String] the hierarchy that has the controller: its own (version 1), or "", the one of version 2
+      # @return [String] the hierarchy of the controller: its own (version 1), or "" (version 2)
       def hierarchy(controller) = group(controller) ? controller : ""
 
-      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may
-      # be that of the host and not exist here; the mount's root is then the container's own group.
+      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may be that
+      # of the host; then the root of the mount is the container's group.
       def directories(controller)
         path = group(controller) or return []
         mount = mount_point(controller)

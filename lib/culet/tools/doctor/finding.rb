@@ -4,11 +4,10 @@ require_relative "../../system/kernel_file"
 
 module Culet
   class Doctor
-    # One line of the report. verdict: "ok", "note" (worth knowing) or "bad"; remedy: a sentence where bad, else nil
-    # or what one might do.
+    # One line of the report. verdict: "ok", "note" or "bad"; remedy: what to do, always given with "bad".
     Finding = Struct.new(:topic, :verdict, :text, :remedy, keyword_init: true)
 
-    # What the checks share.
+    # Base of the checks.
     class Check
       # @param target [Target]
       def initialize(target)
@@ -25,11 +24,9 @@ module Culet
 
       def bad(topic, text, remedy) = Finding.new(topic: topic, verdict: "bad", text: text, remedy: remedy)
 
-      # What cannot be read is neither good nor bad.
-      #
-      # @param what [String] the subject, with its verb: "whether ... is"
+      # @param what [String] a noun
       # @param why [String] what cannot be read
-      def unknown(topic, what, why, remedy = nil) = note(topic, "#{what} unknown: #{why}", remedy)
+      def unknown(topic, what, why, remedy = nil) = note(topic, "#{what}: unknown, because #{why}", remedy)
 
       def content(path) = KernelFile.content(path)
     end

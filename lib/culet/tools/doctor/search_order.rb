@@ -2,18 +2,18 @@
 
 module Culet
   class Doctor
-    # In which file of a process the loader finds `malloc`.
+    # The file in which the loader finds `malloc` of a process.
     #
     # The order is ld.so's: the executable, /etc/ld.so.preload and LD_PRELOAD,
-    # then the libraries these need, breadth first. What was opened later with
-    # dlopen does not count, however much it defines.
+    # then the libraries these need, breadth first. Libraries opened with dlopen
+    # do not count.
     class SearchOrder
       # @param target [Target]
       def initialize(target)
         @target = target
       end
 
-      # @return [String, nil] path of the mapped file whose malloc all callers get
+      # @return [String, nil] path of the mapped file whose malloc serves the process
       def serving
         @serving ||= order.find { |path| defines_malloc?(path) } || defining.find { |path| libc?(path) }
       end
@@ -21,7 +21,7 @@ module Culet
       # @return [Array<String>] paths of all mapped files that define malloc
       def defining = @defining ||= files.select { |path| defines_malloc?(path) }
 
-      # @return [Array<String>] the words of LD_PRELOAD and of /etc/ld.so.preload, as they were when it started
+      # @return [Array<String>] entries of LD_PRELOAD and /etc/ld.so.preload
       def preloads
         @preloads ||= begin
           system = @target.live.file("/etc/ld.so.preload")
@@ -62,8 +62,8 @@ module Culet
         end
       end
 
-      # With the environment overwritten, what was preloaded shows by its place: the loader maps preloaded libraries
-      # first, and the kernel hands out addresses downwards, so they lie above libc. One opened later lies below.
+      # Without the environment, addresses show what was preloaded: the loader maps preloaded libraries first and the kernel
+      # assigns addresses downwards, so they lie above libc; a library opened later lies below.
       def preloaded_unseen
         libc = files.find { |path| libc?(path) }
         return [] unless libc

@@ -7,8 +7,9 @@ require_relative "search_order"
 
 module Culet
   class Doctor
-    # The process looked at, with what several checks ask for.
+    # The process, with the facts that several checks use.
     class Target
+      # @return [Processes::Live]
       attr_reader :live
 
       # @param live [Processes::Live]
@@ -16,16 +17,16 @@ module Culet
         @live = live
       end
 
+      # @return [Integer]
       def pid = live.pid
 
-      # @return [Array<Processes::Mapping>] as they were when first asked for
+      # @return [Array<Processes::Mapping>] as first read
       def mappings = @mappings ||= live.mappings
 
-      # @return [Hash{String => String}] as the process was started; empty when it is not known
+      # @return [Hash{String => String}] as at the start of the process; empty when unknown
       def environment = @environment ||= environment_known? ? live.environment : {}
 
-      # A process that sets a long title (as Puma and Sidekiq do) writes it over its first environment, which is what
-      # /proc shows.
+      # A long title (as Puma and Sidekiq set) overwrites the environment that /proc shows.
       #
       # @return [Boolean]
       def environment_known?
@@ -44,17 +45,16 @@ module Culet
       # @return [SearchOrder]
       def search_order = @search_order ||= SearchOrder.new(self)
 
-      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for one that culet does not know
+      # @return [String, nil] "glibc", "jemalloc", "tcmalloc", "mimalloc", "rpmalloc", "culet"; nil for an unknown one
       def allocator
         return @allocator if defined?(@allocator)
 
         @allocator = name_of(search_order.serving)
       end
 
-      # Whether libculet.so serves this process or passes everything on to glibc's malloc. The rule is that of
-      # allocator/src/program.c.
+      # Whether libculet.so passes everything on to malloc of glibc. The rule is in allocator/src/program.c.
       #
-      # @return [Boolean, nil] nil when the environment is not known
+      # @return [Boolean, nil] nil when the environment is unknown
       def dormant?
         return false if allocator != "culet" || ruby?
         return unless environment_known?
@@ -72,7 +72,7 @@ module Culet
       def threads = status["Threads"].to_i
 
       # @param path [String] as in the mappings
-      # @return [Elf, nil] nil when the file is no ELF file or cannot be opened from here
+      # @return [Elf, nil] nil when the file is not an ELF file or cannot be opened
       def elf(path)
         @elves ||= {}
         return @elves[path] if @elves.key?(path)
@@ -80,8 +80,8 @@ module Culet
         @elves[path] = read_elf(path)
       end
 
-      # @return [Array<String>] mapped programs and libraries that cannot be opened from here: of another mount namespace, or
-      #   of a file system that is gone. What they define is unknown.
+      # @return [Array<String>] mapped programs and libraries that cannot be opened: in another mount namespace, or on an
+      #   unmounted file system; their symbols are unknown
       def unreadable
         @unreadable ||= mappings.select { |mapping| mapping.file? && mapping.executable? }.map(&:path).uniq.select { |path| elf(path).nil? && !openable?(path) }
       end
@@ -117,7 +117,7 @@ module Culet
         nil
       end
 
-      # A file that was replaced since is still there behind map_files, for root.
+      # root can open a replaced file through map_files.
       def opened(path)
         mapping = mappings.find { |candidate| candidate.path == path }
         return live.file(path) unless mapping&.deleted?

@@ -5,19 +5,19 @@ require_relative "finding"
 
 module Culet
   class Doctor
-    # Whether a Ruby process gives free memory back after its major garbage collections.
+    # Whether a Ruby process returns free memory after major garbage collections.
     class TrimCheck < Check
       TOPIC = "trim"
-      MANNERS = { "background" => "a thread of its own", "now" => "its Ruby threads" }.freeze
-      private_constant :TOPIC, :MANNERS
+      MODES = { "background" => "in a thread", "now" => "in the Ruby thread" }.freeze
+      private_constant :TOPIC, :MODES
 
-      # @return [Array<Finding>] none for a program that is not Ruby, where nothing can be told or advised
+      # @return [Array<Finding>] none for a program other than Ruby
       def findings
         return [] unless target.ruby?
 
         mode = Processes::Trimming.mode(target.pid)
-        return [ok(TOPIC, "culet/auto is at work: #{MANNERS.fetch(mode)} give#{"s" if mode == "background"} free memory back after major collections")] if mode
-        return [ok(TOPIC, "culet gives back by itself what has stayed free")] if target.allocator == "culet"
+        return [ok(TOPIC, "culet/auto returns free memory after major GCs, #{MODES.fetch(mode)}")] if mode
+        return [ok(TOPIC, "culet returns free memory by itself")] if target.allocator == "culet"
 
         [idle]
       end
@@ -25,13 +25,13 @@ module Culet
       private
 
       def idle
-        text = "nothing gives free memory back after collections"
+        text = "free memory is not returned after GCs"
         return note(TOPIC, text) if untrimmable?
 
-        note(TOPIC, "#{text}; `culet report #{target.pid}` tells how much that would be", "#{Advice::TRIM}.")
+        note(TOPIC, "#{text}; `culet report #{target.pid}` shows how much that would be", "#{Advice::TRIM}.")
       end
 
-      # One that is unknown, or has no call for it.
+      # An allocator that is unknown or has no function for it.
       def untrimmable?
         definition = Allocators.definitions.find { |known| known.name == target.allocator }
         definition.nil? || definition.untrimmable

@@ -4,9 +4,9 @@ require_relative "finding"
 
 module Culet
   class Doctor
-    # Versions of what the process has loaded, read from its own files.
+    # Versions of Ruby and glibc, read from the files that the process maps.
     class VersionCheck < Check
-      # The oldest that culet is tested with.
+      # The oldest versions that culet is tested with.
       RUBY_FLOOR = "3.1"
       GLIBC_FLOOR = "2.31"
 
@@ -17,14 +17,14 @@ module Culet
 
       def ruby
         version = ruby_version
-        return unopened("ruby", "its version of Ruby") if version.nil? && target.unreadable.any?
-        return note("ruby", "not a Ruby process: no mapped file defines ruby_version") unless version
+        return unopened("ruby", "Ruby version") if version.nil? && target.unreadable.any?
+        return note("ruby", "not a Ruby process") unless version
         return ok("ruby", "Ruby #{version}") unless older?(version, RUBY_FLOOR)
 
-        bad("ruby", "Ruby #{version}", "culet is made for Ruby #{RUBY_FLOOR} and later; upgrade Ruby.")
+        bad("ruby", "Ruby #{version}", "Upgrade: culet supports Ruby #{RUBY_FLOOR} and later.")
       end
 
-      def unopened(topic, what) = unknown(topic, "#{what} is", "#{target.unreadable.first} cannot be opened from here", "Look from inside its container, or as root.")
+      def unopened(topic, what) = unknown(topic, what, "#{target.unreadable.first} cannot be opened", "Run culet in the container of the process, or as root.")
 
       # Ruby exports its version as text, from libruby or from the executable.
       def ruby_version
@@ -40,14 +40,14 @@ module Culet
       def libc
         path = paths.find { |candidate| File.basename(candidate).match?(/\Alibc(\.so\.6|-2\.\d+\.so)\z/) }
         version = path && glibc_version(path)
-        return unopened("glibc", "its C library") if version.nil? && target.unreadable.any?
-        return note("glibc", "no glibc is mapped: another C library, or a static program") unless version
+        return unopened("glibc", "C library") if version.nil? && target.unreadable.any?
+        return note("glibc", "glibc is not loaded: another C library, or a static program") unless version
         return ok("glibc", "glibc #{version}") unless older?(version, GLIBC_FLOOR)
 
-        bad("glibc", "glibc #{version}", "culet is made for glibc #{GLIBC_FLOOR} and later; use a newer base image.")
+        bad("glibc", "glibc #{version}", "Use a newer base image: culet supports glibc #{GLIBC_FLOOR} and later.")
       end
 
-      # The sentence that libc prints when it is run as a program.
+      # libc contains the sentence that it prints when it is run as a program.
       def glibc_version(path)
         target.elf(path) && File.binread(target.elf(path).path)[/GNU C Library [^\n]*version (\d+\.\d+)/n, 1]
       end

@@ -4,7 +4,7 @@ require_relative "../../text/size"
 
 module Culet
   module Limits
-    # A fork of this process, measured when its work is done.
+    # A fork of this process, measured when its block has returned.
     class AfterFork
       # @yield in the forked process
       # @raise [Culet::Error] when the block raises there, or a process cannot be read
@@ -13,35 +13,35 @@ module Culet
         report = done.read
         raise Error, "the forked process failed: #{report.force_encoding(Encoding::UTF_8).scrub}" unless report == DONE
 
-        snapshot = Held.snapshot(child)
-        @census = Cow::Census.new(snapshot, relative: Held.snapshot(::Process.pid))
+        snapshot = PrivateMemory.snapshot(child)
+        @census = Cow::Census.new(snapshot, relative: PrivateMemory.snapshot(::Process.pid))
         @private_bytes = snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
       ensure
         [done, leave].compact.each(&:close)
         ::Process.wait(child) if child
       end
 
-      # @return [Integer] bytes that the forked process has for itself
+      # @return [Integer] private bytes of the forked process
       attr_reader :private_bytes
 
-      # @return [Float] the share of what it inherited that it still shares
+      # @return [Float] share of the inherited bytes that are still shared, 0 to 1
       def kept
         total = @census.total
         total.inherited.zero? ? 1.0 : total.shared.fdiv(total.inherited)
       end
 
-      # @param at_least [Float]
-      # @return [String]
+      # @param at_least [Float] the share that was required
+      # @return [String] why the assertion failed
       def explanation(at_least)
         total = @census.total
-        "after the fork #{percent(kept)} of #{Text::Size.human(total.inherited)} are shared still, less than #{percent(at_least)}; " \
-          "#{Text::Size.human(total.unshared)} are not any more:\n#{rows(&:unshared)}"
+        "the forked process still shares #{percent(kept)} of the #{Text::Size.human(total.inherited)} it inherited, less than #{percent(at_least)}; " \
+          "#{Text::Size.human(total.unshared)} became private:\n#{rows(&:unshared)}"
       end
 
       # @param most [Integer] bytes allowed
-      # @return [String]
+      # @return [String] why the assertion failed
       def explanation_of_private(most)
-        "the forked process has #{Text::Size.human(@private_bytes)} for itself, more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
+        "the forked process has #{Text::Size.human(@private_bytes)} of private memory, more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
       end
 
       private
@@ -49,7 +49,7 @@ module Culet
       DONE = "done"
       private_constant :DONE
 
-      # The child waits to be let go with its memory as it is; nothing that is meant for the end of this program runs in it.
+      # The child waits, so that its memory can be read as the block left it; at_exit handlers do not run in it.
       def start(work)
         done, report = IO.pipe
         stay, leave = IO.pipe
@@ -73,7 +73,7 @@ module Culet
         "#{e.message} (#{e.class})"
       end
 
-      def rows(&figure) = Held.rows(@census.levels.transform_values(&figure))
+      def rows(&figure) = PrivateMemory.rows(@census.levels.transform_values(&figure))
 
       def percent(share) = format("%.1f %%", 100 * share)
     end

@@ -4,14 +4,13 @@ require_relative "ledger"
 
 module Culet
   module Report
-    # Who holds what malloc gave: Ruby's objects by type, as the process counted them, and the rest, which only C code
-    # knows of: libraries' and Ruby's own tables, and what malloc rounds up. It does not change the ledger's levels, it
-    # divides one of them.
+    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is known
+    # to C code only (tables of libraries and of Ruby, and what malloc rounds up).
     #
-    # The objects tell what they asked for, the level is what is resident: where they asked for memory that was never
-    # written, or count something twice, the rest is negative, and shown so.
+    # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or counted
+    # twice, the rest is negative and is printed so.
     class Holdings
-      # Ruby's type => what it is called.
+      # Ruby's type => title.
       TITLES = {
         "T_STRING" => "strings", "T_ARRAY" => "arrays", "T_HASH" => "hashes", "T_OBJECT" => "plain objects", "T_STRUCT" => "structs",
         "T_CLASS" => "classes", "T_MODULE" => "modules", "T_ICLASS" => "included modules", "T_REGEXP" => "regexps", "T_MATCH" => "matches",
@@ -19,11 +18,14 @@ module Culet
         "T_SYMBOL" => "symbols", "T_BIGNUM" => "big numbers", "T_ZOMBIE" => "objects being finalized"
       }.freeze
 
-      # One holder: Ruby's name of it, what to call it, and its bytes.
+      # The title of the rest, by whether blocks in use are known.
+      REST = { true => "known to C code only", false => "known to C code only, or free" }.freeze
+
+      # One holder: Ruby's name for it, its title, and its bytes.
       Entry = Struct.new(:name, :title, :bytes, keyword_init: true)
 
       # @param ledger [Ledger]
-      # @return [Holdings, nil] nil where the process was not asked, or could not count
+      # @return [Holdings, nil] nil without counts in the snapshot
       def self.of(ledger) = ledger.snapshot.objects&.counted? ? new(ledger) : nil
 
       # @return [Scope::ObjectsPart]
@@ -35,23 +37,23 @@ module Culet
         @objects = ledger.snapshot.objects
       end
 
-      # @return [String] the ledger's level that is divided: where used and free are not told apart, both together
+      # @return [String] the level that is divided; used and free blocks together where these cannot be told apart
       def level = @ledger.snapshot.allocator.blocks? ? "malloc_used" : "malloc_unsplit"
 
-      # @return [Array<Entry>] types that hold any of it, those with most first
+      # @return [Array<Entry>] types that hold memory, the largest first
       def entries
         @entries ||= objects.types.reject { |type| type.malloc_bytes.zero? }.sort_by { |type| [-type.malloc_bytes, type.name] }
                             .map { |type| Entry.new(name: type.name, title: TITLES.fetch(type.name, type.name), bytes: type.malloc_bytes) }
       end
 
-      # @return [Integer] what all objects hold
+      # @return [Integer] bytes of all objects
       def ruby_bytes = entries.sum(&:bytes)
 
-      # @return [Integer] the level less that; may be negative
+      # @return [Integer] bytes of the level less those; may be negative
       def rest_bytes = @ledger.levels.fetch(level) - ruby_bytes
 
-      # @return [String] what to call that
-      def rest_title = level == "malloc_used" ? "C code alone knows" : "C code alone, or free"
+      # @return [String] the title of that
+      def rest_title = REST.fetch(level == "malloc_used")
 
       # @return [Hash{String => Object}] for JSON; ruby_bytes and rest_bytes add up to the level
       def to_h

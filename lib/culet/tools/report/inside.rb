@@ -1,48 +1,43 @@
 # frozen_string_literal: true
 
-require_relative "../../text/lines"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "../../text/table"
+require_relative "../../text/view"
 require_relative "holdings"
 
 module Culet
   module Report
-    # What a process told of itself, for a terminal.
-    class Inside
-      # How many types of objects, and of C objects, get a line.
+    # What the objects of a process hold, as the process itself counted them (culet/agent).
+    class Inside < Text::View
+      # How many types of objects, and of C objects, have a line.
       MOST_TYPES = 12
       MOST_DATA = 5
-      private_constant :MOST_TYPES, :MOST_DATA
+      # Types that hold a smaller share of the memory of all objects are added up in one line.
+      SMALL_SHARE = 0.01
+      private_constant :MOST_TYPES, :MOST_DATA, :SMALL_SHARE
 
       # @param ledger [Ledger]
-      # @param unicode [Boolean] whether lines beyond ASCII can be shown
-      def initialize(ledger, unicode:)
+      # @param options [Hash] color: and unicode: of Text::View
+      def initialize(ledger, **options)
+        super(**options)
         @ledger = ledger
         @snapshot = ledger.snapshot
-        @unicode = unicode
       end
 
-      # @return [Array<Array(String, Integer)>] rows to be shown below `level`: what they are called, their bytes
+      # @param level [String] a level of the ledger
+      # @return [Array<Array(String, Integer)>] titles and bytes of the rows below it
       def rows(level)
         holdings = Holdings.of(@ledger)
         return [] unless holdings && holdings.level == level
 
         shown, small = holdings.entries.partition { |entry| entry.bytes >= SMALL_SHARE * [holdings.ruby_bytes, 1].max }
-        rows = shown.map { |entry| ["  #{Text::Lines.printable(entry.title)}", entry.bytes] }
+        rows = shown.map { |entry| ["  #{printable(entry.title)}", entry.bytes] }
         rows << ["  other Ruby objects", small.sum(&:bytes)] if small.any?
         rows << ["  #{holdings.rest_title}", holdings.rest_bytes]
       end
 
-      # Types that hold less of what all hold are shown together.
-      SMALL_SHARE = 0.01
-      private_constant :SMALL_SHARE
-
-      # @return [String, nil] all that it told
-      def to_s
-        parts = [types, extensions, counting, statistics].compact
-        parts.join("\n\n") unless parts.empty?
-      end
+      # @return [Array<String, nil>] tables and sentences; nil where there is nothing to print
+      def sections = [types, extensions, counting, statistics]
 
       private
 
@@ -52,9 +47,9 @@ module Culet
         return unless objects&.counted?
 
         shown = objects.types.first(MOST_TYPES)
-        Text::Table.render([["objects", shown.map { |type| Text::Lines.printable(Holdings::TITLES.fetch(type.name, type.name)) }, true],
-                     column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes), column("malloc bytes", shown, &:malloc_bytes),
-                     *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)], unicode: @unicode)
+        grid([["objects", shown.map { |type| printable(Holdings::TITLES.fetch(type.name, type.name)) }, true],
+              column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes), column("malloc bytes", shown, &:malloc_bytes),
+              *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)])
       end
 
       def column(heading, tallies) = [heading, tallies.map { |tally| Text::Numbers.grouped(yield(tally)) }, false]
@@ -63,17 +58,18 @@ module Culet
         largest = objects&.data.to_a.reject { |tally| tally.malloc_bytes.zero? || tally.name == "others" }.first(MOST_DATA)
         return if largest.empty?
 
-        Text::Lines.wrap("C objects that hold most, by type: #{largest.map { |tally| "#{Text::Lines.printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})" }.join(", ")}", indent: 2)
+        list = largest.map { |tally| "#{printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})" }
+        wrap("largest types of C objects: #{list.join(", ")}", indent: 2)
       end
 
       def counting
         return unless objects
-        return Text::Lines.wrap("note: its objects are not counted: #{Text::Lines.printable(objects.why)}", indent: 2) unless objects.counted?
+        return note_lines(["the objects were not counted: #{objects.why}"]) unless objects.counted?
 
-        text = format("counted in %.1f ms, in which no Ruby code ran", 1000 * objects.seconds)
-        text << "; not all of them, the limit ended it: what is missing is with C code" unless objects.complete
-        text << "; #{Text::Numbers.count(silent, "C object")} #{silent == 1 ? "does" : "do"} not tell what #{silent == 1 ? "it holds" : "they hold"}" if silent.positive?
-        Text::Lines.wrap(text, indent: 2)
+        text = format("counted in %.1f ms, while Ruby was paused", 1000 * objects.seconds)
+        text << "; incomplete, because the time limit was reached: the rest is part of \"#{Holdings::REST.fetch(true)}\"" unless objects.complete
+        text << "; the size of #{count(silent, "C object")} is unknown" if silent.positive?
+        wrap(text, indent: 2)
       end
 
       def silent = objects.types.find { |type| type.name == "T_DATA" }&.untold.to_i
@@ -82,11 +78,13 @@ module Culet
         name, figures = @snapshot.allocator_statistics.to_h.values_at("name", "figures")
         return unless figures.is_a?(Hash)
 
-        told = figures.select { |_, value| value.is_a?(Integer) }
-        return if told.empty?
+        numbers = figures.select { |_, value| value.is_a?(Integer) }
+        return if numbers.empty?
 
-        list = told.map { |key, value| "#{Text::Lines.printable(key.to_s.delete_suffix("_bytes").tr("_", " "))} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}" }
-        Text::Lines.wrap("#{Text::Lines.printable(name)} itself counts: #{list.join(", ")}", indent: 2)
+        list = numbers.map do |key, value|
+          "#{printable(key.to_s.delete_suffix("_bytes").tr("_", " "))} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}"
+        end
+        wrap("statistics of #{printable(name)}: #{list.join(", ")}", indent: 2)
       end
     end
   end

@@ -4,18 +4,18 @@ require_relative "residence"
 
 module Culet
   module Report
-    # The levels of a process's memory. They add up to its resident bytes: what is left over or counted twice is a level
-    # of its own, `unexplained`, which may be negative.
+    # The levels of a process's memory. They add up to its resident bytes; what is missing or counted twice is the level
+    # `unexplained`, which may be negative.
     class Ledger
-      # name => what it is called; in the order they are shown.
+      # name => title, in the order of the table.
       TITLES = {
         "ruby_objects" => "Ruby objects",
         "ruby_free_slots" => "Ruby: free slots",
         "ruby_page_overhead" => "Ruby: page overhead",
         "ruby_transient" => "Ruby: transient heap",
-        "ruby_unsplit" => "Ruby: not told apart",
+        "ruby_unsplit" => "Ruby: objects and free slots",
         "malloc_used" => "malloc: in use, resident",
-        "malloc_metadata" => "malloc: its own",
+        "malloc_metadata" => "malloc: metadata",
         "malloc_free" => "malloc: free, resident",
         "malloc_unsplit" => "malloc: used and free",
         "stacks" => "stacks",
@@ -25,21 +25,21 @@ module Culet
         "unexplained" => "unexplained"
       }.freeze
 
-      # A mapping's use => the level of what no region tells more of.
+      # A mapping's use => the level of its pages outside every region.
       LEVELS = {
         "malloc" => "malloc_unsplit", "ruby" => "ruby_unsplit", "stack" => "stacks", "fiber" => "stacks", "jit" => "jit",
         "library" => "libraries_and_files", "file" => "libraries_and_files", "allocator" => "malloc_metadata"
       }.freeze
 
-      # What may stay unexplained, as a share of what is resident, before it is to be mentioned.
+      # Largest unexplained share of the resident bytes that needs no remark.
       TOLERANCE = 0.01
 
-      # What is in a mapping without a name.
+      # The title of a mapping without a name.
       ANONYMOUS = "anonymous memory"
       private_constant :LEVELS, :TOLERANCE, :ANONYMOUS
 
       # @param mapping [Scope::Mapping]
-      # @return [String] what to call it
+      # @return [String] its title
       def self.title(mapping) = [mapping.label, mapping.path].find { |text| text && !text.empty? } || ANONYMOUS
 
       attr_reader :snapshot
@@ -49,7 +49,7 @@ module Culet
         @snapshot = snapshot
       end
 
-      # @return [Integer] what is resident, as the kernel counts it
+      # @return [Integer] resident bytes, as the kernel counts them
       def rss_bytes = snapshot.process.rss_bytes
 
       # @return [Hash{String => Integer}] name => bytes; they add up to `rss_bytes`
@@ -84,7 +84,7 @@ module Culet
       end
 
       # @param mapping [Scope::Mapping]
-      # @return [String] the level of what no region tells more of in it
+      # @return [String] the level of its pages outside every region
       def level_of(mapping) = LEVELS.fetch(snapshot.rest_use(mapping), "other")
 
       private

@@ -4,12 +4,12 @@ require_relative "../../scope/snapshot"
 
 module Culet
   module Report
-    # Which of a process's resident bytes lie in regions, that is, are told of more finely than by their mapping.
+    # How many of a process's resident bytes lie in regions, which are described in more detail than their mappings.
     class Residence
       # @return [Integer] resident bytes of malloc's regions
       attr_reader :malloc_bytes
 
-      # @return [Integer] resident bytes of the Ruby pages that lie in malloc's blocks: where Ruby could not map them itself
+      # @return [Integer] resident bytes of Ruby pages inside malloc blocks, where Ruby could not map them itself
       attr_reader :ruby_in_malloc_bytes
 
       # @param snapshot [Scope::Snapshot]
@@ -21,7 +21,7 @@ module Culet
       end
 
       # @param mapping [Scope::Mapping]
-      # @return [Integer] resident bytes of it that no region has
+      # @return [Integer] its resident bytes outside every region
       def rest_bytes(mapping) = [mapping.rss_bytes - @covered[mapping.id], 0].max
 
       private
@@ -55,7 +55,7 @@ module Culet
 
       # Yields each part that overlaps, with how many bytes.
       #
-      # @return [Integer] where to look for what lies behind
+      # @return [Integer] the index to continue from
       def overlaps(parts, index, first, past)
         index += 1 while index < parts.size && parts[index].end <= first
         at = index

@@ -5,15 +5,14 @@ require_relative "ledger"
 
 module Culet
   module Report
-    # Several processes together. What they share is in each one's resident bytes; their proportional sizes (PSS) share it
-    # out, and can be added up.
+    # Several processes together. RSS counts shared pages in each process; PSS divides them, so that it can be added up.
     class Total
       # @param snapshots [Array<Scope::Snapshot>] of different processes
       def initialize(snapshots)
         @snapshots = snapshots
       end
 
-      # @return [Hash{String => Object}]
+      # @return [Hash{String => Object}] for JSON
       def to_h
         { "total_pss_bytes" => sum(&:pss_bytes), "total_private_dirty_bytes" => sum(&:private_dirty_bytes), "total_rss_bytes" => sum(&:rss_bytes),
           "total_levels" => levels }
@@ -21,8 +20,8 @@ module Culet
 
       # @return [String] one line
       def to_s
-        "#{@snapshots.size} processes together: #{bytes(&:pss_bytes)} (PSS), of which #{bytes(&:private_dirty_bytes)} are written by one of " \
-          "them alone; the resident figures add up to #{bytes(&:rss_bytes)}, because they count what is shared once in each\n"
+        "#{@snapshots.size} processes together: #{bytes(&:pss_bytes)} PSS, of it #{bytes(&:private_dirty_bytes)} private and dirty; " \
+          "RSS adds up to #{bytes(&:rss_bytes)}, because shared pages count in each process\n"
       end
 
       private
@@ -31,7 +30,7 @@ module Culet
 
       def sum(&) = @snapshots.map(&:process).sum(&)
 
-      # Resident bytes: what is shared counts in each.
+      # Resident bytes; shared pages count in each process.
       def levels
         @snapshots.map { |snapshot| Ledger.new(snapshot).levels }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
       end

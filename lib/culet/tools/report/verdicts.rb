@@ -6,22 +6,21 @@ require_relative "ledger"
 
 module Culet
   module Report
-    # One thing to know: a sentence, and what is worth trying (nil when nothing is to be done).
+    # One verdict: topic, sentence, and what to try (nil: nothing).
     Verdict = Struct.new(:topic, :text, :remedy, keyword_init: true)
 
-    # What a ledger means, in words.
+    # The verdicts on a ledger.
     class Verdicts
-      # A smaller process is hardly more than Ruby itself.
+      # A smaller process is little more than Ruby itself.
       SMALL_BYTES = 16_000_000
-      # From this share on, what is in use decides.
+      # From this share on, memory in use decides the size.
       IN_USE_SHARE = 0.7
-      # glibc gives a program with one thread one arena, Ruby's timer thread sometimes another.
+      # The main arena, and sometimes one of Ruby's timer thread.
       FEW_ARENAS = 2
       MAIN_ARENA = "main"
-      # Topics of advice to change a setting, with a gain that is known.
+      # Topics of advice that changes a setting and has a known gain.
       CHANGES = ["trim", "arenas", "free memory", "Ruby's slots"].freeze
       private_constant :SMALL_BYTES, :IN_USE_SHARE, :FEW_ARENAS, :MAIN_ARENA, :CHANGES
-
 
       # @param ledger [Ledger]
       def initialize(ledger)
@@ -29,12 +28,12 @@ module Culet
         @snapshot = ledger.snapshot
       end
 
-      # @return [Array<Verdict>] what dominates first, then what `malloc_trim` would return, then what is worth trying
+      # @return [Array<Verdict>] the largest level, the gain of `malloc_trim`, and advice
       def list
         [dominant, trim, *advice].compact
       end
 
-      # @return [Array<Verdict>] those of them that advise a change of settings
+      # @return [Array<Verdict>] those that advise a change of settings
       def changes = list.select { |one| one.remedy && CHANGES.include?(one.topic) }
 
       private
@@ -54,35 +53,35 @@ module Culet
       def gain(count) = Gain.new(count, of: ledger.rss_bytes)
 
       def dominant
-        return verdict("size", "nothing of it is resident") if ledger.rss_bytes.zero?
+        return verdict("size", "no memory is resident") if ledger.rss_bytes.zero?
 
         name, most = ledger.levels.max_by { |_, count| count }
-        verdict("size", "most of it, #{bytes(most)} (#{percent(most)}), is #{MEANINGS.fetch(name)}")
+        verdict("size", "the largest part is #{MEANINGS.fetch(name)}: #{bytes(most)} (#{percent(most)})")
       end
 
-      # What a level is, as the end of a sentence.
+      # A level in a sentence.
       MEANINGS = {
         "ruby_objects" => "Ruby objects in their slots",
         "ruby_free_slots" => "free slots in Ruby's heap pages",
-        "ruby_page_overhead" => "what Ruby's heap pages need beside their slots",
-        "ruby_transient" => "what Ruby keeps for young arrays and hashes (its transient heap, up to Ruby 3.1)",
-        "ruby_unsplit" => "Ruby's heap, whose objects could not be told apart",
-        "malloc_used" => "what the program holds from malloc",
-        "malloc_metadata" => "the allocator's own bookkeeping",
-        "malloc_free" => "free memory that malloc keeps",
-        "malloc_unsplit" => "malloc's, used or free: from outside these cannot be told apart here",
+        "ruby_page_overhead" => "overhead of Ruby's heap pages",
+        "ruby_transient" => "Ruby's transient heap (of young arrays and hashes, up to Ruby 3.1)",
+        "ruby_unsplit" => "Ruby's heap, objects and free slots together",
+        "malloc_used" => "malloc memory in use",
+        "malloc_metadata" => "metadata of the allocator",
+        "malloc_free" => "free memory kept by malloc",
+        "malloc_unsplit" => "malloc memory, used and free together",
         "stacks" => "stacks of threads and fibers",
         "jit" => "compiled code",
         "libraries_and_files" => "libraries and mapped files",
-        "other" => "memory that the program or its libraries mapped for themselves",
-        "unexplained" => "not explained"
+        "other" => "memory that the program or its libraries mapped",
+        "unexplained" => "unexplained"
       }.freeze
       private_constant :MEANINGS
 
       def trim
         gain = Advice.trim(snapshot) or return
 
-        verdict("trim", "malloc_trim(0) would give back #{gain}#{gain.remark}", (Advice::TRIM if gain.worth? && !trims?))
+        verdict("trim", "malloc_trim(0) would return #{gain}#{gain.remark}", (Advice::TRIM if gain.worth? && !trims?))
       end
 
       def advice
@@ -91,18 +90,18 @@ module Culet
       end
 
       def nothing
-        return "it is too small for any setting to matter" if ledger.rss_bytes < SMALL_BYTES
-        return "what malloc keeps for itself is not known here, so there is nothing to advise" unless malloc && snapshot.allocator.blocks?
+        return "the process is too small for any setting to matter" if ledger.rss_bytes < SMALL_BYTES
+        return "none: the free memory of this malloc is unknown" unless malloc && snapshot.allocator.blocks?
 
-        "no setting would make it much smaller: what it holds is in use"
+        "no setting would make the process much smaller: its memory is in use"
       end
 
-      # A walk beside a running program counts what moves meanwhile twice or not at all.
+      # Memory that changes while the process is read is counted twice or not at all.
       def stale
         return if ledger.explained?
 
-        verdict("exactness", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
-                             "changed while it was read", "culet report --stop #{snapshot.pid}")
+        verdict("accuracy", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
+                            "changed while it was read", "culet report --stop #{snapshot.pid}")
       end
 
       def arenas
@@ -111,11 +110,11 @@ module Culet
         free = gain(malloc.free_resident_bytes)
         return unless free.worth?
 
-        verdict("arenas", "#{malloc.arenas} arenas keep #{free} that is free, most of it in threads' arenas; one heap for all threads keeps less#{free.remark}",
+        verdict("arenas", "#{malloc.arenas} arenas keep #{free} of free memory, most of it in thread arenas; fewer arenas keep less#{free.remark}",
                 Advice::FEWER_ARENAS)
       end
 
-      # Whether most of what is free lies in threads' arenas: fewer arenas do not help against holes in the main one.
+      # Whether most free memory is in thread arenas; fewer arenas do not help against holes in the main arena.
       def apart?
         main, others = snapshot.arenas.partition { |arena| arena.name == MAIN_ARENA }
         others.sum(&:free_bytes) > main.sum(&:free_bytes)
@@ -125,13 +124,13 @@ module Culet
         kept = malloc && gain(malloc.free_resident_bytes)
         return unless kept&.worth?
 
-        free = "#{kept} of malloc's memory is free and still resident#{kept.remark}"
+        free = "#{kept} of malloc memory is free but resident#{kept.remark}"
         if snapshot.allocator.name == "culet"
-          verdict("free memory", "#{free}: what stays free goes back within a second, the rest lies between blocks in use")
+          verdict("free memory", "#{free}; culet returns whole free pages within a second, the rest is between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}, and most of it would go back if asked", "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
+          verdict("free memory", "#{free}; a trim would return most of it", "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
         else
-          verdict("free memory", "#{free}, scattered between blocks in use", "culet run -- COMMAND")
+          verdict("free memory", "#{free}, between blocks in use", "culet run -- COMMAND")
         end
       end
 
@@ -139,21 +138,21 @@ module Culet
         free = gain(ledger.levels.fetch("ruby_free_slots"))
         return unless free.worth?
 
-        verdict("Ruby's slots", "#{free} are slots without an object, in pages that others keep#{free.remark}", Advice::WARM_UP)
+        verdict("Ruby's slots", "#{free} are free slots in pages that also hold objects#{free.remark}", Advice::WARM_UP)
       end
 
       def used
         held = ledger.levels.values_at("malloc_used", "ruby_objects").sum
         return unless held >= IN_USE_SHARE * ledger.rss_bytes && ledger.rss_bytes >= SMALL_BYTES
 
-        verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use: only a program that holds less becomes smaller",
-                "culet trace -- COMMAND, then culet replay, shows when it asks for how much")
+        verdict("in use", "#{bytes(held)} (#{percent(held)}) are in use; only the program can free them",
+                "culet trace -- COMMAND, then culet replay, shows its allocations over time")
       end
 
       def unsplit
         return unless gain(ledger.levels.fetch("malloc_unsplit")).worth?
 
-        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are not known" : snapshot.allocator.why.chomp(".")}; what another would need, a comparison shows",
+        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are unknown" : snapshot.allocator.why.chomp(".")}; compare it with other allocators",
                 "culet compare -- COMMAND")
       end
 

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "../../text/size"
+
+module Culet
+  module Limits
+    # The private memory of a process.
+    class PrivateMemory
+      # @param pid [Integer]
+      # @raise [Culet::Error] when the process cannot be read
+      def initialize(pid)
+        @snapshot = PrivateMemory.snapshot(pid)
+      end
+
+      # @return [Integer] bytes of pages that no other process maps
+      def private_bytes = @snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+
+      # @param most [Integer] bytes allowed
+      # @return [String] why the assertion failed
+      def explanation(most)
+        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} of private memory, not less than #{Text::Size.human(most)}; " \
+          "its #{Text::Size.human(@snapshot.process.rss_bytes)} of resident memory:\n" \
+          "#{PrivateMemory.rows(Report::Ledger.new(@snapshot).levels)}"
+      end
+
+      # @param pid [Integer]
+      # @return [Scope::Snapshot]
+      # @raise [Culet::Error]
+      def self.snapshot(pid)
+        return Scope::Reader.new(pid, chunks: 0).snapshot unless pid == ::Process.pid
+
+        Scope::OwnReader.new(admit: Culet.native? ? ->(reader) { Culet.send(:admit_reader, reader) } : nil, chunks: 0).snapshot
+      end
+
+      # @param levels [Hash{String => Integer}] bytes by level
+      # @return [String] one line for each level that is not empty
+      def self.rows(levels)
+        levels.reject { |_, bytes| bytes.zero? }
+              .map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes)) }.join("\n")
+      end
+    end
+  end
+end
