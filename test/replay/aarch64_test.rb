@@ -2,7 +2,7 @@
 
 require_relative "../trace/trace_helper"
 
-# Recorder and player for the other processor: built by Debian's cross compiler, run under qemu's emulation. A trace of
+# Recorder and replay for the other processor: built by Debian's cross compiler, run under qemu's emulation. A trace of
 # one is played by the other.
 class TraceAarch64Test < Minitest::Test
   include TraceHelper

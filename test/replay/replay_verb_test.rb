@@ -2,7 +2,7 @@
 
 require_relative "../trace/trace_helper"
 
-# The verb: contenders side by side.
+# `culet replay`: allocators side by side.
 class ReplayVerbTest < Minitest::Test
   include TraceHelper
 

@@ -37,10 +37,10 @@ class RecordingTest < Minitest::Test
     assert_equal [1088, 1], info.values_at("left_bytes", "left_blocks")
   end
 
-  def test_every_size_is_told_exactly
+  def test_every_size_is_recorded_exactly
     record(compile("for (size_t i = 0; i < 3000; i++) free(malloc(i)); for (int i = 12; i < 32; i++) free(malloc((size_t)1 << i));"))
-    told = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }
-    assert_nil ((0...3000).to_a + (12...32).map { |i| 1 << i }).zip(told).find { |size, one| size != one }
+    recorded = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }
+    assert_nil ((0...3000).to_a + (12...32).map { |i| 1 << i }).zip(recorded).find { |size, one| size != one }
   end
 
   THREADS = <<~C
@@ -141,7 +141,7 @@ class RecordingTest < Minitest::Test
     assert_whole info
   end
 
-  # Nobody packs what `culet trace` itself does not live to see.
+  # Files of processes that outlive `culet trace` are not packed.
   def test_a_file_is_readable_while_it_is_recorded_and_when_all_is_killed
     program = compile("free(malloc(1001)); puts(\"up\"); fflush(stdout); pause();")
     with_program(*culet_command, "trace", "-o", path, "--", program, env: NEUTRAL) do
@@ -193,7 +193,7 @@ class RecordingTest < Minitest::Test
     assert_whole info
   end
 
-  # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
+  # A recorder without a collector, as in a daemon that outlives `culet trace`.
   def test_without_culet_trace_the_recorder_writes_by_itself
     environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Binaries.recorder, "CULET_TRACE_FILE" => path)
     program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")
