@@ -24,11 +24,11 @@ static void list_huge(struct culet_reading *reading, struct culet_heap *heap)
     culet_memory_word(&reading->memory, self->huge, &at);
     for (size_t i = 1; at; i++) {
         const unsigned char *huge = culet_memory_at(&reading->memory, at, self->large.bytes);
-        if (!huge || huge[self->owner.kind] != self->kind_huge || culet_cycle_closes(&cycle, at)) {
+        if (!huge || huge[self->span.kind] != self->kind_huge || culet_cycle_closes(&cycle, at)) {
             heap->inconsistent++;
             return;
         }
-        add_extent(heap, culet_word_at(huge + self->owner.start), culet_word_at(huge + self->large.length),
+        add_extent(heap, culet_word_at(huge + self->span.start), culet_word_at(huge + self->large.length),
                    huge[self->large.ending] ? CULET_EXTENT_FREED_HUGE : CULET_EXTENT_HUGE);
         at = culet_word_at(huge + self->large.next);
         if (i % PER_CHECK == 0)

@@ -23,7 +23,7 @@ struct culet_extent {
 
 /* What the entries of a segment lead to. */
 struct culet_segment_item {
-    uint32_t page;       /* of culet's (granule_bytes) */
+    uint32_t page;       /* of the selfmap's page_bytes */
     uint32_t klass;      /* 0: a large block */
     uint64_t descriptor; /* address */
 };

@@ -90,7 +90,7 @@ static void culet_walk(struct culet_reading *reading, void *context)
 
 static void write_arena(const struct culet_heap *heap)
 {
-    uint64_t system_bytes = heap->segments * heap->self.segment_granules * heap->self.granule_bytes;
+    uint64_t system_bytes = heap->segments * heap->self.segment_pages * heap->self.page_bytes;
 
     culet_arena_record_write(&(struct culet_arena_record){
         .id = CULET_HEAP_ARENA, .name = "culet", .address = heap->self.self, .system_bytes = system_bytes,

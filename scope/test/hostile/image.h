@@ -157,7 +157,7 @@ static inline void check_stream(const struct result *result)
     struct record record;
     uint64_t page = number_of(result, "process", 0, "page_bytes");
 
-    check_done(result);
+    check_complete(result);
     for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
         struct range *range = is_kind(&record, "mapping") ? &mapping : is_kind(&record, "region") ? &region : NULL;
         if (range) {
