@@ -9,7 +9,8 @@ static void check_mode(const struct target *target, const char *mode)
     struct result result = read_process(mode, target->pid);
 
     check_complete(&result);
-    uint64_t used = number_of(&result, "malloc", 0, "used_bytes"), cached = number_of(&result, "malloc", 0, "tcache_bytes");
+    uint64_t used = number_of(&result, "malloc", 0, "used_bytes"),
+        cached = number_of(&result, "malloc", 0, "tcache_bytes");
     CHECK_EQUAL(used + cached, printed(target, "uordblks"));
     CHECK_EQUAL(number_of(&result, "malloc", 0, "free_resident_bytes") +
                     number_of(&result, "malloc", 0, "free_returned_bytes"), printed(target, "fordblks") + cached);
@@ -49,9 +50,11 @@ TEST(vast_chunks)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         check_mode(&target, modes[i]);
         struct result result = read_process(modes[i], target.pid);
-        uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"), vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
+        uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"),
+            vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
         CHECK(used >= 3 << 20 && used < (3 << 20) + (1 << 19), "%lu used bytes are in memory", (unsigned long)used);
-        CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory", (unsigned long)vacant);
+        CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory",
+              (unsigned long)vacant);
         uint64_t trim = number_of(&result, "malloc", 0, "trim_bytes");
         CHECK(trim <= vacant && trim + (1 << 17) > vacant, "%lu bytes are predicted for a trim", (unsigned long)trim);
     }
@@ -93,7 +96,8 @@ TEST(caches_of_threads)
     read_line(&target);
     await_state(target.pid, 'T');
     after = read_process("--stop", target.pid);
-    CHECK_EQUAL(number_of(&after, "malloc", 0, "tcache_bytes") - number_of(&before, "malloc", 0, "tcache_bytes"), cached);
+    CHECK_EQUAL(number_of(&after, "malloc", 0, "tcache_bytes") - number_of(&before, "malloc", 0, "tcache_bytes"),
+                cached);
     check_mode(&target, "");
     check_mode(&target, "--live");
     end(&target);
@@ -103,7 +107,8 @@ TEST(caches_of_threads)
 TEST(max_chunks)
 {
     struct target target = start_frozen("heap small 2 10");
-    struct result with = read_process("--stop", target.pid), without = read_process("--stop --max-chunks 10", target.pid);
+    struct result with = read_process("--stop", target.pid),
+        without = read_process("--stop --max-chunks 10", target.pid);
 
     check_complete(&with);
     check_complete(&without);

@@ -83,7 +83,8 @@ static inline uint64_t printed(const struct target *target, const char *key)
     return strtoull(at + strlen(key) + 1, NULL, 10);
 }
 
-/* Starts a target: its name and arguments, separated by blanks. Its standard input is `input`. It ends with the test. */
+/* Starts a target: its name and arguments, separated by blanks. Its standard input is `input`. It ends with the
+ * test. */
 static inline struct target start_with(const char *command, int input)
 {
     struct target target = {0};
@@ -164,8 +165,8 @@ static inline bool deny_waiting_for_any(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Denies stopping and both ways to read memory, but not page tables, as Yama or a container may. Offsets in a page table are
- * far below addresses of memory. */
+/* Denies stopping and both ways to read memory, but not page tables, as Yama or a container may. Offsets in a page
+ * table are far below addresses of memory. */
 static bool memory_denied;
 
 static inline bool deny_memory(void)

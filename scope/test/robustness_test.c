@@ -1,5 +1,5 @@
-/* The process runs on, or stays stopped, whatever happens to its reader. Whatever happens to the process, the reader succeeds
- * or ends with one sentence. */
+/* The process runs on, or stays stopped, whatever happens to its reader. Whatever happens to the process, the reader
+ * succeeds or ends with one sentence. */
 #define _GNU_SOURCE
 #include "reader.h"
 
@@ -24,7 +24,8 @@ static void await_count(_Atomic uint64_t *count, uint64_t more)
 
     for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
         nap(1000);
-    CHECK(atomic_load(count) >= from + more, "the target does not run: its count went from %lu to %lu", (unsigned long)from,
+    CHECK(atomic_load(count) >= from + more, "the target does not run: its count went from %lu to %lu",
+          (unsigned long)from,
           (unsigned long)atomic_load(count));
 }
 
@@ -82,7 +83,8 @@ TEST(without_a_heap)
     read_line(&target);
     struct result result = read_process("", target.pid);
     check_complete(&result);
-    CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""), "an allocator was reported");
+    CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""),
+          "an allocator was reported");
     CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
     CHECK_EQUAL(number_of(&result, "process", 0, "rss_bytes"), figure(target.pid, "smaps_rollup", "Rss:"));
     end(&target);
@@ -118,7 +120,8 @@ static void write_out(const char *program)
     close(file);
 }
 
-/* Shared and private clean pages of files are added up: other programs that use the same libraries come and go meanwhile. */
+/* Shared and private clean pages of files are added up: other programs that use the same libraries come and go
+ * meanwhile. */
 enum { FIGURES = 7 };
 static const char *const figure_names[FIGURES] = {"Rss:",        "Pss_Anon:", "Private_Dirty:", "Shared_Dirty:",
                                                   "Anonymous:", "Swap:",     "clean"};
@@ -212,13 +215,13 @@ static uint64_t microseconds(void)
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* The process ends or calls exec during a reading in very short slices, each time after another part of the time that an
- * undisturbed reading took. */
+/* The process ends or calls exec during a reading in very short slices, each time after another part of the time
+ * that an undisturbed reading took. */
 static void check_vanishing(const char *what, const char *sentence, unsigned least)
 {
-    unsigned told = 0;
+    unsigned reported = 0;
 
-    for (unsigned i = 0; i < 12 || (told < least && i < 60); i++) {
+    for (unsigned i = 0; i < 12 || (reported < least && i < 60); i++) {
         int file;
         char command[64];
         _Atomic uint64_t *count = shared_count(&file);
@@ -234,29 +237,30 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
         if (result.status == 0)
             check_complete(&result);
         else
-            CHECK(result.status == 1 && (strstr(result.errors, sentence) || strstr(result.errors, "there is no process") ||
+            CHECK(result.status == 1 && (strstr(result.errors, sentence) ||
+                                         strstr(result.errors, "there is no process") ||
                                           strstr(result.errors, "is a zombie")),
                   "it ended with %d: %s", result.status, result.errors);
-        told += strstr(result.errors, sentence) != NULL;
+        reported += strstr(result.errors, sentence) != NULL;
         free(result.stream);
         end(&target);
         munmap((void *)count, 4096);
         close(file);
     }
-    CHECK(told >= least, "%u readings reported \"%s\"", told, sentence);
+    CHECK(reported >= least, "%u readings reported \"%s\"", reported, sentence);
 }
 
 TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
 TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
 
-/* Threads are killed, and one takes over the main thread's number, while they are being stopped. The process is read, or the
- * reader reports the exec; it never reports that the process ended or is being traced. */
+/* Threads are killed, and one takes over the main thread's number, while they are being stopped. The process is
+ * read, or the reader reports the exec; it never reports that the process ended or is being traced. */
 static void check_executing(const char *command)
 {
     int file;
     _Atomic uint64_t *count = shared_count(&file);
     struct target target = start_with(command, file);
-    unsigned told = 0;
+    unsigned reported = 0;
 
     await_count(count, 3);
     for (unsigned i = 0; i < 60; i++) {
@@ -265,10 +269,10 @@ static void check_executing(const char *command)
             check_complete(&result);
         else
             check_refused(&result, 1, "executed another program");
-        told += result.status == 1;
+        reported += result.status == 1;
         free(result.stream);
     }
-    CHECK(told > 0, "no exec was reported");
+    CHECK(reported > 0, "no exec was reported");
     await_count(count, 3);
     end(&target);
 }
@@ -325,8 +329,10 @@ TEST(asleep_in_the_kernel)
     CHECK(strcmp(target.line, "asleep") == 0, "the target printed \"%s\"", target.line);
     result = read_process("--pause-ms 1", target.pid);
     check_complete(&result);
-    CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses", (unsigned long)number_of(&result, "reading", 0, "pauses"));
-    CHECK(!contains(&result, "\"broken\":true"), "an arena is reported as broken: %.400s", object(&result, "problem", 0));
+    CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses",
+          (unsigned long)number_of(&result, "reading", 0, "pauses"));
+    CHECK(!contains(&result, "\"broken\":true"), "an arena is reported as broken: %.400s",
+          object(&result, "problem", 0));
     free(result.stream);
     for (size_t i = 0; i < 2; i++) {
         result = read_process(modes[i], target.pid);
@@ -445,18 +451,19 @@ TEST(without_any_lasting_thread)
     for (unsigned i = 0; i < 20; i++) {
         struct result result = read_process(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
         check_complete(&result);
-        CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s", object(&result, "problem", 0));
+        CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s",
+              object(&result, "problem", 0));
         free(result.stream);
         await_count(count, 1);
     }
-    bool told = false;
-    for (unsigned i = 0; i < 20 && !told; i++) {
+    bool reported = false;
+    for (unsigned i = 0; i < 20 && !reported; i++) {
         struct result result = read_process("--live", target.pid);
         check_complete(&result);
-        told = contains(&result, "The thread used to read process ");
+        reported = contains(&result, "The thread used to read process ");
         free(result.stream);
     }
-    CHECK(told, "the end of the thread is not reported");
+    CHECK(reported, "the end of the thread is not reported");
     end(&target);
 }
 
@@ -594,7 +601,8 @@ TEST(the_same_user)
         return;
     struct result result = read_as("", child, 65534);
     check_complete(&result);
-    CHECK(number_of(&result, "malloc", 0, "chunks") > 0 || contains(&result, "\"level\":\"pages\""), "nothing is reported");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 0 || contains(&result, "\"level\":\"pages\""),
+          "nothing is reported");
     end_nobody(child);
 }
 
@@ -602,7 +610,8 @@ TEST(the_same_user)
 static void check_pages_only(const struct result *result, pid_t pid, const char *why)
 {
     check_complete(result);
-    CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why), "the reason is missing: %.300s",
+    CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why),
+          "the reason is missing: %.300s",
           object(result, "problem", 0));
     CHECK(contains(result, "\"level\":\"pages\"") && !contains(result, "{\"kind\":\"malloc\""), "blocks are reported");
     CHECK_EQUAL(number_of(result, "process", 0, "rss_bytes"), figure(pid, "smaps_rollup", "Rss:"));
@@ -626,7 +635,8 @@ TEST(only_its_pages)
 /* Yama keeps a plain user from reading their own processes. */
 TEST(yama)
 {
-    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0", "lets only root read other processes",
+    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0",
+                                            "lets only root read other processes",
                                             "lets nobody read other processes"};
     static const char *const scopes[] = {"1\n", "2\n", "3\n"};
     pid_t child = start_nobody(true);

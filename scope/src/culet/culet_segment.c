@@ -40,7 +40,8 @@ static void read_entries(struct culet_reading *reading, const struct culet_heap 
         memset(entries, 0, here * sizeof *entries);
         if (root < self->root_entries && culet_memory_word(&reading->memory, self->root + 8 * root, &leaf) && leaf &&
             !culet_memory_copy(&reading->memory, leaf + 8 * at, entries, here * sizeof *entries))
-            culet_reading_problem(reading, "Some of culet's metadata in the process is in swap: blocks may be missing.");
+            culet_reading_problem(reading, "Some of culet's metadata in the process is in swap: blocks may be "
+                                           "missing.");
         entries += here;
         page += here;
         count -= here;
@@ -92,7 +93,8 @@ static size_t descriptor_bytes(const struct culet_heap *heap)
 }
 
 /* Copies the descriptors of `count` items, each kind with its own length. */
-static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap, const struct culet_segment_item *items,
+static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap,
+                             const struct culet_segment_item *items,
                              size_t count)
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
@@ -116,7 +118,8 @@ static void read_descriptors(struct culet_reading *reading, struct culet_heap *h
 }
 
 /* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
-static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item, const unsigned char *descriptor,
+static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item,
+                        const unsigned char *descriptor,
                         uint64_t start)
 {
     const struct culet_selfmap *self = &heap->self;
@@ -189,7 +192,8 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
     heap->cached_bytes += walk.blocks[CULET_BLOCK_CACHED] * shape->size;
     culet_histogram_add_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
-    culet_histogram_add_free(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
+    culet_histogram_add_free(&heap->sizes, shape->size,
+                             walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
 }
 
 /* ---- all items ---- */
@@ -213,8 +217,8 @@ static void add_free_pages(struct culet_reading *reading, const struct culet_hea
     culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
 }
 
-/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it cannot be
- * interpreted. */
+/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it
+ * cannot be interpreted. */
 static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                           const struct culet_segment_item *item, size_t index)
 {
@@ -241,7 +245,8 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
 }
 
 /* Returns the first page after all items. */
-static uint32_t walk_items(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region, size_t count)
+static uint32_t walk_items(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
+                           size_t count)
 {
     uint32_t page = 0;
 

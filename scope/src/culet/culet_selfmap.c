@@ -104,8 +104,8 @@ static bool find_in(struct culet_reading *reading, const struct culet_mapping *m
 
 bool culet_selfmap_find(struct culet_reading *reading, struct culet_selfmap *self, const char **why)
 {
-    *why = "libculet.so is in the process, but no record of its heap was found: it is an older version of culet, or the "
-           "record is in swap";
+    *why = "libculet.so is in the process, but no record of its heap was found: it is an older version of culet, or "
+           "the record is in swap";
     for (size_t i = 0; i < reading->maps.count; i++) {
         const struct culet_mapping *mapping = &reading->maps.all[i];
         /* The record is relocated at load time, then read-only. */

@@ -1,7 +1,8 @@
-/* region.h - a region of a heap: used bytes per kernel page, the pages' states when the region was walked, and its blocks.
+/* region.h - a region of a heap: used bytes per kernel page, the pages' states when the region was walked, and its
+ * blocks.
  *
- * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in memory. So a
- * region of 8 TiB takes 32 MB of addresses and hardly any memory. */
+ * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in
+ * memory. So a region of 8 TiB takes 32 MB of addresses and hardly any memory. */
 #ifndef CULET_REGION_H
 #define CULET_REGION_H
 

@@ -1,4 +1,5 @@
-/* Single values that once led the reader out of its own memory, around in cycles, or through terabytes of empty memory. */
+/* Single values that once led the reader out of its own memory, around in cycles, or through terabytes of empty
+ * memory. */
 #define _GNU_SOURCE
 #define CHECK_SECONDS 3600 /* dozens of readings on a busy machine */
 #include "victim.h"
@@ -19,7 +20,8 @@ static void check_attack(const struct victim *victim)
 
     for (size_t i = 0; i < MODES; i++) {
         struct result result = read_sanitized(victim->pid, modes[i], &kilobytes);
-        CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
+        CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s",
+              modes[i] ? modes[i] : "sliced",
               result.status, result.errors);
         CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
         check_stream(&result);
@@ -29,7 +31,8 @@ static void check_attack(const struct victim *victim)
     check_complete(&result);
     CHECK(number_of(&result, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
           (unsigned long)number_of(&result, "reading", 0, "peak_rss_bytes"));
-    CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED, "the process was paused for %lu seconds of work",
+    CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED,
+          "the process was paused for %lu seconds of work",
           (unsigned long)number_of(&result, "reading", 0, "paused_cpu_seconds"));
     free(result.stream);
 }
@@ -61,7 +64,8 @@ static void start(struct victim *victim, struct target *target, const char *comm
 /* A program wrote 16 bytes beyond the last block of the heap. */
 TEST(an_overflow_into_top)
 {
-    static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1, (UINT64_C(8) << 40) | 1,
+    static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1,
+                                     (UINT64_C(8) << 40) | 1,
                                      UINT64_C(0) - 0x20fe0};
     struct target target;
     struct victim victim;
@@ -92,7 +96,8 @@ TEST(an_overflow_is_reported)
     set_word(&victim, tops.all[1], UINT64_C(0x4141414141414141));
     struct result result = read_process("", victim.pid);
     check_complete(&result);
-    CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"), "no problem is reported");
+    CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
+          "no problem is reported");
     CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the blocks before it are missing");
     finish(&victim, &target);
 }
@@ -246,7 +251,7 @@ struct culet_victim {
     struct target target;
     struct culet_selfmap self;
     uint64_t at;                  /* of the record */
-    uint64_t base, leaf, page; /* of the first segment: address, address of its pagemap entries, number of its first page */
+    uint64_t base, leaf, page; /* of the first segment: address, its pagemap entries, number of its first page */
 };
 
 static struct culet_victim start_culet(const char *command)
@@ -272,7 +277,8 @@ static void set_number(const struct culet_victim *c, size_t offset, uint32_t num
 {
     uint64_t at = c->at + offset;
 
-    CHECK(pwrite(c->victim.memory, &number, sizeof number, (off_t)at) == sizeof number, "the record cannot be written to");
+    CHECK(pwrite(c->victim.memory, &number, sizeof number, (off_t)at) == sizeof number,
+          "the record cannot be written to");
 }
 
 /* A slab of several pages that begins in the last page of its segment. */
@@ -305,7 +311,8 @@ TEST(pages_of_any_size)
 {
     static const struct {
         uint32_t bytes, pages;
-    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX}, {4096, 4032}};
+    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX},
+                  {4096, 4032}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct culet_victim c = start_culet("heap small 2 2");
@@ -377,9 +384,12 @@ TEST(a_circular_list_of_descriptors)
 TEST(addresses_near_the_end)
 {
     static const size_t members[] = {
-        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock), offsetof(struct culet_selfmap, segments),
-        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),       offsetof(struct culet_selfmap, extents),
-        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),       offsetof(struct culet_selfmap, classes)};
+        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock),
+            offsetof(struct culet_selfmap, segments),
+        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),
+                  offsetof(struct culet_selfmap, extents),
+        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),
+                  offsetof(struct culet_selfmap, classes)};
     struct culet_victim c = start_culet("heap large 2 24");
     if (!is_writable(&c))
         return;
@@ -390,7 +400,8 @@ TEST(addresses_near_the_end)
             long kilobytes;
             set_word(&c.victim, at, 0 - back);
             struct result result = read_sanitized(c.victim.pid, "--stop", &kilobytes);
-            CHECK(result.status == 0 && !result.errors[0], "the reader ended with %d: %.1500s", result.status, result.errors);
+            CHECK(result.status == 0 && !result.errors[0], "the reader ended with %d: %.1500s", result.status,
+                  result.errors);
             check_stream(&result);
             free(result.stream);
             set_word(&c.victim, at, before);

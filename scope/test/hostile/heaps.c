@@ -1,5 +1,5 @@
-/* Fuzzer: overwrites a few words of a sound heap in a process and reads it with the reader under the sanitizers. The reader
- * must end with a complete stream or one sentence, within a memory limit, and leave the process as it was.
+/* Fuzzer: overwrites a few words of a sound heap in a process and reads it with the reader under the sanitizers. The
+ * reader must end with a complete stream or one sentence, within a memory limit, and leave the process as it was.
  *
  * SCOPE_FUZZ_SEED=N selects other mutations; SCOPE_TEST_ALL makes thirty times as many. */
 #define _GNU_SOURCE
@@ -82,7 +82,8 @@ static void describe(const struct change *changes, size_t count, char *text, siz
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
-        int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group, (unsigned long)changes[i].address,
+        int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group,
+                              (unsigned long)changes[i].address,
                               (unsigned long)changes[i].before, (unsigned long)changes[i].after);
         at += length > 0 && (size_t)length < room - at ? (size_t)length : 0;
     }
@@ -105,7 +106,8 @@ static void mutate(struct victim *victim, unsigned number)
     CHECK(result.status == 0 || (result.status == 1 && strncmp(result.errors, "culet-scope: ", 13) == 0),
           "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, result.status,
           result.errors);
-    CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced", text,
+    CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced",
+          text,
           kilobytes);
     if (result.status == 0) {
         CHECK(!result.errors[0], "mutation %u:%s the reader said %s", number, text, result.errors);
@@ -159,7 +161,8 @@ static void add_entries(struct victim *victim, const char *group, uint64_t table
 static void add_segments(struct victim *victim, const struct culet_selfmap *self)
 {
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t segment = word_of(victim, self->segments + 8 * i), base = word_of(victim, segment + self->segment.base);
+        uint64_t segment = word_of(victim, self->segments + 8 * i),
+            base = word_of(victim, segment + self->segment.base);
         uint64_t page = base / self->page_bytes, leaf = word_of(victim, self->root + 8 * (page / self->leaf_entries));
         if (!segment)
             continue;
@@ -171,7 +174,8 @@ static void add_segments(struct victim *victim, const struct culet_selfmap *self
             uint64_t span = entry & ((UINT64_C(1) << self->address_bits) - 1);
             add_word(&victim->image, "entries", at);
             if (entry && !(entry & 1) && g % 3 == 0)
-                add_words(&victim->image, "descriptors", span, entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
+                add_words(&victim->image, "descriptors", span,
+                          entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
         }
     }
 }
@@ -202,7 +206,8 @@ static void find_culet(struct victim *victim, const struct culet_selfmap *record
     add_word(&victim->image, "lists", self.huge);
     add_word(&victim->image, "lists", self.chunks);
     add_words(&victim->image, "lists", word_of(victim, self.chunks), 64);
-    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge && i < 16; huge = word_of(victim, huge + self.large.next), i++)
+    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge &&
+         i < 16; huge = word_of(victim, huge + self.large.next), i++)
         add_words(&victim->image, "huge blocks", huge, self.large.bytes);
     add_entries(victim, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
     add_segments(victim, &self);

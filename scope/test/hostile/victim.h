@@ -59,7 +59,8 @@ static inline void open_memory(struct victim *victim, pid_t pid)
     const char *seed = getenv("SCOPE_FUZZ_SEED");
 
     snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
+    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC),
+                              .state = seed ? strtoull(seed, NULL, 10) : 1};
     CHECK(victim->memory >= 0, "the memory of the process cannot be written to");
 }
 
@@ -205,7 +206,8 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
     char magic[16];
 
     for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
-        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
+        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") ||
+            !record_has(&record, "\"perms\":\"r"))
             continue;
         for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
             if (pread(victim->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
@@ -217,7 +219,8 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
 }
 
 /* The same on culet's heap; *self gets its record, *address the record's address. */
-static inline void start_on_culet(struct victim *victim, const char *command, struct target *target, struct culet_selfmap *self,
+static inline void start_on_culet(struct victim *victim, const char *command, struct target *target,
+                                  struct culet_selfmap *self,
                                   uint64_t *address)
 {
     long kilobytes;
@@ -228,7 +231,8 @@ static inline void start_on_culet(struct victim *victim, const char *command, st
     struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
     CHECK(contains(&result, "\"name\":\"culet\""), "the process does not run on culet");
     *address = find_self(victim, &result);
-    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
+    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self,
+          "libculet.so has no record");
     free(result.stream);
 }
 

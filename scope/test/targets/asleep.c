@@ -1,7 +1,7 @@
 /* usage: asleep MEGABYTES
  *
- * A thread is in uninterruptible sleep: it waits for the child of a vfork, which ends only with its parent. Prints a line
- * when it is. */
+ * A thread is in uninterruptible sleep: it waits for the child of a vfork, which ends only with its parent. Prints a
+ * line when it is. */
 #include "target.h"
 
 #include <sys/prctl.h>

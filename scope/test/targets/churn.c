@@ -1,7 +1,8 @@
 /* usage: churn THREADS MEGABYTES [fork | exit | exec | trim]
  *
- * Allocates and frees for ever in all threads, and counts in the word mapped from standard input. fork: also forks and waits
- * for the child, again and again. exit, exec: does so as soon as the second word is not zero, after so many microseconds. */
+ * Allocates and frees for ever in all threads, and counts in the word mapped from standard input. fork: also forks
+ * and waits for the child, again and again. exit, exec: does so as soon as the second word is not zero, after so
+ * many microseconds. */
 #include "target.h"
 
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* usage: executes THREADS [main]
  *
- * Calls exec on itself again and again, in a thread that takes over the main thread's number, or in the main thread, while
- * the others run. Counts in the word mapped from standard input. */
+ * Calls exec on itself again and again, in a thread that takes over the main thread's number, or in the main thread,
+ * while the others run. Counts in the word mapped from standard input. */
 #include "target.h"
 
 #include <sys/mman.h>

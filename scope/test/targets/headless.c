@@ -1,7 +1,7 @@
 /* usage: headless frozen | relay
  *
- * Its main thread ends, others go on. frozen: the other thread prints malloc's figures and stops the process. relay: each
- * thread starts the next one and ends, for ever; they count in the word mapped from standard input. */
+ * Its main thread ends, others go on. frozen: the other thread prints malloc's figures and stops the process. relay:
+ * each thread starts the next one and ends, for ever; they count in the word mapped from standard input. */
 #include "target.h"
 
 #include <stdbool.h>

@@ -1,9 +1,10 @@
 /* usage: heap WHAT THREADS MEGABYTES
  *
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
- * (at most 500 bytes), large (mapped chunks), aligned (memalign with all alignments), trimmed (malloc_trim in between), gaps
- * (others use brk too), nobrk (brk fails: the main arena uses mappings), forked (shared with a child), churned (each block
- * replaced four times, at random). With HEAP_RESERVES set it also has a mapping of 8 TiB, with one page in memory. */
+ * (at most 500 bytes), large (mapped chunks), aligned (memalign with all alignments), trimmed (malloc_trim in
+ * between), gaps (others use brk too), nobrk (brk fails: the main arena uses mappings), forked (shared with a
+ * child), churned (each block replaced four times, at random). With HEAP_RESERVES set it also has a mapping of 8
+ * TiB, with one page in memory. */
 #include "target.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* usage: populates MEGABYTES
  *
- * A thread has the kernel populate so many megabytes of new memory, again and again, and does not stop until this is done.
- * Prints malloc's figures once the thread is at work. */
+ * A thread has the kernel populate so many megabytes of new memory, again and again, and does not stop until this is
+ * done. Prints malloc's figures once the thread is at work. */
 #include "target.h"
 
 #include <sys/mman.h>

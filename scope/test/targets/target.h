@@ -18,7 +18,8 @@ static inline void print_malloc_info(void)
 {
     char line[512];
     struct malloc_info info = read_malloc_info();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu page=%d\n",
+    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu "
+                                             "fsmblks=%zu page=%d\n",
                           info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks,
                           getpagesize());
 

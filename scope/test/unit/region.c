@@ -37,7 +37,8 @@ static void check_alike(const struct culet_region *region)
     CHECK_EQUAL(region->pages, ((region->end - 1) >> SHIFT) - (START >> SHIFT) + 1);
     for (uint64_t i = 0; i < region->pages; i += run.count) {
         run = culet_region_page_run(region, i);
-        CHECK(run.count > 0 && i + run.count <= region->pages, "a run of %lu pages from %lu on", (unsigned long)run.count, (unsigned long)i);
+        CHECK(run.count > 0 && i + run.count <= region->pages, "a run of %lu pages from %lu on",
+              (unsigned long)run.count, (unsigned long)i);
         for (uint64_t n = i; n < i + run.count; n++) {
             uint64_t at = ((START >> SHIFT) + n) << SHIFT;
             CHECK_EQUAL(run.states ? run.states[n - i] : 0, plain.states[n]);
@@ -51,7 +52,8 @@ static void check_alike(const struct culet_region *region)
 /* A random range: within a page, or over many leaves. */
 static struct culet_range random_range(uint64_t *random, const struct culet_region *region)
 {
-    uint64_t length = region->end - region->start, from = check_random(random) % length & ~UINT64_C(7), most = length - from;
+    uint64_t length = region->end - region->start, from = check_random(random) % length & ~UINT64_C(7),
+        most = length - from;
 
     if (check_random(random) % 2 && most > PAGE)
         most = PAGE;

@@ -1,4 +1,5 @@
-/* Preloaded into culet-scope: simulates a machine with pages of PAGES_BYTES, in the reported page size and in pagemap. */
+/* Preloaded into culet-scope: simulates a machine with pages of PAGES_BYTES, in the reported page size and in
+ * pagemap. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
