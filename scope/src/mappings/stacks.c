@@ -14,10 +14,9 @@
 static struct culet_mapping *guard_of(const struct culet_reading *reading, const struct culet_mapping *mapping)
 {
     struct culet_mapping *before = mapping->id ? &reading->maps.all[mapping->id - 1] : NULL;
+    bool is_adjacent = before && before->end == mapping->start;
 
-    bool is_guard = before && before->end == mapping->start && culet_starts_with(before->perms, "---p") && !before->inode;
-
-    return is_guard ? before : NULL;
+    return is_adjacent && culet_starts_with(before->perms, "---p") && !before->inode ? before : NULL;
 }
 
 static uint64_t length_of(const struct culet_mapping *mapping)

@@ -21,7 +21,6 @@ struct culet_memory {
     int descriptor;   /* of /proc/PID/mem; -1: it could not be opened */
     bool pinning;     /* process_vm_readv is allowed */
     uint64_t start, end; /* addresses of the window */
-    uint64_t refused; /* present pages that the kernel would not read */
     /* With room after the end, so that a word there can be loaded. */
     _Alignas(64) unsigned char window[CULET_MEMORY_WINDOW + 64];
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define UNIT 8 /* bytes of a used unit */
-#define LEAF CULET_REGION_LEAF
+#define LEAF 512u /* pages of a leaf */
 
 /* ---- the table of pages ---- */
 
@@ -111,14 +111,6 @@ struct culet_page_run culet_region_page_run(const struct culet_region *region, u
         leaf++;
     run.count = (leaf == count ? region->pages : leaf * LEAF) - index;
     return run;
-}
-
-uint8_t culet_region_state(const struct culet_region *region, uint64_t address)
-{
-    uint64_t index = (address >> region->shift) - (region->start >> region->shift);
-
-    return index < region->pages && is_table(region->leaves[index / LEAF]) ? region->leaves[index / LEAF][index % LEAF]
-        : 0;
 }
 
 uint16_t culet_region_units(const struct culet_region *region, uint64_t address)
