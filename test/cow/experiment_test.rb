@@ -85,7 +85,7 @@ class CowExperimentTest < Minitest::Test
         assert_equal 1, status.exitstatus
         assert_match sentence, err
         assert_match(/^excluded: sh on glibc, the parent collects: /, out)
-        assert_equal "culet: no contender completed a run; the reasons are given above\n", err.lines.last
+        assert_equal "culet: no contender completed a run; see the reasons above\n", err.lines.last
       end
     end
     refute(Dir.glob("/proc/[0-9]*/cmdline").any? { |file| File.binread(file).match?(/\Asleep\0007[78]\0/) rescue false })
