@@ -5,7 +5,7 @@ require "json"
 
 # The benchmarks at their smallest parameters: every probe builds, runs under glibc and culet, and its figures make sense.
 class BenchTest < Minitest::Test
-  BENCH = File.join(ROOT, "bench/run")
+  BENCH = File.join(ROOT, "bench/allocator/run")
 
   # Built once for all tests.
   BUILT = Dir.mktmpdir("culet-bench")
@@ -13,13 +13,13 @@ class BenchTest < Minitest::Test
 
   def test_every_probe_under_glibc_and_culet
     Dir.mktmpdir do |folder|
-      out, err, status = bench("--tiny", "--runs", "1", "--allocators", "glibc,culet",
-                               "--json", "#{folder}/all.json", "--markdown", "#{folder}/all.md")
+      out, err, status = bench("--tiny", "--runs", "1", "--allocators", "glibc,culet", "--json", "#{folder}/all.json", "--out", "#{folder}/rows.json")
       assert status.success?, err
       results = JSON.parse(File.read("#{folder}/all.json")).fetch("results")
       assert_equal listed, results.map { |result| result["probe"] }
       results.each { |result| assert_sane(result) }
-      assert_equal out, File.read("#{folder}/all.md")
+      rows = JSON.parse(File.read("#{folder}/rows.json")).fetch("results")
+      assert_equal listed.product(%w[glibc culet]).sort, rows.map { |row| row.values_at("subject", "contender") }.uniq.sort
       results.each { |result| assert_includes out, "| #{result["probe"]}: " }
     end
   end
@@ -80,7 +80,7 @@ class BenchTest < Minitest::Test
   end
 
   def test_wrong_words
-    { ["nonesuch"] => /there is no probe or group nonesuch/, ["--runs", "0"] => /at least one run/,
+    { ["nonesuch"] => /there is no probe or group nonesuch/, ["--runs", "0"] => /--runs 0; at least 1/,
       ["--allocators", "nonesuch"] => /no allocator "nonesuch"/, ["--nonesuch"] => /nonesuch/ }.each do |words, message|
       out, err, status = bench(*words)
       assert_equal 2, status.exitstatus, words.inspect
@@ -92,7 +92,7 @@ class BenchTest < Minitest::Test
   def test_a_missing_library_is_named
     _, err, status = bench("classes", "--allocators", "/nonesuch/libx.so")
     assert_equal 1, status.exitstatus
-    assert_match(%r{\Abench: there is no library /nonesuch/libx\.so; .*\n\z}, err)
+    assert_match(%r{\Abench/allocator/run: there is no library /nonesuch/libx\.so; .*\n\z}, err)
   end
 
   private

@@ -3,9 +3,9 @@
 require "test_helper"
 require "json"
 
-# bench/scope at its smallest: each heap is filled and read, and the figures make sense.
+# bench/scope/run at its smallest: each heap is filled and read, and the figures make sense.
 class ScopeBenchTest < Minitest::Test
-  BENCH = File.join(ROOT, "bench/scope")
+  BENCH = File.join(ROOT, "bench/scope/run")
 
   def test_every_heap
     Dir.mktmpdir do |folder|
@@ -24,7 +24,7 @@ class ScopeBenchTest < Minitest::Test
 
   def test_a_heap_that_there_is_not
     _, err, status = bench("fragments")
-    assert_equal [2, "bench/scope: there is no heap fragments; `bench/scope --help` names them\n"], [status.exitstatus, err]
+    assert_equal [2, "bench/scope/run: there is no heap fragments; `bench/scope/run --help` names them\n"], [status.exitstatus, err]
   end
 
   private

@@ -116,7 +116,7 @@ void culet_cache_release_others(void)
     struct culet_cache *next;
 
     for (struct culet_cache *cache = culet_registry_first(); cache; cache = next) {
-        next = cache->next;
+        next = LIST_NEXT(cache, link);
         if (cache == culet_cache)
             continue;
         release_claims(cache);

@@ -10,8 +10,8 @@
 #include "selfmap_export.h"
 #include "wakeup.h"
 
-static struct culet_large *huge_blocks; /* [pages lock] */
-static struct culet_large_stats stats;  /* [pages lock] */
+static LIST_HEAD(, culet_large) huge_blocks; /* [pages lock] */
+static struct culet_large_stats stats;       /* [pages lock] */
 
 CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
@@ -100,23 +100,14 @@ static bool cache_huge(struct culet_extent extent)
 
 static void enlist(struct culet_large *block)
 {
-    block->prev = NULL;
-    block->next = huge_blocks;
-    if (huge_blocks)
-        huge_blocks->prev = block;
-    huge_blocks = block;
+    LIST_INSERT_HEAD(&huge_blocks, block, link);
     stats.huge++;
     stats.huge_bytes += block->bytes;
 }
 
 static void unlist(struct culet_large *block)
 {
-    if (block->prev)
-        block->prev->next = block->next;
-    else
-        huge_blocks = block->next;
-    if (block->next)
-        block->next->prev = block->prev;
+    LIST_REMOVE(block, link);
     stats.huge--;
     stats.huge_bytes -= block->bytes;
 }
@@ -340,8 +331,8 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
 
 void culet_large_finish_frees(void)
 {
-    for (struct culet_large *block = huge_blocks, *next; block; block = next) {
-        next = block->next;
+    for (struct culet_large *block = LIST_FIRST(&huge_blocks), *next; block; block = next) {
+        next = LIST_NEXT(block, link);
         if (block->ending) {
             unmap_huge(block);
             culet_meta_put(CULET_META_LARGE, block);
@@ -382,9 +373,10 @@ static struct culet_large *large_containing(uintptr_t address)
 struct culet_large *culet_large_containing(uintptr_t address)
 {
     culet_lock(&culet_pages_lock);
-    struct culet_large *block = huge_blocks;
-    while (block && (block->ending || !contains(block, address)))
-        block = block->next;
+    struct culet_large *block;
+    LIST_FOREACH(block, &huge_blocks, link)
+        if (!block->ending && contains(block, address))
+            break;
     if (!block)
         block = large_containing(address);
     culet_unlock(&culet_pages_lock);

@@ -13,7 +13,7 @@ struct culet_cache culet_cache_exited = {
 _Thread_local struct culet_cache *culet_cache = &culet_cache_none;
 
 struct culet_lock culet_registry_lock;
-static struct culet_cache *first; /* [registry lock, as all below] */
+static LIST_HEAD(, culet_cache) caches; /* [registry lock, as all below] */
 static size_t threads;
 static size_t created;
 
@@ -23,35 +23,27 @@ struct culet_registry_counts culet_registry_add(struct culet_cache *cache)
 {
     culet_lock(&culet_registry_lock);
     struct culet_registry_counts before = {.threads = threads++, .created = created++};
-    cache->prev = NULL;
-    cache->next = first;
-    if (first)
-        first->prev = cache;
-    first = cache;
+    LIST_INSERT_HEAD(&caches, cache, link);
     culet_unlock(&culet_registry_lock);
     return before;
 }
 
 void culet_registry_remove(struct culet_cache *cache)
 {
-    if (cache->prev)
-        cache->prev->next = cache->next;
-    else
-        first = cache->next;
-    if (cache->next)
-        cache->next->prev = cache->prev;
+    LIST_REMOVE(cache, link);
     threads--;
 }
 
 struct culet_cache *culet_registry_first(void)
 {
-    return first;
+    return LIST_FIRST(&caches);
 }
 
 void culet_registry_wait_all(void (*wait)(_Atomic uint32_t *busy))
 {
     culet_lock(&culet_registry_lock);
-    for (struct culet_cache *cache = first; cache; cache = cache->next)
+    struct culet_cache *cache;
+    LIST_FOREACH(cache, &caches, link)
         wait(&cache->busy);
     culet_unlock(&culet_registry_lock);
 }

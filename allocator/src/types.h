@@ -45,6 +45,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #define CULET_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CULET_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -129,8 +130,7 @@ struct culet_large {
     uint32_t mapping; /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
     size_t bytes;     /* usable: a multiple of the page, for a huge block of the kernel's page */
     bool ending;      /* a huge block that is freed, but still mapped */
-    struct culet_large *next; /* list of huge blocks, to find the one that contains an address */
-    struct culet_large *prev;
+    LIST_ENTRY(culet_large) link; /* huge blocks are listed, to find the one that contains an address */
 };
 
 /* 4 MiB from the kernel. [pages lock] */
@@ -176,8 +176,7 @@ struct culet_cache {
     uint32_t visits;                        /* to slow paths; counted for threads with a cache only */
     uint32_t refills;                       /* slow-path requests */
     uint8_t unclaimed[CULET_CLASSES];       /* requests still to be served block by block, before the first claim */
-    struct culet_cache *next;               /* [registry lock] */
-    struct culet_cache *prev;
+    LIST_ENTRY(culet_cache) link;           /* [registry lock] */
 };
 
 #endif

@@ -3,11 +3,11 @@
 require "test_helper"
 require "json"
 require "culet/tools/compare"
-require_relative "../../bench/trim_workloads/ranking"
+require_relative "../../bench/trims/ranking"
 
 # What is left when workloads are done: without trims, with the spike, with culet/auto.
 class TrimWorkloadsTest < Minitest::Test
-  BENCH = File.join(ROOT, "bench/trim-workloads")
+  BENCH = File.join(ROOT, "bench/trims/workloads")
 
   def test_the_goal_is_judged_by_what_is_left
     rows = [["glibc", 90], ["glibc:spike", 20], ["glibc:trim", 22], ["glibc:arena_max=2", 40], ["glibc:spike,arena_max=2", 20]]
@@ -50,7 +50,7 @@ class TrimWorkloadsTest < Minitest::Test
     results = rows.map do |allocator, megabytes|
       same = ->(value) { { "median" => value, "low" => nil, "high" => nil } }
       { "workload" => "threads", "allocator" => allocator,
-        "summary" => { "end_rss_bytes" => same.(megabytes * 1_000_000), "peak_rss_bytes" => same.(100_000_000), "cpu_seconds" => same.(1.0) } }
+        "summary" => { "end_rss_bytes" => same.call(megabytes * 1_000_000), "peak_rss_bytes" => same.call(100_000_000), "cpu_seconds" => same.call(1.0) } }
     end
     { "results" => results }
   end

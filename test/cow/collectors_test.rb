@@ -14,7 +14,7 @@ class CowCollectorsTest < Minitest::Test
 
     pairs.each do |ruby, collector|
       with_family(ruby.path, "--disable-gems", "-e", "#{FORKS}family(2) { nil }", env: { "RUBY_GC_LIBRARY" => collector }) do |pid|
-        said = json("cow", pid.to_s)["problems"].grep(/the layout of its heap is not known here/)
+        said = json("cow", pid.to_s)["problems"].grep(/whose heap layout is unknown/)
         assert_equal 1, said.size, collector
         assert_includes said.first, "(librubygc.#{collector}.so)"
       end

@@ -7,7 +7,7 @@ require "tmpdir"
 require_relative "root"
 
 module Roots
-  # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/newest takes too.
+  # Makes a root, or completes one. Only one process does so at a time, by the lock that bench/debian takes too.
   class Maker
     MIRROR = "http://deb.debian.org/debian"
     NEEDED = %w[debootstrap unshare chroot mount].freeze

@@ -62,7 +62,7 @@ class ScopeContainerTest < Minitest::Test
     with_talker(RbConfig.ruby, "-e", SCRIPT) do |pid, _, _|
       out, err, status = run_program("unshare", "--user", "--map-root-user", *culet_command, "report", pid, env: NEUTRAL)
       assert_equal [1, ""], [status.exitstatus, out], err
-      assert_match(/\Aculet: this container does not let root read process #{pid}; .*ask from the host\n\z/, err)
+      assert_match(/\Aculet: this container does not let root read process #{pid}; .*run this on the host\n\z/, err)
     end
   end
 
@@ -82,7 +82,7 @@ class ScopeContainerTest < Minitest::Test
         report = JSON.parse(out)
         assert_equal ["unknown", "pages", 0], report.values_at("allocator", "allocator_level", "unexplained_bytes")
         assert_equal [rss_bytes(pid)] * 2, [report.fetch("rss_bytes"), report.fetch("levels").values.sum]
-        assert_match(/\AOnly pages can be told, not blocks: this container does not let root read process #{pid}/, report.fetch("problems").join)
+        assert_match(/\AOnly pages can be reported, not blocks: this container does not let root read process #{pid}/, report.fetch("problems").join)
         _, err, status = run_program(*without, "map", pid, "--png", "#{directory}/map.png", env: NEUTRAL)
         assert_predicate status, :success?, err
         assert_operator File.size("#{directory}/map.png"), :>, 1000

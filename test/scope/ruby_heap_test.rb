@@ -146,7 +146,7 @@ class ScopeRubyHeapTest < Minitest::Test
   def assert_said_unknown(snapshot, ruby, collector)
     heap = snapshot.ruby
     assert_equal [ruby.version, 0, [], []], [heap.version, heap.pages, heap.slots, snapshot.ruby_pages]
-    assert_match(/\(librubygc\.#{collector}\.so\), and the layout of its heap is not known here/, heap.why)
+    assert_match(/\(librubygc\.#{collector}\.so\), whose heap layout is unknown/, heap.why)
     assert_equal [heap.why], snapshot.problems
     assert_whole snapshot
   end

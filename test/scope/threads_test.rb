@@ -35,7 +35,7 @@ class ScopeThreadsTest < Minitest::Test
       with_talker(program, 400) do |pid|
         _, err, status = run_culet("report", "--pause-ms", "5", pid.to_s, env: NEUTRAL)
         assert_predicate status, :success?, err
-        assert_match(/\Aculet-scope: note: process #{pid} has 400 threads; stopping them .+ longer than 5 ms; --live reads .+\n\z/, err)
+        assert_match(/\Aculet-scope: note: process #{pid} has 400 threads; stopping and releasing them .+ longer than 5 ms; --live reads .+\n\z/, err)
         _, err, = run_culet("report", "--live", pid.to_s, env: NEUTRAL)
         assert_empty err
       end

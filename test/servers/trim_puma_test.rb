@@ -3,10 +3,10 @@
 require "test_helper"
 require "json"
 
-# bench/trim-puma: its words, and with --all a short measurement.
+# bench/trims/puma: its words, and with --all a short measurement.
 # Alone: two servers and what loads them want two processors to themselves.
 class TrimPumaTest < Minitest::Test
-  COMMAND = "#{ROOT}/bench/trim-puma"
+  COMMAND = "#{ROOT}/bench/trims/puma"
 
   def test_wrong_usage_is_told
     { ["--workloads", "soup"] => /soup is none of rack, rails/, ["--allocator", "none"] => /no allocator "none"/ }.each do |words, sentence|

@@ -31,7 +31,7 @@ void culet_glibc_checkpoint_save(struct culet_glibc_walk *walk)
     now->candidates = walk->heap->candidates.count;
     now->tcaches = walk->heap->caches.tcache_count;
     now->deferred = walk->heap->caches.deferred_count;
-    now->page_used = culet_region_units(&walk->reading->regions, walk->region, now->at);
+    now->page_used = culet_region_units(walk->region, now->at);
     if (walk->checkpoint_count == CHECKPOINTS) {
         memmove(walk->checkpoints, walk->checkpoints + 1, (CHECKPOINTS - 1) * sizeof *walk->checkpoints);
         walk->checkpoint_count--;
@@ -55,7 +55,7 @@ void culet_glibc_checkpoint_restore(struct culet_glibc_walk *walk)
     walk->heap->candidates.count = now->candidates;
     walk->heap->caches.tcache_count = now->tcaches;
     walk->heap->caches.deferred_count = now->deferred;
-    culet_region_rewind(&walk->reading->regions, region, now->at, now->page_used);
+    culet_region_rewind(region, now->at, now->page_used);
     /* The states of its page are as old: they are stored again. */
     if (now->states_to > now->at)
         now->states_to = now->at & ~(uint64_t)(walk->reading->page_bytes - 1);

@@ -2,6 +2,7 @@
 
 #include "glibc/glibc_caches.h"
 #include "glibc/glibc_trim.h"
+#include "regions/region_records.h"
 
 /* Looking up the page states of a resident chunk of this length takes two milliseconds. */
 #define LONG_CHUNK (UINT64_C(1) << 29)
@@ -18,7 +19,8 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to)
     if (end - now->states_to < LONG_CHUNK) {
         culet_reading_note_states(walk->reading, walk->region, now->states_to, end);
     } else {
-        walk->long_chunks = culet_grow(walk->long_chunks, &walk->long_room, now->long_chunks + 1, sizeof *walk->long_chunks);
+        walk->long_chunks = culet_grow(walk->long_chunks, &walk->long_room, now->long_chunks + 1,
+                                       sizeof *walk->long_chunks);
         walk->long_chunks[now->long_chunks++] = (struct culet_range){now->states_to, end};
     }
     now->states_to = end;
@@ -27,7 +29,7 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to)
 void culet_glibc_tally_flush(struct culet_glibc_walk *walk)
 {
     if (walk->now.used_from < walk->now.at)
-        culet_region_use(&walk->reading->regions, walk->region, walk->now.used_from, walk->now.at);
+        culet_region_use(walk->region, walk->now.used_from, walk->now.at);
     walk->now.used_from = walk->now.at;
 }
 
@@ -59,7 +61,7 @@ void culet_glibc_tally_end_free(struct culet_glibc_walk *walk, uint64_t to, enum
         if (now->is_deferred || to - from >= LONG_CHUNK)
             defer_trim(walk, to, end);
         else
-            now->sum.trim += culet_glibc_trim_bytes(walk->reading, walk->region, from, to, end);
+            now->sum.trim += culet_glibc_trim_bytes(walk->region, from, to, end);
     }
     now->free_from = 0;
     now->is_deferred = false;

@@ -2,7 +2,7 @@
 #ifndef CULET_HISTOGRAM_H
 #define CULET_HISTOGRAM_H
 
-#include "regions/region.h"
+#include "regions/regions.h"
 
 /* Exact below 1 KiB, in steps of 16; then eight buckets per doubling. */
 #define CULET_HISTOGRAM_BUCKETS 512

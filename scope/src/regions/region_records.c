@@ -1,5 +1,4 @@
-/* The records about a region: fill, blocks, slabs. */
-#include "regions/region.h"
+#include "regions/region_records.h"
 
 #include "output/stream.h"
 
@@ -65,23 +64,23 @@ static void extend(struct fill *fill, uint64_t length, uint64_t used)
 }
 
 /* The first and the last page may belong to the region in part only. */
-static void extend_by_run(const struct culet_regions *regions, const struct culet_region *region, struct fill *fill,
+static void extend_by_run(const struct culet_region *region, struct fill *fill,
                           const struct culet_page_run *run)
 {
     uint64_t last = run->first + run->count - 1;
 
     for (uint64_t page = run->first; run->used && page <= last; page++)
-        extend(fill, 1, culet_region_page_used(regions, region, run, page));
+        extend(fill, 1, culet_region_page_used(region, run, page));
     if (run->used)
         return;
-    extend(fill, 1, culet_region_page_used(regions, region, run, run->first));
+    extend(fill, 1, culet_region_page_used(region, run, run->first));
     if (run->count > 2)
-        extend(fill, run->count - 2, culet_region_page_used(regions, region, run, run->first + 1));
+        extend(fill, run->count - 2, culet_region_page_used(region, run, run->first + 1));
     if (run->count > 1)
-        extend(fill, 1, culet_region_page_used(regions, region, run, last));
+        extend(fill, 1, culet_region_page_used(region, run, last));
 }
 
-static void write_fill(const struct culet_regions *regions, const struct culet_region *region)
+static void write_fill(const struct culet_region *region)
 {
     struct culet_page_run run;
     struct fill fill = {0};
@@ -89,7 +88,7 @@ static void write_fill(const struct culet_regions *regions, const struct culet_r
     culet_buffer_varint(&fill.to, region->id);
     for (uint64_t i = 0; i < region->pages; i += run.count) {
         run = culet_region_page_run(region, i);
-        extend_by_run(regions, region, &fill, &run);
+        extend_by_run(region, &fill, &run);
     }
     culet_buffer_varint(&fill.to, fill.length);
     culet_buffer_varint(&fill.to, fill.used);
@@ -124,7 +123,7 @@ static void write_slabs(const struct culet_region *region)
 
 void culet_region_write(const struct culet_regions *regions, const struct culet_region *region)
 {
-    write_fill(regions, region);
+    write_fill(region);
     if (region->blocks.length && regions->block_count <= regions->max_blocks)
         write_blocks(region);
     if (region->slabs.length || region->slab_bytes)

@@ -67,13 +67,13 @@ static void write_slots(struct culet_json *json, const struct culet_ruby *ruby)
     culet_buffer_free(&text);
 }
 
-void culet_ruby_write(const struct culet_reading *reading, const struct culet_ruby *ruby)
+void culet_ruby_write(const struct culet_ruby *ruby)
 {
     struct culet_region_sum transient = {0};
     struct culet_json json;
 
     if (ruby->transient.region)
-        transient = culet_region_sum(&reading->regions, ruby->transient.region);
+        transient = culet_region_sum(ruby->transient.region);
     culet_json_begin(&json, "ruby");
     culet_json_text(&json, "version", ruby->version[0] ? ruby->version : NULL);
     culet_json_number(&json, "page_bytes", ruby->page_bytes);

@@ -4,6 +4,6 @@
 
 #include "ruby/ruby_heap.h"
 
-void culet_ruby_write(const struct culet_reading *reading, const struct culet_ruby *ruby);
+void culet_ruby_write(const struct culet_ruby *ruby);
 
 #endif

@@ -2,8 +2,8 @@
 
 #define HEAP_BYTES (UINT64_C(32) << 20)
 
-/* A block begins with 16-bit numbers (used bytes, marked bytes or -1, objects, 0) and a pointer to another block or NULL. Ruby
- * writes all headers when it starts, so none is zero. */
+/* A block begins with 16-bit numbers (used bytes, marked bytes or -1, objects, 0) and a pointer to another block or
+ * NULL. Ruby writes all headers when it starts, so none is zero. */
 #define HEADER 16u
 #define CONTENTS (CULET_TRANSIENT_BLOCK - HEADER)
 
@@ -27,7 +27,8 @@ void culet_transient_note(struct culet_transient *transient, uint64_t address, c
 {
     if (address % CULET_TRANSIENT_BLOCK || !is_block(address, words))
         return;
-    transient->blocks = culet_grow(transient->blocks, &transient->room, transient->count + 1, sizeof *transient->blocks);
+    transient->blocks = culet_grow(transient->blocks, &transient->room, transient->count + 1,
+                                   sizeof *transient->blocks);
     transient->blocks[transient->count++] = address;
 }
 
@@ -63,5 +64,5 @@ void culet_transient_walk(struct culet_reading *reading, struct culet_transient 
         culet_maps_name_range(&reading->maps, start, end, "ruby", "Ruby's transient heap");
     for (uint64_t at = start; at < end; at += CULET_TRANSIENT_BLOCK)
         if (culet_memory_word(&reading->memory, at, &word) && used_bytes(word) && used_bytes(word) <= CONTENTS)
-            culet_region_use(&reading->regions, transient->region, at, at + HEADER + (used_bytes(word) & ~UINT64_C(7)));
+            culet_region_use(transient->region, at, at + HEADER + (used_bytes(word) & ~UINT64_C(7)));
 }

@@ -1,5 +1,5 @@
 /* The page table of a region, compared with a plain array; regions of terabytes. */
-#include "regions/region.h"
+#include "regions/regions.h"
 
 #include "check.h"
 
@@ -30,6 +30,16 @@ static void use(uint64_t from, uint64_t to, bool add)
     }
 }
 
+static uint8_t state_at(const struct culet_region *region, uint64_t address)
+{
+    uint64_t index = (address >> SHIFT) - (region->start >> SHIFT);
+    struct culet_page_run run = {0};
+
+    if (index < region->pages)
+        run = culet_region_page_run(region, index);
+    return run.states ? run.states[0] : 0;
+}
+
 static void check_alike(const struct culet_region *region)
 {
     struct culet_page_run run;
@@ -37,13 +47,14 @@ static void check_alike(const struct culet_region *region)
     CHECK_EQUAL(region->pages, ((region->end - 1) >> SHIFT) - (START >> SHIFT) + 1);
     for (uint64_t i = 0; i < region->pages; i += run.count) {
         run = culet_region_page_run(region, i);
-        CHECK(run.count > 0 && i + run.count <= region->pages, "a run of %lu pages from %lu on", (unsigned long)run.count, (unsigned long)i);
+        CHECK(run.count > 0 && i + run.count <= region->pages, "a run of %lu pages from %lu on",
+              (unsigned long)run.count, (unsigned long)i);
         for (uint64_t n = i; n < i + run.count; n++) {
             uint64_t at = ((START >> SHIFT) + n) << SHIFT;
             CHECK_EQUAL(run.states ? run.states[n - i] : 0, plain.states[n]);
-            CHECK_EQUAL(culet_region_state(&regions, region, at), plain.states[n]);
+            CHECK_EQUAL(state_at(region, at), plain.states[n]);
             CHECK_EQUAL(run.used ? run.used[n - i] : run.full ? UNITS : 0, plain.used[n]);
-            CHECK_EQUAL(culet_region_units(&regions, region, at), plain.used[n]);
+            CHECK_EQUAL(culet_region_units(region, at), plain.used[n]);
         }
     }
 }
@@ -51,7 +62,8 @@ static void check_alike(const struct culet_region *region)
 /* A random range: within a page, or over many leaves. */
 static struct culet_range random_range(uint64_t *random, const struct culet_region *region)
 {
-    uint64_t length = region->end - region->start, from = check_random(random) % length & ~UINT64_C(7), most = length - from;
+    uint64_t length = region->end - region->start, from = check_random(random) % length & ~UINT64_C(7),
+        most = length - from;
 
     if (check_random(random) % 2 && most > PAGE)
         most = PAGE;
@@ -65,7 +77,7 @@ static void set_states(uint64_t *random, struct culet_region *region)
 
     for (uint64_t i = 0; i < count; i++)
         states[i] = check_random(random) % 3 ? 0 : CULET_PAGE_PRESENT;
-    culet_region_set_states(&regions, region, (START >> SHIFT) + first, count, states);
+    culet_region_set_states(region, (START >> SHIFT) + first, count, states);
     memcpy(plain.states + first, states, count);
 }
 
@@ -74,7 +86,7 @@ static void rewind_to(uint64_t *random, struct culet_region *region)
     uint64_t at = START + check_random(random) % (region->end - region->start), page = (at >> SHIFT) - (START >> SHIFT);
     uint16_t units = (uint16_t)(check_random(random) % UNITS);
 
-    culet_region_rewind(&regions, region, at, units);
+    culet_region_rewind(region, at, units);
     memset(plain.used + page, 0, (PAGES - page) * sizeof *plain.used);
     plain.used[page] = units;
 }
@@ -101,11 +113,11 @@ TEST(pages_like_a_plain_array)
         case 1: rewind_to(&random, region); break;
         case 2: case 3: set_states(&random, region); break;
         case 4: case 5: case 6:
-            culet_region_unuse(&regions, region, range.start, range.end);
+            culet_region_unuse(region, range.start, range.end);
             use(range.start, range.end, false);
             break;
         default:
-            culet_region_use(&regions, region, range.start, range.end);
+            culet_region_use(region, range.start, range.end);
             use(range.start, range.end, true);
         }
         if (i % 20 == 0)
@@ -123,14 +135,14 @@ TEST(terabytes_of_nothing)
         struct culet_regions own = {.shift = SHIFT};
         struct culet_region *region = culet_region_new(&own, "large", 0, start, end, full);
         if (!full)
-            culet_region_use(&own, region, start, end);
-        culet_region_set_states(&own, region, (end - 1) >> SHIFT, 1, &state);
-        struct culet_region_sum sum = culet_region_sum(&own, region);
+            culet_region_use(region, start, end);
+        culet_region_set_states(region, (end - 1) >> SHIFT, 1, &state);
+        struct culet_region_sum sum = culet_region_sum(region);
         CHECK_EQUAL(region->pages, UINT64_C(1) << 31);
         CHECK_EQUAL(sum.used, end - start);
         CHECK_EQUAL(sum.used_resident, PAGE);
         CHECK_EQUAL(sum.free + sum.free_resident, 0);
-        CHECK_EQUAL(culet_region_resident(&own, region), PAGE);
+        CHECK_EQUAL(culet_region_resident(region), PAGE);
     }
 }
 
@@ -142,10 +154,10 @@ TEST(more_pages_than_fit_32_bits)
     uint8_t state = CULET_PAGE_PRESENT;
 
     CHECK_EQUAL(region->pages, (UINT64_C(1) << 32) + 1);
-    culet_region_set_states(&own, region, (region->end - 1) >> SHIFT, 1, &state);
-    CHECK_EQUAL(culet_region_state(&own, region, region->end - 8), CULET_PAGE_PRESENT);
-    CHECK_EQUAL(culet_region_state(&own, region, region->start), 0);
-    CHECK_EQUAL(culet_region_state(&own, region, region->end + 4096), 0);
+    culet_region_set_states(region, (region->end - 1) >> SHIFT, 1, &state);
+    CHECK_EQUAL(state_at(region, region->end - 8), CULET_PAGE_PRESENT);
+    CHECK_EQUAL(state_at(region, region->start), 0);
+    CHECK_EQUAL(state_at(region, region->end + 4096), 0);
 }
 
 TEST(regions_do_not_overlap)

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+module AllocatorBench
+  # An allocator as a contender: one of the catalogue of `culet run`, or any library by its path.
+  class Contender
+    # @return [String] as on the command line
+    attr_reader :name
+
+    # The contenders unless named; those that are not installed are left out.
+    USUAL = %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc rpmalloc culet].freeze
+
+    # A library with or without a name of its own; settings have a colon before their equals sign.
+    LIBRARY = %r{\A(?:(?<name>[\w.-]+)=)?(?<file>[^:=]*/[^:]*)\z}
+    private_constant :LIBRARY
+
+    # @param text [String] "NAME[:SETTING]", or the path of a library, or "NAME=PATH"
+    # @raise [Culet::Error] for an unknown name or a file that is not there
+    def initialize(text)
+      @name = text
+      if (match = LIBRARY.match(text))
+        @name = match[:name] || text
+        @file = File.expand_path(match[:file])
+        raise Culet::Error, "there is no library #{match[:file]}; give the path of an allocator's .so file" unless File.file?(@file)
+      else
+        @choice = Culet::Allocators.parse(text)
+        @choice.library
+      end
+    end
+
+    # @return [Boolean] whether it is culet, whose figures have goals
+    def culet? = File.basename(library.to_s) == "libculet.so"
+
+    # @return [String, nil] path of the library; nil for libc
+    def library = @file || @choice.library
+
+    # @return [String, nil]
+    def version = @choice&.version
+
+    # @return [Hash{String => String, nil}] to merge into a program's environment
+    def environment
+      @file ? Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file) : @choice.environment(ENV, isolated: true)
+    end
+
+    # @param file [String] the library whose malloc the probe called
+    # @return [Boolean] whether that is this one
+    def serves?(file) = library ? File.identical?(file, library) : File.basename(file).match?(/\Alibc[.-]/)
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module AllocatorBench
+  # One figure of a probe: its key in the probe's output, its label, its unit (key of UNITS), whether :lower or :higher is
+  # better, and the goal, if there is one.
+  Figure = Struct.new(:key, :label, :unit, :better, :goal, keyword_init: true) do
+    def lower_is_better? = better != :higher
+
+    # @param values [Array<Numeric>]
+    # @return [Numeric, nil]
+    def best(values) = lower_is_better? ? values.min : values.max
+
+    # @return [String] of what the probe prints times `factor`
+    def unit_name = self.class::UNITS.fetch(unit).first
+
+    # @return [Numeric]
+    def factor = self.class::UNITS.fetch(unit).last
+
+    # @param value [Numeric] as the probe printed it
+    # @return [String] about three digits, with the unit
+    def show(value) = "#{short(value * factor)} #{unit_name}".rstrip
+
+    private
+
+    def short(value)
+      return value.round.to_s if %i[bytes count].include?(unit)
+
+      decimals = { 2 => 1, 1 => 2, 0 => 2 }.fetch(value.abs.to_i.to_s.size, 0)
+      format("%.#{value.zero? ? 0 : decimals}f", value)
+    end
+  end
+
+  # Unit of a figure to its name, and the factor from what the probe prints.
+  Figure::UNITS = { bytes: ["B", 1], mib: ["MiB", 1.0 / (1 << 20)], percent: ["%", 100], nanoseconds: ["ns", 1], milliseconds: ["ms", 1], seconds: ["s", 1],
+                    wait: ["ms", 1e3], rate: ["M/s", 1e-6], times: ["", 1], count: ["", 1] }.freeze
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+# Required first by every benchmark: this checkout's gems and library, and one command line for all.
+require_relative "../bin/gems"
+$LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+require "json"
+require "optparse"
+require "culet/errors"
+require "culet/system/atomic_file"
+require_relative "results/result_file"
+require_relative "results/table"
+
+# The benchmarks, see bench/README.md.
+module Bench
+  # The top of the checkout.
+  ROOT = File.expand_path("..", __dir__)
+  OUT = "write the results to FILE, e.g. docs/benchmarks/NAME.json, which bench/report reads"
+  private_constant :OUT
+
+  module_function
+
+  # Runs the command line of a benchmark and ends the process: 0 done (or what the block returns, when that is an
+  # Integer), 1 failed, 2 wrong usage.
+  #
+  # @param usage [String] as the first line of --help, e.g. "bench/strings/run [options] FILE"
+  # @param purpose [String] a paragraph of --help
+  # @param out [Boolean] whether there is --out
+  # @param options [Hash{Symbol => Array}] name to default, text and, where the default does not show it, class
+  # @yieldparam options [Hash] values by name
+  # @yieldparam arguments [Array<String>] the others
+  def command(usage, purpose, out: false, **options)
+    options[:out] = [nil, OUT] if out
+    values = options.transform_values(&:first)
+    arguments = parser(usage, purpose, options, values).parse(ARGV)
+    Culet::AtomicFile.check(values[:out]) if values[:out]
+    status = yield(values, arguments)
+    exit(status.is_a?(Integer) ? status : 0)
+  rescue OptionParser::ParseError, Culet::UsageError => e
+    fail_with(2, usage, e.message)
+  rescue Culet::Error => e
+    fail_with(1, usage, e.message)
+  rescue Interrupt
+    fail_with(1, usage, "interrupted")
+  end
+
+  # For benchmarks without arguments.
+  #
+  # @raise [OptionParser::NeedlessArgument]
+  def no_arguments(arguments) = arguments.empty? || raise(OptionParser::NeedlessArgument, arguments.first)
+
+  def parser(usage, purpose, options, values)
+    OptionParser.new("usage: #{usage}\n\n#{purpose}\n") do |parser|
+      options.each do |name, (default, text, kind)|
+        kind ||= default.nil? ? String : default.class
+        flag = "--#{name.to_s.tr("_", "-")}"
+        next parser.on(flag, text) { values[name] = true } if kind == FalseClass
+
+        text = "#{text} (#{Array(default).join(",")})" if default
+        parser.on("#{flag} #{text[/\b(?:FILE|DIR)\b/] || PLACEHOLDERS.fetch(kind)}", kind, text) { |value| values[name] = checked(flag, value) }
+      end
+      parser.on("-h", "--help", "this text") do
+        puts parser.help
+        exit
+      end
+    end
+  end
+  private_class_method :parser
+
+  PLACEHOLDERS = { Integer => "N", Float => "X", String => "TEXT", Array => "A,B" }.freeze
+  private_constant :PLACEHOLDERS
+
+  def checked(flag, value)
+    raise OptionParser::InvalidArgument, "#{value}; at least 1" if value.is_a?(Integer) && value < 1 && flag != "--seed"
+
+    value
+  end
+  private_class_method :checked
+
+  def fail_with(status, usage, message)
+    warn "#{usage[/\S+/]}: #{message}"
+    exit status
+  end
+  private_class_method :fail_with
+end

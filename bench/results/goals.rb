@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "result_file"
+require_relative "table"
+
+module Bench
+  # The goals of docs/benchmarks/goals.json, each beside what the result files say.
+  #
+  # A goal has "goal", "unit", "most" or "least", "family" and "figures". A figure has a "label" and either "result"
+  # (file, subject, metric, contender), with "to" (a contender, [subject, contender], or "best") where it is a ratio, or, for what
+  # has no result file, "value". "show" is "range" for many figures, or "mean" for their geometric mean.
+  class Goals
+    PATH = File.join(ResultFile::FOLDER, "goals.json")
+
+    # @param files [Hash{String => ResultFile}]
+    def initialize(files)
+      @files = files
+      @goals = JSON.parse(File.read(PATH, encoding: Encoding::UTF_8))
+    end
+
+    # @return [String] a Markdown table
+    def to_s
+      lines = @goals.map { |goal| line(goal) }
+      "| goal | stands at | reached |\n| --- | --- | --- |\n#{lines.map { |cells| "| #{cells.join(" | ")} |\n" }.join}"
+    end
+
+    private
+
+    def line(goal)
+      figures = goal.fetch("figures").map { |figure| [figure["label"], value(figure)] }
+      figures = [["geometric mean", Math.exp(figures.sum { |_, value| Math.log(value) } / figures.size)]] if goal["show"] == "mean"
+      reached = figures.count { |_, value| within?(goal, value) }
+      ["[#{goal.fetch("goal")}](##{goal.fetch("family")})", text(goal, figures), { figures.size => "yes", 0 => "**no**" }.fetch(reached, "#{reached} of #{figures.size}")]
+    end
+
+    def text(goal, figures)
+      return figures.map(&:last).minmax.map { |value| number(value) }.join(" to ") if goal["show"] == "range"
+
+      figures.map { |label, value| [label, number(value), goal["unit"]].compact.join(" ") }.join(", ")
+    end
+
+    # What is shown is judged, so that no figure seems to contradict its verdict.
+    def within?(goal, value) = goal.key?("least") ? value.round(digits(value)) >= goal["least"] : value.round(digits(value)) <= goal.fetch("most")
+
+    def value(figure)
+      return figure.fetch("value") if figure.key?("value")
+
+      file, subject, metric, contender = figure.fetch("result")
+      own = find(file, subject, metric, contender)
+      return own.median unless figure.key?("to")
+      return own.median.fdiv(best(file, own).median) if figure["to"] == "best"
+
+      own.median.fdiv(find(file, *[subject, *figure["to"]].last(2).insert(1, metric)).median)
+    end
+
+    def find(file, *names) = @files.fetch(file).find(*names) || raise(KeyError, "#{file}.json has no result #{names.join(", ")}; goals.json names it")
+
+    def best(file, own) = Table.best(@files.fetch(file).rows.select { |row| row.subject == own.subject && row.metric == own.metric } - [own])
+
+    def number(value) = value.is_a?(Integer) || value >= 99.95 ? Culet::Text::Numbers.grouped(value.round) : Culet::Text::Numbers.decimal(value, digits(value))
+
+    def digits(value) = value >= 9.995 ? 1 : 2 + (value.between?(0.98, 1.02) ? 1 : 0)
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "etc"
+require "json"
+require "time"
+require "culet/system/atomic_file"
+require "culet/tools/allocators"
+require "culet/tools/compare/statistics"
+
+module Bench
+  # One figure: of a subject (a workload, a probe, an application), for a contender.
+  #
+  # metric: what was measured; unit: of median, low and high; low, high: ends of the interval, nil without one;
+  # runs: nil where their number is not known
+  Row = Struct.new(:subject, :contender, :metric, :unit, :median, :low, :high, :runs, keyword_init: true) do
+    # @param values [Array<Numeric, nil>] one of each run
+    # @return [Row, nil] nil without a value
+    def self.of(values, factor: 1, **names)
+      return if values.compact.empty?
+
+      summary = Culet::Compare::Statistics.new(seed: 1).summary(values.compact.map { |value| value * factor })
+      new(**names, **%w[median low high].to_h { |key| [key.to_sym, summary[key]&.round(9)] }, runs: values.compact.size)
+    end
+
+    def to_h = super.compact
+  end
+
+  # A file of docs/benchmarks: the results of one command, with the machine and the date. Reads documents of
+  # `culet compare --json` too.
+  class ResultFile
+    FOLDER = File.expand_path("../../docs/benchmarks", __dir__)
+    KEYS = %w[title command date environment remarks results].freeze
+    # Metrics of `culet compare`: label, unit, factor.
+    COMPARED = {
+      "peak_rss_bytes" => ["peak RSS", "MB", 1e-6], "mean_rss_bytes" => ["mean RSS", "MB", 1e-6], "end_rss_bytes" => ["end RSS", "MB", 1e-6],
+      "peak_pss_bytes" => ["peak PSS", "MB", 1e-6], "mean_pss_bytes" => ["mean PSS", "MB", 1e-6], "end_pss_bytes" => ["end PSS", "MB", 1e-6],
+      "loaded_rss_bytes" => ["RSS after the load", "MB", 1e-6], "loaded_pss_bytes" => ["PSS after the load", "MB", 1e-6],
+      "cpu_seconds" => ["CPU time", "s", 1], "wall_seconds" => ["wall time", "s", 1], "requests_per_second" => ["requests per second", "1/s", 1],
+      "cpu_per_request_seconds" => ["CPU time per request", "ms", 1e3],
+      "p50_seconds" => ["median latency (p50)", "ms", 1e3], "p99_seconds" => ["99th percentile latency (p99)", "ms", 1e3]
+    }.freeze
+    private_constant :COMPARED
+
+    attr_reader :name, :title, :commands, :date, :environment, :remarks, :rows
+
+    # @param path [String]
+    # @param title [String]
+    # @param rows [Array<Row, nil>]
+    # @param command [String, Array<String>]
+    # @param environment [Hash] besides the machine
+    # @param remarks [Array<String>] sentences for the page
+    def self.write(path, title:, rows:, command: command_line, environment: {}, remarks: [])
+      new(title, { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"), "environment" => { **machine, **environment },
+                   "remarks" => remarks, "results" => rows.compact.map(&:to_h) }).save(path)
+    end
+
+    # @return [String] of this benchmark, without --out
+    def self.command_line = [$PROGRAM_NAME.delete_prefix("#{Dir.pwd}/"), *ARGV].join(" ").sub(/ --out[ =]\S+/, "")
+
+    # @return [Hash]
+    def self.machine
+      { "ruby" => RUBY_DESCRIPTION, "glibc" => Culet::Allocators.parse("glibc").version, "kernel" => Etc.uname[:release], "cores" => Etc.nprocessors,
+        "memory" => format("%.1f GB", File.read("/proc/meminfo")[/^MemTotal:\s+(\d+)/, 1].to_i * 1024 / 1e9), "load_average" => File.read("/proc/loadavg").to_f }
+    end
+
+    # @param name [String] without folder and extension
+    def self.load(name) = new(name, JSON.parse(File.read(File.join(FOLDER, "#{name}.json"), encoding: Encoding::UTF_8)))
+
+    # @param name [String]
+    # @param document [Hash]
+    def initialize(name, document)
+      @name = name
+      document = from_compare(document) if document.key?("comparisons")
+      @title, command, @date, @environment, @remarks, rows = KEYS.map { |key| document.fetch(key) }
+      @commands = Array(command)
+      @rows = rows.map { |row| Row.new(**row.transform_keys(&:to_sym)) }
+    end
+
+    # @param path [String]
+    def save(path)
+      head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date, "environment" => environment, "remarks" => remarks }
+      lines = rows.map { |row| "    #{JSON.generate(row.to_h)}" }.join(",\n")
+      Culet::AtomicFile.write(path, JSON.pretty_generate(head).sub(/\n}\z/, ",\n  \"results\": [\n#{lines}\n  ]\n}\n"))
+    end
+
+    # @return [Row, nil]
+    def find(subject, metric, contender) = rows.find { |row| [row.subject, row.metric, row.contender] == [subject, metric, contender] }
+
+    private
+
+    def from_compare(document)
+      environment = document.fetch("environment")
+      remarks = document.fetch("excluded").map { |one| "#{one["allocator"]} is missing on `#{one["workload"]}`: #{one["reason"]}." }
+      { "title" => name, "command" => environment.fetch("command").gsub(/ --json\b| --out[ =]\S+/, ""), "date" => environment.fetch("started_at")[0, 10], "environment" => environment.reject { |key, _| key == "command" },
+        "remarks" => remarks, "results" => document.fetch("results").flat_map { |result| compared(result) } }
+    end
+
+    def compared(result)
+      COMPARED.filter_map do |key, (metric, unit, factor)|
+        summary = result.fetch("summary")[key] or next
+        { "subject" => result["workload"], "contender" => result["allocator"], "metric" => metric, "unit" => unit,
+          **summary.slice("median", "low", "high").compact.transform_values { |value| (value * factor).round(9) }, "runs" => result["runs"].size }
+      end
+    end
+  end
+end

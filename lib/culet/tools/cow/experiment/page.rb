@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "erb"
+require "json"
+require_relative "../../../text/numbers"
+require_relative "../../../text/size"
+require_relative "table"
+
+module Culet
+  module Cow
+    module Experiment
+      # The document of an experiment as one HTML file: no script, no external resource.
+      class Page
+        TEMPLATE = File.expand_path("page.html.erb", __dir__)
+        # Parts of a process's bar, from left to right: figure, class, title.
+        PARTS = [["shared_bytes", "shared", "shared"], ["private_bytes", "private", "private"]].freeze
+        private_constant :TEMPLATE, :PARTS
+
+        # @param document [Hash] of Engine
+        def initialize(document)
+          @document = document
+        end
+
+        # @return [String]
+        def to_s = ERB.new(File.read(TEMPLATE, encoding: Encoding::UTF_8), trim_mode: "-").result(binding)
+
+        private
+
+
+        def h(text) = ERB::Util.html_escape(text)
+
+        def variants = @document["results"].group_by { |result| result["variant"] }
+
+        def median(result, figure) = result["summary"][figure]["median"]
+
+        def seconds(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high"))
+
+        def mega(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / 1e6 })
+
+        # All bars have the scale of the largest process.
+        def widest = @widest ||= @document["results"].flat_map { |result| %w[parent child].map { |who| PARTS.sum { |figure,| median(result, "#{who}_#{figure}") } } }.max
+
+        def bar(result, who)
+          PARTS.map do |figure, name, words|
+            bytes = median(result, "#{who}_#{figure}")
+            format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>', name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
+          end.join
+        end
+
+        # Characters that could end the script element are escaped.
+        def json = JSON.generate(@document).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
+      end
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "tempfile"
+require_relative "../../compare/descendants"
+require_relative "../../compare/exclusion"
+require_relative "../../compare/interruption"
+require_relative "../../compare/preload_check"
+require_relative "../../../system/processes"
+require "securerandom"
+
+module Culet
+  module Cow
+    module Experiment
+      # One run of the script. Both processes are measured after each phase; no process outlives the run.
+      class Run
+        PHASES = %w[built forked first second].freeze
+        LINE = /\Aphase (\w+)(?: (\S+))?\n\z/
+        # Interval of checks for an interruption.
+        STEP_SECONDS = 0.2
+        private_constant :PHASES, :LINE, :STEP_SECONDS
+
+        # @param contender [Contender]
+        # @param variant [Variant]
+        # @param strings [Integer] number of strings
+        # @param timeout_seconds [Float] for one phase
+        # @param interruption [Compare::Interruption]
+        def initialize(contender:, variant:, strings:, timeout_seconds:, interruption:)
+          @contender = contender
+          @variant = variant
+          @strings = strings
+          @timeout = timeout_seconds
+          @interruption = interruption
+        end
+
+        # @return [Hash{String => Numeric, Hash}] the figures
+        # @raise [Compare::Exclusion] when the run is not valid
+        # @raise [Compare::Interrupted] after an interruption
+        # @raise [Culet::Error] when the program cannot be started
+        def call
+          start
+          @figures = { "phases" => {} }
+          PHASES.each { |name| step(name) }
+          summary
+        ensure
+          finish
+        end
+
+        private
+
+        def start
+          @errors = Tempfile.create("culet-cow").tap { |file| File.unlink(file.path) }
+          input, @go = IO.pipe
+          @lines, output = IO.pipe
+          mark = SecureRandom.hex(16)
+          environment = @contender.choice.environment(isolated: true).merge(settings, Compare::Descendants::MARK => mark)
+          words = @contender.interpreter.command
+          @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1), in: input, out: output, err: @errors, pgroup: true)
+          @descendants = Compare::Descendants.new(root: @pid, mark: mark)
+          @preload_check = Compare::PreloadCheck.new(@contender.choice)
+        rescue SystemCallError => e
+          raise Error, "cannot run #{words&.first}: #{e.message.sub(/ - .*/, "").downcase}"
+        ensure
+          [input, output].compact.each(&:close)
+        end
+
+        def settings
+          { "CULET_COW_STRINGS" => @strings.to_s, "CULET_COW_VARIANT" => @variant.key, "CULET_COW_WARM" => @variant.warm ? "1" : "0" }
+        end
+
+        def step(name)
+          figure = await(name)
+          check_preload if name == "built"
+          @child = whole(figure) if name == "forked"
+          @figures["gc_#{name}_seconds"] = seconds(name, figure) if %w[first second].include?(name)
+          @figures["phases"][name] = measure
+          @go.puts
+        rescue Errno::EPIPE
+          raise Compare::Exclusion, "the program ended after phase #{name}#{error_line}"
+        end
+
+        def check_preload
+          @preload_check.examine([@pid])
+          failure = @preload_check.failure(@pid)
+          raise Compare::Exclusion, failure if failure
+        end
+
+        # @return [String, nil] the value after the phase's name
+        def await(name)
+          line = line_within(@timeout)
+          match = LINE.match(line)
+          raise Compare::Exclusion, "the program ended before phase #{name}#{error_line}" unless line
+          raise Compare::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\"" unless match && match[1] == name
+
+          match[2]
+        end
+
+        def line_within(seconds)
+          deadline = now + seconds
+          until @lines.wait_readable(STEP_SECONDS)
+            @interruption.check
+            raise Compare::Exclusion, "the next phase was not reached within #{seconds.round} seconds" if now > deadline
+          end
+          @interruption.check
+          @lines.gets
+        end
+
+        def whole(text) = Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "phase forked has no process number")
+
+        def seconds(name, text)
+          Float(text.to_s, exception: false) || raise(Compare::Exclusion, "phase #{name} has no seconds")
+        end
+
+        # @return [Hash] the kernel's figures of both processes
+        def measure = { "parent" => figures_of(@pid), "child" => @child && figures_of(@child) }.compact
+
+        def figures_of(pid)
+          all = Processes::Memory.rollup(pid)
+          raise Compare::Exclusion, "process #{pid} is not readable" if all.empty?
+
+          { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"], "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
+            "private_bytes" => all.values_at("private_clean_bytes", "private_dirty_bytes").sum }
+        end
+
+        # The table's figures: both processes at the end, and their PSS right after the fork.
+        def summary
+          forked, last = @figures["phases"].values_at("forked", "second")
+          flat = %w[parent child].product(%w[rss_bytes shared_bytes private_bytes]).to_h { |who, figure| ["#{who}_#{figure}", last[who][figure]] }
+          { **@figures, **flat, "forked_pss_bytes" => forked.values.sum { |one| one["pss_bytes"] }, "total_pss_bytes" => last.values.sum { |one| one["pss_bytes"] } }
+        end
+
+        def error_line
+          @errors.rewind
+          line = @errors.read.to_s.scrub.lines.map(&:strip).reject(&:empty?).first
+          line && ": #{line}"
+        end
+
+        # The script ends at the end of its input; remaining processes are killed.
+        def finish
+          @go&.close
+          @descendants&.kill
+          ::Process.wait(@pid) if @pid
+        ensure
+          [@lines, @errors].compact.each(&:close)
+        end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../report/ledger"
+require_relative "labels"
+
+module Culet
+  module Cow
+    # One process's figures as the tables beside its map.
+    class MapTables
+      COLUMNS = %w[shared unshared added].freeze
+      # An application has hundreds of classes.
+      MOST_ROWS = 40
+      private_constant :COLUMNS, :MOST_ROWS
+
+      # @param member [Member] that was read
+      def initialize(member)
+        @breakdown = member.breakdown
+        @writes = member.writes
+      end
+
+      # @return [Array<Hash>] as Map::PageData takes them
+      def to_a
+        [categories, sharing("By use", @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), *(holdings if @writes),
+         sharing("malloc by block size", Labels.classes(@breakdown.classes)),
+         sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),
+         sharing("Ruby pages by slot size", Labels.sizes(@breakdown.slots))].compact
+      end
+
+      private
+
+      # @param all [Hash{String => SharingBytes}]
+      def sharing(title, all)
+        rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
+        return if rows.empty?
+
+        { "title" => title, "columns" => COLUMNS, "rows" => rows.map { |name, one| [name.to_s, one.shared, one.unshared, one.fresh + one.own] } }
+      end
+
+      def categories
+        return unless @writes
+
+        rows = Writes::CATEGORIES.select { |one| @writes.touched(one).positive? }.sort_by { |one| -@writes.touched(one) }
+        { "title" => "Writes to unshared pages", "columns" => ["pages", "only cause"],
+          "rows" => rows.map { |one| [Labels::WRITES.fetch(one), @writes.touched(one), @writes.only(one)] } }
+      end
+
+      def holdings
+        { "Objects on unshared pages" => @writes.holdings.transform_keys { |name| Labels.type(name) }, "By class" => @writes.classes }.reject { |_, all| all.empty? }.map do |title, all|
+          { "title" => title, "columns" => %w[old young new malloc],
+            "rows" => all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS).map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../system/processes"
+require_relative "../../scope"
+require_relative "breakdown"
+require_relative "class_names"
+require_relative "comparison"
+require_relative "member"
+
+module Culet
+  module Cow
+    # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or ends
+    # meanwhile may be missing.
+    class ProcessTree
+      # @return [Array<Member>] parents before their children
+      attr_reader :members
+
+      # @return [Array<String>] sentences about processes that were not readable or have ended
+      attr_reader :problems
+
+      # @param pids [Array<String, Integer>] the roots; their descendants are added
+      # @param writes [Integer] number of workers whose unshared pages are compared, those with the most unshared bytes first
+      # @param classes [Boolean] whether to query the agents in the roots for class names
+      # @param options [Hash] as for Scope::Reader
+      # @param progress [Proc, nil] called with the number of the process and the number of all
+      # @raise [Culet::UsageError] for a pid that is no process number
+      # @raise [Culet::Error] for a process that does not exist; an unreadable process is a member without a snapshot
+      def initialize(pids, writes: 0, classes: false, progress: nil, **options)
+        @options = { chunks: (0 unless writes.positive?), **options }
+        @problems = []
+        roots = pids.map { |pid| Processes::Live.find(pid).pid }
+        @names = class_names(roots) if classes
+        read(roots.flat_map { |pid| Processes::Tree.new(pid).pids }.uniq, progress)
+        raise Error, @problems.first || "process #{roots.first} ended while it was read" if @members.none?(&:rss_bytes)
+
+        relate
+        compare(writes)
+      end
+
+      # @return [Array<Member>] the readable processes
+      def read_members = members.select(&:read?)
+
+      # @return [Array<Member>] processes that share a parent's memory; a single process without children counts as one
+      def workers
+        forked = read_members.select(&:forked)
+        forked.empty? && read_members.size == 1 ? read_members : forked
+      end
+
+      # @return [Integer, nil] bytes of all processes, shared pages counted once; nil where no process is readable
+      def total_pss_bytes = (read_members.sum(&:pss_bytes) if read_members.any?)
+
+      # @return [Integer] the sum of RSS, which counts shared pages in every process
+      def total_rss_bytes = members.sum { |member| member.rss_bytes.to_i }
+
+      # @return [Integer, nil] expected cost of one more worker: the median of private bytes; nil without workers
+      def next_worker_bytes
+        sizes = read_members.select(&:forked).map(&:private_bytes).sort
+        sizes[(sizes.size - 1) / 2] unless sizes.empty?
+      end
+
+      private
+
+      def read(pids, progress)
+        @members = pids.each_with_index.filter_map do |pid, index|
+          progress&.call(index + 1, pids.size)
+          member(pid)
+        end
+      end
+
+      # Zombies have no memory.
+      def member(pid)
+        parent = Processes::Cpu.parent(pid)
+        return if parent.nil? || Processes::Cpu.state(pid) == "Z"
+
+        facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid), forked: false,
+                  rss_bytes: Processes::Memory.rss_bytes(pid) }
+        Member.new(**facts, **snapshot(pid))
+      end
+
+      def name(pid) = Processes::Identity.new(pid).title
+
+      def snapshot(pid)
+        snapshot = Scope::Reader.new(pid, **@options).snapshot
+        @problems |= snapshot.problems
+        { snapshot: snapshot, rss_bytes: snapshot.process.rss_bytes }
+      rescue Error => e
+        @problems << e.message
+        { why: e.message }
+      end
+
+      # Compares each child with its parent, and a root with the first of its children.
+      def relate
+        by_pid = read_members.to_h { |member| [member.pid, member] }
+        read_members.each do |member|
+          parent = by_pid[member.parent_pid]
+          member.forked = !parent.nil? && alike?(parent.snapshot, member.snapshot)
+        end
+        read_members.each do |member|
+          member.relative = relative(member, by_pid)&.snapshot
+          member.breakdown = Breakdown.new(member.snapshot, relative: member.relative)
+        end
+      end
+
+      # Called before the snapshots, because an answer writes to pages.
+      def class_names(pids)
+        ClassNames.new(pids)
+      rescue Error => e
+        @problems << "class names are not available: #{e.message}"
+        nil
+      end
+
+      # A process that has ended keeps the figures of its snapshot. Blocks are dropped afterwards: they are most of a snapshot.
+      def compare(most)
+        read_members.select(&:forked).max_by(most) { |member| member.breakdown.total.unshared }.each do |member|
+          member.writes = Comparison.new(member.snapshot, member.relative, names: @names).call
+        rescue Error => e
+          @problems << "the unshared pages of process #{member.pid} were not compared: #{e.message}"
+        end
+        read_members.each { |member| member.snapshot.regions.each { |region| region.chunks_payload = "" } }
+      end
+
+      def relative(member, by_pid)
+        return by_pid[member.parent_pid] if member.forked
+
+        read_members.find { |other| other.forked && other.parent_pid == member.pid }
+      end
+
+      # Whether both run the same program at the same addresses: after an exec the kernel chooses other addresses.
+      def alike?(parent, child) = landmarks(parent) == landmarks(child)
+
+      def landmarks(snapshot)
+        stack = snapshot.mappings.find { |mapping| mapping.path == "[stack]" }
+        program = snapshot.mappings.find { |mapping| mapping.path == snapshot.process.program }
+        [snapshot.process.program, stack&.end, program&.start]
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+#include "malloc_records.h"
+
+#include "output/json.h"
+#include "process/pauses.h"
+
+void culet_allocator_record_write(const struct culet_allocator_record *record)
+{
+    struct culet_json json;
+
+    culet_json_begin(&json, "allocator");
+    culet_json_text(&json, "name", record->name);
+    culet_json_text(&json, "library", record->library);
+    culet_json_text(&json, "level", record->by_pages ? "pages" : "blocks");
+    culet_json_text(&json, "why", record->why);
+    culet_json_end(&json);
+}
+
+void culet_arena_record_write(const struct culet_arena_record *record)
+{
+    struct culet_json json;
+
+    culet_json_begin(&json, "arena");
+    culet_json_number(&json, "id", record->id);
+    culet_json_text(&json, "name", record->name);
+    culet_json_number(&json, "address", record->address);
+    culet_json_number(&json, "system_bytes", record->system_bytes);
+    culet_json_number(&json, "used_bytes", record->used_bytes);
+    culet_json_number(&json, "free_bytes", record->free_bytes);
+    culet_json_number(&json, "top_bytes", record->top_bytes);
+    culet_json_number(&json, "trim_bytes", record->trim_bytes);
+    culet_json_bool(&json, "broken", record->why);
+    culet_json_text(&json, "why", record->why ? record->why : "");
+    culet_json_end(&json);
+}
+
+void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses)
+{
+    struct culet_json json;
+
+    culet_json_begin(&json, "malloc");
+    culet_json_number(&json, "arenas", record->arenas);
+    culet_json_number(&json, "heaps", record->heaps);
+    culet_json_number(&json, "used_bytes", record->used_bytes);
+    culet_json_number(&json, "free_resident_bytes", record->free_resident_bytes);
+    culet_json_number(&json, "free_returned_bytes", record->free_bytes - record->free_resident_bytes);
+    culet_json_number(&json, "free_swapped_bytes", record->free_swapped_bytes);
+    culet_json_number(&json, "mmapped_bytes", record->mmapped_bytes);
+    culet_json_number(&json, "mmapped_chunks", record->mmapped_chunks);
+    culet_json_number(&json, "metadata_bytes", record->metadata_bytes);
+    culet_json_number(&json, "tcache_bytes", record->tcache_bytes);
+    culet_json_number(&json, "fastbin_bytes", record->fastbin_bytes);
+    if (record->has_kept)
+        culet_json_number(&json, "kept_bytes", record->kept_bytes);
+    culet_json_number(&json, "trim_bytes", record->trim_bytes);
+    culet_json_seconds(&json, "pause_seconds", pauses->longest_ns);
+    culet_json_number(&json, "pauses", pauses->count);
+    culet_json_seconds(&json, "paused_seconds", pauses->sum_ns);
+    culet_json_seconds(&json, "walk_seconds", record->walk_ns);
+    culet_json_number(&json, "chunks", record->chunks);
+    culet_json_number(&json, "used_resident_bytes", record->used_resident_bytes);
+    culet_json_number(&json, "metadata_resident_bytes", record->metadata_resident_bytes);
+    culet_json_end(&json);
+}

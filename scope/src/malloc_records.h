@@ -1,0 +1,33 @@
+/* malloc_records.h - the records "allocator", "arena" and "malloc", which all walkers of malloc's heaps write. */
+#ifndef CULET_MALLOC_RECORDS_H
+#define CULET_MALLOC_RECORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct culet_pauses;
+
+struct culet_allocator_record {
+    const char *name, *library, *why; /* why: "" if all blocks are known */
+    bool by_pages;
+};
+
+struct culet_arena_record {
+    const char *name, *why; /* why: it is broken; NULL: it is not */
+    uint32_t id;
+    uint64_t address, system_bytes, used_bytes, free_bytes, top_bytes, trim_bytes;
+};
+
+struct culet_malloc_record {
+    uint64_t arenas, heaps, used_bytes, free_bytes, free_resident_bytes, free_swapped_bytes, mmapped_bytes,
+        mmapped_chunks,
+        metadata_bytes, tcache_bytes, fastbin_bytes, kept_bytes, trim_bytes, chunks, used_resident_bytes,
+        metadata_resident_bytes, walk_ns;
+    bool has_kept; /* kept_bytes is written */
+};
+
+void culet_allocator_record_write(const struct culet_allocator_record *record);
+void culet_arena_record_write(const struct culet_arena_record *record);
+void culet_malloc_record_write(const struct culet_malloc_record *record, const struct culet_pauses *pauses);
+
+#endif

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "target_helper"
+
+# Allocators that are recognized but not walked.
+class ForeignAllocatorsTest < Minitest::Test
+  include TargetHelper
+
+  ALLOCATORS = %w[jemalloc tcmalloc mimalloc].freeze
+  SCRIPT = 'X = Array.new(40_000) { |i| "x" * (i % 2000) }; puts "end"; $stdout.flush; sleep'
+
+  def test_a_preloaded_allocator_is_reported_by_pages
+    ALLOCATORS.each do |name|
+      with_talker(RbConfig.ruby, "-e", SCRIPT, env: on(name)) do |pid, _, _|
+        snapshot = read(pid)
+        assert_equal [name, "pages"], [snapshot.allocator.name, snapshot.allocator.level]
+        assert_match(/\AIts blocks cannot be read from outside: .*\.\z/, snapshot.allocator.why)
+        assert_equal File.realpath(Culet::Allocators.parse(name).library), snapshot.allocator.library
+        assert_nil snapshot.malloc
+        heap = snapshot.mappings.map(&:to_h).select { |each| each["use"] == "malloc" }
+        assert_operator heap.sum { |each| each["rss_bytes"] }, :>, 40 << 20, name
+        assert_equal ["attributed to #{name}'s heap"], heap.map { |each| each["label"] }.uniq
+        assert_operator snapshot.ruby.pages, :>, 10
+      end
+    end
+  end
+
+  def test_under_another_name
+    in_directory do |directory|
+      library = File.join(directory, "libfast.so")
+      FileUtils.cp(File.realpath(Culet::Allocators.parse("jemalloc").library), library)
+      with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
+        assert_equal ["jemalloc", library], [read(pid).allocator.name, read(pid).allocator.library]
+      end
+    end
+  end
+
+  # Linked into the program: its own symbols tell.
+  def test_in_the_program_itself
+    with_program_of("int mallctl(void) { return 0; }\n") do |pid|
+      assert_equal ["jemalloc", "pages", ""], told(pid)
+    end
+  end
+
+  # Who serves malloc is what the C library calls, not what lies about in the process.
+  def test_a_library_that_is_loaded_but_serves_nobody
+    script = "require 'fiddle'; Fiddle.dlopen(ARGV.first); puts 'end'; $stdout.flush; sleep"
+    in_directory do |directory|
+      library = File.join(directory, "libjemalloc.so")
+      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+      with_talker(RbConfig.ruby, "-e", script, library) { |pid, _, _| assert_equal ["glibc", "blocks"], told(pid).first(2) }
+    end
+  end
+
+  def test_an_allocator_that_nobody_knows
+    in_directory do |directory|
+      library = File.join(directory, "libown.so")
+      compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
+      with_talker("sh", "-c", "echo end; read x < /dev/zero", env: { "LD_PRELOAD" => library }) do |pid, _, _|
+        assert_equal ["unknown", "pages", library], told(pid)
+      end
+    end
+  end
+
+  # Everything in one file, and no loader.
+  def test_a_static_program
+    in_directory do |directory|
+      program = File.join(directory, "static")
+      compile("-static", "-o", program, source: MAIN, directory: directory)
+      with_talker(program) do |pid, _, _|
+        snapshot = read(pid)
+        assert_includes %w[none glibc unknown], snapshot.allocator.name
+        assert_includes snapshot.mappings.map { |mapping| mapping.to_h["label"] }, "static"
+      end
+    end
+  end
+
+  # Another C library, where there is one to try it with.
+  def test_musl
+    skip "musl-gcc is not installed" unless system("command -v musl-gcc > /dev/null")
+
+    in_directory do |directory|
+      program = File.join(directory, "other")
+      compile("-o", program, source: MAIN, directory: directory, with: "musl-gcc")
+      with_talker(program) do |pid, _, _|
+        assert_equal %w[musl pages], told(pid).first(2)
+        assert_includes read(pid).mappings.map { |mapping| mapping.to_h["label"] }, "attributed to musl's heap"
+      end
+    end
+  end
+
+  private
+
+  # A malloc that only grows.
+  OWN = <<~C
+    #include <stddef.h>
+    static char pool[1 << 26];
+    static size_t used;
+    void *malloc(size_t bytes) { used = (used + 15) & ~(size_t)15; void *start = pool + used + 16; ((size_t *)start)[-1] = bytes; used += bytes + 16; return start; }
+    void free(void *block) { (void)block; }
+    void *calloc(size_t count, size_t bytes) { return malloc(count * bytes); }
+    void *realloc(void *old, size_t bytes)
+    {
+      char *new = malloc(bytes);
+      for (size_t i = 0; old && i < bytes && i < ((size_t *)old)[-1]; i++) new[i] = ((char *)old)[i];
+      return new;
+    }
+  C
+
+  MAIN = "#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts(\"end\"); fflush(stdout); for (;;) pause(); }\n"
+  private_constant :OWN, :MAIN
+
+  def told(pid)
+    allocator = read(pid).allocator
+    [allocator.name, allocator.level, allocator.library]
+  end
+
+  # A program that brings its own malloc, and exports it as the linker does what a library calls.
+  def with_program_of(more)
+    in_directory do |directory|
+      program = File.join(directory, "own")
+      compile("-o", program, source: OWN + more + MAIN, directory: directory)
+      with_talker(program) { |pid, _, _| yield pid }
+    end
+  end
+
+  def compile(*words, source:, directory:, with: "cc")
+    file = File.join(directory, "source.c")
+    File.write(file, source)
+    _, err, status = run_program(with, "-O1", "-fno-builtin", "-w", *words, file)
+    assert_predicate status, :success?, err
+  end
+end
