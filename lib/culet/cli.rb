@@ -6,8 +6,10 @@ require_relative "cli/output"
 require_relative "cli/suggestion"
 
 module Culet
-  # The `culet` command: finds the verb, runs it, turns errors into one plain
-  # sentence and an exit status. Each verb is one file under cli/.
+  # The `culet` command: finds the verb, runs it, and turns errors into a message and an exit status. Each verb is one file
+  # in cli/.
+  #
+  # @api private
   module CLI
     # verb => [constant, one line for the overview]; the file is cli/VERB.rb.
     VERBS = {
@@ -33,24 +35,25 @@ module Culet
     SECOND_WORDS = { %w[cow experiment] => ["cow_experiment", :CowExperiment],
                      %w[require --unused] => ["require_unused", :RequireUnused] }.freeze
 
+    # Exit statuses.
     EXIT_OK = 0
     EXIT_FAILED = 1
     EXIT_USAGE = 2
     EXIT_LIMIT = 3
-    # As a shell has it: the status of what a signal ended is this and the signal's number.
+    # Added to the number of the signal that ended a command, as in a shell.
     EXIT_SIGNAL = 128
 
     module_function
 
     # Runs the command line.
     #
-    # @param argv [Array<String>] the words after `culet`
-    # @param out [IO] where reports go
-    # @param err [IO] where chatter, progress and errors go
+    # @param argv [Array<String>] the arguments after `culet`
+    # @param out [IO] for reports
+    # @param err [IO] for progress, messages and errors
     # @return [Integer] the exit status: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 128 and a signal's
     #   number after that signal; of a verb that runs a command, the command's own where that is not 0, 127 where there
     #   is no such command and 126 where it cannot be run
-    # @yield once the verb is loaded, before it runs
+    # @yield after the verb is loaded, before it runs
     def run(argv, out: $stdout, err: $stderr, &loaded)
       out = Output.new(out)
       err = Chatter.new(err)
@@ -89,8 +92,7 @@ module Culet
     end
     private_class_method :perform
 
-    # What a shell hands over is bytes. Ours are UTF-8 whatever the locale; those of the user's command, which come
-    # behind `--`, stay as they are.
+    # Arguments are bytes. Those of culet are UTF-8 in every locale; those of the command after `--` are not changed.
     def words(argv)
       words = argv.map { |word| word.to_s.dup.force_encoding(Encoding::UTF_8) }
       broken = words.take_while { |word| word != "--" }.find { |word| !word.valid_encoding? }
@@ -112,7 +114,7 @@ module Culet
 
     # @param verb [String]
     # @return [Class] its command
-    # @raise [UsageError] when there is no such verb
+    # @raise [UsageError] for an unknown verb
     def command(verb)
       constant, = VERBS.fetch(verb) do
         raise UsageError, "there is no verb #{verb.inspect}; #{Suggestion.for(verb, [*VERBS.keys, "help", "version"]) || "`culet --help` lists them"}"

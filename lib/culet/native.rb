@@ -9,6 +9,8 @@ return if defined?(Culet::Native)
 module Culet
   # Finds the compiled files, or the reason why they are missing. A checkout has them under allocator/build and lib/culet,
   # an installed gem in its extension directory.
+  #
+  # @api private
   module Native
     # The gem's build writes it: one line "FILE: reason" for each file it could not make.
     MISSING_RECORD = "native_missing.txt"

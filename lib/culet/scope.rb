@@ -24,6 +24,8 @@ module Culet
   #   Snapshot      one process at one time: mappings, regions, arenas, Ruby's pages
   #   Moment        a Snapshot that is not unpacked yet
   #   SnapshotFile  one or more snapshots in a file; Series writes it
+  #
+  # @api private
   module Scope
     # @param subject [String] a process number or a snapshot file; a file with a number as its name is written ./4242
     # @param options [Hash] how to read a process, as for Reader

@@ -37,8 +37,8 @@ class TrimSettingsTest < Minitest::Test
                                    env: TestHelper::NEUTRAL.merge("CULET_TRIM" => "sometimes,minimum=lots"))
     assert_predicate status, :success?
     assert_equal "\"background\"\n", out
-    assert_equal ["culet: CULET_TRIM: 'sometimes' is none of off, background, now, minimum=SIZE and interval=SECONDS",
-                  "culet: CULET_TRIM: minimum=lots is no size such as 512K or 4M; it stays 1M"], err.lines(chomp: true)
+    assert_equal ["culet: CULET_TRIM: 'sometimes' is not one of off, background, now, minimum=SIZE and interval=SECONDS",
+                  "culet: CULET_TRIM: minimum=lots is not a size such as 512K or 4M; it stays 1M"], err.lines(chomp: true)
   end
 
   def test_off_is_off

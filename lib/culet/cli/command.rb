@@ -13,26 +13,24 @@ require_relative "suggestion"
 
 module Culet
   module CLI
-    # What every verb shares: --help with examples, --json, --out, --[no-]color,
-    # and the split of the words before and after `--`.
+    # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after `--`.
     #
-    # A subclass gives `banner`, `examples`, adds its own options in
-    # `define(parser)` and does its work in `execute(words, command)`, which
-    # returns an exit status.
+    # A subclass defines `banner` and `examples`, adds its own options in `define(parser)` and does its work in
+    # `execute(words, command)`, which returns an exit status.
     class Command
       include Numbers
 
       attr_reader :out, :err, :options
 
-      # @param out [IO] the report's destination
-      # @param err [IO] chatter and progress
+      # @param out [IO] for the report
+      # @param err [IO] for progress and messages
       def initialize(out:, err:)
         @out = out
         @err = err
         @options = {}
       end
 
-      # @param argv [Array<String>] the words after the verb
+      # @param argv [Array<String>] the arguments after the verb
       # @return [Integer] exit status
       def call(argv)
         own, command = split(argv)
@@ -56,17 +54,16 @@ module Culet
       EMPTY = "an argument is empty; if it is the output of $(...), that command found nothing"
       private_constant :EMPTY, :HELP_COLUMNS, :SUMMARY_COLUMNS
 
+      # @return [String] name of the verb
       def verb = self.class.name.split("::").last.downcase
 
-      # @return [String] one line on what it does
+      # @return [String] one line for the overview
       def summary = VERBS.fetch(verb).last
 
-      # @return [Array<String>] words that it takes beside options and what only the user knows
+      # @return [Array<String>] fixed arguments, for completion
       def known_words = []
 
-      # The options by themselves, for the manual and for completion.
-      #
-      # @return [OptionParser] with all that --help tells, but for what is so on this machine alone
+      # @return [OptionParser] the options, for manual and completion; without facts of this machine
       def described
         @help_asked = true
         @anywhere = true
@@ -75,8 +72,7 @@ module Culet
 
       private
 
-      # The words before `--` are ours; those behind it are the user's command
-      # (nil when there is no `--`).
+      # @return [Array] the arguments before `--`, and the command after it (nil without `--`)
       def split(argv)
         at = argv.index("--")
         at ? [argv[0...at], argv[(at + 1)..]] : [argv.dup, nil]
@@ -94,15 +90,14 @@ module Culet
         end
       end
 
-      # OptionParser takes a letter for the beginning of a long option. `culet cow ruby -e 1` lacks its `--`; it does not
-      # ask for --every.
+      # OptionParser completes -e to --every; `culet cow ruby -e 1` lacks the `--`.
       def refuse_letters(own)
         letters = switches.flat_map(&:short)
         unknown = own.find { |word| word.match?(/\A-[[:alpha:]]/) && !letters.include?(word[0, 2]) }
         raise OptionParser::InvalidOption, unknown if unknown
       end
 
-      # OptionParser adds what it would have meant in lines of their own.
+      # OptionParser adds suggestions in lines of their own.
       def mistake(error) = error.message.lines.first.chomp
 
       # @return [String, nil] the option that was probably meant
@@ -115,12 +110,10 @@ module Culet
 
       def long_options = switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
 
-      # Whether the verb takes a command of the user's.
+      # Whether the verb runs a command.
       def takes_command? = banner.include?("-- COMMAND")
 
-      # A command that was written without the `--` before it.
-      #
-      # @return [String, nil] what to write
+      # @return [String, nil] the corrected command line if the `--` before a command is missing
       def dashes(argv)
         return if !takes_command? || argv.include?("--")
 
@@ -128,7 +121,7 @@ module Culet
         "write the command after `--`: `culet #{Shellwords.join([verb.split.first, *argv[0...at], "--", *argv[at..]])}`"
       end
 
-      # Whether a word is what the option before it takes.
+      # Whether an argument is the value of the option before it.
       def value?(argv, index)
         index.positive? && switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
       end
@@ -153,19 +146,19 @@ module Culet
         Text::Lines.wrap(text.lstrip, columns: columns - indent.size).lines(chomp: true).map { |line| indent + line }
       end
 
-      # Whether the text of --help will be shown: parts of it that are dear to make are made only then.
+      # Whether --help is printed; parts of its text are slow to make.
       def help_asked? = @help_asked
 
       def color?
         options.fetch(:color) { out.tty? && !options[:out] && ENV["TERM"] != "dumb" && ENV["NO_COLOR"].to_s.empty? }
       end
 
-      # What is made in the block is made to fit where it will be read.
+      # Makes the text of the block fit the terminal.
       #
       # @return [String] the block's value
       def fitted = Text::Lines.within(page_columns) { Text::Lines.fold(yield) }
 
-      # @return [Integer, nil] columns of the terminal that the report goes to, or what COLUMNS says; nil: no bound
+      # @return [Integer, nil] columns of the terminal, or COLUMNS; nil: no limit
       def page_columns
         return if options[:out]
 
@@ -180,12 +173,12 @@ module Culet
         columns.positive? ? columns : 80
       end
 
-      # Whether it is described for any machine, and not for this one.
+      # Whether the description is for all machines, not for this one.
       def anywhere? = @anywhere
 
-      # Writes the report to --out (beside it first, then renamed) or to stdout.
+      # Writes the report to --out or to stdout.
       #
-      # @param secret [Boolean] whether it has text from a process's memory
+      # @param secret [Boolean] whether it contains text from the memory of a process
       def deliver(text, secret: false)
         text = "#{text}\n" unless text.end_with?("\n")
         return out.write(text) unless options[:out]
@@ -194,18 +187,16 @@ module Culet
         err.puts("culet: wrote #{options[:out]}")
       end
 
-      # What the verb exits with after a command of the user's.
-      #
       # @param status [Process::Status]
-      # @return [Integer] the command's own, as a shell has it
+      # @return [Integer] exit status of the command, as in a shell
       def status_of(status) = Foreground.exit_status(status)
 
       # @param status [Process::Status]
-      # @return [String] how the user's command ended, as the rest of a sentence
+      # @return [String] how the command ended, the end of a sentence
       def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
 
       # @param interruption [Compare::Interruption]
-      # @raise [Error] when a signal came: what was complete by then has been reported
+      # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?
 

@@ -8,6 +8,8 @@ module Culet
   # Other users may be able to write to the file's folder (/tmp), so nothing there is trusted. The content goes to a new
   # file of a random name, which is then renamed. A symbolic link at the destination is followed, and stays, only if it
   # belongs to this user or to root; a pipe is written to on the same condition. A device is written to.
+  #
+  # @api private
   module AtomicFile
     # Mode of a file with text from a process's memory.
     PRIVATE_MODE = 0o600

@@ -8,6 +8,8 @@ module Culet
   #
   # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
   # loader reads it (DT_GNU_HASH).
+  #
+  # @api private
   class Elf
     # The file is damaged, or not an ELF file.
     class Invalid < Error; end

@@ -4,6 +4,8 @@ require_relative "../errors"
 
 module Culet
   # Runs a command in the foreground: with culet's input and output, and the signals that culet receives.
+  #
+  # @api private
   class Foreground
     # Signals of the keyboard reach the command directly.
     KEYBOARD = %w[INT QUIT].freeze

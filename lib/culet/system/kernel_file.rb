@@ -2,6 +2,8 @@
 
 module Culet
   # Small files of /proc and /sys. A missing file is meaningful only if its file system is mounted.
+  #
+  # @api private
   module KernelFile
     # The mode of transparent huge pages.
     HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"

@@ -14,6 +14,8 @@ require_relative "processes/search"
 module Culet
   # Reading live processes from /proc. Nothing here stops, signals or changes
   # the process that is read.
+  #
+  # @api private
   module Processes
     # What reading /proc/PID/... raises when the process has ended meanwhile, or is another user's.
     GONE_OR_FORBIDDEN = [Errno::ENOENT, Errno::ESRCH, Errno::EACCES, Errno::EPERM].freeze

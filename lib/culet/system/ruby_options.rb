@@ -5,6 +5,8 @@ require_relative "../native"
 
 module Culet
   # Makes Ruby programs load a part of culet through RUBYOPT, before the user's own options.
+  #
+  # @api private
   module RubyOptions
     module_function
 

@@ -18,6 +18,8 @@ module Culet
   #   PIECE = { "line" => Shape::COUNT, "label" => Shape::TEXT }
   #   Shape.check(document, { "kind" => "report", "pieces" => [PIECE] }, name: "report.json")
   #   # => Culet::Error: report.json is damaged: pieces[3].line is not a whole number from 0 on
+  #
+  # @api private
   module Shape
     # description: completes "... is not"; test: called with the value, returns whether it matches.
     Leaf = Struct.new(:description, :test)

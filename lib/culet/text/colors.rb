@@ -7,6 +7,7 @@ module Culet
       # name: of a CSS variable in HTML reports; hex: "#D55E00"; terminal: number of the nearest of a terminal's 256 colours
       Color = Struct.new(:name, :hex, :terminal)
 
+      # Reserved for what a chart is about.
       VERMILION = Color.new("vermilion", "#D55E00", 166)
       # Black on paper, grey on a terminal.
       INK = Color.new("ink", "#000000", 250)

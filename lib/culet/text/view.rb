@@ -6,9 +6,12 @@ require_relative "size"
 require_relative "table"
 
 module Culet
+  # What all reports print with: numbers, sizes, lines, tables, plots and colours.
+  #
+  # @api private
   module Text
-    # What every report for a terminal starts from: a subclass returns its sections in `sections`, tables and paragraphs,
-    # and makes them with the methods below.
+    # The base of every report for a terminal. A subclass returns tables and paragraphs in `sections`, made with the methods
+    # below.
     class View
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII

@@ -6,6 +6,8 @@ require_relative "../system/ruby_options"
 
 module Culet
   # Advice that several tools give, and its gain.
+  #
+  # @api private
   module Advice
     # How to load culet/auto.
     AUTO = "#{RubyOptions.advice("auto")} in its environment"

@@ -9,6 +9,8 @@ require_relative "allocators/trim"
 module Culet
   # The allocators a Ruby program can run on, by name: where their libraries
   # are, what they are told through the environment, which package brings them.
+  #
+  # @api private
   module Allocators
     module_function
 

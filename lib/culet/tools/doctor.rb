@@ -13,6 +13,8 @@ require_relative "doctor/container_check"
 module Culet
   # Checks a running process from outside: which allocator serves it, and which settings decide its memory. Each check is a
   # class with one method, `findings`.
+  #
+  # @api private
   class Doctor
     # The checks, in the order of the report.
     CHECKS = [AllocatorCheck, PreloadCheck, VersionCheck, ArenaCheck, TrimCheck, KernelCheck, ContainerCheck].freeze

@@ -8,6 +8,8 @@ module Culet
   # A gain must reach both a share of the whole and an amount: a server's memory varies by some 5 % within an hour anyway, a
   # few MB are not worth a restart, and half a MB is not worth a line of code. A gain near the limit is reported as close and
   # still comes with advice, so that the advice does not change from one reading to the next.
+  #
+  # @api private
   class Gain
     SHARE = 0.05
     # Kind of change => least bytes.

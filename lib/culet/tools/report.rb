@@ -22,6 +22,8 @@ module Culet
   #   Total       several processes together
   #   Table       all of it for a terminal
   #   Difference  what grew between two of them, DifferenceTable: for a terminal
+  #
+  # @api private
   module Report
     # How often a process is read that changes meanwhile.
     ATTEMPTS = 3

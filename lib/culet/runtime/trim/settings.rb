@@ -2,16 +2,17 @@
 
 module Culet
   module Trim
-    # What CULET_TRIM asks for: words separated by commas.
+    # The settings in CULET_TRIM, separated by commas:
     #
-    # - off, background or now: whether major collections are followed by trims, and where they run
-    # - minimum=SIZE: a trim that gives back less is not worth it (bytes, or with K, M or G behind)
-    # - interval=SECONDS: from a trim's end to the next one's start, at the least (default: 0.25 in the background, else 0)
+    # - off, background or now: whether and where trims run after major collections
+    # - minimum=SIZE: a trim that would return less is skipped (bytes, or with K, M or G)
+    # - interval=SECONDS: least time between two trims (default: 0.25 in the background, else 0)
     #
-    # A production process is to start whatever it says: a word that cannot be understood is told in `problems`, and the
-    # default stands in for it.
+    # An invalid setting never stops a program: it is reported in `problems`, and the default is used.
     class Settings
+      # The modes: no trims, trims in a thread, trims in the Ruby thread.
       MODES = %w[off background now].freeze
+      # A trim that would return less is skipped.
       MINIMUM_BYTES = 1 << 20
       UNITS = { "" => 1, "K" => 1 << 10, "M" => 1 << 20, "G" => 1 << 30 }.freeze
       private_constant :UNITS
@@ -25,7 +26,7 @@ module Culet
       # @return [Float, nil] seconds; nil: the default
       attr_reader :interval_seconds
 
-      # @return [Array<String>] a sentence for each word that was not understood
+      # @return [Array<String>] a sentence for each invalid setting
       attr_reader :problems
 
       # @param text [String, nil] the variable's value; nil or empty: all defaults
@@ -44,13 +45,13 @@ module Culet
         if MODES.include?(word) then @mode = word
         elsif name == "minimum" && value then take_minimum(value)
         elsif name == "interval" && value then take_interval(value)
-        else complain("'#{word}' is none of #{MODES.join(", ")}, minimum=SIZE and interval=SECONDS")
+        else complain("'#{word}' is not one of #{MODES.join(", ")}, minimum=SIZE and interval=SECONDS")
         end
       end
 
       def take_minimum(value)
         match = /\A(\d{1,12})([KMG]?)(?:i?B)?\z/i.match(value)
-        return complain("minimum=#{value} is no size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M") unless match
+        return complain("minimum=#{value} is not a size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M") unless match
 
         @minimum_bytes = Integer(match[1], 10) * UNITS.fetch(match[2].upcase)
       end
@@ -58,7 +59,7 @@ module Culet
       def take_interval(value)
         seconds = Float(value, exception: false)
         unless seconds && seconds >= 0 && seconds <= 86_400
-          return complain("interval=#{value} is no number of seconds from 0 to 86400; it stays as it is by default")
+          return complain("interval=#{value} is not a number of seconds from 0 to 86400; the default is used")
         end
 
         @interval_seconds = seconds

@@ -6,6 +6,7 @@ module Culet
     module Steps
       # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c, besides the one of `collect`.
       PROMOTIONS = 3
+      # All steps.
       NAMES = %i[ruby collect compact promote strings trim].freeze
       # For a Ruby without Process.warmup; `strings` is not among them, because it saved no memory in a preloaded cluster.
       BY_HAND = %i[collect compact promote trim].freeze
