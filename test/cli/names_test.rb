@@ -146,7 +146,7 @@ class CliNamesTest < Minitest::Test
         File.write("#{directory}/#{@name}", "no snapshot")
         _, err, status = run_culet("report", @name, chdir: directory)
         assert_equal 1, status.exitstatus
-        assert_match(/\Aculet: #{@name} is no snapshot/, err)
+        assert_match(/\Aculet: #{@name} is not a snapshot/, err)
       end
     end
   end

@@ -98,7 +98,7 @@ class MapVerbTest < Minitest::Test
   def test_what_cannot_be_read_or_written_is_one_sentence
     assert_refused 1, /no process/, "999999999"
     assert_refused 1, /there is no file/, "no/such/file"
-    assert_refused 1, /is no snapshot/, __FILE__
+    assert_refused 1, /is not a snapshot/, __FILE__
     with_snapshot_file(MapHelper.stream) do |path, folder|
       assert_refused 1, %r{cannot write #{folder}/none/a.html: No such file}, path, "--html", "#{folder}/none/a.html"
       assert_refused 1, %r{cannot write /dev/full: No space left}, path, "--png", "/dev/full"

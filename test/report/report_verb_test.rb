@@ -163,8 +163,8 @@ class ReportVerbTest < Minitest::Test
     assert_sentence(/--watch takes a number above 0/, "report", "1", "--watch", "often", status: 2)
     assert_sentence(/--pause-ms takes a whole number from 1 to/, "report", "1", "--pause-ms", "0", status: 2)
     assert_sentence(/there is no process 999999999/, "report", "999999999")
-    assert_sentence(/there is no file no-such\.snapshot; name a snapshot or a process number/, "report", "no-such.snapshot")
-    assert_sentence(/README\.md is no snapshot; `culet snapshot PID` writes one/, "report", "#{ROOT}/README.md")
+    assert_sentence(/there is no file no-such\.snapshot; give a snapshot or a process number/, "report", "no-such.snapshot")
+    assert_sentence(/README\.md is not a snapshot; `culet snapshot PID` writes one/, "report", "#{ROOT}/README.md")
   end
 
   def test_help_has_examples

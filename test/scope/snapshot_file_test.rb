@@ -37,7 +37,7 @@ class SnapshotFileTest < Minitest::Test
   def test_what_is_no_file_is_said
     ["/dev/zero", "/dev/null"].each do |path|
       error = assert_raises(Culet::Error) { Culet::Scope::SnapshotFile.moments(path) }
-      assert_equal "#{path} is no file; name a snapshot or a process number", error.message
+      assert_equal "#{path} is not a file; give a snapshot or a process number", error.message
     end
   end
 
@@ -144,7 +144,7 @@ class SnapshotFileTest < Minitest::Test
     end
   end
 
-  { "foreign" => ["a picture", /is no snapshot; `culet snapshot PID` writes one\z/],
+  { "foreign" => ["a picture", /is not a snapshot; `culet snapshot PID` writes one\z/],
     "newer" => ["culet-snapshot 2\n\x1f\x8b", /was written by another version of culet \(snapshot format "2", this one reads 1\)/],
     "empty" => ["", /is cut off; take it again\z/] }.each do |what, (content, pattern)|
     define_method("test_a_file_that_is_#{what}") do

@@ -6,7 +6,7 @@ require_relative "outline"
 
 module Culet
   module CLI
-    # `culet completion`: the verbs and their options for a shell's TAB key, made of what --help says.
+    # `culet completion`: shell completion of verbs and options, generated from --help.
     class Completion < Command
       SHELLS = { "bash" => :Bash, "zsh" => :Zsh, "fish" => :Fish }.freeze
       private_constant :SHELLS

@@ -153,7 +153,7 @@ module Culet
       # @return [Hash] for Culet::Cow::ProcessTree
       def looking = { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES }, classes: options.fetch(:classes, false), **treatment }
 
-      # @return [Proc, nil] says on a terminal how far it is
+      # @return [Proc, nil] reports progress on a terminal
       def progress
         return if !err.tty? || ENV["TERM"] == "dumb"
 

@@ -4,7 +4,7 @@ require_relative "outline"
 
 module Culet
   module CLI
-    # The manual's pages in the man macros (man(7)), made of what --help says.
+    # The man pages (man(7)), generated from --help.
     class Manual
       STATUS = { "0" => "success; a verb that runs a command exits with the status of the command", "1" => "failure, explained on standard error; for doctor, a finding is bad",
                  "2" => "wrong usage", "3" => "a limit was exceeded (cow --max-private)", "126" => "the command cannot be run",

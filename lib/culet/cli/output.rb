@@ -5,9 +5,9 @@ require_relative "../errors"
 
 module Culet
   module CLI
-    # Standard output: what cannot be written there is an Error, not a report that is lost without a word.
+    # Standard output: a failed write is an Error, so that no report is lost silently.
     class Output < SimpleDelegator
-      # The reader went away before it had read all, as `head` does.
+      # The reader closed the pipe early, as `head` does.
       class Unread < StandardError; end
 
       # @param io [IO]
@@ -37,7 +37,7 @@ module Culet
       def reader_gone?(io) = io.is_a?(IO) && io.stat.pipe? && !IO.select([io], nil, nil, 0).nil?
     end
 
-    # Standard error: where it cannot be written to, there is no place to say so. The report and the exit status remain.
+    # Standard error: a failed write is ignored; report and exit status remain.
     class Chatter < SimpleDelegator
       %i[write print puts << putc flush].each do |name|
         define_method(name) do |*words|

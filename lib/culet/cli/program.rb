@@ -64,7 +64,7 @@ module Culet
       end
 
       # @param error [SystemCallError] from exec
-      # @return [Culet::Error] that says what is wrong
+      # @return [Culet::Error] with the reason
       def error(error) = Error.new("cannot run #{path}: #{failure(error)}", exit_status: error.is_a?(Errno::ENOENT) ? ABSENT : REFUSED)
 
       private

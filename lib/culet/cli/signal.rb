@@ -10,7 +10,7 @@ require_relative "../text/size"
 
 module Culet
   module CLI
-    # `culet signal`: a snapshot with what a process tells of its Ruby objects.
+    # `culet signal`: a snapshot with counts of Ruby objects.
     class Signal < Command
       include Subjects
 

@@ -102,7 +102,7 @@ module Culet
       def plain(word) = word.match?(/\A\d+\z/) ? word.sub(/\A0+(?=\d)/, "") : word
 
       # @param word [String] a process number or a snapshot's name
-      # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: as many as is usual
+      # @param chunks [Integer, nil] most blocks listed one by one; 0: none; nil: the default
       # @return [Array<Culet::Scope::Moment>] one, or all of a series
       # @raise [Culet::Error]
       def moments(word, chunks: nil) = Culet::Scope.moments(word, **treatment, chunks: chunks)

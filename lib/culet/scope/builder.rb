@@ -50,7 +50,7 @@ module Culet
       end
 
       def object(fields)
-        raise Malformed, "a record in it is no object" unless fields.is_a?(Hash)
+        raise Malformed, "a record is not an object" unless fields.is_a?(Hash)
 
         kind = fields["kind"]
         if SINGLE.key?(kind) then @snapshot[kind] = SINGLE[kind].new(fields)

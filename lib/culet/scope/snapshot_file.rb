@@ -35,7 +35,7 @@ module Culet
         bytes = read(path)
         check_header(path, bytes)
         places = places(path, bytes)
-        raise Error, "#{path} is cut off: there is no snapshot in it; take it again" if places.empty?
+        raise Error, "#{path} is cut off: it has no snapshot; take it again" if places.empty?
 
         places.map { |at, length| Moment.new(name: path) { Zlib.gunzip(bytes.byteslice(at, length)) } }
       end
@@ -51,11 +51,11 @@ module Culet
 
       def read(path)
         raise Error, "#{path} is a directory; name a snapshot or a process number" if File.directory?(path)
-        raise Error, "#{path} is no file; name a snapshot or a process number" if File.exist?(path) && !File.file?(path)
+        raise Error, "#{path} is not a file; give a snapshot or a process number" if File.exist?(path) && !File.file?(path)
 
         File.binread(path)
       rescue Errno::ENOENT
-        raise Error, "there is no file #{path}; name a snapshot or a process number"
+        raise Error, "there is no file #{path}; give a snapshot or a process number"
       rescue SystemCallError => e
         raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
       end
@@ -64,7 +64,7 @@ module Culet
       def check_header(path, bytes)
         return if bytes.start_with?(HEADER)
         raise Error, "#{path} is cut off; take it again" if HEADER.start_with?(bytes)
-        raise Error, "#{path} is no snapshot; `culet snapshot PID` writes one" unless bytes.start_with?(NAME)
+        raise Error, "#{path} is not a snapshot; `culet snapshot PID` writes one" unless bytes.start_with?(NAME)
 
         version = bytes.byteslice(NAME.bytesize, 20)[/\A\S*/]
         raise Error, "#{path} was written by another version of culet (snapshot format #{version.inspect}, this one reads " \

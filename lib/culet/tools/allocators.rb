@@ -7,8 +7,7 @@ require_relative "allocators/choice"
 require_relative "allocators/trim"
 
 module Culet
-  # The allocators a Ruby program can run on, by name: where their libraries
-  # are, what they are told through the environment, which package brings them.
+  # The allocators a Ruby program can run on, by name: libraries, settings, environment variables and packages.
   #
   # @api private
   module Allocators
@@ -75,7 +74,7 @@ module Culet
       pairs.each_with_object({}) do |pair, found|
         key, value = pair.split("=", 2)
         unless value && !key.empty?
-          raise UsageError, "#{pair.inspect} is no setting of #{definition.name}; write KEY=VALUE, " \
+          raise UsageError, "#{pair.inspect} is not a setting of #{definition.name}; write KEY=VALUE, " \
                             "e.g. #{example(definition)}"
         end
         raise UsageError, "#{definition.name} has the setting #{key} twice; give it once" if found.key?(key)

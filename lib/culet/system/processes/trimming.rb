@@ -3,7 +3,7 @@
 module Culet
   module Processes
     # Whether `culet/auto` is at work in a process, seen from outside: it leaves a mapping without memory in the process,
-    # whose name tells how it works (ext/culet/trim/trim.c).
+    # whose name has the mode (ext/culet/trim/trim.c).
     module Trimming
       MARK = %r{/memfd:culet-trim:(\w+)}
       private_constant :MARK

@@ -24,7 +24,7 @@ module Culet
         @after = after
       end
 
-      # @return [Boolean] whether both are of the same process, as far as its number tells
+      # @return [Boolean] whether both are of the same process, by number and program
       def same_process? = before.pid == after.pid && before.process.program == after.process.program
 
       # @return [Float] seconds between them
@@ -66,7 +66,7 @@ module Culet
         end
       end
 
-      # What both processes told of themselves; empty where one of them did not.
+      # Object counts of both processes; empty if one of them lacks counts.
       #
       # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed most first
       def holdings = by_type(&:malloc_bytes)

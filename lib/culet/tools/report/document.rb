@@ -28,7 +28,7 @@ module Culet
 
       private
 
-      # What the process told of itself; nothing where it was not asked.
+      # What the process reported about itself, if it was requested.
       def inside
         { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h, "gc" => @snapshot.gc, "vm" => @snapshot.vm,
           "allocator_statistics" => @snapshot.allocator_statistics }.compact

@@ -68,11 +68,11 @@ module Culet
 
         text = format("counted in %.1f ms, while Ruby was paused", 1000 * objects.seconds)
         text << "; incomplete, because the time limit was reached: the rest is part of \"#{Holdings::REST.fetch(true)}\"" unless objects.complete
-        text << "; the size of #{count(silent, "C object")} is unknown" if silent.positive?
+        text << "; the size of #{count(unsized, "C object")} is unknown" if unsized.positive?
         wrap(text, indent: 2)
       end
 
-      def silent = objects.types.find { |type| type.name == "T_DATA" }&.untold.to_i
+      def unsized = objects.types.find { |type| type.name == "T_DATA" }&.untold.to_i
 
       def statistics
         name, figures = @snapshot.allocator_statistics.to_h.values_at("name", "figures")
