@@ -77,7 +77,7 @@ mutable_wrapper(VALUE self)
 
   rb_check_frozen(self);
   if (wrapper->builder == NULL) rb_raise(error_class,
-      "an index from a file cannot be changed; create a new one");
+      "an index that was read from a file cannot be changed; create a new one");
   return wrapper;
 }
 
