@@ -21,7 +21,8 @@ class DocsCommandsTest < Minitest::Test
     end
 
     define_method(:"test_ruby_of_#{page.name}") do
-      assert_empty page.blocks.select { |block| block.language == "ruby" }.filter_map { |block| syntax_error(page, block) }
+      ruby = page.blocks.select { |block| block.language == "ruby" }
+      assert_empty ruby.filter_map { |block| syntax_error(page, block) }
     end
   end
 
@@ -39,8 +40,10 @@ class DocsCommandsTest < Minitest::Test
       needs_server = commands.any? { |block| Reader.needs_server?(block.code) }
       with_server(reader, needed: needs_server) do |pid|
         script = reader.script(commands, pid)
-        out, err, status = run_program("sh", "-e", "-c", script, env: reader.environment, chdir: reader.folder, patience: PATIENCE)
-        assert status.success?, "#{page.name}: the block in line #{out[/.*^==line (\d+)$/m, 1]} failed (#{status})\n#{out}\n#{err}"
+        out, err, status = run_program("sh", "-e", "-c", script, env: reader.environment, chdir: reader.folder,
+                                                                 patience: PATIENCE)
+        line = out[/.*^==line (\d+)$/m, 1]
+        assert status.success?, "#{page.name}: the block in line #{line} failed (#{status})\n#{out}\n#{err}"
       end
     end
   end
