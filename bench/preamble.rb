@@ -27,13 +27,13 @@ module Bench
   # @param out [Boolean] whether there is --out
   # @param options [Hash{Symbol => Array}] name to default, text and, where the default does not show it, class
   # @yieldparam options [Hash] values by name
-  # @yieldparam words [Array<String>] the other words
+  # @yieldparam arguments [Array<String>] the others
   def command(usage, purpose, out: false, **options)
     options[:out] = [nil, OUT] if out
     values = options.transform_values(&:first)
-    words = parser(usage, purpose, options).parse(ARGV, into: values)
+    arguments = parser(usage, purpose, options, values).parse(ARGV)
     Culet::AtomicFile.check(values[:out]) if values[:out]
-    status = yield(values, words)
+    status = yield(values, arguments)
     exit(status.is_a?(Integer) ? status : 0)
   rescue OptionParser::ParseError, Culet::UsageError => e
     fail_with(2, usage, e.message)
@@ -43,19 +43,20 @@ module Bench
     fail_with(1, usage, "interrupted")
   end
 
-  # @return [Object] for words that must not be there
+  # For benchmarks without arguments.
+  #
   # @raise [OptionParser::NeedlessArgument]
-  def no_words(words) = words.empty? || raise(OptionParser::NeedlessArgument, words.first)
+  def no_arguments(arguments) = arguments.empty? || raise(OptionParser::NeedlessArgument, arguments.first)
 
-  def parser(usage, purpose, options)
+  def parser(usage, purpose, options, values)
     OptionParser.new("usage: #{usage}\n\n#{purpose}\n") do |parser|
       options.each do |name, (default, text, kind)|
         kind ||= default.nil? ? String : default.class
         flag = "--#{name.to_s.tr("_", "-")}"
-        next parser.on(flag, text) if kind == FalseClass
+        next parser.on(flag, text) { values[name] = true } if kind == FalseClass
 
         text = "#{text} (#{Array(default).join(",")})" if default
-        parser.on("#{flag} #{text[/\b(?:FILE|DIR)\b/] || WORDS.fetch(kind)}", kind, text) { |value| checked(flag, value) }
+        parser.on("#{flag} #{text[/\b(?:FILE|DIR)\b/] || PLACEHOLDERS.fetch(kind)}", kind, text) { |value| values[name] = checked(flag, value) }
       end
       parser.on("-h", "--help", "this text") do
         puts parser.help
@@ -65,11 +66,11 @@ module Bench
   end
   private_class_method :parser
 
-  WORDS = { Integer => "N", Float => "X", String => "TEXT", Array => "A,B" }.freeze
-  private_constant :WORDS
+  PLACEHOLDERS = { Integer => "N", Float => "X", String => "TEXT", Array => "A,B" }.freeze
+  private_constant :PLACEHOLDERS
 
   def checked(flag, value)
-    raise OptionParser::InvalidArgument, "#{flag} is at least 1" if value.is_a?(Integer) && value < 1 && flag != "--seed"
+    raise OptionParser::InvalidArgument, "#{value}; at least 1" if value.is_a?(Integer) && value < 1 && flag != "--seed"
 
     value
   end

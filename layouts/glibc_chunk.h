@@ -1,5 +1,5 @@
-/* glibc_chunk.h - a chunk of glibc's heap (malloc/malloc.c, struct malloc_chunk; glibc 2.26 to 2.43), for readers of another
- * process's memory.
+/* glibc_chunk.h - a chunk of glibc's heap (malloc/malloc.c, struct malloc_chunk; glibc 2.26 to 2.43), for readers of
+ * another process's memory.
  *
  *   previous size   8 bytes; user data of the chunk before while that one is in use
  *   size            8 bytes; the low three bits are flags
@@ -21,6 +21,7 @@
 #define GLIBC_CHUNK_LARGE_LINKS_BYTES 32u
 #define GLIBC_CHUNK_LARGE_BYTES 1024u /* the smallest chunk of a large bin */
 #define GLIBC_CHUNK_LEAST_BYTES 32u   /* MINSIZE */
-#define GLIBC_CHUNK_STRUCT_BYTES (GLIBC_CHUNK_HEADER_BYTES + GLIBC_CHUNK_LARGE_LINKS_BYTES) /* sizeof (struct malloc_chunk) */
+/* sizeof (struct malloc_chunk) */
+#define GLIBC_CHUNK_STRUCT_BYTES (GLIBC_CHUNK_HEADER_BYTES + GLIBC_CHUNK_LARGE_LINKS_BYTES)
 
 #endif

@@ -1,8 +1,8 @@
 /* ruby_slot.h - the first word of a slot in Ruby's heap, for readers of another process's memory.
  *
- * Type, frozen bit and age bits have the same places in Ruby 2.7 to 4.0 (include/ruby/internal/value_type.h, fl_type.h).
- * The kinds of T_IMEMO named here have the same numbers in all of these versions (internal/imemo.h), except FIELDS, which
- * is a constant cache up to 3.4. */
+ * Type, frozen bit and age bits have the same places in Ruby 2.7 to 4.0 (include/ruby/internal/value_type.h,
+ * fl_type.h). The kinds of T_IMEMO named here have the same numbers in all of these versions (internal/imemo.h),
+ * except FIELDS, which is a constant cache up to 3.4. */
 #ifndef CULET_LAYOUTS_RUBY_SLOT_H
 #define CULET_LAYOUTS_RUBY_SLOT_H
 
@@ -22,8 +22,8 @@
 #define RUBY_SLOT_ZOMBIE 0x1d
 #define RUBY_SLOT_MOVED 0x1e
 
-/* Flags. Up to Ruby 3.2 two age bits, both set in old objects. Later the lower bit alone marks old objects, and Ruby 4.0 uses
- * the upper one in typed T_DATA. */
+/* Flags. Up to Ruby 3.2 two age bits, both set in old objects. Later the lower bit alone marks old objects, and Ruby
+ * 4.0 uses the upper one in typed T_DATA. */
 #define RUBY_SLOT_AGE_MASK 0x60
 #define RUBY_SLOT_PROMOTED 0x20
 #define RUBY_SLOT_FROZEN (1U << 11)
@@ -69,7 +69,8 @@ static inline bool ruby_slot_is_code(uint64_t flags)
     /* On Ruby 4.0 the instance variables of an object that is no T_OBJECT, with a shape; up to 3.4 a constant cache. */
     if (kind == RUBY_SLOT_IMEMO_FIELDS)
         return (flags & RUBY_SLOT_SHAPE_MASK) == 0;
-    return kind >= RUBY_SLOT_IMEMO_FIRST_CACHE || kind == RUBY_SLOT_IMEMO_ISEQ || kind == RUBY_SLOT_IMEMO_METHOD_ENTRY ||
+    return kind >= RUBY_SLOT_IMEMO_FIRST_CACHE || kind == RUBY_SLOT_IMEMO_ISEQ ||
+        kind == RUBY_SLOT_IMEMO_METHOD_ENTRY ||
            kind == RUBY_SLOT_IMEMO_CREF;
 }
 

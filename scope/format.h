@@ -2,31 +2,31 @@
  *
  *   16 bytes CULET_STREAM_MAGIC | record | record | ... | record 'E'
  *
- * A record is its type (one byte), the length of its content (varint) and the content. Readers skip unknown types. Numbers
- * are varints (LEB128: seven bits per byte, lowest first, the top bit set in all bytes but the last) unless noted. A record
- * about a mapping or region follows the JSON record that introduces it.
+ * A record is its type (one byte), the length of its content (varint) and the content. Readers skip unknown types.
+ * Numbers are varints (LEB128: seven bits per byte, lowest first, the top bit set in all bytes but the last) unless
+ * noted. A record about a mapping or region follows the JSON record that introduces it.
  *
  *   'J'  one JSON object; its "kind" is one of the list below.
- *   'P'  pages of a mapping: its id; then runs until the end of the record: count, one byte of CULET_PAGE_* bits.
- *        The runs cover the whole mapping.
- *   'F'  fill of a region: its id; then runs until the end of the record: count, used bytes of this region in each of these
- *        pages. The runs cover all kernel pages that the region touches. The other bytes of a page are free, or metadata
- *        (see regions that hold "metadata", and 'C').
- *   'C'  blocks of a region: its id; the offset of the first block from the start of the region; then, until the end of the
- *        record, for each block, without gaps: (bytes / CULET_BLOCK_UNIT) << CULET_BLOCK_STATE_BITS | enum culet_block_state.
- *        Left out of the whole stream when there are more than --max-chunks blocks.
- *   'S'  slabs of a region: its id; then for each area from the start of the region: its bytes, and the block size
- *        of the slabs in it. In place of a block size, CULET_SLABS_NONE: not allocated; CULET_SLABS_LARGE: blocks longer than
- *        any size class. The rest of the region is CULET_SLABS_NONE.
- *   'R'  a page of Ruby's heap (empty pages have none): address, bytes of a slot, offset of the first slot, slots; then a
- *        bitmap: bit n & 7 of byte n / 8 is set if slot n is live.
+ *   'P'  pages of a mapping: its id; then runs until the end of the record: count, one byte of CULET_PAGE_* bits. The
+ *        runs cover the whole mapping.
+ *   'F'  fill of a region: its id; then runs until the end of the record: count, used bytes of this region in each of
+ *        these pages. The runs cover all kernel pages that the region touches. The other bytes of a page are free, or
+ *        metadata (see regions that hold "metadata", and 'C').
+ *   'C'  blocks of a region: its id; the offset of the first block from the start of the region; then, until the end
+ *        of the record, for each block, without gaps: (bytes / CULET_BLOCK_UNIT) << CULET_BLOCK_STATE_BITS | enum
+ *        culet_block_state. Left out of the whole stream when there are more than --max-chunks blocks.
+ *   'S'  slabs of a region: its id; then for each area from the start of the region: its bytes, and the block size of
+ *        the slabs in it. In place of a block size, CULET_SLABS_NONE: not allocated; CULET_SLABS_LARGE: blocks longer
+ *        than any size class. The rest of the region is CULET_SLABS_NONE.
+ *   'R'  a page of Ruby's heap (empty pages have none): address, bytes of a slot, offset of the first slot, slots;
+ *        then a bitmap: bit n & 7 of byte n / 8 is set if slot n is live.
  *   'E'  the end: four bytes, CRC-32 (as zlib's) of all bytes before the type of this record.
  *
  * JSON objects by "kind". Keys that end in _bytes are bytes, in _seconds seconds; addresses are decimal integers.
  *
- *   process    pid, name, title (set by the process itself; optional), program, page_bytes, bits,
- *              mode ("sliced", "stopped", "live"), threads, time; rss_bytes, pss_bytes, shared_bytes, private_dirty_bytes,
- *              swap_bytes: sums over all mappings
+ *   process    pid, name, title (set by the process itself; optional), program, page_bytes, bits, mode ("sliced",
+ *              "stopped", "live"), threads, time; rss_bytes, pss_bytes, shared_bytes, private_dirty_bytes, swap_bytes:
+ *              sums over all mappings
  *   thread     tid, name, stack_mapping (id or null)
  *   mapping    id, start, end, perms, offset, inode, path, rss_bytes, pss_bytes, shared_clean_bytes,
  *              shared_dirty_bytes, private_clean_bytes, private_dirty_bytes, swap_bytes, use, label
@@ -37,12 +37,13 @@
  *   malloc     arenas, heaps, used_bytes, free_resident_bytes, free_returned_bytes, mmapped_bytes, mmapped_chunks,
  *              metadata_bytes, tcache_bytes, fastbin_bytes, trim_bytes, pause_seconds (the longest pause), pauses,
  *              paused_seconds (all pauses), walk_seconds, chunks, used_resident_bytes, metadata_resident_bytes,
- *              free_swapped_bytes (part of free_returned_bytes: pages in swap); culet also: kept_bytes.
- *              used_bytes is the sum of the arenas' used bytes, including metadata_bytes, without mmapped_bytes.
- *              used_resident_bytes includes mmapped chunks and excludes metadata. Over the pages of all regions of
- *              malloc: used_resident + free_resident + metadata_resident = resident bytes.
+ *              free_swapped_bytes (part of free_returned_bytes: pages in swap); culet also: kept_bytes. used_bytes is
+ *              the sum of the arenas' used bytes, including metadata_bytes, without mmapped_bytes. used_resident_bytes
+ *              includes mmapped chunks and excludes metadata. Over the pages of all regions of malloc: used_resident +
+ *              free_resident + metadata_resident = resident bytes.
  *   sizes      buckets: [[bytes, used_count, used_bytes, free_count, free_bytes], ...]; bytes: the smallest size
- *   freeruns   buckets: [[pages, count, resident_pages], ...]: runs of at least `pages` adjacent pages without a used byte
+ *   freeruns   buckets: [[pages, count, resident_pages], ...]: runs of at least `pages` adjacent pages without a used
+ *              byte
  *   ruby       version (or null), page_bytes, pages, slots: [{slot_bytes, pages, live, free}], live_bytes, free_bytes,
  *              overhead_bytes, live_resident_bytes, free_resident_bytes, overhead_resident_bytes, transient_bytes
  *              (used bytes of the transient heap, up to Ruby 3.2), transient_resident_bytes, why.

@@ -80,7 +80,7 @@ class BenchTest < Minitest::Test
   end
 
   def test_wrong_words
-    { ["nonesuch"] => /there is no probe or group nonesuch/, ["--runs", "0"] => /--runs is at least 1/,
+    { ["nonesuch"] => /there is no probe or group nonesuch/, ["--runs", "0"] => /--runs 0; at least 1/,
       ["--allocators", "nonesuch"] => /no allocator "nonesuch"/, ["--nonesuch"] => /nonesuch/ }.each do |words, message|
       out, err, status = bench(*words)
       assert_equal 2, status.exitstatus, words.inspect

@@ -39,6 +39,29 @@ class BenchmarksTest < Minitest::Test
     assert_empty(commands.reject { |path| File.executable?(File.join(Bench::ROOT, path)) })
   end
 
+  def test_every_command_has_help
+    Dir.glob("bench/**/*", base: Bench::ROOT).each do |path|
+      next unless File.file?(File.join(Bench::ROOT, path)) && File.executable?(File.join(Bench::ROOT, path))
+
+      out, err, status = run_program(File.join(Bench::ROOT, path), "--help")
+      assert_predicate status, :success?, "#{path}: #{err}"
+      assert_match(/\Ausage: #{path}\b/, out)
+      assert_operator out.lines.size, :>, 4, path
+    end
+  end
+
+  def test_options_reach_the_benchmark
+    program = <<~'RUBY'
+      require "./bench/preamble"
+      Bench.command("some [options]", "Does some.", runs: [3, "of each"], pause_ms: [nil, "of", Integer], no_calls: [false, "none"]) { |options, arguments| p options, arguments }
+    RUBY
+    out, err, status = run_program(RbConfig.ruby, "-w", "-e", program, "--", "--pause-ms", "5", "--no-calls", "x", chdir: Bench::ROOT)
+    assert_predicate status, :success?, err
+    assert_equal [{ runs: 3, pause_ms: 5, no_calls: true }, ["x"]].map(&:inspect), out.lines(chomp: true)
+    _, err, status = run_program(RbConfig.ruby, "-e", program, "--", "--runs", "0", chdir: Bench::ROOT)
+    assert_equal [2, "some: invalid argument: --runs 0; at least 1\n"], [status.exitstatus, err]
+  end
+
   # A later `culet compare --json --out docs/benchmarks/NAME.json` takes the place of a transcribed file.
   def test_a_document_of_culet_compare_is_a_result_file
     environment = { "ruby" => "ruby 3.4", "glibc" => "2.41", "command" => "culet compare cpu", "started_at" => "2026-01-02T03:04:05Z" }

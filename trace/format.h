@@ -157,7 +157,7 @@ static inline bool culet_decode_number(const uint8_t **at, const uint8_t *end, u
 
 static inline uint64_t culet_encode_difference(uint64_t difference)
 {
-    return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
+    return difference << 1 ^ (0 - (difference >> 63));
 }
 
 static inline uint64_t culet_decode_difference(uint64_t zigzag)

@@ -2,13 +2,13 @@
 
 # Boots: requires some hundred files of real libraries (RubyGems' and Bundler's
 # commands, RDoc, IRB, REXML, OpenSSL, Net::HTTP and what they need), all of which
-# come with Ruby, then ends. What is allocated is mostly compiled code, method
-# tables and symbols, and it stays.
+# come with Ruby. Most of the memory is compiled code, method tables and symbols,
+# and stays allocated.
 #
-# The published case: the boot of a Rails application, of which compiled code makes
-# up half of the memory; here without anything to install.
+# The published case: the boot of a Rails application, half of whose memory is
+# compiled code; here without gems to install.
 #
-# CULET_SCALE below 1 takes that share of the files.
+# CULET_SCALE below 1 loads that share of the files.
 
 require "rbconfig"
 require_relative "shared/rest"
@@ -17,7 +17,7 @@ SCALE = Float(ENV.fetch("CULET_SCALE", "1"))
 TREES = %w[bundler/cli csv did_you_mean digest erb irb json net open-uri openssl optparse prism psych racc
            rdoc reline resolv rexml ripper rubygems/commands rubygems/package rubygems/request_set
            rubygems/resolver rubygems/security syntax_suggest uri].freeze
-# Files that do something when required, or stand for what is not there.
+# Files with an effect when required, or with missing dependencies.
 SKIPPED = %r{/cmd/|/ext/|/windows|/ws-for-case|/lc/|did_you_mean/(experimental|verbose|formatters)|
              rdoc/generator/|/commands/(mirror|rdoc)|/templates/|_test|/test|bundled_gems}x
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# As the workload cluster, but the process that loaded the application tidies up
-# before it forks: garbage collection, compaction, free memory back to the kernel.
+# The workload cluster with a warm-up before the fork: garbage collection, compaction,
+# free memory returned to the kernel.
 #
 # The published case: Process.warmup of Ruby 3.3 (bugs.ruby-lang.org, feature
-# 18885), before it nakayoshi_fork: what is moved and freed before the fork need
-# not be copied by every worker after it.
+# 18885), and nakayoshi_fork before it: pages that change before the fork are not
+# copied by every worker.
 #
 # PORT is the TCP port of 127.0.0.1, CULET_WORKLOAD_DIR a directory for the
 # database; SIGTERM ends it. CULET_SCALE multiplies the number of posts.

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-# Short-lived small objects without end: binary trees are built and dropped, words
-# are cut out of lines and counted. Little memory is held; what an allocation costs
-# in time is what shows.
+# Short-lived small objects: builds and drops binary trees, and counts the words of
+# lines. It holds little memory and shows the CPU time of allocation.
 #
 # The published case: the binary-trees program of the Computer Language Benchmarks
-# Game, which allocator and collector authors use, with the parsing of log lines
-# that Ruby programs spend their days on.
+# Game, which authors of allocators and collectors use, and the parsing of logs.
 #
 # CULET_SCALE multiplies the number of rounds.
 

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-# Ten million little strings are made and a child is forked that only holds them.
-# The parent then runs the garbage collector, drops every eighth string, and runs it
-# again: pages that it writes to stop being shared. RSS counts shared pages twice,
-# so look at PSS here.
+# Creates ten million short strings and forks an idle child. The parent collects
+# garbage, drops every eighth string, and collects again; the pages that it writes
+# are no longer shared. RSS counts shared pages twice, so compare PSS.
 #
 # The published case: Brightbox, "Ruby Garbage Collector CoW performance" (2012),
-# which measured what a collection in the parent dirties; the dropped strings are
-# ours, since a live application never stops freeing. Every fourth string is too
-# long to be embedded in its object and lives in malloc's heap.
+# measured the pages that a collection in the parent writes. The dropped strings
+# are an addition: applications never stop freeing. Every fourth string is too long
+# to be embedded in its object and lies in malloc's heap.
 #
 # CULET_SCALE multiplies the number of strings.
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# 20 threads build a text out of random fragments, upcase it, cut it into slices
-# and join some of them again, over and over, each keeping a little of what it made.
+# 20 threads build texts from random fragments, upcase and slice them, and join some
+# of the slices; each thread keeps a small part of the results.
 #
 # The published case: the string work of templates and serializers in threaded
 # servers, the usual way to show how glibc's arenas fragment under Ruby (Ruby's

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# One hash of 600,000 string keys grows by rehashing, is read through, loses every
-# third entry and is filled up again.
+# A hash of 600,000 string keys grows by rehashing, is read, loses every third entry
+# and is filled again.
 #
 # The published case: caches, identity maps and parsed documents of hundreds of
-# thousands of entries, where it counts how an allocator rounds large tables and
-# many middling blocks up (Sam Saffron's allocator_bench retains strings likewise).
+# thousands of entries. It shows how an allocator rounds up large tables and many
+# medium-sized blocks (Sam Saffron's allocator_bench retains strings likewise).
 #
 # CULET_SCALE multiplies the number of keys.
 

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
-# A server in small, without the network: five threads answer requests from a queue, each waiting a little, as for a
-# database. Most requests fetch rows and render them as a page; some answer in JSON, some read a form into a session,
-# once in a while one exports a large table. Pages go into a cache of limited size, sessions come and go, so that
-# blocks of all sizes and ages lie side by side; and now and then traffic pauses.
+# A simulated web server: five threads take requests from a queue, and each waits a little, as for a database. Most
+# requests render rows as a page; others answer in JSON, read a form into a session, or export a large table. Pages are
+# cached, sessions expire, and traffic pauses now and then, so that blocks of all sizes and ages are neighbours.
 #
-# The published case: application servers that have stood for hours, where a heap of many sizes, caches and rare large
-# responses leave holes that nothing returns (Sam Saffron, "Ruby's Memory Allocation in 2019"; Heroku's "Tuning glibc
+# The published case: application servers that run for hours. Many block sizes, caches and rare large responses leave
+# holes in the heap that are never returned (Sam Saffron, "Ruby's Memory Allocation in 2019"; Heroku's "Tuning glibc
 # Memory Behavior").
 #
 # CULET_SCALE multiplies the number of requests.
@@ -27,7 +26,7 @@ SESSIONS = 300
 PAUSES = 4
 PAUSE_SECONDS = 0.25
 
-# What all threads share; oldest out first.
+# Shared by all threads; the oldest entry is dropped first.
 class Store
   def initialize(limit)
     @limit = limit
@@ -62,7 +61,7 @@ end
 
 def form(random)
   Array.new(random.rand(3..30)) { |field| "field#{field}=#{"v" * random.rand(1..600)}" }.join("&")
-      .split("&").to_h { |pair| pair.split("=", 2) }
+       .split("&").to_h { |pair| pair.split("=", 2) }
 end
 
 def answer(number, random, pages, sessions)

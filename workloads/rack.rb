@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# A Rack application under Puma: five threads, as a small dyno or container runs
-# it. A request filters a list of records, renders them as HTML or JSON, and once
-# in a while exports everything, which takes fifty times the memory.
+# A Rack application in Puma with five threads, as in a small dyno or container. A
+# request filters a list of records and renders them as HTML or JSON; a rare one
+# exports all records, which takes fifty times the memory.
 #
-# The published case: web servers on Puma whose memory grows under load because
-# its threads' garbage ends up in many arenas (Heroku's "Tuning glibc Memory
+# The published case: the memory of Puma servers grows under load, because the
+# garbage of its threads is spread over many arenas (Heroku's "Tuning glibc Memory
 # Behavior", Puma's and Rails' move to other allocators).
 #
 # PORT is the TCP port of 127.0.0.1; SIGTERM ends it. CULET_SCALE multiplies the

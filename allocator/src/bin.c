@@ -553,27 +553,6 @@ void culet_bin_reclaim(void)
     atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
 }
 
-#ifdef CULET_TEST
-static void count_slab(struct culet_slab *slab, void *data)
-{
-    struct culet_bin_counts *figures = (struct culet_bin_counts *)data + slab->span.klass;
-
-    figures->slabs++;
-    figures->blocks += culet_slab_class(slab)->count;
-    figures->live += culet_slab_live(slab);
-    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++)
-        figures->claimed +=
-            (size_t)__builtin_popcountll(atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed));
-}
-
-void culet_bin_counts(struct culet_bin_counts figures[CULET_CLASSES])
-{
-    culet_lock(&culet_pages_lock);
-    culet_slab_each(count_slab, figures);
-    culet_unlock(&culet_pages_lock);
-}
-#endif
-
 void culet_bin_lock_all(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++)

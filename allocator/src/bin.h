@@ -37,17 +37,6 @@ bool culet_bin_reclaim_due(void);
 /* Returns the resident empty units of all classes, and most of the dirty pages. To be called without any lock. */
 void culet_bin_reclaim(void);
 
-#ifdef CULET_TEST
-/* Fills one entry per class. */
-struct culet_bin_counts {
-    size_t slabs;
-    size_t blocks; /* in all of its slabs */
-    size_t live;
-    size_t claimed;
-};
-void culet_bin_counts(struct culet_bin_counts counts[CULET_CLASSES]);
-#endif
-
 /* Around fork: all bins' locks. Reset: in the child they are free, whoever held them. */
 void culet_bin_lock_all(void);
 void culet_bin_unlock_all(void);

@@ -138,26 +138,6 @@ size_t culet_heap_trim(size_t keep_bytes)
     return purged() - before;
 }
 
-#ifdef CULET_TEST
-void culet_heap_test_counts(struct culet_test_counts *counts)
-{
-    memset(counts, 0, sizeof *counts);
-    culet_bin_counts(counts->bins);
-    counts->large = culet_large_stats();
-    culet_lock(&culet_pages_lock);
-    counts->pages = culet_pages_stats();
-    culet_unlock(&culet_pages_lock);
-    counts->meta_bytes = culet_meta_bytes();
-    counts->threads = culet_registry_count();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        counts->used_bytes += counts->bins[klass].live * culet_classes[klass].size;
-        counts->cached_bytes += counts->bins[klass].claimed * culet_classes[klass].size;
-    }
-    counts->used_bytes += counts->large.large_bytes + counts->large.huge_bytes;
-    counts->mapped_bytes = counts->pages.segments * CULET_SEGMENT_BYTES + counts->large.huge_bytes;
-}
-#endif
-
 size_t culet_heap_forks(void)
 {
     culet_lock(&culet_pages_lock);

@@ -31,21 +31,6 @@ static inline bool culet_heap_dormant(void)
 /* malloc_trim: returns every wholly free page but `keep_bytes` of them. Returns bytes. */
 size_t culet_heap_trim(size_t keep_bytes);
 
-#ifdef CULET_TEST
-/* A count of the heap that is independent of culet_stats, for tests. */
-struct culet_test_counts {
-    struct culet_bin_counts bins[CULET_CLASSES];
-    struct culet_pages_stats pages;
-    struct culet_large_stats large;
-    size_t meta_bytes;
-    size_t threads;
-    size_t used_bytes;   /* used by the program, whole blocks */
-    size_t cached_bytes; /* claimed by threads */
-    size_t mapped_bytes; /* segments and huge blocks */
-};
-void culet_heap_test_counts(struct culet_test_counts *figures);
-#endif
-
 /* Forks attempted, by this process and those it was forked from. */
 size_t culet_heap_forks(void);
 

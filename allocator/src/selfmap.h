@@ -6,8 +6,7 @@
  * version of the library. It costs nothing at run time.
  *
  * New members are added at the end only; `version` changes when a member's meaning does. A reader needs no other file
- * of the allocator. The member names are part of the interface; in the sources a granule is called page, a run large
- * block, an owner span, and the extents are those of the huge-block cache. */
+ * of the allocator. Pages are the allocator's (page_bytes); the extents are those of the huge-block cache. */
 #ifndef CULET_SELFMAP_H
 #define CULET_SELFMAP_H
 
@@ -38,37 +37,37 @@ struct culet_selfmap {
     uint64_t bss_end;    /* and end */
 
     /* Numbers. */
-    uint32_t granule_bytes;
-    uint32_t segment_granules;
+    uint32_t page_bytes;
+    uint32_t segment_pages;
     uint32_t segment_entries;
     uint32_t class_entries;
     uint32_t sizes; /* class k and class k + sizes have blocks of the same size */
     uint32_t extent_entries;
     uint32_t chunk_bytes;
     uint32_t root_entries;
-    uint32_t leaf_entries;  /* granules that a leaf has an entry for, of 8 bytes */
-    uint32_t address_bits;  /* bits of an entry that are the owner's address, unless bit 0 is set: then there is none */
-    uint32_t class_shift;   /* first bit of the class in an entry; class 0: the owner is not a slab */
-    uint32_t kind_slab, kind_run, kind_huge;
+    uint32_t leaf_entries;  /* pages that a leaf has an entry for, of 8 bytes */
+    uint32_t address_bits;  /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
+    uint32_t class_shift;   /* first bit of the class in an entry; class 0: the span is not a slab */
+    uint32_t kind_slab, kind_large, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */
     struct {
         uint16_t bytes;
         uint16_t base; /* uint64_t */
-        uint16_t used, dirty; /* uint64_t[segment_granules / 64]: in use; free, and maybe resident */
+        uint16_t used, dirty; /* uint64_t[segment_pages / 64]: in use; free, and maybe resident */
     } segment;
     struct {
         uint16_t bytes;
         uint16_t size;       /* uint32_t, of a block */
         uint16_t count;      /* uint16_t, blocks of a slab */
         uint16_t unit_shift; /* uint8_t, log2 of the blocks of a unit */
-        uint16_t granules;   /* uint8_t, of a slab */
+        uint16_t pages;      /* uint8_t, of a slab */
     } klass;
     struct {
         uint16_t start; /* uint64_t */
         uint16_t kind;  /* uint8_t */
         uint16_t klass; /* uint8_t, of a slab */
-    } owner;            /* at the start of a slab and of a large */
+    } span;             /* at the start of a slab and of a large block */
     struct {
         uint16_t bytes;
         uint16_t units; /* unit[] */
@@ -80,7 +79,7 @@ struct culet_selfmap {
         uint16_t length; /* uint64_t, usable bytes */
         uint16_t ending; /* uint8_t; freed, and about to be unmapped */
         uint16_t next;   /* pointer, of huge blocks */
-    } large;             /* a run or a huge block */
+    } large;             /* a large or a huge block */
     struct {
         uint16_t bytes;
         uint16_t start, length; /* uint64_t */

@@ -104,20 +104,6 @@ size_t culet_slab_purge(struct culet_slab *slab)
     return returned;
 }
 
-#ifdef CULET_TEST
-unsigned culet_slab_live(struct culet_slab *slab)
-{
-    unsigned live = 0;
-
-    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        uint64_t bits = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed) & ~claimed;
-        live += (unsigned)__builtin_popcountll(bits);
-    }
-    return live;
-}
-#endif
-
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data)
 {
     for (uint32_t i = 0; i < CULET_SEGMENTS; i++) {

@@ -62,11 +62,6 @@ static inline uint16_t culet_slab_unit_pages(const struct culet_class *c, unsign
     return (uint16_t)((2u << last) - (1u << first));
 }
 
-#ifdef CULET_TEST
-/* Blocks that the program uses. */
-unsigned culet_slab_live(struct culet_slab *slab);
-#endif
-
 /* Calls `visit` for every slab of every class. [pages lock] */
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data);
 

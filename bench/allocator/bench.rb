@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Benchmarks of the allocator alone: small programs (probes) that each put one pattern to an allocator, run under every
-# contender in turns, and their figures beside the goals.
+# contender in turn, and their figures beside the goals.
 #
 #   run --> Session --> Trial (one run of one probe under one contender)
 #       --> Tables  <-- Result (one probe: every contender's figures, verdicts)

@@ -26,8 +26,8 @@ module AllocatorBench
     end
     private_class_method :figure
 
-    def probe(group, name, about, program, words, tiny:, figures:, runs: RUNS, timeout: TIMEOUT_SECONDS, memory: GIB)
-      Probe.new(name: name, group: group, about: about, program: program, words: words.split, tiny: tiny.split,
+    def probe(group, name, about, program, arguments, tiny:, figures:, runs: RUNS, timeout: TIMEOUT_SECONDS, memory: GIB)
+      Probe.new(name: name, group: group, about: about, program: program, arguments: arguments.split, tiny: tiny.split,
                 figures: figures, runs: runs, timeout: timeout, memory: memory)
     end
     private_class_method :probe
@@ -88,7 +88,7 @@ module AllocatorBench
         ["pair-2", "2 threads, malloc and free at once", "pair", "threads=2 min=16 max=1024", small, pair],
         ["sequence-2", "2 threads, 10,000 mallocs, then as many frees", "sequence", "threads=2 rounds=100", "rounds=2", [throughput, cpu_per_operation]],
         ["ractors", "2 Ractors build strings and arrays", "ractors.rb", "", "operations=20000", ruby]
-      ].map { |name, about, program, words, tiny, figures| probe(:parallel, name, about, program, words, tiny: tiny, figures: figures) }
+      ].map { |name, about, program, arguments, tiny, figures| probe(:parallel, name, about, program, arguments, tiny: tiny, figures: figures) }
     end
     private_class_method :parallel
 
@@ -177,7 +177,7 @@ module AllocatorBench
         ["calloc", "random replacement by calloc, 1,000 blocks of 16 to 4,096 bytes", "replace", "set=1000 zeroed=1 max=4096 operations=2M", small, both],
         ["grow-double", "100 buffers that double by realloc up to 64 KiB", "grow", "", small, both],
         ["grow-step", "10 buffers that grow by a fifth up to 4 MiB", "grow", "buffers=10 to=4M percent=120 operations=20k", "operations=2k", both]
-      ].map { |name, about, program, words, tiny, figures| probe(:cpu, name, about, program, words, tiny: tiny, figures: figures) }
+      ].map { |name, about, program, arguments, tiny, figures| probe(:cpu, name, about, program, arguments, tiny: tiny, figures: figures) }
     end
     private_class_method :cpu
   end

@@ -42,14 +42,14 @@ module AllocatorBench
       stated(probe, "blocks") || 10_000
     end
 
-    # @return [Integer, nil] value of a parameter in the probe's words
+    # @return [Integer, nil] value of a parameter in the probe's arguments
     def stated(probe, name)
-      match = probe.words.filter_map { |word| word.match(/\A#{name}=(\d+)([kMG]?)\z/) }.last
+      match = probe.arguments.filter_map { |argument| argument.match(/\A#{name}=(\d+)([kMG]?)\z/) }.last
       match && (match[1].to_i << 10 * "kMG".index(match[2]).to_i.succ * match[2].size)
     end
 
-    def count(probe, contender, word)
-      command = probe.command(built: @built).reject { |old| old.start_with?(word[/\A\w+=/]) } << word
+    def count(probe, contender, argument)
+      command = probe.command(built: @built).reject { |old| old.start_with?(argument[/\A\w+=/]) } << argument
       text, status = run(contender.environment, ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command])
       collected = text[/^==\d+== Collected : (\d+)/, 1]
       raise Culet::Error, "#{probe.name} fails under callgrind with #{contender.name}: #{text.lines.last.to_s.strip}" unless status.success? && collected

@@ -3,11 +3,11 @@
 require "rbconfig"
 
 module AllocatorBench
-  # One probe: a program and its words.
+  # One probe: a program and its arguments.
   #
-  # group: key of GROUPS; program: "NAME" for probes/NAME.c, or "NAME.rb"; words: NAME=NUMBER parameters; tiny: those for
+  # group: key of GROUPS; program: "NAME" for probes/NAME.c, or "NAME.rb"; arguments: NAME=NUMBER parameters; tiny: those for
   # the shortest run; runs: of each contender unless --runs; timeout: seconds; memory: bytes that must be available
-  Probe = Struct.new(:name, :group, :about, :program, :words, :tiny, :figures, :runs, :timeout, :memory,
+  Probe = Struct.new(:name, :group, :about, :program, :arguments, :tiny, :figures, :runs, :timeout, :memory,
                      keyword_init: true) do
     def ruby? = program.end_with?(".rb")
 
@@ -16,12 +16,12 @@ module AllocatorBench
     # @return [Array<String>] the command
     def command(built:, tiny: false)
       start = ruby? ? [RbConfig.ruby, File.join(PROBES, program)] : [File.join(built, program)]
-      start + (tiny ? merged(words, self.tiny) : words)
+      start + (tiny ? merged(arguments, self.tiny) : arguments)
     end
 
     private
 
-    # The last word on a name wins.
-    def merged(*lists) = lists.flatten.to_h { |word| word.split("=", 2) }.map { |name, number| "#{name}=#{number}" }
+    # The last argument on a name wins.
+    def merged(*lists) = lists.flatten.to_h { |argument| argument.split("=", 2) }.map { |name, number| "#{name}=#{number}" }
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # Runs probes under contenders in turns: each round every contender once, another one first each time, so that a slow
+  # Runs probes under contenders in turn: each round every contender once, another one first each time, so that a slow
   # minute of the machine slows all of them.
   class Session
     # Bytes for other programs, part of Probe#memory.

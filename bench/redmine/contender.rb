@@ -3,31 +3,31 @@
 require "optparse"
 require "culet/tools/compare"
 
-# An allocator and a manner of running Puma (see puma.rb).
+# An allocator and a mode of running Puma (see puma.rb).
 class Contender
   SUBJECTS = { "single" => "one process of 8 threads", "cluster" => "three workers", "warm" => "three workers, warmed up" }.freeze
-  MANNERS = /\A(?:single|cluster|warm|plugin|requests|steps=[a-z]+(?:\+[a-z]+)*)\z/
+  MODES = /\A(?:single|cluster|warm|plugin|requests|steps=[a-z]+(?:\+[a-z]+)*)\z/
 
-  attr_reader :choice, :manner
+  attr_reader :choice, :mode
 
   # @param text [String] e.g. "jemalloc/cluster,glibc:arena_max=2/warm,culet/steps=collect+trim"
   # @return [Array<Contender>]
   # @raise [Culet::UsageError, OptionParser::InvalidArgument] naming what is wrong
-  def self.parse(text) = Culet::Compare::Plan.split_allocators(text).map { |word| word.split("/", 2).then { |spec, manner| new(spec, manner) } }
+  def self.parse(text) = Culet::Compare::Plan.split_allocators(text).map { |word| word.split("/", 2).then { |spec, mode| new(spec, mode) } }
 
   # @param spec [String] as `culet run --allocator` takes it
-  # @param manner [String]
-  def initialize(spec, manner)
-    raise OptionParser::InvalidArgument, "#{manner.inspect} is no manner; see puma.rb" unless MANNERS.match?(manner.to_s)
+  # @param mode [String]
+  def initialize(spec, mode)
+    raise OptionParser::InvalidArgument, "#{mode.inspect} is no mode; see puma.rb" unless MODES.match?(mode.to_s)
 
     @choice = Culet::Allocators.parse(spec)
-    @manner = manner
+    @mode = mode
   end
 
-  def name = "#{choice.spec}, #{manner}"
+  def name = "#{choice.spec}, #{mode}"
 
-  # @return [String] the manner in words
-  def subject = SUBJECTS.fetch(manner, "three workers, #{manner}")
+  # @return [String] the mode for the tables
+  def subject = SUBJECTS.fetch(mode, "three workers, #{mode}")
 
-  def single? = manner == "single"
+  def single? = mode == "single"
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "turn"
+require_relative "server_run"
 
-# The contenders in turns, in an order shuffled for each round.
+# The contenders in turn, in an order shuffled for each round.
 class Measurement
   # Label to key, unit and factor. Of malloc and Ruby: pages per worker that existed before the fork, and new ones.
   METRICS = {
@@ -27,7 +27,7 @@ class Measurement
   def call
     random = Random.new(1)
     @options.fetch(:runs).times do |number|
-      @contenders.shuffle(random: random).each { |contender| turn(contender, number + 1) unless @failures.key?(contender.name) }
+      @contenders.shuffle(random: random).each { |contender| run(contender, number + 1) unless @failures.key?(contender.name) }
     end
     self
   end
@@ -49,8 +49,8 @@ class Measurement
 
   def done = @contenders.select { |contender| @results.key?(contender.name) && !@failures.key?(contender.name) }
 
-  def turn(contender, number)
-    figures = Turn.new(contender: contender, **@options.slice(:requests, :connections)).call
+  def run(contender, number)
+    figures = ServerRun.new(contender: contender, **@options.slice(:requests, :connections)).call
     @results[contender.name] << figures
     warn("#{contender.name}, run #{number}: PSS #{figures["pss_bytes"] / 1_000_000} MB, #{figures["requests_per_second"]} requests/s, " \
          "served #{figures["served"].join(" + ")}")

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Configuration for bench/redmine/measure. PORT: on 127.0.0.1. MEASURED_MANNER:
+# Configuration for bench/redmine/measure. PORT: on 127.0.0.1. MEASURED_MODE:
 #
 #   single              one process of eight threads
 #   cluster             three forked workers of five threads, of a preloaded application
@@ -15,12 +15,12 @@ PAGES = %w[/ /projects /projects/measured-1 /projects/measured-1/issues /issues/
            /projects/measured-1/wiki /projects/measured-1/news /issues /projects/measured-1/issues.csv
            /projects/measured-1/issues/calendar].freeze
 
-manner = ENV.fetch("MEASURED_MANNER")
+mode = ENV.fetch("MEASURED_MODE")
 bind "tcp://127.0.0.1:#{Integer(ENV.fetch("PORT"))}"
 environment "production"
 quiet
 
-if manner == "single"
+if mode == "single"
   workers 0
   threads 8, 8
 else
@@ -28,7 +28,7 @@ else
   threads 5, 5
   preload_app!
   before_fork { ActiveRecord::Base.connection_handler.clear_all_connections!(:all) }
-  case manner
+  case mode
   when "warm"
     require_relative "../../workloads/rails/warmup"
     before_fork { Warmup.new.call }

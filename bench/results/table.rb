@@ -27,12 +27,10 @@ module Bench
     # @param row [Row]
     # @return [String] its figure: counts whole, ratios close to 1 with three decimals
     def self.number(row, interval: false)
-      summary = { "median" => row.median, "low" => (row.low if interval), "high" => (row.high if interval) }
-      return Numbers.ratio(summary, apart: true) if row.unit == "ratio"
-      return Numbers.grouped(row.median) if row.median.is_a?(Integer) && !summary["low"]
+      low, high = [row.low, row.high] if interval && Numbers.significant(row.low) != Numbers.significant(row.high)
+      return Numbers.ratio({ "median" => row.median, "low" => low, "high" => high }, apart: true) if row.unit == "ratio"
 
-      shown = summary.transform_values { |value| value && Numbers.significant(value) }
-      shown["low"] == shown["high"] ? shown["median"] : Numbers.interval(*summary.values)
+      row.median.is_a?(Integer) && !low ? Numbers.grouped(row.median) : Numbers.interval(row.median, low, high)
     end
 
     # @return [String] a column for each contender, a line for each subject and metric

@@ -8,6 +8,7 @@
 #include "common/memory_file.h"
 #include "common/stats.h"
 #include "common/tracer.h"
+#include "common/values.h"
 #include "comparison/comparison.h"
 #include "feature_index/feature_index.h"
 #include "feature_index/require.h"
@@ -121,10 +122,10 @@ culet_allocator(VALUE self)
   int active = 0;
 
   if (culet_find_active_malloc(&library)) identify(&library, &name, &version, &active);
-  rb_hash_aset(result, culet_symbol("name"), text(name));
-  rb_hash_aset(result, culet_symbol("version"), version);
-  rb_hash_aset(result, culet_symbol("library"), text(library.path));
-  rb_hash_aset(result, culet_symbol("active"), active ? Qtrue : Qfalse);
+  culet_hash_set(result, "name", text(name));
+  culet_hash_set(result, "version", version);
+  culet_hash_set(result, "library", text(library.path));
+  culet_hash_set(result, "active", active ? Qtrue : Qfalse);
   return rb_obj_freeze(result);
 }
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../culet"
-require_relative "tools/cow/census"
+require_relative "tools/cow/breakdown"
 require_relative "tools/limits/after_fork"
 require_relative "tools/limits/private_memory"
 require_relative "tools/report"

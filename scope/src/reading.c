@@ -75,7 +75,8 @@ static bool covers(const struct culet_maps *maps, uint64_t start, uint64_t end)
     return start >= end;
 }
 
-struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena, uint64_t start,
+struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena,
+                                              uint64_t start,
                                               uint64_t end, bool full)
 {
     if (start >= end || (start | end) % 8)
@@ -90,7 +91,8 @@ struct culet_region *culet_reading_new_region(struct culet_reading *reading, con
 
 /* ---- page states ---- */
 
-static bool note_states(struct culet_reading *reading, struct culet_region *region, uint64_t from, uint64_t to, bool yielding)
+static bool note_states(struct culet_reading *reading, struct culet_region *region, uint64_t from, uint64_t to,
+                        bool yielding)
 {
     uint8_t states[CULET_PAGES_WINDOW];
     unsigned shift = reading->pages.shift;

@@ -32,15 +32,17 @@ void culet_reading_pause(struct culet_reading *reading);
 /* Ends the pause, in sliced mode. */
 void culet_reading_resume(struct culet_reading *reading);
 
-/* If the slice is over: lets the process run, rests, pauses again and returns true. What was read before may have changed. */
+/* If the slice is over: lets the process run, rests, pauses again and returns true. What was read before may have
+ * changed. */
 bool culet_reading_yield(struct culet_reading *reading);
 
-/* The end of the memory that is mapped now from `address` on: of adjacent mappings that can be a heap, if the first can; else
- * of one mapping. 0 if nothing is mapped, or not up to `wanted`. */
+/* The end of the memory that is mapped now from `address` on: of adjacent mappings that can be a heap, if the first
+ * can; else of one mapping. 0 if nothing is mapped, or not up to `wanted`. */
 uint64_t culet_reading_mapped_end(struct culet_reading *reading, uint64_t address, uint64_t wanted);
 
 /* Adds a region with bounds from the process. Returns NULL unless it is wholly mapped and overlaps no other region. */
-struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena, uint64_t start,
+struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena,
+                                              uint64_t start,
                                               uint64_t end, bool full);
 
 /* Stores the current states of a region's pages from..to (addresses). */
@@ -51,6 +53,7 @@ bool culet_reading_note_states_yielding(struct culet_reading *reading, struct cu
                                         uint64_t to);
 
 /* Reports a problem to the user (printf's arguments). The same sentence is reported once. */
-void culet_reading_problem(struct culet_reading *reading, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void culet_reading_problem(struct culet_reading *reading, const char *format,
+                           ...) __attribute__((format(printf, 2, 3)));
 
 #endif

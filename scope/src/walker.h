@@ -1,4 +1,5 @@
-/* walker.h - what each kind of heap provides. A walker keeps its state in a context of its own, zeroed by the caller. */
+/* walker.h - what each kind of heap provides. A walker keeps its state in a context of its own, zeroed by the
+ * caller. */
 #ifndef CULET_WALKER_H
 #define CULET_WALKER_H
 
@@ -12,8 +13,8 @@ struct culet_walker {
     /* Paused: is there such a heap in the process? Reads a few pages only. Returns whether to walk. */
     bool (*recognize)(struct culet_reading *reading, void *context);
 
-    /* Not paused at the start (in sliced mode): pauses by culet_reading_pause and yields often. Makes the regions and names
-     * the mappings. */
+    /* Not paused at the start (in sliced mode): pauses by culet_reading_pause and yields often. Makes the regions
+     * and names the mappings. */
     void (*walk)(struct culet_reading *reading, void *context);
 
     /* The process runs: writes the walker's records. main.c has written the regions. */

@@ -1,4 +1,4 @@
-/* The figures of a heap are malloc's own, to the byte. */
+/* The figures of a heap equal malloc's own, to the byte. */
 #define _GNU_SOURCE
 #include "reader.h"
 
@@ -8,14 +8,15 @@ static void check_mode(const struct target *target, const char *mode)
 {
     struct result result = read_process(mode, target->pid);
 
-    check_done(&result);
-    uint64_t used = number_of(&result, "malloc", 0, "used_bytes"), cached = number_of(&result, "malloc", 0, "tcache_bytes");
-    CHECK_EQUAL(used + cached, said(target, "uordblks"));
+    check_complete(&result);
+    uint64_t used = number_of(&result, "malloc", 0, "used_bytes"),
+        cached = number_of(&result, "malloc", 0, "tcache_bytes");
+    CHECK_EQUAL(used + cached, printed(target, "uordblks"));
     CHECK_EQUAL(number_of(&result, "malloc", 0, "free_resident_bytes") +
-                    number_of(&result, "malloc", 0, "free_returned_bytes"), said(target, "fordblks") + cached);
-    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_bytes"), said(target, "hblkhd"));
-    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_chunks"), said(target, "hblks"));
-    CHECK_EQUAL(number_of(&result, "malloc", 0, "fastbin_bytes"), said(target, "fsmblks"));
+                    number_of(&result, "malloc", 0, "free_returned_bytes"), printed(target, "fordblks") + cached);
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_bytes"), printed(target, "hblkhd"));
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_chunks"), printed(target, "hblks"));
+    CHECK_EQUAL(number_of(&result, "malloc", 0, "fastbin_bytes"), printed(target, "fsmblks"));
     CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem with a sound heap: %.300s",
           object(&result, "problem", 0));
     free(result.stream);
@@ -41,7 +42,7 @@ TEST(others_use_brk) { check_heap("heap gaps 2 20"); }
 TEST(brk_fails) { check_heap("heap nobrk 2 15"); }
 TEST(linked_statically) { check_heap("static_heap mixed 3 15"); }
 
-/* What is in memory of chunks that are longer than can be looked at in one slice. */
+/* Resident pages of chunks too long for one slice. */
 TEST(vast_chunks)
 {
     struct target target = start_frozen("vast");
@@ -49,11 +50,13 @@ TEST(vast_chunks)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         check_mode(&target, modes[i]);
         struct result result = read_process(modes[i], target.pid);
-        uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"), vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
+        uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"),
+            vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
         CHECK(used >= 3 << 20 && used < (3 << 20) + (1 << 19), "%lu used bytes are in memory", (unsigned long)used);
-        CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory", (unsigned long)vacant);
+        CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory",
+              (unsigned long)vacant);
         uint64_t trim = number_of(&result, "malloc", 0, "trim_bytes");
-        CHECK(trim <= vacant && trim + (1 << 17) > vacant, "%lu bytes are told for a trim", (unsigned long)trim);
+        CHECK(trim <= vacant && trim + (1 << 17) > vacant, "%lu bytes are predicted for a trim", (unsigned long)trim);
     }
     end(&target);
 }
@@ -80,7 +83,7 @@ TEST(gigabytes)
     check_heap("heap small 20 1000");
 }
 
-/* What a thread keeps at hand is told exactly: freed blocks of a size that nobody used before. */
+/* The bytes in tcaches are exact: freed blocks of an otherwise unused size. */
 TEST(caches_of_threads)
 {
     struct target target = start_frozen("caches");
@@ -88,31 +91,33 @@ TEST(caches_of_threads)
     uint64_t cached;
 
     kill(target.pid, SIGCONT);
-    listen(&target);
-    cached = strtoull(target.said + strlen("cached "), NULL, 10);
-    listen(&target);
+    read_line(&target);
+    cached = strtoull(target.line + strlen("cached "), NULL, 10);
+    read_line(&target);
     await_state(target.pid, 'T');
     after = read_process("--stop", target.pid);
-    CHECK_EQUAL(number_of(&after, "malloc", 0, "tcache_bytes") - number_of(&before, "malloc", 0, "tcache_bytes"), cached);
+    CHECK_EQUAL(number_of(&after, "malloc", 0, "tcache_bytes") - number_of(&before, "malloc", 0, "tcache_bytes"),
+                cached);
     check_mode(&target, "");
     check_mode(&target, "--live");
     end(&target);
 }
 
-/* Chunks, where they are told, are the bytes of the arenas and of the large blocks. */
-TEST(chunks_only_as_asked)
+/* --max-chunks leaves out the blocks. */
+TEST(max_chunks)
 {
     struct target target = start_frozen("heap small 2 10");
-    struct result with = read_process("--stop", target.pid), without = read_process("--stop --max-chunks 10", target.pid);
+    struct result with = read_process("--stop", target.pid),
+        without = read_process("--stop --max-chunks 10", target.pid);
 
-    check_done(&with);
-    check_done(&without);
+    check_complete(&with);
+    check_complete(&without);
     CHECK(with.bytes > without.bytes + number_of(&with, "malloc", 0, "chunks"), "%zu bytes with and %zu without chunks",
           with.bytes, without.bytes);
     end(&target);
 }
 
-/* The prediction for malloc_trim(0) is what it then gives back, within 2 %. */
+/* The predicted effect of malloc_trim(0) is within 2 % of the real one. */
 TEST(predicts_trim)
 {
     struct target target = start_frozen("trim");
@@ -125,7 +130,7 @@ TEST(predicts_trim)
     CHECK_EQUAL(parts, predicted);
     before = figure(target.pid, "smaps_rollup", "Rss:");
     kill(target.pid, SIGCONT);
-    listen(&target);
+    read_line(&target);
     await_state(target.pid, 'T');
     after = figure(target.pid, "smaps_rollup", "Rss:");
     uint64_t given = before - after, off = given > predicted ? given - predicted : predicted - given;

@@ -18,13 +18,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* A reading takes fractions of a second, also beside busy programs some seconds; this long means that it hangs. */
+/* A reading takes less than a second, or some seconds on a busy machine; after this time it hangs. */
 #define READING_SECONDS 200
 
 struct target {
     pid_t pid;
     int output;
-    char said[512]; /* its last line */
+    char line[512]; /* its last line */
 };
 
 struct result {
@@ -41,7 +41,7 @@ static inline void nap(unsigned microseconds)
     nanosleep(&time, NULL);
 }
 
-/* State letter of a process, as ps tells. */
+/* The state of a process as a letter, as in ps. */
 static inline char state_of(pid_t pid)
 {
     char name[64], text[512], *at;
@@ -64,27 +64,27 @@ static inline void await_state(pid_t pid, char state)
 }
 
 /* One line of the target's output. */
-static inline void listen(struct target *target)
+static inline void read_line(struct target *target)
 {
     size_t length = 0;
 
-    while (length < sizeof target->said - 1 && read(target->output, target->said + length, 1) == 1 &&
-           target->said[length] != '\n')
+    while (length < sizeof target->line - 1 && read(target->output, target->line + length, 1) == 1 &&
+           target->line[length] != '\n')
         length++;
-    target->said[length] = 0;
+    target->line[length] = 0;
 }
 
-/* The number behind `key` in the target's last line. */
-static inline uint64_t said(const struct target *target, const char *key)
+/* The number after `key` in the target's last line. */
+static inline uint64_t printed(const struct target *target, const char *key)
 {
-    const char *at = strstr(target->said, key);
+    const char *at = strstr(target->line, key);
 
-    CHECK(at, "the target said \"%s\", nothing of %s", target->said, key);
+    CHECK(at, "the target wrote \"%s\" without %s", target->line, key);
     return strtoull(at + strlen(key) + 1, NULL, 10);
 }
 
-/* Starts a target: its arguments, separated by blanks, the first its name. Its standard input is `input`. It ends with
- * the test. */
+/* Starts a target: its name and arguments, separated by blanks. Its standard input is `input`. It ends with the
+ * test. */
 static inline struct target start_with(const char *command, int input)
 {
     struct target target = {0};
@@ -114,12 +114,12 @@ static inline struct target start_with(const char *command, int input)
     return target;
 }
 
-/* The same, and waits until it has said its line and stopped itself. */
+/* The same, and waits until it has written its line and stopped itself. */
 static inline struct target start_frozen(const char *command)
 {
     struct target target = start_with(command, -1);
 
-    listen(&target);
+    read_line(&target);
     await_state(target.pid, 'T');
     return target;
 }
@@ -131,7 +131,7 @@ static inline void end(struct target *target)
     close(target->output);
 }
 
-/* A system call that readers are not allowed, as in a sandbox: it fails with EPERM. 0: all are allowed. */
+/* A system call that fails with EPERM in readers, as in a sandbox. 0: none. */
 static long reading_denied;
 
 static inline bool deny(long call)
@@ -147,7 +147,7 @@ static inline bool deny(long call)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Whether readers may not wait for any of their children: it fails as if they had none. */
+/* Whether waitpid(-1) fails in readers, as if they had no children. */
 static bool waiting_for_any_denied;
 
 static inline bool deny_waiting_for_any(void)
@@ -165,8 +165,8 @@ static inline bool deny_waiting_for_any(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* As where Yama (or a container) lets nobody read memory, but page tables may be: neither stopping nor either way to read
- * succeeds. Offsets in a page table are far below addresses of memory. */
+/* Denies stopping and both ways to read memory, but not page tables, as Yama or a container may. Offsets in a page
+ * table are far below addresses of memory. */
 static bool memory_denied;
 
 static inline bool deny_memory(void)
@@ -187,14 +187,14 @@ static inline bool deny_memory(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* What readers take for Yama's setting; NULL: the machine's own. Only root can make them. */
+/* Yama's setting as readers see it; NULL: the machine's own. Needs root. */
 static const char *yama_scope;
 
 static inline bool pretend_yama(void)
 {
     int file = -1;
 
-    /* The mounts are this process's, and end with it. */
+    /* The mounts belong to this process and end with it. */
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", "/proc/sys/kernel", "tmpfs", 0, "mode=755") != 0 || mkdir("/proc/sys/kernel/yama", 0755) != 0 ||
         (file = open("/proc/sys/kernel/yama/ptrace_scope", O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) < 0)
@@ -202,8 +202,8 @@ static inline bool pretend_yama(void)
     return write(file, yama_scope, strlen(yama_scope)) == (ssize_t)strlen(yama_scope) && close(file) == 0;
 }
 
-/* The first so many of these, which let root look at other processes, readers do without, as in a container. CAP_PERFMON
- * (38; the headers may be older) and CAP_SYS_ADMIN let newer kernels show mappings and page tables. */
+/* How many of these capabilities readers lack, as in a container. CAP_PERFMON (38; the headers may be older) and
+ * CAP_SYS_ADMIN let newer kernels show mappings and page tables. */
 static const unsigned long capabilities[] = {CAP_SYS_PTRACE, 38, CAP_SYS_ADMIN};
 static unsigned capabilities_denied;
 
@@ -215,7 +215,7 @@ static inline bool drop_capabilities(void)
     return true;
 }
 
-/* Starts the reader. `options` are words, separated by blanks; its output goes to `output`. */
+/* Starts the reader. `options` are separated by blanks. */
 static inline pid_t start_reader(const char *options, pid_t pid, int output, int errors, uid_t user)
 {
     int program = open(SCOPE, O_RDONLY);
@@ -246,7 +246,7 @@ static inline pid_t start_reader(const char *options, pid_t pid, int output, int
             _exit(121);
         if (memory_denied && !deny_memory())
             _exit(122);
-        /* Another user may not be allowed to go where it lies. */
+        /* Another user may not have access to its directory. */
         fexecve(program, argv, environ);
         _exit(127);
     }
@@ -259,7 +259,7 @@ static inline char *slurp(int file, size_t *bytes)
     off_t length = lseek(file, 0, SEEK_END);
     char *text = calloc(1, (size_t)length + 1);
 
-    CHECK(text && pread(file, text, (size_t)length, 0) == length, "what the reader wrote cannot be read");
+    CHECK(text && pread(file, text, (size_t)length, 0) == length, "the output of the reader cannot be read");
     *bytes = (size_t)length;
     return text;
 }
@@ -287,7 +287,7 @@ static inline struct result read_process(const char *options, pid_t pid)
     return read_as(options, pid, 0);
 }
 
-/* The `index`th object of this kind; NULL where there are not so many. */
+/* The `index`th object of this kind, or NULL. */
 static inline const char *object(const struct result *result, const char *kind, unsigned index)
 {
     char begin[64];
@@ -308,7 +308,7 @@ static inline uint64_t number_of(const struct result *result, const char *kind, 
     char name[64];
     const char *at = object(result, kind, index), *end = result->stream + result->bytes;
 
-    CHECK(at, "there is no %s number %u; the reader said: %s", kind, index, result->errors);
+    CHECK(at, "there is no %s number %u; the reader wrote: %s", kind, index, result->errors);
     snprintf(name, sizeof name, "\"%s\":", key);
     at = memmem(at, (size_t)(end - at), name, strlen(name));
     CHECK(at, "%s has no %s", kind, key);
@@ -320,7 +320,7 @@ static inline bool contains(const struct result *result, const char *text)
     return memmem(result->stream, result->bytes, text, strlen(text));
 }
 
-/* The figures of a file of /proc by their name, in bytes: "Rss:" of smaps_rollup. */
+/* The sum of a key's values in a file of /proc, in bytes: "Rss:" of smaps_rollup. */
 static inline uint64_t figure(pid_t pid, const char *file_name, const char *key)
 {
     char name[64], line[512];
@@ -336,20 +336,20 @@ static inline uint64_t figure(pid_t pid, const char *file_name, const char *key)
     return sum;
 }
 
-/* The reader succeeded, and has told all: its stream ends with the record 'E'. */
-static inline void check_done(const struct result *result)
+/* The reader succeeded, and its stream is complete: it ends with the end record. */
+static inline void check_complete(const struct result *result)
 {
     CHECK(result->status == 0, "the reader ended with %d: %s", result->status, result->errors);
     CHECK(result->bytes > 22 && result->stream[result->bytes - 6] == 'E' && result->stream[result->bytes - 5] == 4,
           "the stream of %zu bytes has no end", result->bytes);
 }
 
-/* It failed as it should: one sentence, with this in it. */
+/* The reader failed with one sentence that contains the text. */
 static inline void check_refused(const struct result *result, int status, const char *text)
 {
     CHECK(result->status == status, "the reader ended with %d: %s", result->status, result->errors);
     CHECK(strncmp(result->errors, "culet-scope: ", 13) == 0 && strstr(result->errors, text),
-          "it said \"%s\", not \"%s\"", result->errors, text);
+          "it wrote \"%s\", not \"%s\"", result->errors, text);
     CHECK(strchr(result->errors, '\n') == result->errors + strlen(result->errors) - 1, "more than one line: %s",
           result->errors);
 }

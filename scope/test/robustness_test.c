@@ -1,5 +1,5 @@
-/* Bad weather: a process keeps on running, or resting, whatever happens to its reader; and whatever happens to it, the
- * reader ends with a sentence. */
+/* The process runs on, or stays stopped, whatever happens to its reader. Whatever happens to the process, the reader
+ * succeeds or ends with one sentence. */
 #define _GNU_SOURCE
 #include "reader.h"
 
@@ -8,7 +8,7 @@
 static const char *const modes[] = {"", "--stop", "--live"};
 #define MODES (sizeof modes / sizeof *modes)
 
-/* Where churning targets count. */
+/* The word in which targets count. */
 static _Atomic uint64_t *shared_count(int *file)
 {
     *file = memfd_create("count", 0);
@@ -24,7 +24,8 @@ static void await_count(_Atomic uint64_t *count, uint64_t more)
 
     for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
         nap(1000);
-    CHECK(atomic_load(count) >= from + more, "the target does not run: %lu, then %lu", (unsigned long)from,
+    CHECK(atomic_load(count) >= from + more, "the target does not run: its count went from %lu to %lu",
+          (unsigned long)from,
           (unsigned long)atomic_load(count));
 }
 
@@ -50,7 +51,7 @@ TEST(a_thread_is_no_process)
     char name[64], text[512];
     long tid = 0;
 
-    /* The second thread's number follows soon on the first's. */
+    /* The second thread's number is close to the first's. */
     for (long number = target.pid + 1; number < target.pid + 2000 && !tid; number++) {
         snprintf(name, sizeof name, "/proc/%d/task/%ld", (int)target.pid, number);
         if (access(name, F_OK) == 0)
@@ -71,7 +72,7 @@ TEST(one_that_has_ended)
         _exit(0);
     await_state(child, 'Z');
     struct result result = read_process("", child);
-    check_refused(&result, 1, "has ended");
+    check_refused(&result, 1, "is a zombie");
     waitpid(child, NULL, 0);
 }
 
@@ -79,10 +80,11 @@ TEST(without_a_heap)
 {
     struct target target = start_with("bare64", -1);
 
-    listen(&target);
+    read_line(&target);
     struct result result = read_process("", target.pid);
-    check_done(&result);
-    CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""), "an allocator was made up");
+    check_complete(&result);
+    CHECK(contains(&result, "\"name\":\"none\"") && contains(&result, "\"level\":\"pages\""),
+          "an allocator was reported");
     CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
     CHECK_EQUAL(number_of(&result, "process", 0, "rss_bytes"), figure(target.pid, "smaps_rollup", "Rss:"));
     end(&target);
@@ -93,22 +95,21 @@ TEST(a_32_bit_program)
 {
     struct target target = start_with("bare32", -1);
 
-    listen(&target);
-    if (strcmp(target.said, "ready") != 0) {
+    read_line(&target);
+    if (strcmp(target.line, "ready") != 0) {
         CHECK(true, "this kernel runs no 32-bit programs");
         return;
     }
     struct result result = read_process("", target.pid);
-    check_done(&result);
+    check_complete(&result);
     CHECK_EQUAL(number_of(&result, "process", 0, "bits"), 32);
-    CHECK(contains(&result, "is a 32-bit program"), "it is not said that it is one of 32 bits");
+    CHECK(contains(&result, "is a 32-bit program"), "no problem is reported");
     CHECK(number_of(&result, "process", 0, "rss_bytes") > 0, "nothing is resident");
     end(&target);
 }
 #endif
 
-/* Pages of a program that was just built are dirty as long as the disk does not have them, and clean from one moment to
- * the next. */
+/* Pages of a program that was just built are dirty until they are written to the disk. */
 static void write_out(const char *program)
 {
     char path[512];
@@ -119,8 +120,8 @@ static void write_out(const char *program)
     close(file);
 }
 
-/* Clean pages of files count as one: whether they are shared or private is for all the programs to say that use the
- * same libraries and come and go meanwhile. */
+/* Shared and private clean pages of files are added up: other programs that use the same libraries come and go
+ * meanwhile. */
 enum { FIGURES = 7 };
 static const char *const figure_names[FIGURES] = {"Rss:",        "Pss_Anon:", "Private_Dirty:", "Shared_Dirty:",
                                                   "Anonymous:", "Swap:",     "clean"};
@@ -132,7 +133,7 @@ static void read_figures(pid_t pid, uint64_t figures[FIGURES])
     figures[FIGURES - 1] = figure(pid, "smaps_rollup", "Private_Clean:") + figure(pid, "smaps_rollup", "Shared_Clean:");
 }
 
-/* Reading takes nothing and gives nothing: what is resident, dirty, shared and in swap stays, page by page. */
+/* Reading changes nothing: resident, dirty, shared and swapped pages stay the same. */
 TEST(leaves_no_trace)
 {
     static const char *const kinds[] = {"heap trimmed 4 30", "heap aligned 2 5", "heap gaps 2 10", "heap forked 2 10"};
@@ -144,7 +145,7 @@ TEST(leaves_no_trace)
             uint64_t before[FIGURES], after[FIGURES];
             read_figures(target.pid, before);
             struct result result = read_process(modes[mode], target.pid);
-            check_done(&result);
+            check_complete(&result);
             read_figures(target.pid, after);
             for (size_t i = 0; i < FIGURES; i++)
                 CHECK(after[i] == before[i], "%s %s %s was %lu, is %lu", kinds[kind], modes[mode], figure_names[i],
@@ -160,8 +161,8 @@ TEST(what_was_stopped_stays_stopped)
 
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_process(modes[mode], target.pid);
-        check_done(&result);
-        /* It has to be given a processor to stop on again. */
+        check_complete(&result);
+        /* It needs a processor to stop again. */
         await_state(target.pid, 'T');
         nap(20000);
         CHECK(state_of(target.pid) == 'T', "after %s it is in state %c", modes[mode], state_of(target.pid));
@@ -202,7 +203,7 @@ TEST(one_that_is_traced)
     snprintf(text, sizeof text, "already being traced by process %d", (int)getpid());
     check_refused(&result, 1, text);
     result = read_process("--live", target.pid);
-    check_done(&result);
+    check_complete(&result);
     end(&target);
 }
 
@@ -214,13 +215,13 @@ static uint64_t microseconds(void)
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* Ends, or becomes another program, at some moment of a reading in very short slices: each time at another part of the
- * time that a reading of it, undisturbed, just took. */
+/* The process ends or calls exec during a reading in very short slices, each time after another part of the time
+ * that an undisturbed reading took. */
 static void check_vanishing(const char *what, const char *sentence, unsigned least)
 {
-    unsigned told = 0;
+    unsigned reported = 0;
 
-    for (unsigned i = 0; i < 12 || (told < least && i < 60); i++) {
+    for (unsigned i = 0; i < 12 || (reported < least && i < 60); i++) {
         int file;
         char command[64];
         _Atomic uint64_t *count = shared_count(&file);
@@ -229,48 +230,49 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
         await_count(count, 20000);
         uint64_t began = microseconds();
         struct result result = read_process("--pause-ms 1", target.pid);
-        check_done(&result);
+        check_complete(&result);
         free(result.stream);
         atomic_store(&count[1], 1 + (microseconds() - began) * (i % 12) / 12);
         result = read_process("--pause-ms 1", target.pid);
         if (result.status == 0)
-            check_done(&result);
+            check_complete(&result);
         else
-            CHECK(result.status == 1 && (strstr(result.errors, sentence) || strstr(result.errors, "there is no process") ||
-                                          strstr(result.errors, "has ended")),
+            CHECK(result.status == 1 && (strstr(result.errors, sentence) ||
+                                         strstr(result.errors, "there is no process") ||
+                                          strstr(result.errors, "is a zombie")),
                   "it ended with %d: %s", result.status, result.errors);
-        told += strstr(result.errors, sentence) != NULL;
+        reported += strstr(result.errors, sentence) != NULL;
         free(result.stream);
         end(&target);
         munmap((void *)count, 4096);
         close(file);
     }
-    CHECK(told >= least, "of all readings %u said \"%s\"", told, sentence);
+    CHECK(reported >= least, "%u readings reported \"%s\"", reported, sentence);
 }
 
 TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
 TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
 
-/* Threads are killed, and one takes over the main thread's number, while they are being stopped: the process is read, or
- * it is said that it executed another program; it is not taken for one that ended, or that somebody traces. */
+/* Threads are killed, and one takes over the main thread's number, while they are being stopped. The process is
+ * read, or the reader reports the exec; it never reports that the process ended or is being traced. */
 static void check_executing(const char *command)
 {
     int file;
     _Atomic uint64_t *count = shared_count(&file);
     struct target target = start_with(command, file);
-    unsigned told = 0;
+    unsigned reported = 0;
 
     await_count(count, 3);
     for (unsigned i = 0; i < 60; i++) {
         struct result result = read_process(i % 4 == 3 ? "--stop" : "--pause-ms 1", target.pid);
         if (result.status == 0)
-            check_done(&result);
+            check_complete(&result);
         else
             check_refused(&result, 1, "executed another program");
-        told += result.status == 1;
+        reported += result.status == 1;
         free(result.stream);
     }
-    CHECK(told > 0, "it never executed another program while it was read");
+    CHECK(reported > 0, "no exec was reported");
     await_count(count, 3);
     end(&target);
 }
@@ -287,14 +289,14 @@ TEST(forks_all_the_time)
     await_count(count, 100000);
     for (unsigned i = 0; i < 6; i++) {
         struct result result = read_process(modes[i % MODES], target.pid);
-        check_done(&result);
+        check_complete(&result);
         free(result.stream);
         await_count(count, 1000);
     }
     end(&target);
 }
 
-/* 25 threads that allocate in parallel: in pauses nothing is out of order. */
+/* 25 threads allocate in parallel: in pauses the heap is consistent. */
 TEST(churning)
 {
     int file;
@@ -304,11 +306,11 @@ TEST(churning)
     await_count(count, 500000);
     for (unsigned i = 0; i < 9; i++) {
         struct result result = read_process(modes[i % MODES], target.pid);
-        check_done(&result);
+        check_complete(&result);
         uint64_t arenas = number_of(&result, "malloc", 0, "arenas");
         CHECK(arenas > 4, "%lu arenas", (unsigned long)arenas);
         if (i % MODES != 2)
-            CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" an arena was taken for broken: %.400s",
+            CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" an arena is reported as broken: %.400s",
                   modes[i % MODES], object(&result, "problem", 0));
         CHECK(number_of(&result, "malloc", 0, "chunks") > 50000, "few chunks");
         free(result.stream);
@@ -317,49 +319,51 @@ TEST(churning)
     end(&target);
 }
 
-/* A thread that sleeps in the kernel does not stop; that keeps nobody from reading the process, slice by slice. */
+/* A thread in uninterruptible sleep does not stop; the process is read all the same. */
 TEST(asleep_in_the_kernel)
 {
     struct target target = start_with("asleep 160", -1);
     struct result result;
 
-    listen(&target);
-    CHECK(strcmp(target.said, "asleep") == 0, "the target said \"%s\"", target.said);
+    read_line(&target);
+    CHECK(strcmp(target.line, "asleep") == 0, "the target printed \"%s\"", target.line);
     result = read_process("--pause-ms 1", target.pid);
-    check_done(&result);
-    CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses", (unsigned long)number_of(&result, "reading", 0, "pauses"));
-    CHECK(!contains(&result, "\"broken\":true"), "an arena was taken for broken: %.400s", object(&result, "problem", 0));
+    check_complete(&result);
+    CHECK(number_of(&result, "reading", 0, "pauses") > 3, "%lu pauses",
+          (unsigned long)number_of(&result, "reading", 0, "pauses"));
+    CHECK(!contains(&result, "\"broken\":true"), "an arena is reported as broken: %.400s",
+          object(&result, "problem", 0));
     free(result.stream);
     for (size_t i = 0; i < 2; i++) {
         result = read_process(modes[i], target.pid);
-        check_done(&result);
+        check_complete(&result);
         free(result.stream);
     }
     await_state(target.pid, 'S');
     end(&target);
 }
 
-/* A thread that is at work in the kernel does not stop soon: the others are let go and stopped anew meanwhile. */
+/* A thread at work in the kernel does not stop soon: the others are released and stopped again meanwhile. */
 TEST(at_work_in_the_kernel)
 {
     struct target target = start_with("populates 200", -1);
 
-    listen(&target);
+    read_line(&target);
     for (size_t i = 0; i < 2; i++) {
         struct result result = read_process(i ? "--stop" : "--pause-ms 2", target.pid);
-        check_done(&result);
+        check_complete(&result);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    said(&target, "uordblks"));
+                    printed(&target, "uordblks"));
         if (i)
             CHECK_EQUAL(number_of(&result, "reading", 0, "pauses"), 1);
         else
-            CHECK(number_of(&result, "reading", 0, "pauses") > 5, "no try to stop it was given up");
+            CHECK(number_of(&result, "reading", 0, "pauses") > 5, "the other threads were never released");
         free(result.stream);
     }
     end(&target);
 }
 
-/* A process of one thread takes no locks. */
+/* A process with one thread takes no locks. */
 TEST(churning_alone)
 {
     int file;
@@ -369,66 +373,66 @@ TEST(churning_alone)
     await_count(count, 500000);
     for (unsigned i = 0; i < 12; i++) {
         struct result result = read_process(modes[i % 2], target.pid);
-        check_done(&result);
-        CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" the arena was taken for broken: %.400s",
+        check_complete(&result);
+        CHECK(!contains(&result, "\"broken\":true"), "in mode \"%s\" the arena is reported as broken: %.400s",
               modes[i % 2], object(&result, "problem", 0));
         free(result.stream);
     }
     end(&target);
 }
 
-TEST(a_spoiled_heap)
+TEST(a_damaged_heap)
 {
     struct target target = start_frozen("broken");
 
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_process(modes[mode], target.pid);
-        check_done(&result);
+        check_complete(&result);
         CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
-              "a spoiled heap was not noticed");
-        /* Half of main, and all of the other arena. */
+              "no broken arena is reported");
+        /* Half of the main arena, and the whole other one. */
         uint64_t chunks = number_of(&result, "malloc", 0, "chunks");
         CHECK(chunks > 29000 && chunks < 31500, "%lu chunks", (unsigned long)chunks);
     }
     end(&target);
 }
 
-/* Never as if there were no heap. */
+/* A heap that is not found is reported by pages. */
 TEST(a_heap_that_is_not_found)
 {
     struct target target = start_frozen("lost");
 
     struct result before = read_process("", target.pid);
-    check_done(&before);
-    CHECK(contains(&before, "\"level\":\"blocks\""), "the heap was not found before it was spoiled");
+    check_complete(&before);
+    CHECK(contains(&before, "\"level\":\"blocks\""), "the heap was not found before the damage");
     kill(target.pid, SIGCONT);
     await_state(target.pid, 'T');
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_process(modes[mode], target.pid);
-        check_done(&result);
+        check_complete(&result);
         CHECK(contains(&result, "\"name\":\"glibc\"") && contains(&result, "\"level\":\"pages\"") &&
                   contains(&result, "glibc's arenas were not found") && contains(&result, "attributed to glibc's heap"),
-              "the heap was lost silently: %.300s", object(&result, "allocator", 0));
+              "the missing heap is not reported: %.300s", object(&result, "allocator", 0));
         CHECK(!contains(&result, "{\"kind\":\"malloc\""), "there are figures of a heap that was not found");
     }
     end(&target);
 }
 
-/* The main thread has ended, the process has not: it is read by way of another thread. */
+/* The main thread has ended: the process is read by way of another thread. */
 TEST(without_a_main_thread)
 {
     struct target target = start_with("headless frozen", -1);
     int status;
 
-    listen(&target);
+    read_line(&target);
     CHECK(waitpid(target.pid, &status, WUNTRACED) == target.pid && WIFSTOPPED(status), "it has not stopped itself");
     CHECK(state_of(target.pid) == 'Z', "its main thread is in state %c", state_of(target.pid));
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_process(modes[mode], target.pid);
-        check_done(&result);
+        check_complete(&result);
         CHECK_EQUAL(number_of(&result, "process", 0, "pid"), target.pid);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    said(&target, "uordblks"));
+                    printed(&target, "uordblks"));
         CHECK(number_of(&result, "process", 0, "rss_bytes") > 5 << 20, "little is resident");
         CHECK(!contains(&result, "{\"kind\":\"problem\""), "there is a problem: %.300s", object(&result, "problem", 0));
         free(result.stream);
@@ -436,7 +440,7 @@ TEST(without_a_main_thread)
     end(&target);
 }
 
-/* The thread by which it is read ends all the time, too. */
+/* The thread used for reading ends again and again, too. */
 TEST(without_any_lasting_thread)
 {
     int file;
@@ -446,24 +450,24 @@ TEST(without_any_lasting_thread)
     await_count(count, 100);
     for (unsigned i = 0; i < 20; i++) {
         struct result result = read_process(i % 2 ? "--stop" : "--pause-ms 1", target.pid);
-        check_done(&result);
-        CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s", object(&result, "problem", 0));
+        check_complete(&result);
+        CHECK(contains(&result, "\"level\":\"blocks\""), "its heap was not found: %.300s",
+              object(&result, "problem", 0));
         free(result.stream);
         await_count(count, 1);
     }
-    bool told = false;
-    for (unsigned i = 0; i < 20 && !told; i++) {
+    bool reported = false;
+    for (unsigned i = 0; i < 20 && !reported; i++) {
         struct result result = read_process("--live", target.pid);
-        check_done(&result);
-        told = contains(&result, "The thread used to read process ");
+        check_complete(&result);
+        reported = contains(&result, "The thread used to read process ");
         free(result.stream);
     }
-    CHECK(told, "it is not said that the thread ended");
+    CHECK(reported, "the end of the thread is not reported");
     end(&target);
 }
 
-/* To wait for any thread takes the kernel a walk over all of them: so many of these would make a pause long. Each is waited
- * for by its number. */
+/* Each thread is waited for by its number: waitpid(-1) takes the kernel a walk over all threads. */
 TEST(many_threads)
 {
     struct target target = start_frozen("threads 600");
@@ -471,16 +475,16 @@ TEST(many_threads)
     waiting_for_any_denied = true;
     for (size_t i = 0; i < 2; i++) {
         struct result result = read_process(modes[i], target.pid);
-        check_done(&result);
+        check_complete(&result);
         CHECK_EQUAL(number_of(&result, "process", 0, "threads"), 600);
         CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                    said(&target, "uordblks"));
+                    printed(&target, "uordblks"));
         free(result.stream);
     }
     end(&target);
 }
 
-/* That pauses will be longer than they should be is said beforehand; where there are none, or as long as it takes, not. */
+/* A note says that pauses will be longer than requested; not with --stop and --live, where no limit applies. */
 TEST(pauses_longer_than_asked)
 {
     static const char *const options[] = {"--pause-ms 5", "--pause-ms 60000", "--stop", "--live"};
@@ -489,19 +493,19 @@ TEST(pauses_longer_than_asked)
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         struct result result = read_process(options[i], target.pid);
-        check_done(&result);
+        check_complete(&result);
         if (i == 0)
             CHECK(strncmp(result.errors, "culet-scope: note: ", 19) == 0 && strstr(result.errors, sentence) &&
-                      strstr(result.errors, "--live"), "it said \"%s\"", result.errors);
+                      strstr(result.errors, "--live"), "it printed \"%s\"", result.errors);
         else
-            CHECK(!*result.errors, "with %s it said \"%s\"", options[i], result.errors);
+            CHECK(!*result.errors, "with %s it printed \"%s\"", options[i], result.errors);
         free(result.stream);
     }
     end(&target);
     target = start_frozen("threads 20");
     struct result result = read_process("--pause-ms 5", target.pid);
-    check_done(&result);
-    CHECK(!*result.errors, "of 20 threads it said \"%s\"", result.errors);
+    check_complete(&result);
+    CHECK(!*result.errors, "with 20 threads it printed \"%s\"", result.errors);
     end(&target);
 }
 
@@ -511,7 +515,7 @@ TEST(of_another_user)
     struct result result;
 
     if (geteuid() != 0) {
-        CHECK(true, "only root can be somebody else");
+        CHECK(true, "this needs root");
         return;
     }
     result = read_as("", target.pid, 65534);
@@ -519,36 +523,36 @@ TEST(of_another_user)
     end(&target);
 }
 
-/* The memory can be had from a file, too. */
+/* Without process_vm_readv memory is read from /proc/PID/mem. */
 TEST(a_sandbox_without_the_call_to_read)
 {
     struct target target = start_frozen("heap mixed 3 5");
 
     reading_denied = SYS_process_vm_readv;
     struct result result = read_process("", target.pid);
-    check_done(&result);
+    check_complete(&result);
     CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                said(&target, "uordblks"));
+                printed(&target, "uordblks"));
     end(&target);
 }
 
-/* What cannot be stopped is read while it runs, and that is said. */
+/* A process that cannot be stopped is read while it runs, which is reported. */
 TEST(a_sandbox_without_ptrace)
 {
     struct target target = start_frozen("heap mixed 3 5");
 
     reading_denied = SYS_ptrace;
     struct result result = read_process("", target.pid);
-    check_done(&result);
-    CHECK(contains(&result, "does not let this program stop process"), "it is not said that it was not stopped");
-    CHECK(contains(&result, "\"mode\":\"live\""), "the mode is not told");
+    check_complete(&result);
+    CHECK(contains(&result, "does not let this program stop process"), "the missing pauses are not reported");
+    CHECK(contains(&result, "\"mode\":\"live\""), "the mode is wrong");
     CHECK_EQUAL(number_of(&result, "malloc", 0, "used_bytes") + number_of(&result, "malloc", 0, "tcache_bytes"),
-                said(&target, "uordblks"));
+                printed(&target, "uordblks"));
     end(&target);
 }
 
-/* A child that is nobody's and waits; 0 where only root could make one. `hides`: it does not let itself be read. */
-static pid_t start_nobody(bool hides)
+/* A waiting child of the user nobody; 0 without root. */
+static pid_t start_nobody(bool dumpable)
 {
     int ends[2];
     char byte;
@@ -558,13 +562,13 @@ static pid_t start_nobody(bool hides)
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, !hides) != 0 ||
+        if (setgid(65534) != 0 || setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, dumpable) != 0 ||
             write(ends[1], "x", 1) != 1)
             _exit(3);
         for (;;)
             pause();
     }
-    CHECK(read(ends[0], &byte, 1) == 1, "the child said nothing");
+    CHECK(read(ends[0], &byte, 1) == 1, "the child did not start");
     return child;
 }
 
@@ -574,12 +578,12 @@ static void end_nobody(pid_t child)
     CHECK(waitpid(child, NULL, 0) == child, "the child cannot be waited for");
 }
 
-/* Same user, but it does not let itself be read. */
-TEST(one_that_hides)
+/* The same user's, but not dumpable. */
+TEST(not_dumpable)
 {
-    pid_t child = start_nobody(true);
+    pid_t child = start_nobody(false);
 
-    CHECK(child >= 0, "only root can be somebody else");
+    CHECK(child >= 0, "this needs root");
     if (!child)
         return;
     struct result result = read_as("", child, 65534);
@@ -587,29 +591,31 @@ TEST(one_that_hides)
     end_nobody(child);
 }
 
-/* Same user without root is enough. */
-TEST(as_anybody)
+/* Processes of the same user need no root. */
+TEST(the_same_user)
 {
-    pid_t child = start_nobody(false);
+    pid_t child = start_nobody(true);
 
-    CHECK(child >= 0, "only root can be somebody else");
+    CHECK(child >= 0, "this needs root");
     if (!child)
         return;
     struct result result = read_as("", child, 65534);
-    check_done(&result);
-    CHECK(number_of(&result, "malloc", 0, "chunks") > 0 || contains(&result, "\"level\":\"pages\""), "nothing was told");
+    check_complete(&result);
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 0 || contains(&result, "\"level\":\"pages\""),
+          "nothing is reported");
     end_nobody(child);
 }
 
-/* Memory may not be read, page tables may: what can be told of the pages is. */
+/* Memory must not be read, page tables may: pages are reported. */
 static void check_pages_only(const struct result *result, pid_t pid, const char *why)
 {
-    check_done(result);
-    CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why), "it is not said why: %.300s",
+    check_complete(result);
+    CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why),
+          "the reason is missing: %.300s",
           object(result, "problem", 0));
-    CHECK(contains(result, "\"level\":\"pages\"") && !contains(result, "{\"kind\":\"malloc\""), "blocks were told");
+    CHECK(contains(result, "\"level\":\"pages\"") && !contains(result, "{\"kind\":\"malloc\""), "blocks are reported");
     CHECK_EQUAL(number_of(result, "process", 0, "rss_bytes"), figure(pid, "smaps_rollup", "Rss:"));
-    CHECK(number_of(result, "process", 0, "rss_bytes") > 0 && object(result, "mapping", 3), "nothing was told");
+    CHECK(number_of(result, "process", 0, "rss_bytes") > 0 && object(result, "mapping", 3), "nothing is reported");
 }
 
 TEST(only_its_pages)
@@ -626,15 +632,16 @@ TEST(only_its_pages)
     end(&target);
 }
 
-/* The sentences, where Yama keeps a plain user from his own processes. */
+/* Yama keeps a plain user from reading their own processes. */
 TEST(yama)
 {
-    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0", "lets only root read other processes",
+    static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0",
+                                            "lets only root read other processes",
                                             "lets nobody read other processes"};
     static const char *const scopes[] = {"1\n", "2\n", "3\n"};
-    pid_t child = start_nobody(false);
+    pid_t child = start_nobody(true);
 
-    CHECK(child >= 0, "only root can be somebody else");
+    CHECK(child >= 0, "this needs root");
     if (!child)
         return;
     memory_denied = true;
@@ -646,20 +653,20 @@ TEST(yama)
     end_nobody(child);
 }
 
-/* Root of a container, over a process that may do more. */
+/* Root of a container, without the capability that the process has. */
 TEST(root_without_the_capability)
 {
     struct target target = start_frozen("heap mixed 1 1");
 
     if (geteuid() != 0) {
-        CHECK(true, "only root has what can be taken");
+        CHECK(true, "this needs root");
         end(&target);
         return;
     }
     capabilities_denied = sizeof capabilities / sizeof *capabilities;
     struct result result = read_process("", target.pid);
     check_refused(&result, 1, "start it with --cap-add SYS_PTRACE, or run this on the host");
-    /* Whether pages may be told then is the kernel's matter. */
+    /* It depends on the kernel whether page tables may be read. */
     capabilities_denied = 1;
     result = read_process("", target.pid);
     if (result.status == 0)

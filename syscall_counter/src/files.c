@@ -143,10 +143,10 @@ COUNTED(int, faccessat, (int folder, const char *path, int mode, int flags), (fo
     }
 
 LINK(readlink, (const char *path, char *answer, size_t bytes), (path, answer, bytes))
-LINK(__readlink_chk, (const char *path, char *answer, size_t bytes, size_t room), (path, answer, bytes, room))
+LINK(__readlink_chk, (const char *path, char *answer, size_t bytes, size_t size), (path, answer, bytes, size))
 LINK(readlinkat, (int folder, const char *path, char *answer, size_t bytes), (folder, path, answer, bytes))
-LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes, size_t room),
-    (folder, path, answer, bytes, room))
+LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes, size_t size),
+    (folder, path, answer, bytes, size))
 
 #define REALPATH(name, parameters, arguments) \
     EXPORT char *name parameters \
@@ -158,5 +158,5 @@ LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes
     }
 
 REALPATH(realpath, (const char *path, char *answer), (path, answer))
-REALPATH(__realpath_chk, (const char *path, char *answer, size_t room), (path, answer, room))
+REALPATH(__realpath_chk, (const char *path, char *answer, size_t size), (path, answer, size))
 REALPATH(canonicalize_file_name, (const char *path), (path))

@@ -20,11 +20,13 @@ module ReportDocuments
   def small(peaks, comparisons: {}, workload: "threads", baseline: "glibc", runs: 5, excluded: [])
     results = peaks.map do |allocator, peak|
       bytes = (peak * 1_000_000).round
-      run = ->(number) { { "run" => number, "order" => number, "peak_rss_bytes" => bytes, "mean_rss_bytes" => bytes / 2, "cpu_seconds" => 1.5, "wall_seconds" => 1.0,
-                           "samples" => [[0.0, bytes / 10], [0.5, bytes], [1.0, bytes / 2]].map { |at, rss| { "at_seconds" => at, "rss_bytes" => rss, "processes" => 1 } } } }
+      run = lambda { |number|
+        { "run" => number, "order" => number, "peak_rss_bytes" => bytes, "mean_rss_bytes" => bytes / 2, "cpu_seconds" => 1.5, "wall_seconds" => 1.0,
+                     "samples" => [[0.0, bytes / 10], [0.5, bytes], [1.0, bytes / 2]].map { |at, rss| { "at_seconds" => at, "rss_bytes" => rss, "processes" => 1 } } }
+      }
       same = ->(value) { { "median" => value, "low" => value, "high" => value } }
       { "workload" => workload, "allocator" => allocator, "runs" => (1..runs).map(&run),
-        "summary" => { "peak_rss_bytes" => same.(bytes), "mean_rss_bytes" => same.(bytes / 2), "cpu_seconds" => same.(1.5), "wall_seconds" => same.(1.0) } }
+        "summary" => { "peak_rss_bytes" => same.call(bytes), "mean_rss_bytes" => same.call(bytes / 2), "cpu_seconds" => same.call(1.5), "wall_seconds" => same.call(1.0) } }
     end
     compared = comparisons.map do |allocator, (median, low, high, verdict)|
       { "workload" => workload, "allocator" => allocator, "baseline" => baseline, "metric" => "peak_rss_bytes",

@@ -113,7 +113,7 @@ class ReportTextTest < Minitest::Test
 
   def test_the_plot_draws_each_curve_and_names_it
     text = Plots.new(ReportDocuments.fixture, width: 80, height: 10).to_s
-    panels = text.split(/\n\n/)
+    panels = text.split("\n\n")
     assert_equal 3, panels.size
     panels.each { |panel| assert_operator panel.each_char.count { |char| ("\u2801".."\u28FF").cover?(char) }, :>, 60 }
     assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 80

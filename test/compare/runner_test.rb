@@ -77,7 +77,7 @@ class CompareRunnerTest < Minitest::Test
   end
 
   def test_a_preload_that_does_not_take_is_no_result
-    document = compare(["/bin/sh", "-c", "unset LD_PRELOAD; #{ruby(GROWING).map { |word| "'#{word.gsub("'", %q('\\\\''))}'" }.join(" ")}"],
+    document = compare(["/bin/sh", "-c", "unset LD_PRELOAD; #{ruby(GROWING).map { |word| "'#{word.gsub("'", "'\\\\''")}'" }.join(" ")}"],
                        allocators: %w[glibc jemalloc], runs: 1)
     assert_equal ["glibc"], document["results"].map { |result| result["allocator"] }
     assert_match(/jemalloc was not loaded/, document["excluded"].first["reason"])

@@ -50,7 +50,7 @@ class TrimWorkloadsTest < Minitest::Test
     results = rows.map do |allocator, megabytes|
       same = ->(value) { { "median" => value, "low" => nil, "high" => nil } }
       { "workload" => "threads", "allocator" => allocator,
-        "summary" => { "end_rss_bytes" => same.(megabytes * 1_000_000), "peak_rss_bytes" => same.(100_000_000), "cpu_seconds" => same.(1.0) } }
+        "summary" => { "end_rss_bytes" => same.call(megabytes * 1_000_000), "peak_rss_bytes" => same.call(100_000_000), "cpu_seconds" => same.call(1.0) } }
     end
     { "results" => results }
   end

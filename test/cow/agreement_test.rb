@@ -65,7 +65,7 @@ class CowAgreementTest < Minitest::Test
 
   # What is told must lie between a reading of the kernel's before and one after, but for one per cent.
   #
-  # @return [Culet::Cow::Family]
+  # @return [Culet::Cow::ProcessTree]
   def assert_agreement(pid)
     pids = Culet::Processes::Tree.new(pid).pids
     before = pids.to_h { |one| [one, kernel(one)] }
@@ -83,7 +83,7 @@ class CowAgreementTest < Minitest::Test
 
   # The parts are the whole.
   def assert_sums(member)
-    total = member.census.total
+    total = member.breakdown.total
     assert_equal member.rss_bytes, total.resident
     assert_in_delta member.shared_bytes, total.shared, tolerance(member, "shared")
     assert_in_delta member.private_bytes, total.private, tolerance(member, "private")

@@ -11,7 +11,7 @@ class CowComparisonTest < Minitest::Test
   # Looks at a family and tells the most memory that it has had, and how many workers were compared.
   LOOK = <<~RUBY
     require "culet/tools/cow"
-    found = Culet::Cow::Family.new(ARGV, writes: 2)
+    found = Culet::Cow::ProcessTree.new(ARGV, writes: 2)
     puts File.read("/proc/self/status")[/^VmHWM:\\s+(\\d+) kB$/, 1], found.members.count(&:writes), *found.problems
   RUBY
   MOST_KIB = 60_000
@@ -80,6 +80,6 @@ class CowComparisonTest < Minitest::Test
 
   def assert_contradiction(child, parent, what)
     error = assert_raises(Culet::Error, what.inspect) { Comparison.new(child, parent).call }
-    assert_match(/\Awhat was read of process #{child.pid} or #{parent.pid} contradicts itself: /, error.message)
+    assert_match(/\Athe snapshot of process #{child.pid} or #{parent.pid} is inconsistent: /, error.message)
   end
 end

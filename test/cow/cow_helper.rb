@@ -54,11 +54,11 @@ module CowHelper
     flunk("process #{pid} does not come to rest")
   end
 
-  # @return [Culet::Cow::Family]
-  def family(*pids, **options) = Culet::Cow::Family.new(pids, **options)
+  # @return [Culet::Cow::ProcessTree]
+  def family(*pids, **options) = Culet::Cow::ProcessTree.new(pids, **options)
 
   # @param member [Culet::Cow::Member]
   # @param standing [Symbol]
   # @return [Integer] bytes of it in levels of that name
-  def bytes_of(member, standing, *levels) = levels.sum { |level| member.census.levels[level]&.public_send(standing).to_i }
+  def bytes_of(member, standing, *levels) = levels.sum { |level| member.breakdown.levels[level]&.public_send(standing).to_i }
 end

@@ -76,16 +76,16 @@ class CowExperimentTest < Minitest::Test
 
   # What goes wrong in a script is said with its own words, and nothing of it is left.
   def test_scripts_that_fail
-    { "echo 'no such thing' >&2; exit 7" => /it ended before its phase built: no such thing/, "echo hello" => /it said "hello" where "phase built" was expected/,
-      "echo 'phase built'; read -r l; echo 'phase forked'; read -r l" => /told no process number/,
-      "echo 'phase built'; read -r l; sleep 77 & echo \"phase forked $!\"; read -r l; echo 'phase first soon'; read -r l" => /told no seconds in its phase first/,
-      "sleep 78" => /did not come to its next phase within 1 seconds/ }.each do |script, sentence|
+    { "echo 'no such thing' >&2; exit 7" => /the program ended before phase built: no such thing/, "echo hello" => /the program printed "hello" instead of "phase built"/,
+      "echo 'phase built'; read -r l; echo 'phase forked'; read -r l" => /phase forked has no process number/,
+      "echo 'phase built'; read -r l; sleep 77 & echo \"phase forked $!\"; read -r l; echo 'phase first soon'; read -r l" => /phase first has no seconds/,
+      "sleep 78" => /the next phase was not reached within 1 seconds/ }.each do |script, sentence|
       with_script(script) do |path|
         out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc", "--runs", "1", "--timeout", "1", env: NEUTRAL)
         assert_equal 1, status.exitstatus
         assert_match sentence, err
-        assert_match(/^left out: sh on glibc, the parent collects: /, out)
-        assert_equal "culet: no contender completed a run; see the reasons above\n", err.lines.last
+        assert_match(/^excluded: sh on glibc, the parent collects: /, out)
+        assert_equal "culet: no contender completed a run; the reasons are given above\n", err.lines.last
       end
     end
     refute(Dir.glob("/proc/[0-9]*/cmdline").any? { |file| File.binread(file).match?(/\Asleep\0007[78]\0/) rescue false })

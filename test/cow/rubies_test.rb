@@ -8,7 +8,7 @@ require_relative "../roots/in_tests"
 class CowRubiesTest < Minitest::Test
   include Roots::InTests
 
-  LAB = Culet::Cow::Laboratory
+  Experiment = Culet::Cow::Experiment
 
   Roots::RUBIES.each_key do |name|
     define_method("test_rubies_of_#{name}") do
@@ -25,8 +25,8 @@ class CowRubiesTest < Minitest::Test
   private
 
   def measure(contenders)
-    plan = LAB::Plan.new(contenders: contenders, variants: [LAB::Variant.new("parent", false)], seed: 1, millions: 0.2, runs: 1)
-    document = LAB::Engine.new(plan: plan, interruption: Culet::Compare::Interruption.new).call
+    plan = Experiment::Plan.new(contenders: contenders, variants: [Experiment::Variant.new("parent", false)], seed: 1, millions: 0.2, runs: 1)
+    document = Experiment::Engine.new(plan: plan, interruption: Culet::Compare::Interruption.new).call
     assert_empty document["excluded"]
     document["results"]
   end

@@ -85,9 +85,9 @@ class CowWritesTest < Minitest::Test
   def test_the_verdict_on_what_wrote_there
     program = "KEPT = Array.new(100_000) { Object.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:freeze) }"
     with_family(*RUBY, "-e", "#{FORKS}#{program}", env: on("glibc")) do |pid|
-      told = Culet::Cow::Verdicts.new(family(pid, writes: 1)).list.find { |one| one.topic == "what wrote there" }
-      assert_match(/have but one cause: flag bits of objects .*frozen of 100,000 objects/, told.text)
-      assert_match(/freeze before the fork what workers freeze/, told.remedy)
+      told = Culet::Cow::Verdicts.new(family(pid, writes: 1)).list.find { |one| one.topic == "writes" }
+      assert_match(/with only one cause: flag bits of objects .*frozen of 100,000 objects/, told.text)
+      assert_match(/freeze in the parent what workers would freeze/, told.remedy)
     end
   end
 
@@ -188,7 +188,7 @@ class CowWritesTest < Minitest::Test
       compared = found.members.select(&:writes)
       assert_equal 2, compared.size
       compared.each do |member|
-        assert_equal member.census.total.unshared, member.writes.bytes
+        assert_equal member.breakdown.total.unshared, member.writes.bytes
         assert_operator KINDS.sum { |kind| member.writes.only(kind) }, :<=, member.writes.bytes
         assert_operator KINDS.sum { |kind| member.writes.touched(kind) }, :>=, member.writes.bytes
         assert_equal 0, member.writes.touched(:unknown)
@@ -222,7 +222,7 @@ class CowWritesTest < Minitest::Test
   def test_nobody_to_ask
     with_family(*RUBY, "-e", WORKERS) do |pid|
       document = json("cow", pid.to_s, "--classes")
-      assert_match(/\Aclasses are not named: process #{pid} has no agent that could be asked/, document["problems"].first)
+      assert_match(/\Aclass names are not available: process #{pid} has no agent that could be asked/, document["problems"].first)
       assert_equal 3, document["processes"].drop(1).size
       assert_equal [1, {}], document["processes"].filter_map { |one| one["writes"] }.then { |all| [all.size, all.first["classes"]] }
     end

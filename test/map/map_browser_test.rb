@@ -19,12 +19,13 @@ class MapBrowserTest < Minitest::Test
   end
 
   # Yields a browser that shows the map of these snapshots, and asserts that nothing went wrong and nothing was loaded.
-  def with_page(*snapshots, before: nil, largest_bytes: Culet::Map::Html::LARGEST_BYTES)
+  # @param state [String] of the page after it was opened: "drawn" or "failed"
+  def with_page(*snapshots, before: nil, state: "drawn", largest_bytes: Culet::Map::Html::LARGEST_BYTES)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "map.html")
       File.write(path, Culet::Map::Html.new(snapshots, largest_bytes: largest_bytes).to_s)
       Browser.use do |browser|
-        assert_equal "drawn", browser.open(path, before: before)
+        assert_equal state, browser.open(path, before: before)
         yield browser, folder
         assert_equal ["file://#{path}"], browser.requests
         assert_empty browser.complaints
@@ -168,12 +169,12 @@ class MapBrowserTest < Minitest::Test
       refute_equal red, colour_of(browser, full)
       assert_equal hex(:heap, 0), colour_of(browser, free)
       legend(browser, "heap", true)
-      browser.evaluate("document.querySelector('[name=owner][value=private]').click()")
+      browser.evaluate("document.querySelector('[name=mapped][value=private]').click()")
       assert_equal red, colour_of(browser, full)
       refute_equal red, colour_of(browser, shared)
-      browser.evaluate("document.querySelector('[name=owner][value=shared]').click()")
+      browser.evaluate("document.querySelector('[name=mapped][value=shared]').click()")
       assert_equal red, colour_of(browser, shared)
-      browser.evaluate("document.querySelector('[name=owner][value=all]').click(); document.querySelector('[data-section=\"arena-0\"]').click()")
+      browser.evaluate("document.querySelector('[name=mapped][value=all]').click(); document.querySelector('[data-section=\"arena-0\"]').click()")
       refute_equal red, colour_of(browser, full)
     end
   end
@@ -193,11 +194,12 @@ class MapBrowserTest < Minitest::Test
     end
   end
 
-  def test_a_browser_that_cannot_unpack_does_it_by_script
-    with_page(MapHelper.snapshot, before: "delete window.DecompressionStream;") do |browser|
+  def test_a_browser_without_decompression_says_which_one_to_use
+    with_page(MapHelper.snapshot, before: "delete window.DecompressionStream;", state: "failed") do |browser|
       assert_equal "undefined", browser.evaluate("typeof DecompressionStream")
-      json = Culet::Map::Totals.new(MapHelper.snapshot).to_h
-      assert_equal json["used_bytes"], browser.evaluate("culetMap.view.picture.tally().used")
+      refute browser.evaluate("document.getElementById('failure').hidden")
+      assert_equal "The map cannot be drawn: this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer.",
+                   browser.evaluate("document.getElementById('failure').textContent")
     end
   end
 
@@ -297,7 +299,7 @@ class MapBrowserTest < Minitest::Test
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so
     with_page(MapHelper.snapshot, largest_bytes: 50_000) do |browser|
       assert_equal false, browser.evaluate("culetMap.view.picture.blocks.any")
-      assert_includes browser.evaluate("document.querySelector('aside').textContent"), "Left out of this page, which would be too large: single blocks, Ruby's slots."
+      assert_includes browser.evaluate("document.querySelector('aside').textContent"), "Omitted to limit the size of this page: single blocks, Ruby's slots."
     end
   end
 

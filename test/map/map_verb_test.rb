@@ -58,7 +58,7 @@ class MapVerbTest < Minitest::Test
       assert status.success?, err
       assert_empty out
       assert_equal "culet: wrote culet-map-some.html\n", err
-      assert_includes File.read("#{folder}/culet-map-some.html"), "<title>puma (process 4242), malloc of glibc: map of memory</title>"
+      assert_includes File.read("#{folder}/culet-map-some.html"), "<title>puma (process 4242), malloc of glibc: memory map</title>"
     end
   end
 

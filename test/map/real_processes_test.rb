@@ -53,7 +53,7 @@ class MapRealProcessesTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", MapHelper::HOLDING) do |pid|
       model = assert_drawn_to_the_byte(pid, allocator: "glibc")
       titles = model.sections.map { |section| section.group.title }
-      assert_empty ["Ruby's own pages", "Main arena", "Stacks", "Libraries"] - titles
+      assert_empty ["Ruby pages", "Main arena", "Stacks", "Libraries"] - titles
       assert_operator titles.grep(/\AArena: /).size, :>=, 2
       assert_as_in_the_report(model)
       assert_equal ["free, kept by threads (tcache)", "malloc_trim would return"], words(model.snapshot).grep(/malloc_trim|tcache/)
@@ -74,7 +74,7 @@ class MapRealProcessesTest < Minitest::Test
       snapshot = Culet::Scope.snapshots(pid.to_s).first
       model = Culet::Map::Model.new(snapshot)
       part = model.sections.find { |section| section.group.key == "malloc" }
-      assert_equal "Memory of the allocator, not told apart", part.group.title
+      assert_equal "Allocator memory, not walked", part.group.title
       assert_operator model.tally(part).fetch(Culet::Map::Palette::INDEX.fetch(:unwalked)), :>, 1 << 20
       assert_nil Culet::Map::Totals.new(snapshot).to_h.fetch("used_bytes")
     end

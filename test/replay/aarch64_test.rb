@@ -2,7 +2,7 @@
 
 require_relative "../trace/trace_helper"
 
-# Recorder and player for the other processor: built by Debian's cross compiler, run under qemu's emulation. A trace of
+# Recorder and replay for the other processor: built by Debian's cross compiler, run under qemu's emulation. A trace of
 # one is played by the other.
 class TraceAarch64Test < Minitest::Test
   include TraceHelper
@@ -24,7 +24,7 @@ class TraceAarch64Test < Minitest::Test
     program = compile("free(malloc(1001)); if (!fork()) { free(malloc(1003)); _exit(0); } wait(NULL);", language: CROSS)
     _, err, status = run_program(*EMULATOR, "-E", "LD_PRELOAD=#{path("build/culet-trace.so")}", "-E", "CULET_TRACE_FILE=#{path}", program, env: NEUTRAL)
     assert_predicate status, :success?, err
-    assert_equal [2, [["malloc", "1001"]]], [files.size, asked(1001, 1003)]
+    assert_equal [2, [%w[malloc 1001]]], [files.size, asked(1001, 1003)]
     assert_equal [%w[malloc 1001], %w[malloc 1003]], asked(1001, 1003, file: path(files.last))
 
     FIXTURES.each do |file|

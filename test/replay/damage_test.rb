@@ -6,14 +6,14 @@ require_relative "../trace/trace_helper"
 class DamageTest < Minitest::Test
   include TraceHelper
 
-  # @return [Array(Integer, String)] exit status and stderr of the player; the status is nil where a signal ended it
-  def player(file)
+  # @return [Array(Integer, String)] exit status and stderr of culet-replay; the status is nil after a signal
+  def replay_info(file)
     _, err, status = run_program(Culet::Trace::Binaries.replay, "--info", file)
     [status.exitstatus, err]
   end
 
   def assert_refused(message, file)
-    status, err = player(file)
+    status, err = replay_info(file)
     assert_equal [1, 1], [status, err.lines.size], err
     assert_match message, err
   end
@@ -27,19 +27,19 @@ class DamageTest < Minitest::Test
     end
   end
 
-  # The player is stopped at some moment, and the file cut off then.
+  # The replay is stopped at some moment, and the file truncated.
   def test_a_file_that_is_cut_off_while_it_is_read
     record(compile("for (int i = 0; i < 1500000; i++) free(malloc(i % 2000));"))
     whole = path("whole.trace")
     FileUtils.mv(path, whole)
     endings = (1..8).map do |step|
       FileUtils.cp(whole, path)
-      player = Process.spawn(Culet::Trace::Binaries.replay, "--info", path, out: File::NULL, err: path("err"))
+      replay = Process.spawn(Culet::Trace::Binaries.replay, "--info", path, out: File::NULL, err: path("err"))
       sleep(0.006 * step)
-      Process.kill("STOP", player)
+      Process.kill("STOP", replay)
       File.truncate(path, 10_000)
-      Process.kill("CONT", player)
-      status = Process.wait2(player).last
+      Process.kill("CONT", replay)
+      status = Process.wait2(replay).last
       refute_predicate status, :signaled?, status.to_s
       assert_equal [status.exitstatus, status.exitstatus], [status.success? ? 0 : 1, File.readlines(path("err")).size]
       status.exitstatus
@@ -98,7 +98,7 @@ class DamageTest < Minitest::Test
       bytes = whole.dup
       (1 + random.rand(3)).times { bytes.setbyte(random.rand(4) == 0 ? random.rand(64) : 4096 + random.rand(bytes.bytesize - 4096), random.rand(256)) }
       File.binwrite(path, bytes)
-      status, err = player(path)
+      status, err = replay_info(path)
       assert_includes [0, 1], status, err
       assert_equal status, err.lines.size, err
       status

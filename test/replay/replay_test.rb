@@ -2,7 +2,7 @@
 
 require_relative "../trace/trace_helper"
 
-# The player: that it does what was recorded, whichever the allocator, and sees when that one goes wrong.
+# The replay does what was recorded, with any allocator, and detects a faulty one.
 class ReplayTest < Minitest::Test
   include TraceHelper
 

@@ -2,7 +2,7 @@
 
 require_relative "../trace/trace_helper"
 
-# The verb: contenders side by side.
+# `culet replay`: allocators side by side.
 class ReplayVerbTest < Minitest::Test
   include TraceHelper
 
@@ -61,7 +61,7 @@ class ReplayVerbTest < Minitest::Test
     out, err, status = run_culet("replay", JOB, "--runs", "1", "--allocators", "glibc,culet", env: NEUTRAL)
     assert_predicate status, :success?, err
     assert_match(/^ruby-json\.trace: ruby --disable-gems/, out)
-    assert_match(/^allocator +peak resident MB +\/ requested +mean MB +CPU ms/, out)
+    assert_match(%r{^allocator +peak resident MB +/ requested +mean MB +CPU ms}, out)
     assert_match(/^glibc +\d\.\d\d +1\.\d\d +\d\.\d\d/, out)
     assert_match(/^culet +\d\.\d\d +1\.\d\d/, out)
     assert_equal out.lines.map(&:rstrip), out.lines.map(&:chomp)

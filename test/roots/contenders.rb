@@ -4,10 +4,10 @@ require "fileutils"
 require "tmpdir"
 require_relative "roots"
 require_relative "../../lib/culet/tools/allocators"
-require_relative "../../lib/culet/tools/cow/laboratory"
+require_relative "../../lib/culet/tools/cow/experiment"
 
 module Roots
-  # Takes part in `Culet::Cow::Laboratory` for programs inside roots: every Ruby, on each allocator as the root has it.
+  # Takes part in `Culet::Cow::Experiment` for programs inside roots: every Ruby, on each allocator as the root has it.
   class Contenders
     # Where the program of a root learns what to preload: LD_PRELOAD itself would be taken for the folders here.
     PRELOAD = "CULET_ROOT_PRELOAD"
@@ -26,7 +26,7 @@ module Roots
       end
     end
 
-    # As Culet::Cow::Laboratory::Interpreter.
+    # As Culet::Cow::Experiment::Interpreter.
     Interpreter = Struct.new(:root, :ruby, :share) do
       def command
         root.command("sh", "-c", "LD_PRELOAD=$#{PRELOAD} exec \"$@\"", "sh", ruby, "#{Root::SHARE}/experiment.rb", share: share, inherit: true)
@@ -43,12 +43,12 @@ module Roots
       FileUtils.cp(SCRIPT, share)
     end
 
-    # @return [Array<Culet::Cow::Laboratory::Contender>] each Ruby on each allocator
+    # @return [Array<Culet::Cow::Experiment::Contender>] each Ruby on each allocator
     # @raise [RuntimeError] when the allocator cannot be built there
     def call
       choices = [Choice.new("glibc"), Choice.new("jemalloc", jemalloc), Choice.new("culet", @root.libculet(share: @share))]
       interpreters = @root.rubies.map { |ruby| Interpreter.new(@root, ruby, @share) }
-      interpreters.product(choices).map { |pair| Culet::Cow::Laboratory::Contender.new(*pair) }
+      interpreters.product(choices).map { |pair| Culet::Cow::Experiment::Contender.new(*pair) }
     end
 
     private

@@ -72,7 +72,7 @@ class StringsDumpTest < Minitest::Test
       File.truncate("#{path}.gz", File.size("#{path}.gz") / 2)
       half = read("#{path}.gz")
       assert_operator half.strings, :<, expected.first
-      assert_match(/cannot be unpacked beyond line \d+: .*; what stands before was read/, half.source.problems.last(2).join(" "))
+      assert_match(/cannot be unpacked beyond line \d+: .*; the part before was read/, half.source.problems.last(2).join(" "))
     end
   end
 
@@ -80,7 +80,7 @@ class StringsDumpTest < Minitest::Test
     whole = dump("a text that is there twice, cut off or not", "a text that is there twice, cut off or not", "and another one")
     found = findings(whole[0..-30])
     assert_equal 3, found.strings
-    assert_match(/\A\S+ breaks off in line 6, after \d+ bytes; what stands before was read\z/, found.source.problems.join)
+    assert_match(/\A\S+ is truncated in line 6, after \d+ bytes; the part before was read\z/, found.source.problems.join)
     assert_empty findings(whole.chomp).source.problems, "the last line's end alone is no loss"
   end
 
@@ -88,7 +88,7 @@ class StringsDumpTest < Minitest::Test
     good = line(0x10000, "one text") + line(0x10028, "two texts")
     found = findings(good + (%({"address":"0x1", "type":"STRING", "value":"\n) * 5) + line(0x10050, "three"))
     assert_equal 3, found.strings
-    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more lines that were passed over"], (found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] })
+    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more damaged lines were skipped"], (found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] })
   end
 
   def test_lines_with_figures_and_addresses_that_cannot_be_are_passed_over
@@ -98,7 +98,7 @@ class StringsDumpTest < Minitest::Test
       [good + line(0x10050, "three", **fields), good + line(0x10050, "three \" with an escape", **fields)].each do |text|
         found = findings(text)
         assert_equal 2, found.strings, fields.inspect
-        assert_match(/\Aline 3 of \S+ is no line of a dump and was passed over\z/, found.source.problems.join, fields.inspect)
+        assert_match(/\Aline 3 of \S+ is no line of a dump and was skipped\z/, found.source.problems.join, fields.inspect)
       end
     end
   end
@@ -120,7 +120,7 @@ class StringsDumpTest < Minitest::Test
         next assert_equal([1, "culet: #{path} is no dump"], [status.exitstatus, err[/\A.* is no dump/]]) if number == 1
 
         assert_equal [0, ""], [status.exitstatus, err]
-        assert_match(/line 2 of \S+ is no line of a dump and was passed over/, out.gsub(/\s+/, " "))
+        assert_match(/line 2 of \S+ is no line of a dump and was skipped/, out.gsub(/\s+/, " "))
       end
     end
   end

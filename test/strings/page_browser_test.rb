@@ -43,7 +43,7 @@ class StringsPageBrowserTest < Minitest::Test
     with_page(line(0x10000, whole, frozen: true) + line(0x10100, whole[13..]) + dump(*["a text that is there five times, word for word"] * 5)) do |browser, found|
       assert_equal 2, found.groups.size
       words = browser.evaluate("Array.from(document.querySelectorAll('svg text')).map(function (one) { return one.textContent; })")
-      assert_includes words, "5 equal strings hold 435 bytes"
+      assert_includes words, "5 equal strings, 435 bytes"
       assert_includes words, whole.inspect
       # An end stands below the end of what it could lie in.
       edges = browser.evaluate(<<~JAVASCRIPT)
@@ -55,7 +55,7 @@ class StringsPageBrowserTest < Minitest::Test
       assert_equal 1, edges.count(true)
       figures = browser.evaluate("Array.from(document.querySelectorAll('svg text.gain')).map(function (one) { return one.textContent; })")
       assert_equal found.groups.size, figures.size
-      assert_match(/348 bytes would go away/, figures.join)
+      assert_match(/348 bytes savable/, figures.join)
     end
   end
 

@@ -52,8 +52,8 @@ class StringsVerbTest < Minitest::Test
       File.write(path, dump(*["a text that is there ten thousand times, more or less\e[2J"] * 10_000))
       out, err, status = run_culet("strings", path, env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]
-      assert_match(/10,000 strings hold 0\.\d+ MB/, out)
-      assert_match(/^sharing: 9\d\d kB of 9\d\d kB \(100\.0 %\) would go away/, out)
+      assert_match(/10,000 strings, 0\.\d+ MB/, out)
+      assert_match(/^sharing: sharing would save 9\d\d kB of 9\d\d kB \(100\.0 %\)/, out)
       assert_match(/"a text that is there ten thousand times.*10,000/, out)
       refute_includes out, "\e"
       assert_includes run_culet("strings", path, "--color", env: TestHelper::NEUTRAL).first, "\e[1m"
@@ -67,10 +67,10 @@ class StringsVerbTest < Minitest::Test
       texts = Array.new(40) { |number| "a text that is there twice and is long, number #{number + 10}" }
       File.write(path, dump(*texts, *texts))
       out, = run_culet("strings", path, env: TestHelper::NEUTRAL)
-      assert_match(/^40 groups of equal strings not shown, with \S+ kB that would go away \(--top 30 shows more\)$/, out)
+      assert_match(/^40 groups of equal strings not shown, \S+ kB savable \(--top 30 shows more\)$/, out)
       out, = run_culet("strings", path, "--top", "30", env: TestHelper::NEUTRAL)
       assert_equal 30, out.scan(/^"a text that is there twice.* 2 +0\.\d +0\.1$/).size
-      assert_match(/^10 groups of equal strings not shown, with [\d.]+ \w+ that would go away \(--top 40 shows more\)$/, out)
+      assert_match(/^10 groups of equal strings not shown, [\d.]+ \w+ savable \(--top 40 shows more\)$/, out)
       out, = run_culet("strings", path, "--top", "40", "--no-content", env: TestHelper::NEUTRAL)
       assert_equal 40, out.scan(/^49 bytes #(\h{8}) +2 /).uniq.size
       refute_match(/not shown/, out)
@@ -108,7 +108,7 @@ class StringsVerbTest < Minitest::Test
     assert_equal 7, status.exitstatus
     assert_match(/over\nculet: the command ended with status 7/, err)
     told = JSON.parse(out)
-    assert_equal ["1 more Ruby processes of the command ended; this one is told"], told["problems"]
+    assert_equal ["1 more Ruby processes of the command ended; the report covers one"], told["problems"]
     refute(told["groups"].any? { |one| one["sample"].to_s.include?("of which there are") })
   end
 
@@ -123,7 +123,7 @@ class StringsVerbTest < Minitest::Test
   def test_a_command_without_ruby_or_time_to_tell
     _, err, status = run_culet("strings", "--", "true", env: TestHelper::NEUTRAL)
     assert_equal 1, status.exitstatus
-    assert_match(/\Aculet: no Ruby process told its strings: true ran none/, err)
+    assert_match(/\Aculet: no Ruby process reported strings: true ran none/, err)
     _, err, status = run_culet("strings", "--", RbConfig.ruby, "-e", "Process.kill(:KILL, Process.pid); sleep", env: TestHelper::NEUTRAL)
     assert_equal 137, status.exitstatus
     assert_match(/was ended by SIGKILL, which leaves no time to tell its strings; send SIGUSR1 to culet before/, err)

@@ -37,10 +37,10 @@ class RecordingTest < Minitest::Test
     assert_equal [1088, 1], info.values_at("left_bytes", "left_blocks")
   end
 
-  def test_every_size_is_told_exactly
+  def test_every_size_is_recorded_exactly
     record(compile("for (size_t i = 0; i < 3000; i++) free(malloc(i)); for (int i = 12; i < 32; i++) free(malloc((size_t)1 << i));"))
-    told = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }
-    assert_nil ((0...3000).to_a + (12...32).map { |i| 1 << i }).zip(told).find { |size, one| size != one }
+    recorded = operations.filter_map { |name, _, bytes| bytes.to_i if name == "malloc" }
+    assert_nil ((0...3000).to_a + (12...32).map { |i| 1 << i }).zip(recorded).find { |size, one| size != one }
   end
 
   THREADS = <<~C
@@ -81,7 +81,7 @@ class RecordingTest < Minitest::Test
   def test_threads_that_come_and_go_write_into_one_part
     record(compile("static void *work(void *x) { free(malloc(777)); return x; } " \
                    "int main(void) { for (int i = 0; i < 1000; i++) { pthread_t t; pthread_create(&t, NULL, work, NULL); pthread_join(t, NULL); } return 0; }"))
-    assert_equal [["malloc", "777"]] * 1000, asked(777)
+    assert_equal [%w[malloc 777]] * 1000, asked(777)
     assert_operator File.size(path), :<, 200_000
     assert_whole info
   end
@@ -90,7 +90,7 @@ class RecordingTest < Minitest::Test
     record(compile("char *before = malloc(1001); if (!fork()) { free(before); free(malloc(1003)); _exit(0); } wait(NULL); free(malloc(1005));"))
     assert_equal 2, files.size
     child = path(files.last)
-    assert_equal [[["malloc", "1001"], ["malloc", "1005"]], [["malloc", "1001"], ["malloc", "1003"]]],
+    assert_equal [[%w[malloc 1001], %w[malloc 1005]], [%w[malloc 1001], %w[malloc 1003]]],
                  [asked(1001, 1003, 1005), asked(1001, 1003, 1005, file: child)]
     assert_whole info(child)
     assert_equal 1, info(child)["inherited_operations"]
@@ -114,44 +114,44 @@ class RecordingTest < Minitest::Test
     record(compile("for (int i = 0; i < 70; i++) { malloc(1001); pid_t p = fork(); if (!p) { free(malloc(1003)); _exit(0); } " \
                    "int s; waitpid(p, &s, 0); if (s) abort(); }"))
     assert_equal 71, files.size
-    files.drop(1).each { |file| assert_equal [["malloc", "1003"]], asked(1003, file: path(file)) }
+    files.drop(1).each { |file| assert_equal [%w[malloc 1003]], asked(1003, file: path(file)) }
   end
 
   # clone(2) runs no handler of pthread_atfork's.
   def test_a_child_that_libc_knows_nothing_of_leaves_the_parents_file_alone
     record(compile("free(malloc(1001)); if (!syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) { for (int i = 0; i < 100; i++) free(malloc(1003)); _exit(0); } " \
                    "wait(NULL); free(malloc(1005));"))
-    assert_equal [["malloc", "1001"], ["malloc", "1005"]], asked(1001, 1003, 1005)
+    assert_equal [%w[malloc 1001], %w[malloc 1005]], asked(1001, 1003, 1005)
     assert_equal 100, asked(1003, file: path(files.last)).size
   end
 
   def test_an_executed_program_has_a_file_of_its_own
     second = compile("free(malloc(1003));", name: "second")
     record(compile("free(malloc(1001)); execl(argv[1], argv[1], NULL);"), second)
-    assert_equal [["malloc", "1001"]], asked(1001, 1003)
+    assert_equal [%w[malloc 1001]], asked(1001, 1003)
     assert_equal ["t.trace", "t.trace.#{Culet::Trace::Header.read(path).pid}"], files
-    assert_equal [["malloc", "1003"]], asked(1001, 1003, file: path(files.last))
+    assert_equal [%w[malloc 1003]], asked(1001, 1003, file: path(files.last))
     assert_equal [second], Culet::Trace::Header.read(path(files.last)).command
   end
 
   def test_what_a_killed_process_did_is_there
     record(compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); kill(getpid(), SIGKILL);"), success: false)
     assert_equal 30_000, asked(1001).size
-    assert_equal ["malloc", "1003"], asked(1003).first
+    assert_equal %w[malloc 1003], asked(1003).first
     assert_whole info
   end
 
-  # Nobody packs what `culet trace` itself does not live to see.
+  # Files of processes that outlive `culet trace` are not packed.
   def test_a_file_is_readable_while_it_is_recorded_and_when_all_is_killed
     program = compile("free(malloc(1001)); puts(\"up\"); fflush(stdout); pause();")
     with_program(*culet_command, "trace", "-o", path, "--", program, env: NEUTRAL) do
       # It is copied there four times a second.
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
       sleep(0.05) until asked(1001).any? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      assert_equal [["malloc", "1001"]], asked(1001)
+      assert_equal [%w[malloc 1001]], asked(1001)
       refute_predicate Culet::Trace::Header.read(path), :packed?
     end
-    assert_equal [["malloc", "1001"]], asked(1001)
+    assert_equal [%w[malloc 1001]], asked(1001)
   end
 
   def test_a_program_that_closes_descriptors_and_changes_its_folder_is_recorded_on
@@ -193,7 +193,7 @@ class RecordingTest < Minitest::Test
     assert_whole info
   end
 
-  # The recorder with nobody beside it: what a daemon has when `culet trace` has ended.
+  # A recorder without a collector, as in a daemon that outlives `culet trace`.
   def test_without_culet_trace_the_recorder_writes_by_itself
     environment = NEUTRAL.merge("LD_PRELOAD" => Culet::Trace::Binaries.recorder, "CULET_TRACE_FILE" => path)
     program = compile("for (int i = 0; i < 30000; i++) free(malloc(1001)); malloc(1003); if (argc > 1) kill(getpid(), SIGKILL);")

@@ -6,7 +6,7 @@ require "culet/tools/replay"
 require "culet/tools/trace"
 require "json"
 
-# What tests of recording and replaying share: a folder, small C programs, and the player's view of a trace.
+# Shared by the tests of traces: a directory, small C programs, and the operations of a trace.
 module TraceHelper
   FIXTURES = Dir[File.join(TestHelper::ROOT, "test/fixtures/traces/*.trace")].sort.freeze
 

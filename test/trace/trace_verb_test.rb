@@ -2,7 +2,7 @@
 
 require_relative "trace_helper"
 
-# The verb: what it refuses, replaces, tells.
+# `culet trace`: usage, files that it replaces, messages.
 class TraceVerbTest < Minitest::Test
   include TraceHelper
 

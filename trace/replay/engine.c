@@ -133,6 +133,7 @@ static void run_operation(const struct culet_operation *operation)
 {
     uint64_t old_bytes = replay.sizes[operation->block];
     void *block = replay.blocks[operation->block];
+    void *resized;
 
     switch (operation->kind) {
     case CULET_OPERATION_FREE:
@@ -145,10 +146,10 @@ static void run_operation(const struct culet_operation *operation)
     case CULET_OPERATION_REALLOC:
         check(block, operation->block, old_bytes);
         replay.live_bytes -= old_bytes;
-        block = realloc(block, operation->bytes);
-        if (block)
-            check(block, operation->block, old_bytes < operation->bytes ? old_bytes : operation->bytes);
-        store(operation, block, old_bytes);
+        resized = realloc(block, operation->bytes);
+        if (resized)
+            check(resized, operation->block, old_bytes < operation->bytes ? old_bytes : operation->bytes);
+        store(operation, resized, old_bytes);
         break;
     default:
         store(operation, allocate(operation), 0);

@@ -1,6 +1,5 @@
-# The classical experiment on copy-on-write for Python 3; experiment.rb beside it says how it is talked to.
-# Python's reference counts are in the objects: whoever looks at one writes to it. gc.freeze, which is what Python has
-# before a fork, keeps the collector away from them.
+# The copy-on-write experiment for Python 3; experiment.rb describes the protocol. Python's reference counts are in the
+# objects, so even a read writes to them. gc.freeze, Python's warm-up before a fork, excludes them from collections.
 import gc
 import os
 import sys

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# The classical experiment on copy-on-write: little strings are made, a child is forked, and the garbage collector runs
-# twice. `culet cow experiment` runs it and looks at both processes in between.
+# The classic copy-on-write experiment: creates short strings, forks a child, and collects garbage twice. `culet cow
+# experiment` runs the script and measures both processes after each step.
 #
-# How it is talked to, by any script in any language:
-#   CULET_COW_STRINGS  how many strings to make
-#   CULET_COW_VARIANT  who collects: parent; child; frees: the child, after it has dropped every eighth string; mutates:
-#                      the child, after it has changed every eighth
-#   CULET_COW_WARM     1: do what the language has for it before the fork
-# It prints "phase NAME [FIGURE]" after each step and waits for a line: built; forked, with the child's number; first and
-# second, with the seconds that the collection took. At the end of its input it ends, with its child.
+# The protocol, for a script in any language:
+#   CULET_COW_STRINGS  number of strings
+#   CULET_COW_VARIANT  which process collects: parent; child; frees: the child, after dropping every eighth string;
+#                      mutates: the child, after changing every eighth string
+#   CULET_COW_WARM     1: warm up before the fork, as the language provides
+# The script prints "phase NAME [NUMBER]" after each step and waits for a line: built; forked, with the child's process
+# number; first and second, with the seconds of the collection. At the end of its input it ends, with its child.
 #
-# Every fourth string is too long for the smallest slot, one in 2,500 is some 700 bytes long; the rest is embedded.
+# Every fourth string is too long for the smallest slot; one in 2,500 has about 700 bytes.
 
 STRINGS = Integer(ENV.fetch("CULET_COW_STRINGS"))
 VARIANT = ENV.fetch("CULET_COW_VARIANT", "parent")
@@ -45,8 +45,8 @@ end
 
 strings = Array.new(STRINGS) do |number|
   if (number % 2_500).zero? then "#{LONG}#{number}"
-  elsif (number % 4).zero? then +"middling string #{number}, "
-  else +"s#{number}"
+  elsif (number % 4).zero? then "middling string #{number}, "
+  else "s#{number}"
   end
 end
 GC.start

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -58,10 +59,10 @@ static void work(unsigned char mark)
 
 static void check_used(size_t expected)
 {
-    struct culet_test_counts counts;
+    struct heap_counts counts;
 
     culet_heap_check();
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, expected);
 }
 
@@ -245,8 +246,8 @@ static void change_biased_thread(void *(*const others[])(void *), unsigned count
     CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased", biased_threads, THREADS);
     CHECK(biased_threads > 0 || !barrier_there(), "no thread was ever biased: this tested nothing");
     culet_malloc_trim(0);
-    struct culet_test_counts counts;
-    culet_heap_test_counts(&counts);
+    struct heap_counts counts;
+    count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);
 }
 

@@ -5,25 +5,26 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 #include "pagemap.h"
 #include "resident.h"
 #include "slab.h"
 
 #include <pthread.h>
 
-static struct culet_bin_counts counts_of(unsigned klass)
+static struct bin_counts counts_of(unsigned klass)
 {
-    struct culet_test_counts counts;
+    struct heap_counts counts;
 
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     return counts.bins[klass];
 }
 
 static size_t used_bytes(void)
 {
-    struct culet_test_counts counts;
+    struct heap_counts counts;
 
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     return counts.used_bytes;
 }
 
@@ -152,23 +153,23 @@ TEST(a_flush_releases_all_claims)
 /* A small heap destroys its idle slabs, but keeps one that is needed again and again. */
 TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
 {
-    struct culet_test_counts before, after;
+    struct heap_counts before, after;
 
     culet_free(get(100));
     culet_cache_flush();
-    culet_heap_test_counts(&before);
+    count_heap(&before);
     CHECK_EQUAL(before.pages.used, 0);
     for (unsigned i = 0; i < 100; i++) {
         culet_free(get(100));
         culet_cache_flush();
     }
-    culet_heap_test_counts(&before);
+    count_heap(&before);
     CHECK_EQUAL(before.pages.used, culet_classes[culet_size_class(100)].pages);
     for (unsigned i = 0; i < 1000; i++) {
         culet_free(get(100));
         culet_cache_flush();
     }
-    culet_heap_test_counts(&after);
+    count_heap(&after);
     CHECK_EQUAL(after.pages.used, before.pages.used);
     /* A reclaim destroys the slab too; not a thousand times. */
     CHECK(after.pages.purged_bytes - before.pages.purged_bytes <= 4 * before.pages.used * CULET_PAGE, "%zu bytes",
@@ -199,10 +200,10 @@ TEST(blocks_freed_by_another_thread_are_available_to_all)
     size_t first = 0;
 
     for (unsigned round = 0; round < 6; round++) {
-        struct culet_test_counts counts;
+        struct heap_counts counts;
         for (unsigned i = 0; i < PASSED; i++)
             passed[i] = get(16 + i % 64 * 16);
-        culet_heap_test_counts(&counts);
+        count_heap(&counts);
         if (round == 0)
             first = counts.pages.used;
         /* The same blocks again: only the remaining slabs' addresses differ. */
@@ -337,7 +338,7 @@ TEST(out_of_memory_means_that_no_block_is_free)
     while (got < 200000 && (block[got] = culet_malloc(64)))
         got++;
     CHECK(got > 1000 && got < 200000, "%u blocks", got);
-    struct culet_bin_counts counts = counts_of(klass);
+    struct bin_counts counts = counts_of(klass);
     CHECK_EQUAL(counts.blocks, counts.live + counts.claimed);
 
     /* Every block freed can be had again, wherever it lies. */

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 #include "os.h"
 
 #include <errno.h>
@@ -171,7 +172,7 @@ static void scenario(void)
 {
     static struct slot slots[SLOTS];
     pthread_t threads[THREADS];
-    struct culet_test_counts counts;
+    struct heap_counts counts;
 
     culet_os_refuse = refuse;
     use_everything(slots, 100);
@@ -195,7 +196,7 @@ static void scenario(void)
     for (unsigned i = 0; i < SLOTS; i++)
         clear(&slots[i]);
     culet_heap_check();
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, 0);
     CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
 }

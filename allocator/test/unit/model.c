@@ -4,6 +4,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 #include "os.h"
 #include "resident.h"
 
@@ -296,9 +297,9 @@ TEST(random_sequences_agree_with_the_model)
         alarm(CHECK_SECONDS); /* a bound per sequence */
         run_seed(seed);
     }
-    struct culet_test_counts counts;
+    struct heap_counts counts;
     culet_malloc_trim(0);
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);
 }
 

@@ -44,7 +44,7 @@ TEST(classes_have_the_shapes_that_blocks_have)
         CHECK_EQUAL(half(at + MAP.klass.size), culet_classes[k].size);
         CHECK_EQUAL(*(const uint16_t *)(at + MAP.klass.count), culet_classes[k].count);
         CHECK_EQUAL(byte(at + MAP.klass.unit_shift), culet_classes[k].unit_shift);
-        CHECK_EQUAL(byte(at + MAP.klass.granules), culet_classes[k].pages);
+        CHECK_EQUAL(byte(at + MAP.klass.pages), culet_classes[k].pages);
         CHECK_EQUAL(half(MAP.classes + (k > MAP.sizes ? k - MAP.sizes : k) * MAP.klass.bytes + MAP.klass.size),
                     culet_classes[k].size);
     }
@@ -53,7 +53,7 @@ TEST(classes_have_the_shapes_that_blocks_have)
 /* The pagemap's entry for an address, as a reader finds it. */
 static uint64_t entry_of(uint64_t address)
 {
-    uint64_t page = address / MAP.granule_bytes, leaf = word(MAP.root + 8 * (page / MAP.leaf_entries));
+    uint64_t page = address / MAP.page_bytes, leaf = word(MAP.root + 8 * (page / MAP.leaf_entries));
 
     return leaf ? word(leaf + 8 * (page % MAP.leaf_entries)) : 0;
 }
@@ -66,7 +66,7 @@ static uint64_t span_of(uint64_t entry)
 static bool block_is_used(uint64_t slab, unsigned klass, uint64_t block)
 {
     uint64_t shape = MAP.classes + klass * MAP.klass.bytes;
-    uint64_t index = (block - word(slab + MAP.owner.start)) / half(shape + MAP.klass.size);
+    uint64_t index = (block - word(slab + MAP.span.start)) / half(shape + MAP.klass.size);
     uint64_t unit = slab + MAP.slab.units + (index >> byte(shape + MAP.klass.unit_shift)) * MAP.slab.unit_bytes;
     uint64_t used = word(unit + MAP.slab.live) & ~word(unit + MAP.slab.claimed);
 
@@ -88,8 +88,8 @@ TEST(every_block_is_found_and_freed_ones_are_not)
         if (i % 3 == 0 && !slab)
             continue;
         CHECK(slab, "block %u has no slab", i);
-        CHECK_EQUAL(byte(slab + MAP.owner.kind), MAP.kind_slab);
-        CHECK_EQUAL(byte(slab + MAP.owner.klass), klass);
+        CHECK_EQUAL(byte(slab + MAP.span.kind), MAP.kind_slab);
+        CHECK_EQUAL(byte(slab + MAP.span.klass), klass);
         CHECK(block_is_used(slab, klass, (uintptr_t)blocks[i]) == (i % 3 != 0), "block %u of class %u", i, klass);
     }
 }
@@ -99,16 +99,16 @@ TEST(large_and_huge_blocks_are_found)
     char *large = culet_malloc(100000), *huge = culet_malloc(5 << 20), *second = culet_malloc(3 << 20);
     uint64_t span = span_of(entry_of((uintptr_t)large));
 
-    CHECK_EQUAL(byte(span + MAP.owner.kind), MAP.kind_run);
-    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)large);
+    CHECK_EQUAL(byte(span + MAP.span.kind), MAP.kind_large);
+    CHECK_EQUAL(word(span + MAP.span.start), (uintptr_t)large);
     CHECK_EQUAL(word(span + MAP.large.length), culet_malloc_usable_size(large));
 
     span = word(MAP.huge);
-    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)second);
-    CHECK_EQUAL(byte(span + MAP.owner.kind), MAP.kind_huge);
+    CHECK_EQUAL(word(span + MAP.span.start), (uintptr_t)second);
+    CHECK_EQUAL(byte(span + MAP.span.kind), MAP.kind_huge);
     CHECK_EQUAL(byte(span + MAP.large.ending), 0);
     span = word(span + MAP.large.next);
-    CHECK_EQUAL(word(span + MAP.owner.start), (uintptr_t)huge);
+    CHECK_EQUAL(word(span + MAP.span.start), (uintptr_t)huge);
     CHECK_EQUAL(word(span + MAP.large.length), culet_malloc_usable_size(huge));
     CHECK_EQUAL(word(span + MAP.large.next), 0);
 }
@@ -117,7 +117,7 @@ static unsigned count_bits(uint64_t words)
 {
     unsigned bits = 0;
 
-    for (unsigned w = 0; w < MAP.segment_granules / 64; w++)
+    for (unsigned w = 0; w < MAP.segment_pages / 64; w++)
         bits += (unsigned)__builtin_popcountll(word(words + 8 * w));
     return bits;
 }

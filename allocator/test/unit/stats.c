@@ -2,6 +2,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 #include "size_class.h"
 
 #include <errno.h>
@@ -100,10 +101,10 @@ static struct culet_stats ask(void)
 /* What stats.h states of a quiet heap; and the same heap counted another way. */
 static void check_sums(const struct culet_stats *s)
 {
-    struct culet_test_counts other;
+    struct heap_counts other;
     uint64_t used = s->run_bytes, cached = 0, slabs = 0;
 
-    culet_heap_test_counts(&other);
+    count_heap(&other);
     CHECK_EQUAL(s->classes, CULET_SIZES + 1);
     for (unsigned klass = 0; klass < CULET_STATS_CLASSES; klass++) {
         const struct culet_stats_class *c = &s->class[klass];
@@ -112,7 +113,7 @@ static void check_sums(const struct culet_stats *s)
             continue;
         }
         CHECK_EQUAL(c->block_bytes, culet_classes[klass].size);
-        const struct culet_bin_counts *plain = &other.bins[klass], *zeroed = &other.bins[klass + CULET_SIZES];
+        const struct bin_counts *plain = &other.bins[klass], *zeroed = &other.bins[klass + CULET_SIZES];
         CHECK_EQUAL(c->slabs, plain->slabs + zeroed->slabs);
         CHECK_EQUAL(c->used, plain->live + zeroed->live);
         CHECK_EQUAL(c->cached, plain->claimed + zeroed->claimed);

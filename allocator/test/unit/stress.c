@@ -5,6 +5,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -195,10 +196,10 @@ static void *live(void *data)
 
 static void check_empty(void)
 {
-    struct culet_test_counts counts;
+    struct heap_counts counts;
 
     culet_heap_check();
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, 0);
     CHECK_EQUAL(counts.cached_bytes, 0);
     CHECK_EQUAL(counts.threads, 0);
@@ -206,7 +207,7 @@ static void check_empty(void)
     CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing",
           counts.pages.used);
     culet_malloc_trim(0);
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);
     culet_heap_check();
 }
@@ -314,7 +315,7 @@ static void *free_handed(void *data)
 TEST(a_claim_ends_while_another_thread_frees)
 {
     unsigned rounds = 20000 * scale(), spins = 0;
-    struct culet_test_counts counts;
+    struct heap_counts counts;
     pthread_t thread;
 
     CHECK(pthread_create(&thread, NULL, free_handed, &rounds) == 0, "no thread");
@@ -338,10 +339,10 @@ TEST(a_claim_ends_while_another_thread_frees)
     pthread_join(thread, NULL);
     culet_cache_flush();
     culet_heap_check();
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, 0);
     culet_malloc_trim(0);
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);
 }
 

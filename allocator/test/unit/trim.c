@@ -2,6 +2,7 @@
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
+#include "heap_counts.h"
 #include "pagemap.h"
 #include "resident.h"
 #include "size_class.h"
@@ -167,11 +168,11 @@ TEST(a_pad_is_kept)
         culet_free(run[i]);
     size_t before = idle_resident();
     CHECK_EQUAL(culet_malloc_trim((size_t)1 << 40), 0);
-    struct culet_test_counts counts;
-    culet_heap_test_counts(&counts);
+    struct heap_counts counts;
+    count_heap(&counts);
     CHECK(counts.pages.dirty > 0 && before > 0, "all of it is the pad");
     CHECK_EQUAL(culet_malloc_trim(0), 1);
-    culet_heap_test_counts(&counts);
+    count_heap(&counts);
     CHECK(counts.pages.dirty < culet_os_page_bytes() / CULET_PAGE * 2, "%zu pages stay", counts.pages.dirty);
 }
 

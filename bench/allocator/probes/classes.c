@@ -28,7 +28,7 @@ static size_t usable(size_t bytes)
         block[i] = take(bytes);
         size_t one = malloc_usable_size(block[i]);
         if (one < bytes)
-            give_up("malloc_usable_size says %zu for a block of %zu", one, bytes);
+            give_up("malloc_usable_size returns %zu for a block of %zu", one, bytes);
         if (one < least)
             least = one;
     }

@@ -1,4 +1,4 @@
-/* grow.c - buffers that grow by realloc, as strings do that are appended to: several at a time, in turns. */
+/* grow.c - buffers that grow by realloc, as strings do that are appended to: several at a time, in turn. */
 #define _GNU_SOURCE
 #include "probe.h"
 

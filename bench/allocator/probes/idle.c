@@ -32,7 +32,7 @@ static void survive(void *block, size_t bytes)
     size_t at = atomic_fetch_add(&survivors, 1);
 
     if (at >= MAX_SURVIVORS)
-        give_up("more than %zu survivors; ask for a larger keep", MAX_SURVIVORS);
+        give_up("more than %zu survivors; keep must be larger", MAX_SURVIVORS);
     survivor[at] = (struct survivor){block, bytes};
 }
 

@@ -10,7 +10,7 @@ static struct parameter parameters[] = {
     {"max", 1024, "largest block in bytes"},
     {"operations", 2000000, "replacements that all threads together make"},
     {"fill", 0, "1 to write the whole block"},
-    {"zeroed", 0, "1 to ask calloc"},
+    {"zeroed", 0, "1 for calloc"},
     {0},
 };
 enum { THREADS, SET, MIN, MAX, OPERATIONS, FILL, ZEROED };

@@ -17,8 +17,8 @@
 #include "agent/objects.h"
 #include "agent/statistics.h"
 #include "agent/strings.h"
-#include "common/active_malloc.h"
 #include "common/buffer.h"
+#include "common/values.h"
 
 /* GC.stat and the Ruby version. */
 static void

@@ -10,6 +10,7 @@
 
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
+#include "common/values.h"
 
 #define TYPES 32
 #define INTERNALS 16 /* kinds of T_IMEMO */

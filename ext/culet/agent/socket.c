@@ -88,14 +88,14 @@ static int
 listen_in(struct culet_agent_socket *opened, const char *base, int sweep)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  size_t room = sizeof(address.sun_path);
+  size_t size = sizeof(address.sun_path);
   int folder = open_folder(base), length, bound;
 
   if (folder < 0) return 0;
   if (sweep) sweep_folder(folder);
-  length = snprintf(address.sun_path, room, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
+  length = snprintf(address.sun_path, size, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
   close(folder);
-  if (length < 0 || (size_t)length >= room) return 0;
+  if (length < 0 || (size_t)length >= size) return 0;
   (void)unlink(address.sun_path); /* of an earlier process with this PID */
   bound = bind(opened->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
   if (bound) memcpy(opened->path, address.sun_path, sizeof(opened->path));

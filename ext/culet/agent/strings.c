@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "common/active_malloc.h"
 #include "common/heap_walk.h"
 #include "strings/digest.h"
 #include "strings/record.h"
@@ -44,7 +43,7 @@ struct slice {
   culet_heap_memsize_function *memsize;
   culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
   struct run *runs;
-  size_t count, room;
+  size_t count, capacity;
   struct timespec start;
   double limit_seconds; /* since `start` */
   VALUE sites; /* ObjectSpace if it reports allocation sites, else Qnil */
@@ -61,18 +60,18 @@ static int secret_made;
 /* ---- pages ---- */
 
 static int
-make_room(struct slice *slice)
+reserve(struct slice *slice)
 {
-  size_t room = slice->room == 0 ? FIRST_PAGES : 2 * slice->room;
+  size_t capacity = slice->capacity == 0 ? FIRST_PAGES : 2 * slice->capacity;
   void *runs;
 
   if (slice->runs == NULL)
-    runs = mmap(NULL, room * sizeof(struct run), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    runs = mmap(NULL, capacity * sizeof(struct run), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   else
-    runs = mremap(slice->runs, slice->room * sizeof(struct run), room * sizeof(struct run), MREMAP_MAYMOVE);
+    runs = mremap(slice->runs, slice->capacity * sizeof(struct run), capacity * sizeof(struct run), MREMAP_MAYMOVE);
   if (runs == MAP_FAILED) return 0;
   slice->runs = runs;
-  slice->room = room;
+  slice->capacity = capacity;
   return 1;
 }
 
@@ -90,7 +89,7 @@ list_page(void *start, void *past, size_t slot_bytes, void *data)
 
   if ((uint64_t)(uintptr_t)past <= slice->options->from) return 0;
   if ((size_t)((char *)past - (char *)start) == slot_bytes && !is_string(start)) return 0;
-  if (slice->count == slice->room && !make_room(slice)) {
+  if (slice->count == slice->capacity && !reserve(slice)) {
     slice->failed = 1;
     return 1;
   }
@@ -171,7 +170,7 @@ site_of(struct slice *slice, VALUE string)
 static void
 add_content(struct slice *slice, const struct culet_string_record *record, const unsigned char *bytes)
 {
-  size_t room = record->bytes - sizeof(*record), used = record->content_bytes;
+  size_t size = record->bytes - sizeof(*record), used = record->content_bytes;
   static const char zeros[8];
 
   if (record->flags & STRING_DIGEST) {
@@ -186,7 +185,7 @@ add_content(struct slice *slice, const struct culet_string_record *record, const
   } else {
     culet_buffer_add(slice->buffer, bytes, used);
   }
-  culet_buffer_add(slice->buffer, zeros, room - used);
+  culet_buffer_add(slice->buffer, zeros, size - used);
 }
 
 /* Sets how the content is reported. */
@@ -376,7 +375,7 @@ culet_strings_write(struct culet_buffer *buffer, const struct culet_strings_opti
   failure = list_and_write(slice);
   if (slice->failed) buffer->failed = 1;
   if (!failure && !buffer->failed) write_head(buffer->bytes + head, slice, collection);
-  if (slice->runs != NULL) munmap(slice->runs, slice->room * sizeof(*slice->runs));
+  if (slice->runs != NULL) munmap(slice->runs, slice->capacity * sizeof(*slice->runs));
   munmap(slice, sizeof(*slice));
   if (failure) rb_jump_tag(failure);
 }

@@ -23,9 +23,3 @@ culet_malloc_function(const struct active_malloc *library, const char *name)
   if (address == NULL || dladdr(address, &info) == 0) return NULL;
   return info.dli_fbase == library->base ? address : NULL;
 }
-
-VALUE
-culet_symbol(const char *name)
-{
-  return ID2SYM(rb_intern(name));
-}

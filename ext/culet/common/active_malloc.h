@@ -25,9 +25,6 @@ int culet_find_active_malloc(struct active_malloc *library);
  */
 void *culet_malloc_function(const struct active_malloc *library, const char *name);
 
-/* The Symbol of that name. */
-VALUE culet_symbol(const char *name);
-
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
 #define AS_FUNCTION(type, variable, pointer) \
   type *variable; \

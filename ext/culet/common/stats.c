@@ -7,6 +7,7 @@
 
 #include "allocator/src/stats.h"
 #include "common/active_malloc.h"
+#include "common/values.h"
 
 /* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
 struct info {
@@ -22,7 +23,7 @@ typedef int culet_stats_function(struct culet_stats *, size_t);
 static void
 store(VALUE hash, const char *name, uint64_t value)
 {
-  rb_hash_aset(hash, culet_symbol(name), ULL2NUM(value));
+  culet_hash_set(hash, name, ULL2NUM(value));
 }
 
 /* ---- culet's own statistics ---- */
@@ -107,7 +108,7 @@ hash_of_culet(const struct culet_stats *stats)
   STORE(hash, stats, forks);
   STORE(hash, stats, threads);
   if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
-    rb_hash_aset(hash, culet_symbol("classes"), array_of_classes(stats));
+    culet_hash_set(hash, "classes", array_of_classes(stats));
   return hash;
 }
 

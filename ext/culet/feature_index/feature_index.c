@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "common/active_malloc.h"
+#include "common/values.h"
 #include "feature_index/builder.h"
 #include "feature_index/feature_index.h"
 #include "feature_index/scan.h"

@@ -96,7 +96,8 @@ real_path(const char *written, enum entry_state *state)
 }
 
 int
-culet_load_path_folder_unchanged(const struct culet_index *index, const struct culet_node *node, const char *path, struct culet_stamp *now)
+culet_load_path_folder_unchanged(const struct culet_index *index, const struct culet_node *node, const char *path,
+    struct culet_stamp *now)
 {
   const struct culet_stamp *stamp = culet_index_stamp(index, node);
   struct stat status;
@@ -117,7 +118,8 @@ unchanged_below(const struct culet_index *index, const struct culet_index_root *
   for (i = root->node; i <= root->last_node; i++) {
     const struct culet_node *node = culet_index_node(index, i, &path);
 
-    if (node == NULL || (node->kind >= CULET_NODE_FOLDER && !culet_load_path_folder_unchanged(index, node, path, &now))) return 0;
+    if (node == NULL || (node->kind >= CULET_NODE_FOLDER && !culet_load_path_folder_unchanged(index, node, path,
+        &now))) return 0;
   }
   return 1;
 }

@@ -24,9 +24,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/active_malloc.h"
 #include "common/original_function.h"
 #include "common/release.h"
+#include "common/values.h"
 #include "feature_index/plt_hook.h"
 #include "feature_index/realpath_cache.h"
 #include "feature_index/require.h"
@@ -474,17 +474,17 @@ stats(VALUE self)
 
   if (state.resolver == NULL) return result;
   culet_resolver_read_stats(state.resolver, &answer);
-  rb_hash_aset(result, culet_symbol("bytes"), SIZET2NUM(answer.bytes));
-  rb_hash_aset(result, culet_symbol("folders"), UINT2NUM(answer.folders));
-  rb_hash_aset(result, culet_symbol("files"), UINT2NUM(answer.files));
-  rb_hash_aset(result, culet_symbol("shared"), answer.shared ? Qtrue : Qfalse);
-  rb_hash_aset(result, culet_symbol("asked"), UINT2NUM(answer.probed));
-  rb_hash_aset(result, culet_symbol("builds"), UINT2NUM(answer.builds));
-  rb_hash_aset(result, culet_symbol("found"), ULONG2NUM(state.found));
-  rb_hash_aset(result, culet_symbol("nowhere"), ULONG2NUM(state.nowhere));
-  rb_hash_aset(result, culet_symbol("unsure"), ULONG2NUM(state.unsure));
-  rb_hash_aset(result, culet_symbol("loaded"), ULONG2NUM(state.loaded));
-  rb_hash_aset(result, culet_symbol("real_paths"), state.realpath_hooks > 0 ? Qtrue : Qfalse);
+  culet_hash_set(result, "bytes", SIZET2NUM(answer.bytes));
+  culet_hash_set(result, "folders", UINT2NUM(answer.folders));
+  culet_hash_set(result, "files", UINT2NUM(answer.files));
+  culet_hash_set(result, "shared", answer.shared ? Qtrue : Qfalse);
+  culet_hash_set(result, "asked", UINT2NUM(answer.probed));
+  culet_hash_set(result, "builds", UINT2NUM(answer.builds));
+  culet_hash_set(result, "found", ULONG2NUM(state.found));
+  culet_hash_set(result, "nowhere", ULONG2NUM(state.nowhere));
+  culet_hash_set(result, "unsure", ULONG2NUM(state.unsure));
+  culet_hash_set(result, "loaded", ULONG2NUM(state.loaded));
+  culet_hash_set(result, "real_paths", state.realpath_hooks > 0 ? Qtrue : Qfalse);
   return result;
 }
 

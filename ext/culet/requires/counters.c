@@ -4,10 +4,11 @@
 #include <ruby/debug.h>
 #include <time.h>
 
-#include "syscall_counter/syscall_counter.h"
 #include "common/active_malloc.h"
 #include "common/heap_walk.h"
+#include "common/values.h"
 #include "requires/tags.h"
+#include "syscall_counter/syscall_counter.h"
 
 typedef void read_function(struct culet_syscall_counts *calls);
 

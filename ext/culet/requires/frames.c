@@ -58,7 +58,8 @@ begin_line(struct culet_buffer *buffer, const struct frame *frame, const char *h
 {
   culet_buffer_format(buffer, "{\"kind\":\"begin\",\"id\":%u,\"up\":%u,\"at\":%.6f,\"inherited\":%s,\"how\":\"%s\"",
       frame->id,
-                    id_around(frame), frame->start.seconds - culet_recording.start_seconds, inherited ? "true" : "false", how);
+                    id_around(frame), frame->start.seconds - culet_recording.start_seconds, inherited ? "true"
+                        : "false", how);
   culet_frames_add_string(buffer, "name", name);
   culet_buffer_text(buffer, "}\n");
 }
@@ -71,7 +72,8 @@ write_process(struct culet_buffer *buffer, const struct frame *innermost)
   int count = 0;
 
   culet_buffer_format(buffer, "{\"kind\":\"process\",\"version\":1,\"pid\":%d,\"parent\":%d,\"first\":%u,\"calls\":%s,\"retained\":%s", (int)getpid(),
-                    (int)getppid(), culet_recording.first_id, culet_recording.has_syscall_counter ? "true" : "false", culet_counters_follow() ? "true"
+                    (int)getppid(), culet_recording.first_id, culet_recording.has_syscall_counter ? "true" : "false",
+                        culet_counters_follow() ? "true"
                         : "false");
   culet_frames_add_string(buffer, "ruby", rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
   culet_frames_add_string(buffer, "program", rb_gv_get("$0"));

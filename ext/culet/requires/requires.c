@@ -17,8 +17,8 @@
 #include <ruby/debug.h>
 #include <string.h>
 
-#include "common/active_malloc.h"
 #include "common/original_function.h"
+#include "common/values.h"
 #include "requires/counters.h"
 #include "requires/file.h"
 #include "requires/frames.h"
@@ -55,7 +55,7 @@ watch_rubygems(void)
   tracepoint = rb_tracepoint_new(0, RUBY_EVENT_CALL | RUBY_EVENT_RETURN, on_rubygems, NULL);
   rb_gc_register_mark_object(tracepoint);
   options = rb_hash_new();
-  rb_hash_aset(options, culet_symbol("target"), method);
+  culet_hash_set(options, "target", method);
   rb_funcallv_kw(tracepoint, rb_intern("enable"), 1, &options, RB_PASS_KEYWORDS);
 }
 

@@ -1,6 +1,6 @@
 #include "strings/strings.h"
 
-#include "common/active_malloc.h"
+#include "common/values.h"
 #include "strings/analysis.h"
 #include "strings/digest.h"
 #include "strings/groups.h"
@@ -19,15 +19,9 @@ struct analysis_call {
 };
 
 static void
-set(VALUE hash, const char *name, VALUE value)
-{
-  rb_hash_aset(hash, culet_symbol(name), value);
-}
-
-static void
 set_number(VALUE hash, const char *name, uint64_t number)
 {
-  set(hash, name, ULL2NUM(number));
+  culet_hash_set(hash, name, ULL2NUM(number));
 }
 
 static VALUE
@@ -83,8 +77,8 @@ string_hash(struct analysis_call *call, uint64_t offset)
   set_number(hash, "held_bytes", record->held);
   set_number(hash, "site", record->site);
   set_number(hash, "flags", record->flags);
-  set(hash, "sample", sample(call, record));
-  set(hash, "mark", mark(call, record));
+  culet_hash_set(hash, "sample", sample(call, record));
+  culet_hash_set(hash, "mark", mark(call, record));
   return hash;
 }
 
@@ -102,9 +96,9 @@ group_hash(struct analysis_call *call, const struct culet_string_group *group)
   set_number(hash, "flags", group->flags);
   set_number(hash, "frozen", group->frozen);
   set_number(hash, "interned", group->interned);
-  set(hash, "kept", string_hash(call, group->offset));
-  set(hash, "sites", sites);
-  set(hash, "parts", parts);
+  culet_hash_set(hash, "kept", string_hash(call, group->offset));
+  culet_hash_set(hash, "sites", sites);
+  culet_hash_set(hash, "parts", parts);
   return hash;
 }
 
@@ -118,7 +112,7 @@ groups_hash(struct analysis_call *call, const struct culet_top_groups *top, uint
   set_number(hash, "groups", groups);
   set_number(hash, "strings", strings);
   set_number(hash, "gain_bytes", gain);
-  set(hash, "largest", list);
+  culet_hash_set(hash, "largest", list);
   return hash;
 }
 
@@ -165,10 +159,10 @@ places_hash(const struct culet_strings_analysis *analysis)
 {
   VALUE hash = rb_hash_new();
 
-  set(hash, "embedded", sum_hash(&analysis->places[PLACE_EMBEDDED]));
-  set(hash, "own", sum_hash(&analysis->places[PLACE_OWN]));
-  set(hash, "shared", sum_hash(&analysis->places[PLACE_SHARED]));
-  set(hash, "nofree", sum_hash(&analysis->places[PLACE_NOFREE]));
+  culet_hash_set(hash, "embedded", sum_hash(&analysis->places[PLACE_EMBEDDED]));
+  culet_hash_set(hash, "own", sum_hash(&analysis->places[PLACE_OWN]));
+  culet_hash_set(hash, "shared", sum_hash(&analysis->places[PLACE_SHARED]));
+  culet_hash_set(hash, "nofree", sum_hash(&analysis->places[PLACE_NOFREE]));
   return hash;
 }
 
@@ -181,18 +175,19 @@ analyse_protected(VALUE data)
   VALUE hash = rb_hash_new();
 
   if (why != NULL) rb_raise(rb_const_get(rb_path2class("Culet"), rb_intern("Error")), "%s", why);
-  set(hash, "places", places_hash(analysis));
-  set(hash, "interned", sum_hash(&analysis->interned));
-  set(hash, "frozen", sum_hash(&analysis->frozen));
-  set(hash, "untold", sum_hash(&analysis->without_content));
-  set(hash, "roots", sum_hash(&analysis->roots_sum));
-  set(hash, "shared_with", roots_list(call));
-  set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups,
+  culet_hash_set(hash, "places", places_hash(analysis));
+  culet_hash_set(hash, "interned", sum_hash(&analysis->interned));
+  culet_hash_set(hash, "frozen", sum_hash(&analysis->frozen));
+  culet_hash_set(hash, "untold", sum_hash(&analysis->without_content));
+  culet_hash_set(hash, "roots", sum_hash(&analysis->roots_sum));
+  culet_hash_set(hash, "shared_with", roots_list(call));
+  culet_hash_set(hash, "duplicates", groups_hash(call, &analysis->duplicates, analysis->duplicate_groups,
       analysis->duplicate_copies,
                                       analysis->duplicate_gain));
-  set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups, analysis->suffix_strings,
+  culet_hash_set(hash, "suffixes", groups_hash(call, &analysis->suffixes, analysis->suffix_groups,
+      analysis->suffix_strings,
       analysis->suffix_gain));
-  set(hash, "sites", sites_hash(&analysis->sites));
+  culet_hash_set(hash, "sites", sites_hash(&analysis->sites));
   return hash;
 }
 

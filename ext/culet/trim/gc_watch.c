@@ -11,7 +11,7 @@
 #include <ruby.h>
 #include <stdatomic.h>
 
-#include "common/active_malloc.h"
+#include "common/values.h"
 
 static culet_gc_watcher *watcher;
 static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: the collector does not count them */

@@ -34,11 +34,11 @@ culet_trim_mark_exists(void)
 {
   FILE *maps = mark == MAP_FAILED ? fopen("/proc/self/maps", "re") : NULL;
   char *line = NULL;
-  size_t room = 0;
+  size_t capacity = 0;
   int found = 0;
 
   if (maps == NULL) return 0;
-  while (!found && getline(&line, &room, maps) > 0) found = strstr(line, "/memfd:" PREFIX) != NULL;
+  while (!found && getline(&line, &capacity, maps) > 0) found = strstr(line, "/memfd:" PREFIX) != NULL;
   free(line);
   fclose(maps);
   return found;

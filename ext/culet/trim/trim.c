@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/active_malloc.h"
 #include "common/release.h"
+#include "common/values.h"
 #include "trim/gc_watch.h"
 #include "trim/mark.h"
 #include "trim/thread_hook.h"
@@ -142,12 +142,6 @@ culet_trim(VALUE self)
 
 /* ---- Culet.trim_stats ---- */
 
-static void
-store(VALUE hash, const char *name, VALUE value)
-{
-  rb_hash_aset(hash, culet_symbol(name), value);
-}
-
 static const char *
 mode_name(void)
 {
@@ -190,20 +184,20 @@ culet_trim_stats(VALUE self)
   const struct culet_release *release = culet_release_found();
   VALUE hash = rb_hash_new();
 
-  store(hash, "trims", ULL2NUM(stats.trims));
-  store(hash, "skipped", ULL2NUM(stats.skipped));
-  store(hash, "requested", ULL2NUM(stats.requested));
-  store(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
-  store(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
-  store(hash, "seconds", rb_float_new(stats.seconds));
-  store(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
-  store(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
-  store(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
-  store(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
-  store(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
-  store(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
-  store(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
-  store(hash, "problem", problem());
+  culet_hash_set(hash, "trims", ULL2NUM(stats.trims));
+  culet_hash_set(hash, "skipped", ULL2NUM(stats.skipped));
+  culet_hash_set(hash, "requested", ULL2NUM(stats.requested));
+  culet_hash_set(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
+  culet_hash_set(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
+  culet_hash_set(hash, "seconds", rb_float_new(stats.seconds));
+  culet_hash_set(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
+  culet_hash_set(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
+  culet_hash_set(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
+  culet_hash_set(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
+  culet_hash_set(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
+  culet_hash_set(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
+  culet_hash_set(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
+  culet_hash_set(hash, "problem", problem());
   return hash;
 }
 

@@ -133,7 +133,7 @@ unused_fired(VALUE self)
 
 struct list {
   VALUE *codes;
-  size_t length, room;
+  size_t length, capacity;
   int failed;
 };
 
@@ -143,15 +143,15 @@ add_code(VALUE object, void *data)
   struct list *list = data;
 
   if (!culet_code_is(object)) return;
-  if (list->length == list->room) {
-    size_t room = list->room == 0 ? 16384 : list->room * 2;
-    VALUE *codes = realloc(list->codes, room * sizeof(*codes));
+  if (list->length == list->capacity) {
+    size_t capacity = list->capacity == 0 ? 16384 : list->capacity * 2;
+    VALUE *codes = realloc(list->codes, capacity * sizeof(*codes));
     if (codes == NULL) {
       list->failed = 1;
       return;
     }
     list->codes = codes;
-    list->room = room;
+    list->capacity = capacity;
   }
   list->codes[list->length++] = object;
 }

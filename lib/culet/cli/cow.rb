@@ -148,9 +148,9 @@ module Culet
         status_of(command.status)
       end
 
-      def look(words) = Culet::Cow::Family.new(words, progress: progress, **looking)
+      def look(words) = Culet::Cow::ProcessTree.new(words, progress: progress, **looking)
 
-      # @return [Hash] for Culet::Cow::Family
+      # @return [Hash] for Culet::Cow::ProcessTree
       def looking = { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES }, classes: options.fetch(:classes, false), **treatment }
 
       # @return [Proc, nil] says on a terminal how far it is
@@ -176,16 +176,16 @@ module Culet
       end
 
       def curve(history)
-        require_relative "../tools/cow/curve"
+        require_relative "../tools/cow/history_table"
         plotted = !options[:out] && Text::Plot.supported?(io: out) && history.samples.size > 2
-        Culet::Cow::Curve.new(history, width: (terminal_columns if plotted), color: color?).to_s
+        Culet::Cow::HistoryTable.new(history, width: (terminal_columns if plotted), color: color?).to_s
       end
 
       def draw(family, history)
-        require_relative "../tools/cow/picture"
+        require_relative "../tools/cow/map_page"
         return if family.read_members.empty?
 
-        picture = Culet::Cow::Picture.new(family, history: history)
+        picture = Culet::Cow::MapPage.new(family, history: history)
         AtomicFile.write(options[:html], picture.to_s)
         err.puts("culet: wrote #{options[:html]}")
         err.puts("culet: not drawn: #{picture.left_out.join(", ")}") if picture.left_out.any?

@@ -5,14 +5,14 @@ require_relative "command"
 require_relative "../tools/allocators"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/compare/plan"
-require_relative "../tools/cow/laboratory"
+require_relative "../tools/cow/experiment"
 
 module Culet
   module CLI
     # `culet cow experiment`: what a fork shares and what two garbage collections leave of it, on any interpreter and
     # allocator.
     class CowExperiment < Command
-      LAB = Culet::Cow::Laboratory
+      LAB = Culet::Cow::Experiment
       WARMTHS = { "no" => [false], "yes" => [true], "both" => [false, true] }.freeze
       # Strings, of forty bytes and more each.
       MOST_MILLIONS = 100_000
@@ -99,7 +99,7 @@ module Culet
       end
 
       def write_html(document)
-        require_relative "../tools/cow/laboratory/page"
+        require_relative "../tools/cow/experiment/page"
         AtomicFile.write(options[:html], LAB::Page.new(document).to_s)
         err.puts("culet: wrote #{options[:html]}")
       end

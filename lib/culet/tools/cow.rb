@@ -1,24 +1,22 @@
 # frozen_string_literal: true
 
-require_relative "cow/family"
+require_relative "cow/process_tree"
 require_relative "cow/document"
 require_relative "cow/table"
 require_relative "cow/history"
 require_relative "cow/command"
 
 module Culet
-  # What forked processes still share with their parent, and what they do not any more.
+  # How much memory forked processes still share with their parent.
   #
-  #   Family     a process with all that it forked, each read once
-  #   Member     one of them
-  #   Standing   each resident page against the relative's page at the same address
-  #   Census     that, by what the memory is used for
-  #   Comparison the bytes of the pages that are not shared any more against the relative's: Writes
-  #   Shares     bytes shared, unshared, fresh
-  #   History    sharing over time, by the kernel's figures alone; Curve: for a terminal; Chart: for the page
-  #   Command    a command looked at for as long as it runs
-  #   Picture    the loss over the map's drawing, as HTML
-  #   Verdicts   what follows, in words; Table, Document: all of it for a terminal and as JSON
+  #   ProcessTree   a process and its descendants, each read once; Member: one of them
+  #   PageSharing   compares each resident page with the page of a related process at the same address
+  #   Breakdown     sums the result up by use of the memory, as SharingBytes
+  #   Comparison    compares the contents of unshared pages; Writes: the result
+  #   History       sharing over time; HistoryTable and HistoryChart print and draw it
+  #   Command       runs a command and reads it until it ends
+  #   MapPage       the HTML page, with MapTables beside the map
+  #   Verdicts      conclusions in sentences; Table, WritesTable, Document: the reports
   module Cow
   end
 end

@@ -5,15 +5,15 @@ require_relative "map/model"
 require_relative "map/totals"
 
 module Culet
-  # The picture of a snapshot: every page of memory as a cell, in address order.
+  # The map of a snapshot: every page of memory is a cell, in address order.
   #
-  #   PageStates   the state of every page, whichever mapping it lies in
-  #   Spans        which addresses are shown: malloc's regions, and what else of the mappings is in memory
-  #   Groups       spans put together: Ruby's pages, one group for each arena, the other mappings by their use
-  #   Model        groups in rows of cells, and what each cell is
-  #   Totals       the figures beside the picture, and in --json
-  #   Palette      the colours and what they mean
-  #   Html, Png    the two pictures of a Model; loaded when asked for
+  #   PageStates   page states by address, across mappings
+  #   Span         an address range on the map: malloc regions, and resident parts of other mappings
+  #   Groups       spans by heading: Ruby pages, each arena, other mappings by use
+  #   Model        groups laid out in rows of cells, with the state of each cell
+  #   Totals       the figures beside the map and in --json
+  #   Palette      kinds of cells and their colours
+  #   Html, Png    the outputs of a Model, loaded on demand
   module Map
   end
 end

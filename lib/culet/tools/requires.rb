@@ -7,7 +7,7 @@ require_relative "requires/run"
 
 module Culet
   # What each require of a program costs, and what of the compiled code never runs. The recorder is in ext/culet
-  # (requires.c), what it counts of mallocs and file-system calls comes from a preloaded library (calls/).
+  # (requires.c), what it counts of mallocs and file-system calls comes from a preloaded library (syscall_counter/).
   #
   #   Run       runs a command with the recorder in it
   #   Log       what one process recorded: the tree of its Features

@@ -1,8 +1,8 @@
 /* cycle.h - detects cycles while a linked list in the process is followed.
  *
- * Algorithm: R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20 (1980), 176-184. Each element is compared
- * with one saved element, which is replaced after 1, 2, 4, 8 ... steps. A cycle is found after at most three times as many
- * steps as the list has different elements. */
+ * Algorithm: R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20 (1980), 176-184. Each element is
+ * compared with one saved element, which is replaced after 1, 2, 4, 8 ... steps. A cycle is found after at most
+ * three times as many steps as the list has different elements. */
 #ifndef CULET_CYCLE_H
 #define CULET_CYCLE_H
 

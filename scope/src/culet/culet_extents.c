@@ -24,11 +24,11 @@ static void list_huge(struct culet_reading *reading, struct culet_heap *heap)
     culet_memory_word(&reading->memory, self->huge, &at);
     for (size_t i = 1; at; i++) {
         const unsigned char *huge = culet_memory_at(&reading->memory, at, self->large.bytes);
-        if (!huge || huge[self->owner.kind] != self->kind_huge || culet_cycle_closes(&cycle, at)) {
+        if (!huge || huge[self->span.kind] != self->kind_huge || culet_cycle_closes(&cycle, at)) {
             heap->inconsistent++;
             return;
         }
-        add_extent(heap, culet_word_at(huge + self->owner.start), culet_word_at(huge + self->large.length),
+        add_extent(heap, culet_word_at(huge + self->span.start), culet_word_at(huge + self->large.length),
                    huge[self->large.ending] ? CULET_EXTENT_FREED_HUGE : CULET_EXTENT_HUGE);
         at = culet_word_at(huge + self->large.next);
         if (i % PER_CHECK == 0)
@@ -43,7 +43,8 @@ static void list_kept(struct culet_reading *reading, struct culet_heap *heap)
 
     culet_memory_copy(&reading->memory, self->extent_count, &count, sizeof count);
     for (uint32_t i = 0; i < count && i < self->extent_entries; i++) {
-        const unsigned char *extent = culet_memory_at(&reading->memory, self->extents + (uint64_t)i * self->extent.bytes,
+        const unsigned char *extent = culet_memory_at(&reading->memory,
+                                                      self->extents + (uint64_t)i * self->extent.bytes,
                                                       self->extent.bytes);
         if (!extent)
             return;
@@ -152,7 +153,8 @@ bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap)
         return false;
     const struct culet_extent *extent = &heap->extents[heap->extents_done++];
     bool is_metadata = extent->kind == CULET_EXTENT_METADATA, full = is_metadata || extent->kind == CULET_EXTENT_HUGE;
-    struct culet_region *region = culet_heap_new_region(reading, heap, is_metadata ? "metadata" : "large", extent->start,
+    struct culet_region *region = culet_heap_new_region(reading, heap, is_metadata ? "metadata" : "large",
+                                                        extent->start,
                                                         extent->end, full);
     if (!region) {
         heap->inconsistent++;

@@ -23,7 +23,7 @@ struct culet_extent {
 
 /* What the entries of a segment lead to. */
 struct culet_segment_item {
-    uint32_t page;       /* of culet's (granule_bytes) */
+    uint32_t page;       /* of the selfmap's page_bytes */
     uint32_t klass;      /* 0: a large block */
     uint64_t descriptor; /* address */
 };
@@ -64,8 +64,8 @@ void culet_heap_pause(struct culet_reading *reading, struct culet_heap *heap);
 /* If the slice is over: begins the next one in the same way. Returns whether it did. */
 bool culet_heap_yield(struct culet_reading *reading, struct culet_heap *heap);
 
-/* Adds a region with the states of its pages. Returns NULL if it overlaps another one (the process has mapped something new
- * since the last slice) or is not mapped. May yield. */
+/* Adds a region with the states of its pages. Returns NULL if it overlaps another one (the process has mapped
+ * something new since the last slice) or is not mapped. May yield. */
 struct culet_region *culet_heap_new_region(struct culet_reading *reading, struct culet_heap *heap, const char *kind,
                                            uint64_t start, uint64_t end, bool full);
 

@@ -13,7 +13,7 @@
 static void prepare_buffers(const struct culet_reading *reading, struct culet_heap *heap, size_t descriptor_bytes)
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
-    size_t pages = heap->self.segment_granules;
+    size_t pages = heap->self.segment_pages;
 
     if (buffers->items)
         return;
@@ -22,7 +22,7 @@ static void prepare_buffers(const struct culet_reading *reading, struct culet_he
     buffers->addresses = culet_new(BATCH, sizeof *buffers->addresses);
     buffers->descriptors = culet_new(2 * BATCH, descriptor_bytes);
     buffers->got = culet_new(2 * BATCH, sizeof *buffers->got);
-    buffers->not_trimmed = culet_new(pages * heap->self.granule_bytes / reading->page_bytes + 2, 1);
+    buffers->not_trimmed = culet_new(pages * heap->self.page_bytes / reading->page_bytes + 2, 1);
 }
 
 /* ---- the pagemap's entries ---- */
@@ -32,7 +32,7 @@ static void read_entries(struct culet_reading *reading, const struct culet_heap 
                          uint64_t *entries)
 {
     const struct culet_selfmap *self = &heap->self;
-    uint64_t page = address / self->granule_bytes;
+    uint64_t page = address / self->page_bytes;
 
     while (count) {
         uint64_t leaf = 0, root = page / self->leaf_entries, at = page % self->leaf_entries;
@@ -40,7 +40,8 @@ static void read_entries(struct culet_reading *reading, const struct culet_heap 
         memset(entries, 0, here * sizeof *entries);
         if (root < self->root_entries && culet_memory_word(&reading->memory, self->root + 8 * root, &leaf) && leaf &&
             !culet_memory_copy(&reading->memory, leaf + 8 * at, entries, here * sizeof *entries))
-            culet_reading_problem(reading, "Some of culet's metadata in the process is in swap: blocks may be missing.");
+            culet_reading_problem(reading, "Some of culet's metadata in the process is in swap: blocks may be "
+                                           "missing.");
         entries += here;
         page += here;
         count -= here;
@@ -55,7 +56,7 @@ static uint32_t least_pages(const struct culet_heap *heap, uint32_t page, uint32
     if (klass >= heap->self.class_entries)
         return 0;
     pages = klass ? heap->shapes[klass].pages : 1;
-    return pages <= heap->self.segment_granules - page ? pages : 0;
+    return pages <= heap->self.segment_pages - page ? pages : 0;
 }
 
 /* Lists the blocks and slabs of a segment, in order. */
@@ -64,7 +65,7 @@ static size_t list_items(struct culet_heap *heap)
     const struct culet_selfmap *self = &heap->self;
     size_t count = 0;
 
-    for (uint32_t page = 0; page < self->segment_granules;) {
+    for (uint32_t page = 0; page < self->segment_pages;) {
         uint64_t entry = heap->buffers.entries[page];
         uint32_t klass = (uint32_t)(entry >> self->class_shift), pages = least_pages(heap, page, klass);
         if (!entry || entry & 1) {
@@ -92,7 +93,8 @@ static size_t descriptor_bytes(const struct culet_heap *heap)
 }
 
 /* Copies the descriptors of `count` items, each kind with its own length. */
-static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap, const struct culet_segment_item *items,
+static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap,
+                             const struct culet_segment_item *items,
                              size_t count)
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
@@ -116,14 +118,15 @@ static void read_descriptors(struct culet_reading *reading, struct culet_heap *h
 }
 
 /* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
-static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item, const unsigned char *descriptor,
+static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item,
+                        const unsigned char *descriptor,
                         uint64_t start)
 {
     const struct culet_selfmap *self = &heap->self;
 
-    return culet_word_at(descriptor + self->owner.start) == start &&
-           descriptor[self->owner.kind] == (item->klass ? self->kind_slab : self->kind_run) &&
-           (!item->klass || descriptor[self->owner.klass] == item->klass);
+    return culet_word_at(descriptor + self->span.start) == start &&
+           descriptor[self->span.kind] == (item->klass ? self->kind_slab : self->kind_large) &&
+           (!item->klass || descriptor[self->span.klass] == item->klass);
 }
 
 /* ---- slabs ---- */
@@ -179,8 +182,8 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
 {
     const struct culet_shape *shape = &heap->shapes[item->klass];
     struct slab_walk walk = {.reading = reading, .heap = heap, .region = region, .shape = shape,
-                             .start = region->start + (uint64_t)item->page * heap->self.granule_bytes};
-    uint64_t bytes = (uint64_t)shape->pages * heap->self.granule_bytes;
+                             .start = region->start + (uint64_t)item->page * heap->self.page_bytes};
+    uint64_t bytes = (uint64_t)shape->pages * heap->self.page_bytes;
 
     culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
     culet_region_add_slabs(region, bytes, shape->size);
@@ -189,7 +192,8 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
     heap->cached_bytes += walk.blocks[CULET_BLOCK_CACHED] * shape->size;
     culet_histogram_add_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
-    culet_histogram_add_free(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
+    culet_histogram_add_free(&heap->sizes, shape->size,
+                             walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
 }
 
 /* ---- all items ---- */
@@ -198,8 +202,8 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
 static uint32_t skip_page(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region)
 {
     heap->inconsistent++;
-    culet_heap_add_block(reading, region, heap->self.granule_bytes, CULET_BLOCK_OVERHEAD);
-    culet_region_add_slabs(region, heap->self.granule_bytes, CULET_SLABS_NONE);
+    culet_heap_add_block(reading, region, heap->self.page_bytes, CULET_BLOCK_OVERHEAD);
+    culet_region_add_slabs(region, heap->self.page_bytes, CULET_SLABS_NONE);
     return 1;
 }
 
@@ -207,21 +211,21 @@ static uint32_t skip_page(struct culet_reading *reading, struct culet_heap *heap
 static void add_free_pages(struct culet_reading *reading, const struct culet_heap *heap, struct culet_region *region,
                            uint32_t pages)
 {
-    uint64_t bytes = (uint64_t)pages * heap->self.granule_bytes;
+    uint64_t bytes = (uint64_t)pages * heap->self.page_bytes;
 
     culet_heap_add_block(reading, region, bytes, CULET_BLOCK_FREE);
     culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
 }
 
-/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it cannot be
- * interpreted. */
+/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it
+ * cannot be interpreted. */
 static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                           const struct culet_segment_item *item, size_t index)
 {
     const struct culet_selfmap *self = &heap->self;
     const unsigned char *descriptor = heap->buffers.descriptors + index * descriptor_bytes(heap);
-    uint64_t start = region->start + (uint64_t)item->page * self->granule_bytes, bytes;
-    uint32_t left = self->segment_granules - item->page;
+    uint64_t start = region->start + (uint64_t)item->page * self->page_bytes, bytes;
+    uint32_t left = self->segment_pages - item->page;
 
     if (!heap->buffers.got[index] || !is_expected(heap, item, descriptor, start))
         return skip_page(reading, heap, region);
@@ -230,18 +234,19 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
         return heap->shapes[item->klass].pages;
     }
     bytes = culet_word_at(descriptor + self->large.length);
-    if (!bytes || bytes % self->granule_bytes || bytes / self->granule_bytes > left)
+    if (!bytes || bytes % self->page_bytes || bytes / self->page_bytes > left)
         return skip_page(reading, heap, region);
     culet_region_use(region, start, start + bytes);
     culet_heap_add_block(reading, region, bytes, CULET_BLOCK_USED);
     culet_region_add_slabs(region, bytes, CULET_SLABS_LARGE);
     culet_histogram_add_used(&heap->sizes, bytes, 1);
     heap->used_bytes += bytes;
-    return (uint32_t)(bytes / self->granule_bytes);
+    return (uint32_t)(bytes / self->page_bytes);
 }
 
 /* Returns the first page after all items. */
-static uint32_t walk_items(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region, size_t count)
+static uint32_t walk_items(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
+                           size_t count)
 {
     uint32_t page = 0;
 
@@ -278,22 +283,22 @@ static void count_trim(const struct culet_reading *reading, struct culet_heap *h
 void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, uint64_t address)
 {
     const struct culet_selfmap *self = &heap->self;
-    uint64_t bytes = (uint64_t)self->segment_granules * self->granule_bytes, base;
+    uint64_t bytes = (uint64_t)self->segment_pages * self->page_bytes, base;
     struct culet_region *region = NULL;
 
     prepare_buffers(reading, heap, descriptor_bytes(heap));
     if (!culet_memory_word(&reading->memory, address + self->segment.base, &base))
         return;
-    if (base % self->granule_bytes == 0)
+    if (base % self->page_bytes == 0)
         region = culet_heap_new_region(reading, heap, "slabs", base, base + bytes, false);
     if (!region) {
         heap->inconsistent++;
         return;
     }
-    read_entries(reading, heap, base, self->segment_granules, heap->buffers.entries);
+    read_entries(reading, heap, base, self->segment_pages, heap->buffers.entries);
     size_t count = list_items(heap);
     memset(heap->buffers.not_trimmed, 0, region->pages);
-    add_free_pages(reading, heap, region, self->segment_granules - walk_items(reading, heap, region, count));
+    add_free_pages(reading, heap, region, self->segment_pages - walk_items(reading, heap, region, count));
     count_trim(reading, heap, region);
     heap->segments++;
 }

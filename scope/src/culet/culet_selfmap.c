@@ -39,8 +39,8 @@ static bool fits(unsigned offset, unsigned bytes, unsigned whole)
 
 static bool are_numbers_valid(const struct culet_selfmap *s)
 {
-    return is_power_of_two(s->granule_bytes) && is_between(s->granule_bytes, 4096, 65536) &&
-           s->segment_granules % 64 == 0 && is_between(s->segment_granules, 64, 65536) &&
+    return is_power_of_two(s->page_bytes) && is_between(s->page_bytes, 4096, 65536) &&
+           s->segment_pages % 64 == 0 && is_between(s->segment_pages, 64, 65536) &&
            is_between(s->segment_entries, 1, 1u << 24) && is_between(s->class_entries, 2, 4096) &&
            is_between(s->sizes, 1, s->class_entries) && s->extent_entries <= 4096 &&
            is_between(s->chunk_bytes, 4096, 1u << 24) && s->chunk_bytes % 4096 == 0 &&
@@ -51,16 +51,16 @@ static bool are_numbers_valid(const struct culet_selfmap *s)
 
 static bool are_offsets_valid(const struct culet_selfmap *s)
 {
-    unsigned bitmap = s->segment_granules / 8;
+    unsigned bitmap = s->segment_pages / 8;
 
     return fits(s->segment.base, 8, s->segment.bytes) && fits(s->segment.used, bitmap, s->segment.bytes) &&
            fits(s->segment.dirty, bitmap, s->segment.bytes) && fits(s->klass.size, 4, s->klass.bytes) &&
            fits(s->klass.count, 2, s->klass.bytes) && fits(s->klass.unit_shift, 1, s->klass.bytes) &&
-           fits(s->klass.granules, 1, s->klass.bytes) && fits(s->owner.start, 8, s->slab.bytes) &&
-           fits(s->owner.kind, 1, s->slab.bytes) && fits(s->owner.klass, 1, s->slab.bytes) &&
+           fits(s->klass.pages, 1, s->klass.bytes) && fits(s->span.start, 8, s->slab.bytes) &&
+           fits(s->span.kind, 1, s->slab.bytes) && fits(s->span.klass, 1, s->slab.bytes) &&
            fits(s->slab.units, s->slab.unit_bytes, s->slab.bytes) && fits(s->slab.live, 8, s->slab.unit_bytes) &&
            fits(s->slab.claimed, 8, s->slab.unit_bytes) &&
-           fits(s->owner.start, 8, s->large.bytes) && fits(s->owner.kind, 1, s->large.bytes) &&
+           fits(s->span.start, 8, s->large.bytes) && fits(s->span.kind, 1, s->large.bytes) &&
            fits(s->large.length, 8, s->large.bytes) && fits(s->large.ending, 1, s->large.bytes) &&
            fits(s->large.next, 8, s->large.bytes) && fits(s->extent.start, 8, s->extent.bytes) &&
            fits(s->extent.length, 8, s->extent.bytes) && fits(s->chunk.next, 8, s->chunk_bytes) &&
@@ -104,8 +104,8 @@ static bool find_in(struct culet_reading *reading, const struct culet_mapping *m
 
 bool culet_selfmap_find(struct culet_reading *reading, struct culet_selfmap *self, const char **why)
 {
-    *why = "libculet.so is in the process, but no record of its heap was found: it is an older version of culet, or the "
-           "record is in swap";
+    *why = "libculet.so is in the process, but no record of its heap was found: it is an older version of culet, or "
+           "the record is in swap";
     for (size_t i = 0; i < reading->maps.count; i++) {
         const struct culet_mapping *mapping = &reading->maps.all[i];
         /* The record is relocated at load time, then read-only. */
@@ -121,9 +121,9 @@ static bool is_shape_valid(const struct culet_selfmap *self, const struct culet_
     uint32_t room = (self->slab.bytes - self->slab.units) / self->slab.unit_bytes;
 
     return shape->size && shape->size % CULET_BLOCK_UNIT == 0 && shape->unit_shift <= 6 && shape->blocks &&
-           shape->pages && shape->pages <= self->segment_granules &&
+           shape->pages && shape->pages <= self->segment_pages &&
            ((shape->blocks - 1) >> shape->unit_shift) < room &&
-           (uint64_t)shape->size * shape->blocks <= (uint64_t)shape->pages * self->granule_bytes;
+           (uint64_t)shape->size * shape->blocks <= (uint64_t)shape->pages * self->page_bytes;
 }
 
 bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_selfmap *self, struct culet_shape *shapes)
@@ -141,7 +141,7 @@ bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_self
         shapes[k] = (struct culet_shape){.size = size,
                                          .blocks = count,
                                          .unit_shift = at[self->klass.unit_shift],
-                                         .pages = at[self->klass.granules]};
+                                         .pages = at[self->klass.pages]};
         if (!is_shape_valid(self, &shapes[k]))
             return false;
     }

@@ -11,18 +11,18 @@ struct culet_shape {
     uint32_t size; /* bytes of a block; 0: no such class */
     uint32_t blocks;
     uint32_t unit_shift; /* log2 of the blocks of a unit */
-    uint32_t pages;      /* of culet's (granule_bytes) */
+    uint32_t pages;      /* of the selfmap's page_bytes */
 };
 
 /* A mapping of the library's file, or NULL. */
 const struct culet_mapping *culet_selfmap_library(const struct culet_maps *maps);
 
-/* Finds the record in the library's mappings. If there is none, or none that can be read, returns false, and a sentence in
- * *why. Needs no pause once the library is loaded: the record is constant. */
+/* Finds the record in the library's mappings. If there is none, or none that can be read, returns false, and a
+ * sentence in *why. Needs no pause once the library is loaded: the record is constant. */
 bool culet_selfmap_find(struct culet_reading *reading, struct culet_selfmap *self, const char **why);
 
-/* Reads the shapes of all size classes into `shapes`, of self->class_entries. Returns false if they are not valid, as before
- * the first allocation. */
+/* Reads the shapes of all size classes into `shapes`, of self->class_entries. Returns false if they are not valid,
+ * as before the first allocation. */
 bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_selfmap *self, struct culet_shape *shapes);
 
 #endif

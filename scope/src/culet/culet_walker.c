@@ -25,8 +25,8 @@ static bool culet_recognize(struct culet_reading *reading, void *context)
         return false;
     heap->shapes = culet_new(heap->self.class_entries, sizeof *heap->shapes);
     if (!culet_selfmap_shapes(reading, &heap->self, heap->shapes)) {
-        culet_reading_problem(reading, "The size classes of libculet.so in the process are not valid: its heap is reported by "
-                                       "pages only.");
+        culet_reading_problem(reading, "The size classes of libculet.so in the process are not valid: its heap is "
+                                       "reported by pages only.");
         return false;
     }
     heap->library = library->path;
@@ -81,8 +81,8 @@ static void culet_walk(struct culet_reading *reading, void *context)
     culet_reading_resume(reading);
     heap->walk_ns = culet_now() - began;
     if (heap->inconsistent)
-        culet_reading_problem(reading, "%llu parts of culet's heap changed while they were read: their bytes are missing in "
-                                       "the figures. --stop reads the whole heap in one pause.",
+        culet_reading_problem(reading, "%llu parts of culet's heap changed while they were read: their bytes are "
+                                       "missing in the figures. --stop reads the whole heap in one pause.",
                               (unsigned long long)heap->inconsistent);
 }
 
@@ -90,7 +90,7 @@ static void culet_walk(struct culet_reading *reading, void *context)
 
 static void write_arena(const struct culet_heap *heap)
 {
-    uint64_t system_bytes = heap->segments * heap->self.segment_granules * heap->self.granule_bytes;
+    uint64_t system_bytes = heap->segments * heap->self.segment_pages * heap->self.page_bytes;
 
     culet_arena_record_write(&(struct culet_arena_record){
         .id = CULET_HEAP_ARENA, .name = "culet", .address = heap->self.self, .system_bytes = system_bytes,
@@ -98,7 +98,8 @@ static void write_arena(const struct culet_heap *heap)
 }
 
 /* Metadata counts as far as it is in memory: tables are long and mostly never touched. */
-static void add_region(struct culet_malloc_record *total, const struct culet_region *region, const struct culet_region_sum *sum)
+static void add_region(struct culet_malloc_record *total, const struct culet_region *region,
+                       const struct culet_region_sum *sum)
 {
     if (strcmp(region->kind, "metadata") == 0) {
         total->metadata_bytes += sum->used_resident;
@@ -116,7 +117,8 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
     struct culet_malloc_record total = {
         .arenas = 1, .heaps = heap->segments, .used_bytes = heap->used_bytes, .mmapped_bytes = heap->huge_bytes,
         .mmapped_chunks = heap->huge_blocks, .tcache_bytes = heap->cached_bytes, .kept_bytes = heap->kept_bytes,
-        .has_kept = true, .trim_bytes = heap->trim_bytes, .chunks = reading->regions.block_count, .walk_ns = heap->walk_ns};
+        .has_kept = true, .trim_bytes = heap->trim_bytes, .chunks = reading->regions.block_count,
+            .walk_ns = heap->walk_ns};
 
     for (size_t i = 0; i < reading->regions.count; i++) {
         const struct culet_region *region = reading->regions.all[i];

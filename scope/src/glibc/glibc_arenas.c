@@ -54,14 +54,15 @@ static bool is_bin(struct culet_reading *reading, const unsigned char *data, uin
     for (unsigned i = 0; i < BIN_TRIES && !consistent && !reading->target.paused; i++) {
         culet_pages_forget(&reading->pages);
         culet_memory_forget(&reading->memory);
-        consistent = culet_memory_word(&reading->memory, pair, &fd) && culet_memory_word(&reading->memory, pair + 8, &bk) &&
+        consistent = culet_memory_word(&reading->memory, pair, &fd) &&
+            culet_memory_word(&reading->memory, pair + 8, &bk) &&
                      can_be_bin(bin, fd, bk) && points_back(reading, bin, fd, bk);
     }
     return consistent;
 }
 
-/* So many bins may be inconsistent, because a thread was stopped while it changed them. Other data hardly ever looks like a
- * bin. */
+/* So many bins may be inconsistent, because a thread was stopped while it changed them. Other data hardly ever looks
+ * like a bin. */
 #define WRONG_BINS 8u
 
 /* Whether the 127 bins that end with the pair at `last` are an arena's. */
@@ -76,7 +77,8 @@ static bool are_bins(struct culet_reading *reading, const unsigned char *data, u
 }
 
 /* Follows `next` from the arena `first` on. Returns the number of arenas; 0 if the list is not circular. */
-static size_t follow_list(struct culet_reading *reading, uint64_t first, unsigned top_offset, uint64_t *arenas, size_t room)
+static size_t follow_list(struct culet_reading *reading, uint64_t first, unsigned top_offset, uint64_t *arenas,
+                          size_t room)
 {
     uint64_t at = first;
     struct culet_cycle cycle = {0};
@@ -135,7 +137,8 @@ bool culet_glibc_arenas_read(struct culet_reading *reading, struct culet_glibc *
     return count;
 }
 
-bool culet_glibc_arena_refresh(struct culet_reading *reading, const struct culet_glibc *heap, struct culet_glibc_arena *arena)
+bool culet_glibc_arena_refresh(struct culet_reading *reading, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena)
 {
     uint64_t top_field = arena->address + heap->top_offset, top, size;
 
@@ -166,8 +169,8 @@ bool culet_glibc_arena_top_end(struct culet_reading *reading, const struct culet
 
 /* ---- heaps ---- */
 
-/* HEAP_MAX_SIZE: the size for which both the heap of `top` and the arena's own heap begin with a pointer to the arena. 64 MB
- * unless huge pages are enabled. */
+/* HEAP_MAX_SIZE: the size for which both the heap of `top` and the arena's own heap begin with a pointer to the
+ * arena. 64 MB unless huge pages are enabled. */
 static uint64_t find_heap_max(struct culet_reading *reading, const struct culet_glibc_arena *arena)
 {
     static const uint64_t sizes[] = {UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(32) << 20, UINT64_C(128) << 20,
@@ -197,7 +200,8 @@ size_t culet_glibc_arena_heaps(struct culet_reading *reading, struct culet_glibc
     }
     at = arena->top & ~(heap->heap_max - 1);
     while (at && count < room) {
-        if (at & (heap->heap_max - 1) || !culet_memory_word(&reading->memory, at, &of_arena) || of_arena != arena->address) {
+        if (at & (heap->heap_max - 1) || !culet_memory_word(&reading->memory, at, &of_arena) ||
+            of_arena != arena->address) {
             culet_glibc_break(arena, "its heap at 0x%llx does not belong to it", (unsigned long long)at);
             break;
         }
@@ -212,7 +216,8 @@ size_t culet_glibc_arena_heaps(struct culet_reading *reading, struct culet_glibc
     return count;
 }
 
-uint64_t culet_glibc_heap_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena, uint64_t start)
+uint64_t culet_glibc_heap_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena,
+                                      uint64_t start)
 {
     /* struct heap_info lies before the arena in the arena's own heap. */
     uint64_t header = arena->address & (heap->heap_max - 1);
@@ -231,5 +236,6 @@ uint64_t culet_glibc_heap_bytes(struct culet_reading *reading, const struct cule
     if (!culet_memory_word(&reading->memory, start, &of_arena) || of_arena != arena->address ||
         !culet_memory_word(&reading->memory, start + 16, &bytes))
         return 0;
-    return bytes <= heap->heap_max && bytes % 8 == 0 && culet_reading_mapped_end(reading, start, start + bytes) ? bytes : 0;
+    return bytes <= heap->heap_max && bytes % 8 == 0 &&
+        culet_reading_mapped_end(reading, start, start + bytes) ? bytes : 0;
 }

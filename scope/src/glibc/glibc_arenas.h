@@ -12,7 +12,8 @@ bool culet_glibc_arenas_find_main(struct culet_reading *reading, struct culet_gl
 bool culet_glibc_arenas_read(struct culet_reading *reading, struct culet_glibc *heap);
 
 /* Updates top and system_bytes of an arena. */
-bool culet_glibc_arena_refresh(struct culet_reading *reading, const struct culet_glibc *heap, struct culet_glibc_arena *arena);
+bool culet_glibc_arena_refresh(struct culet_reading *reading, const struct culet_glibc *heap,
+                               struct culet_glibc_arena *arena);
 
 /* Stores the end of the arena's top in *end, if everything from `start` to there is mapped; else returns false. */
 bool culet_glibc_arena_top_end(struct culet_reading *reading, const struct culet_glibc_arena *arena, uint64_t start,
@@ -23,7 +24,8 @@ size_t culet_glibc_arena_heaps(struct culet_reading *reading, struct culet_glibc
                                uint64_t *heaps, size_t room);
 
 /* The first chunk of a heap of an arena other than main. */
-uint64_t culet_glibc_heap_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena, uint64_t start);
+uint64_t culet_glibc_heap_first_chunk(const struct culet_glibc *heap, const struct culet_glibc_arena *arena,
+                                      uint64_t start);
 
 /* The current size of a heap; 0 if it does not belong to the arena any more, or cannot have that size. */
 uint64_t culet_glibc_heap_bytes(struct culet_reading *reading, const struct culet_glibc *heap,

@@ -80,9 +80,10 @@ static bool ends_after(struct culet_reading *reading, uint64_t block, unsigned c
     return !count && !block;
 }
 
-/* Learns the form of links if all lists of the tcache agree. (Other data that looks like a tcache may have a list of one
- * block that begins with zero.) */
-static void learn_links(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_glibc_tcache *tcache)
+/* Learns the form of links if all lists of the tcache agree. (Other data that looks like a tcache may have a list of
+ * one block that begins with zero.) */
+static void learn_links(struct culet_reading *reading, struct culet_glibc *heap,
+                        const struct culet_glibc_tcache *tcache)
 {
     unsigned lists = 0, fit_protected = 0, fit_plain = 0;
 
@@ -102,7 +103,8 @@ static void learn_links(struct culet_reading *reading, struct culet_glibc *heap,
         heap->candidates.links = CULET_GLIBC_LINKS_PLAIN;
 }
 
-void culet_glibc_caches_add_tcache(struct culet_reading *reading, struct culet_glibc *heap, uint64_t chunk, uint64_t bytes)
+void culet_glibc_caches_add_tcache(struct culet_reading *reading, struct culet_glibc *heap, uint64_t chunk,
+                                   uint64_t bytes)
 {
     struct culet_glibc_caches *caches = &heap->caches;
 
@@ -138,7 +140,8 @@ struct list {
 };
 
 /* Calls `each` for the lists of all tcaches and arenas that are not empty, at most `most`. */
-static void each_list(struct culet_glibc *heap, size_t most, void (*each)(struct culet_glibc *heap, const struct list *list))
+static void each_list(struct culet_glibc *heap, size_t most,
+                      void (*each)(struct culet_glibc *heap, const struct list *list))
 {
     for (size_t i = 0; i < heap->caches.tcache_count; i++) {
         const struct culet_glibc_tcache *tcache = &heap->caches.tcaches[i];
@@ -206,7 +209,8 @@ static void decide_links(struct culet_glibc *heap)
 /* ---- correcting the figures ---- */
 
 /* Moves a cached chunk from the used to the free figures. */
-static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_glibc_candidate *candidate)
+static void correct_sums(struct culet_reading *reading, struct culet_glibc *heap,
+                         const struct culet_glibc_candidate *candidate)
 {
     uint64_t bytes = culet_glibc_candidate_bytes(candidate), chunk = culet_glibc_candidate_chunk(candidate);
     struct culet_region *region = culet_regions_at(&reading->regions, chunk);
@@ -235,14 +239,16 @@ static void correct_blocks(const struct culet_glibc_candidates *candidates, stru
     for (size_t i = 0; i < region->blocks.length / sizeof *items; i++) {
         while (next < range.past && culet_glibc_candidate_chunk(&candidates->all[next]) < at)
             next++;
-        if (next < range.past && culet_glibc_candidate_chunk(&candidates->all[next]) == at && candidates->all[next].cache &&
+        if (next < range.past && culet_glibc_candidate_chunk(&candidates->all[next]) == at &&
+            candidates->all[next].cache &&
             (items[i] & 3) == CULET_BLOCK_USED)
             items[i] |= CULET_BLOCK_CACHED;
         at += (uint64_t)(items[i] >> CULET_BLOCK_STATE_BITS) * CULET_BLOCK_UNIT;
     }
 }
 
-/* What trim returns of a run of free chunks, now that it is known which are in fastbins: other candidates divide the run. */
+/* What trim returns of a run of free chunks, now that it is known which are in fastbins: other candidates divide the
+ * run. */
 static uint64_t resolve_trim(const struct culet_glibc_candidates *candidates,
                              const struct culet_glibc_deferred_trim *deferred)
 {

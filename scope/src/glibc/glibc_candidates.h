@@ -1,7 +1,9 @@
-/* glibc_candidates.h - chunks that look used and may be cached: freed, and kept by a thread (tcache) or an arena (fastbins).
+/* glibc_candidates.h - chunks that look used and may be cached: freed, and kept by a thread (tcache) or an arena
+ * (fastbins).
  *
- * Cached chunks are in singly linked lists. Following a list in the process would take a read per chunk, all over the heap.
- * Instead the walk notes every chunk whose first word can be such a link; the lists are followed among the notes later. */
+ * Cached chunks are in singly linked lists. Following a list in the process would take a read per chunk, all over
+ * the heap. Instead the walk notes every chunk whose first word can be such a link; the lists are followed among the
+ * notes later. */
 #ifndef CULET_GLIBC_CANDIDATES_H
 #define CULET_GLIBC_CANDIDATES_H
 
@@ -61,7 +63,8 @@ static inline bool culet_glibc_can_point_to(const struct culet_glibc_candidates 
 }
 
 /* Whether the first word of a chunk's user data can be a link. */
-static inline bool culet_glibc_can_be_link(const struct culet_glibc_candidates *candidates, uint64_t chunk, uint64_t link)
+static inline bool culet_glibc_can_be_link(const struct culet_glibc_candidates *candidates, uint64_t chunk,
+                                           uint64_t link)
 {
     return (candidates->links != CULET_GLIBC_LINKS_PLAIN &&
             culet_glibc_can_point_to(candidates, link ^ ((chunk + 16) >> 12))) ||
@@ -77,7 +80,8 @@ static inline uint64_t culet_glibc_candidate_next(const struct culet_glibc_candi
 /* Finds out where malloc may have memory. */
 void culet_glibc_candidates_set_bounds(struct culet_glibc_candidates *candidates, const struct culet_maps *maps);
 
-void culet_glibc_candidates_add(struct culet_glibc_candidates *candidates, uint64_t chunk, uint64_t bytes, uint64_t link);
+void culet_glibc_candidates_add(struct culet_glibc_candidates *candidates, uint64_t chunk, uint64_t bytes,
+                                uint64_t link);
 
 /* The candidates from number `first` on are those of this region. */
 void culet_glibc_candidates_end_region(struct culet_glibc_candidates *candidates, const struct culet_region *region,
@@ -95,6 +99,7 @@ size_t culet_glibc_candidates_from(const struct culet_glibc_candidates *candidat
                                    const struct culet_glibc_candidate_range *range, uint64_t address);
 
 /* The candidate of the chunk at this address, or NULL. */
-struct culet_glibc_candidate *culet_glibc_candidates_at(const struct culet_glibc_candidates *candidates, uint64_t chunk);
+struct culet_glibc_candidate *culet_glibc_candidates_at(const struct culet_glibc_candidates *candidates,
+                                                        uint64_t chunk);
 
 #endif

@@ -13,8 +13,8 @@ void culet_glibc_checkpoint_save(struct culet_glibc_walk *walk);
 /* Goes back to the newest checkpoint and removes it, unless it is the only one. */
 void culet_glibc_checkpoint_restore(struct culet_glibc_walk *walk);
 
-/* Updates the arena's top and the end of the region. Goes back if the region is shorter than what was walked. Returns false
- * if the heap is gone. */
+/* Updates the arena's top and the end of the region. Goes back if the region is shorter than what was walked.
+ * Returns false if the heap is gone. */
 bool culet_glibc_checkpoint_refresh(struct culet_glibc_walk *walk);
 
 #endif

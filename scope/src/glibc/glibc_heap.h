@@ -4,14 +4,15 @@
  *   glibc_parameters   mp_: the counts of mapped chunks, and where brk's heap begins
  *   glibc_arenas       the list of arenas, their heaps and tops
  *   glibc_locks        waits until no thread is inside malloc
- *   glibc_walk         the chunks of one region, slice by slice; with glibc_tally, glibc_checkpoint, glibc_chain, glibc_trim
+ *   glibc_walk         the chunks of one region, slice by slice; with glibc_tally, glibc_checkpoint, glibc_chain and
+ *                      glibc_trim
  *   glibc_candidates   chunks that may be in a cache; glibc_caches finds out which are
  *   glibc_mmapped      chunks with a mapping of their own
  *   glibc_records      the records
  *   glibc_walker       runs them one after the other
  *
- * The structures are those of glibc 2.26 to 2.43 (malloc/malloc.c, malloc/arena.c). Differences between versions are inferred
- * from invariants of the data, never from a version number. */
+ * The structures are those of glibc 2.26 to 2.43 (malloc/malloc.c, malloc/arena.c). Differences between versions are
+ * inferred from invariants of the data, never from a version number. */
 #ifndef CULET_GLIBC_HEAP_H
 #define CULET_GLIBC_HEAP_H
 

@@ -3,8 +3,8 @@
 
 #include <sys/syscall.h>
 
-/* How often the process is released because of one lock. Each rest takes at least a millisecond, much longer than a change
- * of the heap. */
+/* How often the process is released because of one lock. Each rest takes at least a millisecond, much longer than a
+ * change of the heap. */
 #define WAITS 50u
 /* Limit for the whole reading: in a damaged heap locks may stay taken for ever. */
 #define MOST_WAITS 400u
@@ -47,7 +47,8 @@ static bool is_in_libc(const struct culet_reading *reading, const struct culet_g
 }
 
 /* A single thread takes no locks. */
-bool culet_glibc_is_busy(struct culet_reading *reading, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+bool culet_glibc_is_busy(struct culet_reading *reading, const struct culet_glibc *heap,
+                         const struct culet_glibc_arena *arena)
 {
     if (reading->target.tracing.count == 1 && is_in_libc(reading, heap, 0))
         return true;
@@ -72,14 +73,16 @@ static void run_thread(struct culet_reading *reading, const struct culet_glibc *
 
 /* Runs the threads that are in libc one by one until none holds a lock: a thread that holds one may wait long for a
  * processor, and in one long pause all arenas must be unlocked at once. */
-static void run_threads(struct culet_reading *reading, const struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+static void run_threads(struct culet_reading *reading, const struct culet_glibc *heap,
+                        const struct culet_glibc_arena *arena)
 {
     for (size_t thread = 0; thread < reading->target.tracing.count && !culet_target_due(&reading->target) &&
                             culet_glibc_is_busy(reading, heap, arena); thread++)
         run_thread(reading, heap, thread);
 }
 
-void culet_glibc_wait_until_idle(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_glibc_arena *arena)
+void culet_glibc_wait_until_idle(struct culet_reading *reading, struct culet_glibc *heap,
+                                 const struct culet_glibc_arena *arena)
 {
     struct culet_target *target = &reading->target;
 

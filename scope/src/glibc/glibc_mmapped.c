@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* From 2.43 on the size of a mapped chunk leaves out a header at its end, and the lowest bit of its offset marks huge pages. */
+/* From 2.43 on the size of a mapped chunk leaves out a header at its end, and the lowest bit of its offset marks
+ * huge pages. */
 #define HUGE_PAGES UINT64_C(1)
 #define END_HEADER 16u
 
@@ -57,7 +58,8 @@ static bool probe(struct culet_reading *reading, const struct culet_mapping *map
 
 static bool add(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_range *range)
 {
-    struct culet_region *region = culet_reading_new_region(reading, "mmapped", CULET_NO_ARENA, range->start, range->end, true);
+    struct culet_region *region = culet_reading_new_region(reading, "mmapped", CULET_NO_ARENA, range->start, range->end,
+                                                           true);
 
     if (!region)
         return false;
@@ -77,8 +79,8 @@ bool culet_glibc_mmapped_complete(const struct culet_glibc *heap)
             (is_2_43 && heap->found_mmapped_bytes < heap->mmapped_bytes));
 }
 
-/* Probes pages of one mapping: all with `thorough`, else only at the start of the mapping and after each chunk found. A page
- * cut off by memalign with a large alignment is not in memory: it is skipped. */
+/* Probes pages of one mapping: all with `thorough`, else only at the start of the mapping and after each chunk
+ * found. A page cut off by memalign with a large alignment is not in memory: it is skipped. */
 static void scan(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_mapping *mapping,
                  bool thorough)
 {

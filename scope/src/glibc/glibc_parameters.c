@@ -7,8 +7,8 @@
 /* DEFAULT_MMAP_MAX: M_MMAP_MAX, unless the program changes it; few programs set a larger one. */
 #define DEFAULT_MMAP_MAX 65536
 
-/* Whether sbrk_base may be at `at`, by the members before it: from at - before on int n_mmaps, n_mmaps_max, max_n_mmaps,
- * no_dyn_threshold; from at - 16 on size_t mmapped_mem, max_mmapped_mem. */
+/* Whether sbrk_base may be at `at`, by the members before it: from at - before on int n_mmaps, n_mmaps_max,
+ * max_n_mmaps, no_dyn_threshold; from at - 16 on size_t mmapped_mem, max_mmapped_mem. */
 static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
 {
     int32_t counts[4];
@@ -23,8 +23,9 @@ static bool is_sbrk_base(const unsigned char *data, size_t at, unsigned before)
            (counts[1] == DEFAULT_MMAP_MAX || (counts[0] <= counts[1] && most));
 }
 
-/* Where sbrk_base may point, the safest criterion first, because a static program has much data that looks like mp_: into
- * brk's heap; into a mapping, if brk failed from the start; nowhere, if the main arena has never asked for memory. */
+/* Where sbrk_base may point, the safest criterion first, because a static program has much data that looks like mp_:
+ * into brk's heap; into a mapping, if brk failed from the start; nowhere, if the main arena has never asked for
+ * memory. */
 enum base { IN_BRK, IN_MAPPING, NOWHERE, BASES };
 
 static bool is_base(struct culet_reading *reading, uint64_t word, int32_t most_mmaps, enum base kind)

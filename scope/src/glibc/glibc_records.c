@@ -12,8 +12,8 @@ static void write_allocator(const struct culet_glibc *heap)
 {
     culet_allocator_record_write(&(struct culet_allocator_record){
         .name = "glibc", .library = heap->library, .by_pages = heap->lost,
-        .why = heap->lost ? "glibc's arenas were not found: unexplained anonymous memory is attributed to its heap, page by "
-                            "page." : ""});
+        .why = heap->lost ? "glibc's arenas were not found: unexplained anonymous memory is attributed to its heap, "
+                            "page by page." : ""});
 }
 
 static void write_arena(const struct culet_glibc_arena *arena)
@@ -28,7 +28,8 @@ static void write_arena(const struct culet_glibc_arena *arena)
         .free_bytes = arena->sum.free + arena->sum.fastbin + arena->sum.tcache, .top_bytes = arena->top_bytes,
         .trim_bytes = arena->sum.trim});
     if (arena->broken)
-        culet_json_problem("The walk of the %s arena (%s) was stopped: %s. The rest of this heap is reported as unknown.",
+        culet_json_problem("The walk of the %s arena (%s) was stopped: %s. The rest of this heap is reported as "
+                           "unknown.",
                            arena->id ? "thread" : "main", name, arena->why);
 }
 
@@ -46,7 +47,8 @@ static void add_arena(struct culet_malloc_record *total, const struct culet_glib
 
 static bool is_of_glibc(const struct culet_region *region)
 {
-    return strcmp(region->kind, "mmapped") == 0 || strcmp(region->kind, "main") == 0 || strcmp(region->kind, "heap") == 0;
+    return strcmp(region->kind, "mmapped") == 0 || strcmp(region->kind, "main") == 0 ||
+        strcmp(region->kind, "heap") == 0;
 }
 
 static void add_region(struct culet_malloc_record *total, const struct culet_region_sum *sum)
@@ -80,7 +82,8 @@ static void write_problems(const struct culet_glibc *heap)
     if (!heap->sbrk_field)
         culet_json_problem("glibc's own count of mappings was not found: large blocks may be missing.");
     else if (!culet_glibc_mmapped_complete(heap))
-        culet_json_problem("Only %llu of %llu large blocks with a mapping of their own were found (%llu of %llu bytes).",
+        culet_json_problem("Only %llu of %llu large blocks with a mapping of their own were found (%llu of %llu "
+                           "bytes).",
                            (unsigned long long)heap->found_mmaps, (unsigned long long)heap->n_mmaps,
                            (unsigned long long)heap->found_mmapped_bytes, (unsigned long long)heap->mmapped_bytes);
     for (size_t i = 0; i < heap->arena_count; i++) {

@@ -19,7 +19,8 @@ void culet_glibc_tally_states(struct culet_glibc_walk *walk, uint64_t to)
     if (end - now->states_to < LONG_CHUNK) {
         culet_reading_note_states(walk->reading, walk->region, now->states_to, end);
     } else {
-        walk->long_chunks = culet_grow(walk->long_chunks, &walk->long_room, now->long_chunks + 1, sizeof *walk->long_chunks);
+        walk->long_chunks = culet_grow(walk->long_chunks, &walk->long_room, now->long_chunks + 1,
+                                       sizeof *walk->long_chunks);
         walk->long_chunks[now->long_chunks++] = (struct culet_range){now->states_to, end};
     }
     now->states_to = end;

@@ -1,7 +1,8 @@
 /* glibc_tally.h - the state of a walk over one region, and what it counts.
  *
- * A walk is resumed in the next slice. The last chunk of a slice need not be a chunk any more by then, since it may have been
- * merged with the one before. Then the walk goes back to an older checkpoint (glibc_checkpoint.h): a copy of this state. */
+ * A walk is resumed in the next slice. The last chunk of a slice need not be a chunk any more by then, since it may
+ * have been merged with the one before. Then the walk goes back to an older checkpoint (glibc_checkpoint.h): a copy
+ * of this state. */
 #ifndef CULET_GLIBC_TALLY_H
 #define CULET_GLIBC_TALLY_H
 

@@ -11,8 +11,8 @@ static uint64_t whole_pages(const struct culet_region *region, uint64_t from, ui
     return culet_region_bytes_in_state(region, (from + page - 1) & ~(page - 1), to & ~(page - 1), CULET_PAGE_PRESENT);
 }
 
-/* Algorithm: mtrim and systrim of glibc's malloc/malloc.c. A binned chunk keeps its header and links. Main's top is trimmed
- * from its end; the tops of other arenas stay. */
+/* Algorithm: mtrim and systrim of glibc's malloc/malloc.c. A binned chunk keeps its header and links. Main's top is
+ * trimmed from its end; the tops of other arenas stay. */
 uint64_t culet_glibc_trim_bytes(const struct culet_region *region, uint64_t from, uint64_t to, enum culet_glibc_end end)
 {
     uint64_t page = UINT64_C(1) << region->shift;

@@ -21,8 +21,8 @@
 #define FIRST_FETCH 32768u
 #define FAR 16384u
 
-/* Read of each chunk: its sizes and the first word of its user data. (After the last fencepost of a heap 16 bytes are never
- * used.) */
+/* Read of each chunk: its sizes and the first word of its user data. (After the last fencepost of a heap 16 bytes
+ * are never used.) */
 #define CHUNK_BYTES 24u
 #define NO_LINK UINT64_MAX
 
@@ -38,7 +38,8 @@ static enum outcome fault(struct culet_glibc_walk *walk, uint64_t at, const char
 
 /* ---- reading ---- */
 
-/* Where the fetch from `at` on ends. It does not go beyond the page states at hand, so that each state is looked up once. */
+/* Where the fetch from `at` on ends. It does not go beyond the page states at hand, so that each state is looked up
+ * once. */
 static uint64_t fetch_end(struct culet_glibc_walk *walk, uint64_t at, uint64_t end)
 {
     const struct culet_memory *memory = &walk->reading->memory;
@@ -80,8 +81,9 @@ static const unsigned char *header_at(struct culet_glibc_walk *walk, uint64_t at
 /* The first word of the user data of the chunk at `at`, whose header was fetched; NO_LINK if it is not in memory. */
 static uint64_t link_of(const struct culet_memory *memory, uint64_t at)
 {
-    return at + CHUNK_BYTES <= memory->end ? culet_word_at(memory->window + (at - memory->start) + GLIBC_CHUNK_HEADER_BYTES)
-                                           : NO_LINK;
+    if (at + CHUNK_BYTES > memory->end)
+        return NO_LINK;
+    return culet_word_at(memory->window + (at - memory->start) + GLIBC_CHUNK_HEADER_BYTES);
 }
 
 static enum outcome unreadable(struct culet_glibc_walk *walk, uint64_t at)
@@ -136,7 +138,8 @@ static enum outcome finish_at_fencepost(struct culet_glibc_walk *walk, uint64_t 
 /* ---- the chunks ---- */
 
 /* Bits of a plain chunk's size: a multiple of 16 below 1 KiB, and all flags except MMAPPED. */
-#define PLAIN_BITS ((uint64_t)(CULET_HISTOGRAM_EXACT - CULET_HISTOGRAM_STEP) | GLIBC_CHUNK_PREV_INUSE | GLIBC_CHUNK_NON_MAIN)
+#define PLAIN_BITS \
+    ((uint64_t)(CULET_HISTOGRAM_EXACT - CULET_HISTOGRAM_STEP) | GLIBC_CHUNK_PREV_INUSE | GLIBC_CHUNK_NON_MAIN)
 
 /* Bit n: a chunk of n times 16 bytes is plain by its size: not too small, and not of a tcache's size. */
 #define UP_TO(bytes) ((UINT64_C(2) << (bytes) / CULET_HISTOGRAM_STEP) - 1)
@@ -144,8 +147,8 @@ static enum outcome finish_at_fencepost(struct culet_glibc_walk *walk, uint64_t 
     (~UP_TO(GLIBC_CHUNK_LEAST_BYTES - CULET_HISTOGRAM_STEP) & \
      ~(UP_TO(CULET_GLIBC_MOST_TCACHE) & ~UP_TO(CULET_GLIBC_LEAST_TCACHE - CULET_HISTOGRAM_STEP)))
 
-/* The fast path for most chunks: used, smaller than 1 KiB, followed by a used one, header in the window. Ends at the first
- * chunk of another kind, and where the next one is at `limit` or after it. */
+/* The fast path for most chunks: used, smaller than 1 KiB, followed by a used one, header in the window. Ends at the
+ * first chunk of another kind, and where the next one is at `limit` or after it. */
 static void walk_plain_chunks(struct culet_glibc_walk *walk, uint64_t limit, uint64_t *first_size, uint64_t *first_link)
 {
     struct culet_glibc_tally *now = &walk->now;
@@ -163,7 +166,8 @@ static void walk_plain_chunks(struct culet_glibc_walk *walk, uint64_t limit, uin
         uint64_t bytes = size & ~GLIBC_CHUNK_FLAGS, next = at + bytes, revealed = link ^ ((at + 16) >> 12);
         if (size & ~PLAIN_BITS || !(PLAIN_SIZES >> bytes / CULET_HISTOGRAM_STEP & 1) || next >= limit)
             break;
-        if ((!((revealed | not_protected) & 15) || !((link | not_plain) & 15)) && culet_glibc_can_be_link(candidates, at, link))
+        if ((!((revealed | not_protected) & 15) || !((link | not_plain) & 15)) &&
+            culet_glibc_can_be_link(candidates, at, link))
             break;
         uint64_t next_size = culet_word_at((const unsigned char *)(window + next + 8));
         if (!(next_size & GLIBC_CHUNK_PREV_INUSE))
@@ -187,8 +191,8 @@ static void walk_plain_chunks(struct culet_glibc_walk *walk, uint64_t limit, uin
     *first_link = link;
 }
 
-/* The limit for walk_plain_chunks: chunks before it have their header and first word in the window, and are neither the top
- * nor at the end of the region. */
+/* The limit for walk_plain_chunks: chunks before it have their header and first word in the window, and are neither
+ * the top nor at the end of the region. */
 static uint64_t plain_limit(const struct culet_glibc_walk *walk)
 {
     uint64_t limit = walk->reading->memory.end, top = walk->arena->top;
@@ -308,9 +312,9 @@ void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *
     size_t first_candidate = heap->candidates.count;
     bool done = false;
 
-    *walk = (struct culet_glibc_walk){.reading = reading, .heap = heap, .arena = arena, .region = region, .first = first,
-                                      .heap_start = heap_start, .is_main = arena->address == heap->main,
-                                      .fetch_bytes = FIRST_FETCH};
+    *walk = (struct culet_glibc_walk){
+        .reading = reading, .heap = heap, .arena = arena, .region = region, .first = first, .heap_start = heap_start,
+        .is_main = arena->address == heap->main, .fetch_bytes = FIRST_FETCH};
     culet_glibc_checkpoint_init(walk);
     walk->now.at = walk->now.used_from = region->start;
     walk->now.states_to = region->start & ~(uint64_t)(reading->page_bytes - 1);

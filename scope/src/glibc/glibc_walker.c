@@ -34,8 +34,8 @@ static bool must_have_arenas(const struct culet_reading *reading)
     return false;
 }
 
-/* The main arena is found by the consistency of its lists, which a thread may be changing: so many tries, and five times as
- * many if there must be arenas. (A process that never allocated has none.) */
+/* The main arena is found by the consistency of its lists, which a thread may be changing: so many tries, and five
+ * times as many if there must be arenas. (A process that never allocated has none.) */
 #define FIND_TRIES 12u
 /* A rest between tries in live mode, where pauses give none. */
 #define LIVE_REST_NS 1000000
@@ -109,7 +109,8 @@ static struct culet_region *new_region(struct culet_reading *reading, struct cul
 }
 
 /* Walks a contiguous part of main's heap, from `start` to its top, or else to `end`. */
-static struct culet_region *walk_main(struct culet_reading *reading, struct culet_glibc *heap, struct culet_glibc_arena *arena,
+static struct culet_region *walk_main(struct culet_reading *reading, struct culet_glibc *heap,
+                                      struct culet_glibc_arena *arena,
                                       uint64_t start, uint64_t end)
 {
     culet_glibc_arena_top_end(reading, arena, start, &end);
@@ -186,7 +187,8 @@ static void walk_heaps(struct culet_reading *reading, struct culet_glibc *heap, 
         struct culet_region *region = bytes ? new_region(reading, arena, "heap", heaps[i], heaps[i] + bytes) : NULL;
         if (!region)
             continue;
-        culet_glibc_walk_region(reading, heap, arena, region, culet_glibc_heap_first_chunk(heap, arena, heaps[i]), heaps[i]);
+        culet_glibc_walk_region(reading, heap, arena, region, culet_glibc_heap_first_chunk(heap, arena, heaps[i]),
+                                heaps[i]);
         name_heap(reading, heaps[i], "heap of arena %u", arena->id);
         culet_reading_yield(reading);
     }

@@ -47,8 +47,8 @@ static const struct culet_mapping *find_libc(const struct culet_reading *reading
     return NULL;
 }
 
-/* The mapping with the malloc that the C library itself calls: through its global offset table, like any caller, so the entry
- * made by the loader identifies the active malloc. NULL: unknown. */
+/* The mapping with the malloc that the C library itself calls: through its global offset table, like any caller, so
+ * the entry made by the loader identifies the active malloc. NULL: unknown. */
 static const struct culet_mapping *find_malloc(struct culet_reading *reading, const struct culet_mapping *libc)
 {
     struct culet_elf elf;
@@ -110,7 +110,8 @@ static bool foreign_recognize(struct culet_reading *reading, void *context)
         return false;
     reading->libc = malloc && is_libc(malloc) ? malloc->path : NULL;
     if (!libc) /* a program without a C library brings its own malloc */
-        *foreign = (struct foreign_allocator){.library = reading->program, .name = name_by_symbol(reading, reading->program)};
+        *foreign = (struct foreign_allocator){.library = reading->program,
+                                              .name = name_by_symbol(reading, reading->program)};
     else if (malloc && malloc->inode && !is_libc(malloc))
         *foreign = (struct foreign_allocator){.library = malloc->path, .name = name_of(reading, malloc->path)};
     else if (is_musl(libc))
@@ -138,8 +139,8 @@ static void foreign_write(struct culet_reading *reading, void *context)
     reading->active_malloc = foreign->name ? foreign->name : "unknown";
     culet_allocator_record_write(&(struct culet_allocator_record){
         .name = reading->active_malloc, .library = foreign->in_program ? "" : foreign->library, .by_pages = true,
-        .why = foreign->name ? "Its blocks cannot be read from outside: unexplained anonymous memory is attributed to its "
-                               "heap, page by page."
+        .why = foreign->name ? "Its blocks cannot be read from outside: unexplained anonymous memory is attributed to "
+                               "its heap, page by page."
                              : "This library serves malloc, and is no known allocator."});
 }
 

@@ -8,11 +8,13 @@
 
 static bool is_shared_memory(const char *path)
 {
-    return culet_starts_with(path, "/memfd:") || culet_starts_with(path, "/dev/zero") || culet_starts_with(path, "/dev/shm/") ||
+    return culet_starts_with(path, "/memfd:") || culet_starts_with(path, "/dev/zero") ||
+        culet_starts_with(path, "/dev/shm/") ||
            culet_starts_with(path, "/SYSV") || culet_starts_with(path, "anon_inode:");
 }
 
-/* The end of the adjacent mappings of one file from number `from` on. The file is a library if one of them is executable. */
+/* The end of the adjacent mappings of one file from number `from` on. The file is a library if one of them is
+ * executable. */
 static size_t file_end(const struct culet_reading *reading, size_t from, bool *is_library)
 {
     const struct culet_mapping *all = reading->maps.all;

@@ -14,9 +14,9 @@
 static struct culet_mapping *guard_of(const struct culet_reading *reading, const struct culet_mapping *mapping)
 {
     struct culet_mapping *before = mapping->id ? &reading->maps.all[mapping->id - 1] : NULL;
+    bool is_adjacent = before && before->end == mapping->start;
 
-    return before && before->end == mapping->start && culet_starts_with(before->perms, "---p") && !before->inode ? before
-                                                                                                              : NULL;
+    return is_adjacent && culet_starts_with(before->perms, "---p") && !before->inode ? before : NULL;
 }
 
 static uint64_t length_of(const struct culet_mapping *mapping)
@@ -71,8 +71,8 @@ static void free_lengths(struct lengths *lengths)
 
 /* ---- reading ---- */
 
-/* Looks up the unknown stack pointers. The process runs on when the slice is over: waiting threads report theirs all the
- * same. Returns how many are still unknown. */
+/* Looks up the unknown stack pointers. The process runs on when the slice is over: waiting threads report theirs all
+ * the same. Returns how many are still unknown. */
 static size_t find_pointers(struct culet_reading *reading, struct culet_thread_stacks *threads)
 {
     size_t unknown = 0;
@@ -99,8 +99,9 @@ void culet_stacks_read(struct culet_reading *reading, struct culet_thread_stacks
 
 /* ---- control blocks ---- */
 
-/* Whether a thread of glibc's has, or had, its stack here: its control block is in the last page and begins with a pointer to
- * itself, with another one 16 bytes on (tcbhead_t, sysdeps/x86_64/nptl/tls.h). Other machines have no such block. */
+/* Whether a thread of glibc's has, or had, its stack here: its control block is in the last page and begins with a
+ * pointer to itself, with another one 16 bytes on (tcbhead_t, sysdeps/x86_64/nptl/tls.h). Other machines have no
+ * such block. */
 static bool has_control_block(struct culet_reading *reading, const struct culet_mapping *mapping)
 {
 #ifdef __x86_64__
@@ -138,14 +139,16 @@ static struct lengths fiber_lengths(const struct culet_reading *reading)
 }
 
 /* Whether the thread runs in a fiber: its stack pointer is where no thread's own stack can be. */
-static bool is_in_fiber(struct culet_reading *reading, const struct culet_thread_stack *thread, const struct lengths *fibers)
+static bool is_in_fiber(struct culet_reading *reading, const struct culet_thread_stack *thread,
+                        const struct lengths *fibers)
 {
     bool main_thread = thread->tid == reading->target.process, decidable = main_thread;
 
 #ifdef __x86_64__
     decidable = true;
 #endif
-    return decidable && can_be_fiber(reading, thread->mapping) && count_equal(fibers, length_of(thread->mapping)) >= FIBERS &&
+    return decidable && can_be_fiber(reading, thread->mapping) &&
+        count_equal(fibers, length_of(thread->mapping)) >= FIBERS &&
            (main_thread || !has_control_block(reading, thread->mapping));
 }
 
@@ -165,7 +168,8 @@ static void find_stacks(struct culet_reading *reading, struct culet_thread_stack
 
 /* ---- naming ---- */
 
-static void name_stack(const struct culet_reading *reading, struct culet_mapping *mapping, const char *use, const char *label)
+static void name_stack(const struct culet_reading *reading, struct culet_mapping *mapping, const char *use,
+                       const char *label)
 {
     struct culet_mapping *guard = guard_of(reading, mapping);
 
@@ -186,8 +190,8 @@ static struct lengths stack_lengths(const struct culet_thread_stacks *threads)
     return lengths;
 }
 
-/* Number of stacks in each mapping, to be freed: newer kernels need no mappings between guarded stacks, so one mapping can
- * have several. */
+/* Number of stacks in each mapping, to be freed: newer kernels need no mappings between guarded stacks, so one
+ * mapping can have several. */
 static uint32_t *count_stacks(const struct culet_reading *reading, const struct culet_thread_stacks *threads)
 {
     uint32_t *counts = culet_new(reading->maps.count, sizeof *counts);
@@ -198,7 +202,8 @@ static uint32_t *count_stacks(const struct culet_reading *reading, const struct 
     return counts;
 }
 
-static void label_thread(const struct culet_reading *reading, const struct culet_thread_stack *thread, uint32_t in_mapping,
+static void label_thread(const struct culet_reading *reading, const struct culet_thread_stack *thread,
+                         uint32_t in_mapping,
                          char *label, size_t room)
 {
     const char *where = thread->in_fiber ? " in it" : "", *fiber = thread->in_fiber ? "fiber, " : "";

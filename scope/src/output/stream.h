@@ -1,7 +1,7 @@
 /* stream.h - writes the records of scope/format.h to stdout.
  *
- * Nothing is written while the process is paused, because the reader of the stream may be slow: walkers keep their results
- * until their `write` is called (walker.h). A failed write ends the program with a message. */
+ * Nothing is written while the process is paused, because the reader of the stream may be slow: walkers keep their
+ * results until their `write` is called (walker.h). A failed write ends the program with a message. */
 #ifndef CULET_STREAM_H
 #define CULET_STREAM_H
 

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Writes one sentence into `sentence` (`bytes`): what keeps this program from reading process `pid`, given the errno. */
+/* Writes one sentence into `sentence` (`bytes`): what keeps this program from reading process `pid`, given the
+ * errno. */
 void culet_access_explain(pid_t pid, int error, char *sentence, size_t bytes);
 
 #endif

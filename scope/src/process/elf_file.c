@@ -51,7 +51,8 @@ static bool read_header(struct culet_elf *elf)
     if (!copy(elf, 0, &elf->head, sizeof elf->head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
         head->e_ident[EI_CLASS] != ELFCLASS64 ||
         head->e_ident[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) ||
-        head->e_shentsize != sizeof(Elf64_Shdr) || head->e_phentsize != sizeof(Elf64_Phdr) || head->e_shnum > MOST_SECTIONS)
+        head->e_shentsize != sizeof(Elf64_Shdr) || head->e_phentsize != sizeof(Elf64_Phdr) ||
+            head->e_shnum > MOST_SECTIONS)
         return false;
     elf->sections = read_items(elf, head->e_shoff, head->e_shnum, sizeof *elf->sections);
     elf->section_count = elf->sections ? head->e_shnum : 0;
@@ -171,7 +172,8 @@ bool culet_elf_defines(struct culet_elf *elf, const char *name)
 bool culet_elf_text(struct culet_elf *elf, const char *name, char *text, size_t room)
 {
     const Elf64_Sym *symbol = find(elf, name);
-    const Elf64_Shdr *holder = symbol && symbol->st_shndx < elf->section_count ? &elf->sections[symbol->st_shndx] : NULL;
+    const Elf64_Shdr *holder = symbol && symbol->st_shndx < elf->section_count ? &elf->sections[symbol->st_shndx]
+        : NULL;
 
     if (!holder || holder->sh_type == SHT_NOBITS || symbol->st_value < holder->sh_addr || symbol->st_size == 0 ||
         symbol->st_size > room)
@@ -200,7 +202,8 @@ static uint64_t link_address(struct culet_elf *elf)
     return address;
 }
 
-/* An entry for the address is filled in at load time, an entry for calls perhaps at the first call: prefer the former. */
+/* An entry for the address is filled in at load time, an entry for calls perhaps at the first call: prefer the
+ * former. */
 static bool is_eager(uint32_t type)
 {
     return type == R_X86_64_GLOB_DAT || type == R_AARCH64_GLOB_DAT;

@@ -139,7 +139,8 @@ void culet_mapping_name(struct culet_mapping *mapping, const char *use, const ch
     va_end(arguments);
 }
 
-void culet_maps_name_range(const struct culet_maps *maps, uint64_t from, uint64_t to, const char *use, const char *label)
+void culet_maps_name_range(const struct culet_maps *maps, uint64_t from, uint64_t to, const char *use,
+                           const char *label)
 {
     while (from < to) {
         struct culet_mapping *mapping = culet_maps_at(maps, from);

@@ -47,7 +47,8 @@ void culet_mapping_name(struct culet_mapping *mapping, const char *use, const ch
     __attribute__((format(printf, 3, 4)));
 
 /* Names every mapping that contains a part of from..to; `label` may be NULL. */
-void culet_maps_name_range(const struct culet_maps *maps, uint64_t from, uint64_t to, const char *use, const char *label);
+void culet_maps_name_range(const struct culet_maps *maps, uint64_t from, uint64_t to, const char *use,
+                           const char *label);
 
 void culet_maps_free(struct culet_maps *maps);
 

@@ -23,7 +23,6 @@ void culet_memory_open(struct culet_memory *memory, pid_t pid, struct culet_page
     snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
     memory->descriptor = open(name, O_RDONLY | O_CLOEXEC);
     memory->pinning = true;
-    memory->refused = 0;
     culet_memory_forget(memory);
 }
 
@@ -90,8 +89,6 @@ static bool extend(struct culet_memory *memory, uint64_t end)
     ssize_t got = fetch(memory, from, memory->window + (from - memory->start), (size_t)(to - from), pin);
     if (got > 0)
         memory->end = from + (uint64_t)got;
-    if (memory->end < to)
-        memory->refused++;
     return memory->end == to;
 }
 
@@ -146,7 +143,8 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
         if (part > bytes)
             part = bytes;
         uint8_t state = culet_pages_at(memory->pages, address);
-        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part, culet_memory_pins(memory, state)) != (ssize_t)part) {
+        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part,
+                                                   culet_memory_pins(memory, state)) != (ssize_t)part) {
             memset(at, 0, part);
             whole = whole && !(state & (CULET_PAGE_PRESENT | CULET_PAGE_SWAPPED));
         }

@@ -39,7 +39,10 @@ static void read_pieces(struct culet_memory *memory, struct iovec *local, struct
                         size_t count, bool *got)
 {
     size_t bytes = count ? remote->iov_len : 0;
-    ssize_t copied = count && culet_pages_charge(memory->pages) ? process_vm_readv(memory->pid, local, count, remote, count, 0) : 0;
+    ssize_t copied = 0;
+
+    if (count && culet_pages_charge(memory->pages))
+        copied = process_vm_readv(memory->pid, local, count, remote, count, 0);
     size_t done = copied > 0 ? (size_t)copied / bytes : 0;
 
     for (size_t i = 0; i < count; i++)
@@ -73,7 +76,8 @@ static void copy_some(struct culet_memory *memory, const uint64_t *addresses, si
     read_pieces(memory, local, remote, numbers, present, got);
 }
 
-void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes, void *to,
+void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
+                             void *to,
                   bool *got)
 {
     for (size_t i = 0, some; i < count; i += some) {

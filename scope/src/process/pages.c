@@ -20,8 +20,9 @@
 #define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
 #define ENTRY_GUARD (UINT64_C(1) << 58)
-/* A guard page (MADV_GUARD_INSTALL, Linux 6.13 on; newer glibc uses it for stacks) looks swapped. From 6.15 on it has its own
- * bit; in 6.13 and 6.14 it has swap type 31 (a marker, in the low five bits) and bit 2 of the offset after it. */
+/* A guard page (MADV_GUARD_INSTALL, Linux 6.13 on; newer glibc uses it for stacks) looks swapped. From 6.15 on it
+ * has its own bit; in 6.13 and 6.14 it has swap type 31 (a marker, in the low five bits) and bit 2 of the offset
+ * after it. */
 #define ENTRY_TYPE UINT64_C(31)
 #define ENTRY_GUARD_MARK (UINT64_C(4) << 5)
 
@@ -41,8 +42,8 @@ struct scan {
 /* Bytes per call: the kernel walks empty page tables entry by entry. */
 #define SCAN_BYTES (UINT64_C(16) << 30)
 
-/* The work budget: about ten times what the slowest heaps take (a gigabyte of 32-byte blocks: 0.6 s), because readers under
- * emulators and sanitizers are slower. */
+/* The work budget: about ten times what the slowest heaps take (a gigabyte of 32-byte blocks: 0.6 s), because
+ * readers under emulators and sanitizers are slower. */
 #define BUDGET_NS UINT64_C(4000000000)
 #define BUDGET_NS_PER_GB UINT64_C(4000000000)
 
@@ -125,8 +126,8 @@ static void guess_zero_pages(struct culet_pages *pages)
     }
 }
 
-/* Calls PAGEMAP_SCAN; *count gets the number of ranges found. EFAULT (a range outside of user memory) does not mean that the
- * kernel lacks the call. */
+/* Calls PAGEMAP_SCAN; *count gets the number of ranges found. EFAULT (a range outside of user memory) does not mean
+ * that the kernel lacks the call. */
 static bool scan_pages(struct culet_pages *pages, struct scan *scan, int *count)
 {
     scan->size = sizeof *scan;
@@ -190,7 +191,8 @@ uint8_t culet_pages_at(struct culet_pages *pages, uint64_t address)
     if (page - pages->first >= pages->count) {
         /* Sequential access reads ahead, in growing steps. */
         bool next = pages->count && page >= pages->first && page - pages->first < pages->count + CULET_PAGES_WINDOW / 8;
-        read_window(pages, page, !next ? SINGLE_ENTRIES : pages->count < CULET_PAGES_WINDOW / 4 ? pages->count * 4 : CULET_PAGES_WINDOW);
+        uint32_t longer = pages->count < CULET_PAGES_WINDOW / 4 ? pages->count * 4 : CULET_PAGES_WINDOW;
+        read_window(pages, page, next ? longer : SINGLE_ENTRIES);
     }
     return pages->states[page - pages->first];
 }
@@ -237,7 +239,10 @@ static uint64_t scan_next(struct culet_pages *pages, uint64_t page, uint64_t end
 /* The end of the mapping of this page, if it is long and had nothing in memory when it was listed; else the page. */
 static uint64_t after_empty_mapping(const struct culet_pages *pages, uint64_t page)
 {
-    const struct culet_mapping *mapping = pages->maps && pages->maps->sized ? culet_maps_at(pages->maps, page << pages->shift) : NULL;
+    const struct culet_mapping *mapping = NULL;
+
+    if (pages->maps && pages->maps->sized)
+        mapping = culet_maps_at(pages->maps, page << pages->shift);
 
     return mapping && !mapping->rss && !mapping->swap && mapping->end - mapping->start >= LONG_MAPPING << pages->shift
                ? mapping->end >> pages->shift

@@ -14,7 +14,8 @@ struct culet_pauses {
     uint64_t stopping_ns; /* part of sum_ns, until all threads had stopped */
 };
 
-/* Records a pause of `length_ns`: `stopping_ns` until all threads had stopped, `cpu_ns` of the reader's processor time. */
+/* Records a pause of `length_ns`: `stopping_ns` until all threads had stopped, `cpu_ns` of the reader's processor
+ * time. */
 void culet_pauses_add(struct culet_pauses *pauses, uint64_t length_ns, uint64_t stopping_ns, uint64_t cpu_ns);
 
 /* Writes the JSON record "reading". */

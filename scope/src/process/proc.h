@@ -10,7 +10,8 @@
 /* Fields of a stat file by their numbers in proc(5), up to this one, exclusive. */
 #define CULET_PROC_FIELDS 29
 
-/* Reads the first line of a file, without its newline, into `line` (`room` bytes). Returns false, and "", on failure. */
+/* Reads the first line of a file, without its newline, into `line` (`room` bytes). Returns false, and "", on
+ * failure. */
 bool culet_proc_line(const char *file, char *line, size_t room);
 
 /* Reads the number after "KEY:". */

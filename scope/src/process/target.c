@@ -27,8 +27,8 @@
 /* How often threads that do not stop within a slice are released before the reader waits for them. */
 #define STOP_TRIES 20
 
-/* From this many threads on a pause may be too long (each takes about 10 us on an idle machine): the cost of stopping is
- * measured first with one in SAMPLE. */
+/* From this many threads on a pause may be too long (each takes about 10 us on an idle machine): the cost of
+ * stopping is measured first with one in SAMPLE. */
 #define MANY_THREADS 256
 #define SAMPLE 8
 
@@ -128,7 +128,8 @@ static bool identify(struct culet_target *target, uint64_t identity[4])
     return has_memory(target->process, target->pid);
 }
 
-/* The same, but waits while the process has no memory: an ending process has none for a while before it counts as ended. */
+/* The same, but waits while the process has no memory: an ending process has none for a while before it counts as
+ * ended. */
 static bool identify_waiting(struct culet_target *target, uint64_t identity[4])
 {
     bool known;
@@ -191,8 +192,8 @@ static void rest(const struct culet_target *target)
         culet_sleep_ns(until - now);
 }
 
-/* In a slice the process waits for the reader, so the reader gets real-time priority if allowed. (A nice value counts within
- * one session only, where the kernel groups processes by sessions.) */
+/* In a slice the process waits for the reader, so the reader gets real-time priority if allowed. (A nice value
+ * counts within one session only, where the kernel groups processes by sessions.) */
 static void set_realtime(struct culet_target *target, bool on)
 {
     struct sched_param parameters = {.sched_priority = on ? sched_get_priority_min(SCHED_FIFO) : 0};
@@ -255,7 +256,8 @@ static enum culet_seize estimate(struct culet_target *target)
     return culet_tracing_seize(&target->tracing);
 }
 
-/* Time limit of one try to stop all threads: with many threads the measured processor time, and as much for their part. */
+/* Time limit of one try to stop all threads: with many threads the measured processor time, and as much for their
+ * part. */
 static uint64_t stop_limit(const struct culet_target *target, unsigned tries)
 {
     uint64_t needed = 2 * target->estimated_ns;
@@ -298,8 +300,8 @@ static bool reaches_limit(struct culet_target *target)
     if (target->mode != CULET_SLICED || !target->counted_ns || target->counted_ns + expected <= MOST_PAUSED_NS)
         return false;
     snprintf(target->why_live, sizeof target->why_live,
-             "process %d was stopped for %.1f seconds in all, so the rest was read while it ran: changes meanwhile make the "
-             "figures inexact; --stop reads the whole process in one pause", (int)target->process,
+             "process %d was stopped for %.1f seconds in all, so the rest was read while it ran: changes meanwhile "
+             "make the figures inexact; --stop reads the whole process in one pause", (int)target->process,
              (double)target->pauses.sum_ns / 1e9);
     target->mode = CULET_LIVE;
     target->limit_reached = true;
@@ -322,7 +324,8 @@ void culet_target_pause(struct culet_target *target)
     if (target->tracing.count > target->most_threads)
         target->most_threads = (uint32_t)target->tracing.count;
     culet_target_check(target);
-    /* Stopping is part of the pause. The last quarter is left for releasing, and for work between two looks at the clock. */
+    /* Stopping is part of the pause. The last quarter is left for releasing, and for work between two looks at the
+     * clock. */
     uint64_t ready = target->began_ns + target->stopping_ns;
     target->due_ns = target->began_ns + target->slice_ns / 4 * 3;
     if (target->due_ns < ready + LEAST_WORK_NS)
@@ -356,7 +359,8 @@ bool culet_target_position(const struct culet_target *target, size_t thread, uin
 
     if (!target->paused || thread >= target->tracing.count)
         return false;
-    snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", (int)target->process, (int)target->tracing.threads[thread].tid);
+    snprintf(name, sizeof name, "/proc/%d/task/%d/syscall", (int)target->process,
+             (int)target->tracing.threads[thread].tid);
     /* "number arguments... stack instruction", or "-1 stack instruction"; proc(5). */
     if (!culet_proc_line(name, text, sizeof text) || (*text != '-' && (*text < '0' || *text > '9')) ||
         !(at = strrchr(text, ' ')))
@@ -368,5 +372,6 @@ bool culet_target_position(const struct culet_target *target, size_t thread, uin
 
 bool culet_target_run_thread(struct culet_target *target, size_t thread)
 {
-    return target->paused && thread < target->tracing.count && culet_tracing_run_thread(&target->tracing, thread, RUN_NS);
+    return target->paused && thread < target->tracing.count &&
+        culet_tracing_run_thread(&target->tracing, thread, RUN_NS);
 }

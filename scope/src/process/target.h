@@ -1,8 +1,8 @@
 /* target.h - the process to read, and its pauses.
  *
  * Modes. Sliced: the process is stopped for some milliseconds at a time. Stopped: from the first pause to
- * culet_target_release. Live: never. All threads are released at the end of a pause, since signals that the process gets
- * between pauses must reach it. A process stopped by SIGSTOP stays stopped. */
+ * culet_target_release. Live: never. All threads are released at the end of a pause, since signals that the process
+ * gets between pauses must reach it. A process stopped by SIGSTOP stays stopped. */
 #ifndef CULET_TARGET_H
 #define CULET_TARGET_H
 
@@ -40,8 +40,8 @@ uint32_t culet_target_threads(const struct culet_target *target);
 /* Finds the process. Ends the program with a message if there is none, or none that can be read. */
 void culet_target_open(struct culet_target *target, pid_t process, enum culet_mode mode, uint64_t slice_ns);
 
-/* Stops all threads. Does nothing if they are stopped, and in live mode. Ends the program with a message if the process has
- * ended, or called exec since it was opened. */
+/* Stops all threads. Does nothing if they are stopped, and in live mode. Ends the program with a message if the
+ * process has ended, or called exec since it was opened. */
 void culet_target_pause(struct culet_target *target);
 
 /* Whether the slice is over. Always false in the other modes and outside of a pause. */
@@ -53,8 +53,8 @@ void culet_target_resume(struct culet_target *target);
 /* Releases the process in any mode: the reading is over. */
 void culet_target_release(struct culet_target *target);
 
-/* Where a thread of the paused process is: the address of its next instruction, and the number of its system call, -1 for
- * none. Returns false if unknown. */
+/* Where a thread of the paused process is: the address of its next instruction, and the number of its system call,
+ * -1 for none. Returns false if unknown. */
 bool culet_target_position(const struct culet_target *target, size_t thread, uint64_t *instruction, long *call);
 
 /* Lets one thread of the paused process run for a moment. Returns false if it cannot (tracing.h). */

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A thread in uninterruptible sleep (D in ps) after this time is skipped. When it wakes it stops before it returns to user
- * code. */
+/* A thread in uninterruptible sleep (D in ps) after this time is skipped. When it wakes it stops before it returns
+ * to user code. */
 #define BLOCKED_NS UINT64_C(2000000)
 
 /* Other threads only need a processor. The limit is for the time in which not one of them stops. */
@@ -67,8 +67,9 @@ static struct culet_tracee *thread_of(struct culet_tracing *tracing, pid_t tid)
     return NULL;
 }
 
-/* Between pauses: releases threads that were blocked when the others were released, as soon as they stop. While a thread is
- * seized: a thread in exec waits in the kernel until all ended threads are reaped, and holds a lock that PTRACE_SEIZE takes. */
+/* Between pauses: releases threads that were blocked when the others were released, as soon as they stop. While a
+ * thread is seized: a thread in exec waits in the kernel until all ended threads are reaped, and holds a lock that
+ * PTRACE_SEIZE takes. */
 static void on_child(int number)
 {
     int kept = errno, status;
@@ -256,8 +257,10 @@ static bool is_unstoppable(const struct culet_tracing *tracing, struct culet_tra
     return thread->gone || thread->blocked;
 }
 
-/* Waits until an interrupted thread has stopped. Returns false `limit_ns` after `began_ns`, the time of all interrupts. */
-static bool await_stop(const struct culet_tracing *tracing, struct culet_tracee *thread, uint64_t began_ns, uint64_t limit_ns)
+/* Waits until an interrupted thread has stopped. Returns false `limit_ns` after `began_ns`, the time of all
+ * interrupts. */
+static bool await_stop(const struct culet_tracing *tracing, struct culet_tracee *thread, uint64_t began_ns,
+                       uint64_t limit_ns)
 {
     uint64_t from = culet_now();
 
@@ -326,7 +329,8 @@ bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint6
 {
     struct culet_tracee *thread = &tracing->threads[index];
 
-    if (!thread->stopped || thread->group_stopped || thread->signal || ptrace(PTRACE_CONT, thread->tid, NULL, NULL) != 0)
+    if (!thread->stopped || thread->group_stopped || thread->signal ||
+        ptrace(PTRACE_CONT, thread->tid, NULL, NULL) != 0)
         return false;
     thread->stopped = false;
     culet_sleep_ns(ns);

@@ -1,8 +1,8 @@
 /* tracing.h - stops the threads of a process and releases them; target.c decides when.
  *
- * Threads are stopped by PTRACE_SEIZE and PTRACE_INTERRUPT and released by PTRACE_DETACH: no signal is sent, nothing in the
- * process changes, and the kernel releases the threads when this program dies. Each thread is waited for by its number: a
- * wait for any thread takes the kernel a walk over all of them. */
+ * Threads are stopped by PTRACE_SEIZE and PTRACE_INTERRUPT and released by PTRACE_DETACH: no signal is sent, nothing
+ * in the process changes, and the kernel releases the threads when this program dies. Each thread is waited for by
+ * its number: a wait for any thread takes the kernel a walk over all of them. */
 #ifndef CULET_TRACING_H
 #define CULET_TRACING_H
 
@@ -35,8 +35,9 @@ enum culet_seize culet_tracing_seize(struct culet_tracing *tracing);
 
 enum culet_stop { CULET_STOPPED_ALL, CULET_STOP_TIMEOUT, CULET_STOP_REFUSED, CULET_STOP_NO_PROCESS };
 
-/* Stops all threads, new ones included. CULET_STOP_TIMEOUT: some still run after `limit_ns`; they stop when they next run,
- * and are released at once if culet_tracing_release was called. Ends the program with a message if a thread never stops. */
+/* Stops all threads, new ones included. CULET_STOP_TIMEOUT: some still run after `limit_ns`; they stop when they
+ * next run, and are released at once if culet_tracing_release was called. Ends the program with a message if a
+ * thread never stops. */
 enum culet_stop culet_tracing_stop(struct culet_tracing *tracing, uint64_t limit_ns);
 
 /* Stops the first `count` seized threads and releases them, to measure the cost. Threads that have not stopped after
@@ -46,8 +47,9 @@ void culet_tracing_sample(struct culet_tracing *tracing, size_t count, uint64_t 
 /* Releases all threads. */
 void culet_tracing_release(struct culet_tracing *tracing);
 
-/* Lets one stopped thread run for `ns` and stops it again. Returns false if it cannot run: it has a pending signal, or is
- * group-stopped. (No single steps: their trap is a signal that would kill the process if the reader died just then.) */
+/* Lets one stopped thread run for `ns` and stops it again. Returns false if it cannot run: it has a pending signal,
+ * or is group-stopped. (No single steps: their trap is a signal that would kill the process if the reader died just
+ * then.) */
 bool culet_tracing_run_thread(struct culet_tracing *tracing, size_t index, uint64_t ns);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define UNIT 8 /* bytes of a used unit */
-#define LEAF CULET_REGION_LEAF
+#define LEAF 512u /* pages of a leaf */
 
 /* ---- the table of pages ---- */
 
@@ -113,13 +113,6 @@ struct culet_page_run culet_region_page_run(const struct culet_region *region, u
     return run;
 }
 
-uint8_t culet_region_state(const struct culet_region *region, uint64_t address)
-{
-    uint64_t index = (address >> region->shift) - (region->start >> region->shift);
-
-    return index < region->pages && is_table(region->leaves[index / LEAF]) ? region->leaves[index / LEAF][index % LEAF] : 0;
-}
-
 uint16_t culet_region_units(const struct culet_region *region, uint64_t address)
 {
     uint64_t index = (address >> region->shift) - (region->start >> region->shift);
@@ -156,8 +149,8 @@ static bool fills_leaf(const struct culet_region *region, uint64_t index, uint64
            !(from & ((UINT64_C(1) << region->shift) - 1)) && (to - from) >> region->shift >= LEAF;
 }
 
-/* Adds the bytes of from..to to the pages' used bytes, or subtracts them. A hostile heap may count bytes twice: the result
- * is clamped. */
+/* Adds the bytes of from..to to the pages' used bytes, or subtracts them. A hostile heap may count bytes twice: the
+ * result is clamped. */
 static void count_bytes(struct culet_region *region, uint64_t from, uint64_t to, bool add)
 {
     uint64_t first = region->start >> region->shift;

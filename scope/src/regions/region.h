@@ -1,7 +1,8 @@
-/* region.h - a region of a heap: used bytes per kernel page, the pages' states when the region was walked, and its blocks.
+/* region.h - a region of a heap: used bytes per kernel page, the pages' states when the region was walked, and its
+ * blocks.
  *
- * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in memory. So a
- * region of 8 TiB takes 32 MB of addresses and hardly any memory. */
+ * The table of pages takes three bytes per page, in leaves that exist only where a page is used in part or in
+ * memory. So a region of 8 TiB takes 32 MB of addresses and hardly any memory. */
 #ifndef CULET_REGION_H
 #define CULET_REGION_H
 
@@ -15,9 +16,6 @@ struct culet_range {
     uint64_t start, end;
 };
 
-/* Pages of a leaf of a region's table. */
-#define CULET_REGION_LEAF 512u
-
 struct culet_region {
     uint32_t id;      /* its index */
     uint32_t arena;   /* CULET_NO_ARENA: none */
@@ -27,7 +25,7 @@ struct culet_region {
     uint64_t start, end;
     unsigned shift;         /* log2 of the page size */
     uint64_t pages;         /* that it touches */
-    unsigned char **leaves; /* of CULET_REGION_LEAF pages each; NULL: nothing there is used or in memory */
+    unsigned char **leaves; /* of 512 pages each; NULL: nothing there is used or in memory */
     struct culet_range *overhead; /* metadata and gaps, by address */
     size_t overhead_count, overhead_room;
     struct culet_buffer blocks; /* uint32_t each: units << CULET_BLOCK_STATE_BITS | state */
@@ -69,9 +67,6 @@ uint16_t culet_region_units(const struct culet_region *region, uint64_t address)
 
 /* The longest run from page `index` on that the table describes in one way. The region must have that page. */
 struct culet_page_run culet_region_page_run(const struct culet_region *region, uint64_t index);
-
-/* State of the page at this address; 0 outside of the region. */
-uint8_t culet_region_state(const struct culet_region *region, uint64_t address);
 
 /* Sets the states of `count` pages from page number `first` on. */
 void culet_region_set_states(struct culet_region *region, uint64_t first,

@@ -12,8 +12,8 @@ struct culet_regions {
     uint64_t max_blocks;  /* with more no blocks are written */
 };
 
-/* Adds a region; start and end are multiples of 8. Nothing of it is used yet, or all of it with `full`. Page states are 0
- * until set. Returns NULL if it would be empty or overlap another region. */
+/* Adds a region; start and end are multiples of 8. Nothing of it is used yet, or all of it with `full`. Page states
+ * are 0 until set. Returns NULL if it would be empty or overlap another region. */
 struct culet_region *culet_region_new(struct culet_regions *regions, const char *kind, uint32_t arena, uint64_t start,
                                       uint64_t end, bool full);
 

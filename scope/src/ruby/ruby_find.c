@@ -62,7 +62,8 @@ static uint64_t next_start(struct culet_reading *reading, uint64_t at, uint64_t 
 }
 
 /* Adds the candidates of one mapping to the batch, and checks each full batch. Returns the size of the last one. */
-static size_t search_mapping(struct culet_reading *reading, struct culet_ruby *ruby, const struct culet_mapping *mapping,
+static size_t search_mapping(struct culet_reading *reading, struct culet_ruby *ruby,
+                             const struct culet_mapping *mapping,
                              size_t count)
 {
     for (uint64_t at = round_up(mapping->start); at + SHORT <= mapping->end; at += SHORT) {
@@ -96,7 +97,8 @@ static size_t kind_of(const struct culet_ruby_page *page)
     return page->layout / 8 % LAYOUTS + (page->bytes == CULET_RUBY_LONG ? LAYOUTS : 0);
 }
 
-/* All pages of a process have one length and one layout: the most frequent. Others only look like pages and are dropped. */
+/* All pages of a process have one length and one layout: the most frequent. Others only look like pages and are
+ * dropped. */
 static void keep_majority(struct culet_ruby *ruby)
 {
     size_t votes[2 * LAYOUTS] = {0}, best = 0, kept = 0;

@@ -4,7 +4,8 @@
 
 #include "ruby/ruby_heap.h"
 
-/* Whether pages can be blocks of malloc's: where the kernel's pages are longer than Ruby's, Ruby allocates them by malloc. */
+/* Whether pages can be blocks of malloc's: where the kernel's pages are longer than Ruby's, Ruby allocates them by
+ * malloc. */
 bool culet_ruby_pages_in_malloc(const struct culet_reading *reading);
 
 /* Finds the pages, in address order, and notes candidates for the transient heap. Paused at the start; yields. */

@@ -33,12 +33,13 @@ static bool numbers_fit(struct culet_ruby_page *page)
 /* From 3.4 on empty pages are kept for slots of any size: their descriptions have the page and no numbers. */
 static bool is_empty(uint64_t start, const unsigned char *description, uint32_t at)
 {
-    return culet_word_at(description + at) == start && !culet_word_at(description + at + 8) && !culet_half_at(description) &&
+    return culet_word_at(description + at) == start && !culet_word_at(description + at + 8) &&
+        !culet_half_at(description) &&
            !culet_half_at(description + 2) && start % CULET_RUBY_LONG == 0;
 }
 
-/* Descriptions may lie next to their page, so other words may point into the page's range too, but not to where a first slot
- * can be. */
+/* Descriptions may lie next to their page, so other words may point into the page's range too, but not to where a
+ * first slot can be. */
 bool culet_ruby_page_recognize(uint64_t start, const unsigned char *description, struct culet_ruby_page *page)
 {
     for (uint32_t at = FIRST_WORD; at + 16 <= CULET_RUBY_DESCRIPTION; at += 8) {

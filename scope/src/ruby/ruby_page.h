@@ -1,10 +1,10 @@
 /* ruby_page.h - recognizes a page of Ruby's heap by its contents, and finds its live slots.
  *
- * A page begins with a pointer to its description (struct heap_page, allocated by malloc). The description begins with five
- * 16-bit numbers, among them the bytes of a slot and the number of slots. At an offset that is the same for all pages of a
- * process it has a pointer back: to the first slot (Ruby 3.1 to 3.3), or to the page and then to the first slot (from 3.4
- * on). No version is asked for: pointers and numbers have to fit each other. Sources: gc.c of CRuby 3.1 to 3.3,
- * gc/default/default.c from 3.4 on. */
+ * A page begins with a pointer to its description (struct heap_page, allocated by malloc). The description begins
+ * with five 16-bit numbers, among them the bytes of a slot and the number of slots. At an offset that is the same
+ * for all pages of a process it has a pointer back: to the first slot (Ruby 3.1 to 3.3), or to the page and then to
+ * the first slot (from 3.4 on). No version is asked for: pointers and numbers have to fit each other. Sources: gc.c
+ * of CRuby 3.1 to 3.3, gc/default/default.c from 3.4 on. */
 #ifndef CULET_RUBY_PAGE_H
 #define CULET_RUBY_PAGE_H
 

@@ -106,7 +106,8 @@ static struct culet_region *new_region(struct culet_reading *reading, uint64_t s
     return region;
 }
 
-/* Walks the pages from..to, which are one region. Returns false if there cannot be such a region: then these are no pages. */
+/* Walks the pages from..to, which are one region. Returns false if there cannot be such a region: then these are no
+ * pages. */
 static bool walk_region(struct culet_reading *reading, struct culet_ruby *ruby, size_t from, size_t to)
 {
     uint64_t start = ruby->pages[from].shape.start, end = ruby->pages[to - 1].shape.start + ruby->page_bytes;

@@ -28,8 +28,8 @@ static bool has_names(const struct culet_reading *reading)
     return false;
 }
 
-/* Explains why no pages were found. With another collector the memory of objects is in other figures, which the user must
- * know. */
+/* Explains why no pages were found. With another collector the memory of objects is in other figures, which the user
+ * must know. */
 static void explain(struct culet_reading *reading, struct culet_ruby *ruby)
 {
     const struct culet_mapping *collector = culet_ruby_collector(reading);
@@ -41,8 +41,8 @@ static void explain(struct culet_reading *reading, struct culet_ruby *ruby)
         return;
     }
     snprintf(ruby->why, sizeof ruby->why,
-             "Ruby's objects are managed by a collector loaded as a library (%.64s), whose heap layout is unknown: single "
-             "objects are not reported, and their memory is %s.",
+             "Ruby's objects are managed by a collector loaded as a library (%.64s), whose heap layout is unknown: "
+             "single objects are not reported, and their memory is %s.",
              culet_mapping_base(collector->path),
              has_names(reading) ? "reported as a whole" : "attributed to other mappings or to malloc");
     culet_reading_problem(reading, "%s", ruby->why);
@@ -60,7 +60,8 @@ static void ruby_walk(struct culet_reading *reading, void *context)
     culet_reading_resume(reading);
     explain(reading, ruby);
     if (ruby->swapped)
-        culet_reading_problem(reading, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are reported as free.",
+        culet_reading_problem(reading, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are reported as "
+                                                  "free.",
                               ruby->swapped);
 }
 

@@ -2,8 +2,8 @@
 
 #define HEAP_BYTES (UINT64_C(32) << 20)
 
-/* A block begins with 16-bit numbers (used bytes, marked bytes or -1, objects, 0) and a pointer to another block or NULL. Ruby
- * writes all headers when it starts, so none is zero. */
+/* A block begins with 16-bit numbers (used bytes, marked bytes or -1, objects, 0) and a pointer to another block or
+ * NULL. Ruby writes all headers when it starts, so none is zero. */
 #define HEADER 16u
 #define CONTENTS (CULET_TRANSIENT_BLOCK - HEADER)
 
@@ -27,7 +27,8 @@ void culet_transient_note(struct culet_transient *transient, uint64_t address, c
 {
     if (address % CULET_TRANSIENT_BLOCK || !is_block(address, words))
         return;
-    transient->blocks = culet_grow(transient->blocks, &transient->room, transient->count + 1, sizeof *transient->blocks);
+    transient->blocks = culet_grow(transient->blocks, &transient->room, transient->count + 1,
+                                   sizeof *transient->blocks);
     transient->blocks[transient->count++] = address;
 }
 

@@ -1,5 +1,5 @@
-/* transient_heap.h - the transient heap of Ruby up to 3.2: 32 MiB in blocks of 32 KiB, for the contents of young arrays,
- * hashes and structs (transient_heap.c of CRuby 2.6 to 3.2). */
+/* transient_heap.h - the transient heap of Ruby up to 3.2: 32 MiB in blocks of 32 KiB, for the contents of young
+ * arrays, hashes and structs (transient_heap.c of CRuby 2.6 to 3.2). */
 #ifndef CULET_TRANSIENT_HEAP_H
 #define CULET_TRANSIENT_HEAP_H
 

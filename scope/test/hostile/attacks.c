@@ -1,35 +1,38 @@
-/* Single figures that led the reader astray: out of its own memory, round in rings, or through terabytes of nothing. */
+/* Single values that once led the reader out of its own memory, around in cycles, or through terabytes of empty
+ * memory. */
 #define _GNU_SOURCE
-#define CHECK_SECONDS 3600 /* dozens of readings, beside others' work */
+#define CHECK_SECONDS 3600 /* dozens of readings on a busy machine */
 #include "victim.h"
 
 static const char *const modes[] = {NULL, "--stop", "--live"};
 #define MODES (sizeof modes / sizeof *modes)
 
-/* The plain reader's, of processes of a few megabytes. */
+/* Limit for the plain reader, on processes of a few megabytes. */
 #define MOST_BYTES (UINT64_C(96) << 20)
 
-/* The reader's processor time in all pauses together, in whole seconds. */
+/* Limit for the reader's processor time in all pauses, in seconds. */
 #define MOST_PAUSED 2
 
-/* Whatever was written: the reader under the sanitizers ends well in all modes, and the plain one in little memory. */
+/* The reader under the sanitizers succeeds in all modes, and the plain reader within the limits. */
 static void check_attack(const struct victim *victim)
 {
     long kilobytes;
 
     for (size_t i = 0; i < MODES; i++) {
         struct result result = read_sanitized(victim->pid, modes[i], &kilobytes);
-        CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s", modes[i] ? modes[i] : "sliced",
+        CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s",
+              modes[i] ? modes[i] : "sliced",
               result.status, result.errors);
         CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
         check_stream(&result);
         free(result.stream);
     }
     struct result result = read_process("", victim->pid);
-    check_done(&result);
+    check_complete(&result);
     CHECK(number_of(&result, "reading", 0, "peak_rss_bytes") < MOST_BYTES, "the reader took %lu bytes",
           (unsigned long)number_of(&result, "reading", 0, "peak_rss_bytes"));
-    CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED, "the process was paused for %lu seconds of work",
+    CHECK(number_of(&result, "reading", 0, "paused_cpu_seconds") <= MOST_PAUSED,
+          "the process was paused for %lu seconds of work",
           (unsigned long)number_of(&result, "reading", 0, "paused_cpu_seconds"));
     free(result.stream);
 }
@@ -58,10 +61,11 @@ static void start(struct victim *victim, struct target *target, const char *comm
 
 /* ---- glibc's ---- */
 
-/* A block at the end of the heap was written to 16 bytes further than it is long. */
+/* A program wrote 16 bytes beyond the last block of the heap. */
 TEST(an_overflow_into_top)
 {
-    static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1, (UINT64_C(8) << 40) | 1,
+    static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1,
+                                     (UINT64_C(8) << 40) | 1,
                                      UINT64_C(0) - 0x20fe0};
     struct target target;
     struct victim victim;
@@ -81,8 +85,8 @@ TEST(an_overflow_into_top)
     finish(&victim, &target);
 }
 
-/* What an ordinary report says of it: one arena is broken, the others are told. */
-TEST(an_overflow_is_told)
+/* One arena is reported as broken, the others are complete. */
+TEST(an_overflow_is_reported)
 {
     struct target target;
     struct victim victim;
@@ -91,13 +95,14 @@ TEST(an_overflow_is_told)
     struct words tops = words_of(&victim, "tops");
     set_word(&victim, tops.all[1], UINT64_C(0x4141414141414141));
     struct result result = read_process("", victim.pid);
-    check_done(&result);
-    CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"), "it is not said");
-    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "what is before it is not told");
+    check_complete(&result);
+    CHECK(contains(&result, "\"broken\":true") && contains(&result, "The walk of the main arena"),
+          "no problem is reported");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the blocks before it are missing");
     finish(&victim, &target);
 }
 
-TEST(heaps_in_a_ring)
+TEST(a_circular_list_of_heaps)
 {
     struct target target;
     struct victim victim;
@@ -112,7 +117,7 @@ TEST(heaps_in_a_ring)
 
 static const uint64_t top_at = 96, next_at = 2064 + 96, system_at = 2088 + 96; /* of glibc 2.27 to 2.42 */
 
-/* Where an arena has such a word: by its value, as its place differs between releases. */
+/* The address of a word of the arena, by its value: its offset differs between releases. */
 static uint64_t find_value(const struct victim *victim, uint64_t arena, uint64_t value, uint64_t likely)
 {
     if (word_of(victim, arena + likely) == value)
@@ -124,7 +129,7 @@ static uint64_t find_value(const struct victim *victim, uint64_t arena, uint64_t
     return 0;
 }
 
-TEST(arenas_in_a_ring_without_the_first)
+TEST(a_circular_list_of_arenas_without_the_first)
 {
     struct target target;
     struct victim victim;
@@ -137,7 +142,7 @@ TEST(arenas_in_a_ring_without_the_first)
     finish(&victim, &target);
 }
 
-/* As before the first block: no stretch of heap is walked at all. */
+/* As before the first allocation: nothing is walked. */
 TEST(an_arena_without_a_top)
 {
     struct target target;
@@ -152,7 +157,7 @@ TEST(an_arena_without_a_top)
     finish(&victim, &target);
 }
 
-/* Nobody will ever let go. */
+/* The locks are never released. */
 TEST(locked_arenas)
 {
     struct target target;
@@ -180,7 +185,7 @@ TEST(a_large_chunk_up_to_the_last_address)
     finish(&victim, &target);
 }
 
-/* The main arena says that it has more elsewhere, and every page looks like its beginning. */
+/* The main arena claims to have more memory, and every page looks like the start of a heap. */
 TEST(chains_in_every_page)
 {
     struct target target;
@@ -194,7 +199,7 @@ TEST(chains_in_every_page)
     finish(&victim, &target);
 }
 
-/* ---- terabytes of nothing ---- */
+/* ---- terabytes of empty memory ---- */
 
 static uint64_t present_pages(const struct result *result, uint64_t least_bytes)
 {
@@ -216,7 +221,7 @@ static uint64_t present_pages(const struct result *result, uint64_t least_bytes)
     return pages;
 }
 
-/* One page in eight terabytes is found at once; by kernels that cannot search, not at all, and that is said. */
+/* One page in eight terabytes is found at once; without PAGEMAP_SCAN it is not, which is reported. */
 TEST(one_page_in_terabytes)
 {
     struct target target;
@@ -224,18 +229,18 @@ TEST(one_page_in_terabytes)
 
     start(&victim, &target, "heap mixed 1 1");
     if (!victim.reserved) {
-        CHECK(true, "this system promises no more memory than it has");
+        CHECK(true, "this system does not overcommit memory");
         return;
     }
     struct result result = read_process("", victim.pid);
-    check_done(&result);
+    check_complete(&result);
     CHECK(present_pages(&result, UINT64_C(1) << 40) == 1 || contains(&result, "The state of some pages of process"),
-          "%lu pages are told", (unsigned long)present_pages(&result, UINT64_C(1) << 40));
+          "%lu pages are reported", (unsigned long)present_pages(&result, UINT64_C(1) << 40));
     reading_denied = SYS_ioctl;
     result = read_process("", victim.pid);
     check_stream(&result);
-    CHECK(contains(&result, "The state of some pages of process"), "it is not said that a page may be missing");
-    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the heap is not told");
+    CHECK(contains(&result, "The state of some pages of process"), "no problem is reported");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the heap is missing");
     finish(&victim, &target);
 }
 
@@ -246,7 +251,7 @@ struct culet_victim {
     struct target target;
     struct culet_selfmap self;
     uint64_t at;                  /* of the record */
-    uint64_t base, leaf, granule; /* of the first segment; its entries in the pagemap; its first granule's number there */
+    uint64_t base, leaf, page; /* of the first segment: address, its pagemap entries, number of its first page */
 };
 
 static struct culet_victim start_culet(const char *command)
@@ -256,15 +261,15 @@ static struct culet_victim start_culet(const char *command)
     setenv("HEAP_RESERVES", "1", 1);
     start_on_culet(&c.victim, command, &c.target, &c.self, &c.at);
     c.base = word_of(&c.victim, word_of(&c.victim, c.self.segments) + c.self.segment.base);
-    c.granule = c.base / c.self.granule_bytes;
-    c.leaf = word_of(&c.victim, c.self.root + 8 * (c.granule / c.self.leaf_entries)) + 8 * (c.granule % c.self.leaf_entries);
+    c.page = c.base / c.self.page_bytes;
+    c.leaf = word_of(&c.victim, c.self.root + 8 * (c.page / c.self.leaf_entries)) + 8 * (c.page % c.self.leaf_entries);
     return c;
 }
 
-/* Whether the record can be written to, which is a constant; where it cannot nobody attacks the reader that way. */
+/* Whether the kernel lets us overwrite the record, which is constant; else this attack is impossible. */
 static bool is_writable(const struct culet_victim *c)
 {
-    CHECK(true, "the record is looked at");
+    CHECK(true, "the record is constant");
     return can_write(&c->victim, c->at);
 }
 
@@ -272,53 +277,55 @@ static void set_number(const struct culet_victim *c, size_t offset, uint32_t num
 {
     uint64_t at = c->at + offset;
 
-    CHECK(pwrite(c->victim.memory, &number, sizeof number, (off_t)at) == sizeof number, "the record cannot be written to");
+    CHECK(pwrite(c->victim.memory, &number, sizeof number, (off_t)at) == sizeof number,
+          "the record cannot be written to");
 }
 
-/* A slab of many granules that begins with the segment's last one. */
-TEST(a_slab_in_the_last_granule)
+/* A slab of several pages that begins in the last page of its segment. */
+TEST(a_slab_in_the_last_page)
 {
     struct culet_victim c = start_culet("heap small 2 2");
-    uint32_t last = c.self.segment_granules - 1;
+    uint32_t last = c.self.segment_pages - 1;
 
     for (uint32_t g = 0; g < last; g++) {
-        uint64_t entry = word_of(&c.victim, c.leaf + 8 * g), owner = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
+        uint64_t entry = word_of(&c.victim, c.leaf + 8 * g), span = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
         uint64_t klass = entry >> c.self.class_shift, shape = c.self.classes + klass * c.self.klass.bytes;
-        if (!entry || entry & 1 || !klass || (word_of(&c.victim, shape + c.self.klass.granules) & 255) < 2)
+        if (!entry || entry & 1 || !klass || (word_of(&c.victim, shape + c.self.klass.pages) & 255) < 2)
             continue;
-        /* All blocks used, and a thread's. */
-        for (uint64_t unit = owner + c.self.slab.units; unit < owner + c.self.slab.bytes; unit += c.self.slab.unit_bytes) {
+        /* All blocks used and cached. */
+        for (uint64_t unit = span + c.self.slab.units; unit < span + c.self.slab.bytes; unit += c.self.slab.unit_bytes) {
             set_word(&c.victim, unit + c.self.slab.live, UINT64_MAX);
             set_word(&c.victim, unit + c.self.slab.claimed, UINT64_MAX);
         }
-        set_word(&c.victim, owner + c.self.owner.start, c.base + (uint64_t)last * c.self.granule_bytes);
+        set_word(&c.victim, span + c.self.span.start, c.base + (uint64_t)last * c.self.page_bytes);
         set_word(&c.victim, c.leaf + 8 * (uint64_t)last, entry);
         set_word(&c.victim, c.self.threads, 5);
         check_attack(&c.victim);
         finish(&c.victim, &c.target);
         return;
     }
-    CHECK(false, "there is no slab of several granules");
+    CHECK(false, "there is no slab of several pages");
 }
 
-TEST(granules_of_any_size)
+TEST(pages_of_any_size)
 {
     static const struct {
-        uint32_t bytes, granules;
-    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX}, {4096, 4032}};
+        uint32_t bytes, pages;
+    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX},
+                  {4096, 4032}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct culet_victim c = start_culet("heap small 2 2");
         if (!is_writable(&c))
             return;
-        set_number(&c, offsetof(struct culet_selfmap, granule_bytes), shapes[i].bytes);
-        set_number(&c, offsetof(struct culet_selfmap, segment_granules), shapes[i].granules);
+        set_number(&c, offsetof(struct culet_selfmap, page_bytes), shapes[i].bytes);
+        set_number(&c, offsetof(struct culet_selfmap, segment_pages), shapes[i].pages);
         check_attack(&c.victim);
         finish(&c.victim, &c.target);
     }
 }
 
-/* Classes of slabs of any number of granules, up to 255. */
+/* Size classes with slabs of 255 pages. */
 TEST(slabs_of_any_length)
 {
     struct culet_victim c = start_culet("heap small 2 2");
@@ -326,33 +333,33 @@ TEST(slabs_of_any_length)
         return;
 
     for (uint32_t k = 1; k < c.self.class_entries; k++) {
-        uint8_t granules = 255;
-        uint64_t at = c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.granules;
-        CHECK(pwrite(c.victim.memory, &granules, 1, (off_t)at) == 1, "the classes cannot be written to");
+        uint8_t pages = 255;
+        uint64_t at = c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.pages;
+        CHECK(pwrite(c.victim.memory, &pages, 1, (off_t)at) == 1, "the classes cannot be written to");
     }
     check_attack(&c.victim);
     finish(&c.victim, &c.target);
 }
 
-/* The first huge block, with another start and length. */
+/* Changes start and length of the first huge block. */
 static void check_huge(uint64_t start_at, uint64_t bytes)
 {
     struct culet_victim c = start_culet("heap large 2 24");
     uint64_t huge = word_of(&c.victim, c.self.huge);
 
     CHECK(huge, "the process has no huge block");
-    set_word(&c.victim, huge + c.self.owner.start, start_at ? start_at : c.victim.reserved);
+    set_word(&c.victim, huge + c.self.span.start, start_at ? start_at : c.victim.reserved);
     set_word(&c.victim, huge + c.self.large.length, bytes);
     check_attack(&c.victim);
     finish(&c.victim, &c.target);
 }
 
-TEST(a_huge_block_where_nothing_is) { check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40); }
-TEST(a_huge_block_of_all_that_is_reserved) { check_huge(0, UINT64_C(8) << 40); }
-TEST(a_huge_block_of_as_many_pages_as_are_none) { check_huge((UINT64_C(1) << 45) + 8, UINT64_C(1) << 44); }
+TEST(a_huge_block_in_unmapped_memory) { check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40); }
+TEST(a_huge_block_over_a_reservation) { check_huge(0, UINT64_C(8) << 40); }
+TEST(a_huge_block_of_2_to_the_32_pages) { check_huge((UINT64_C(1) << 45) + 8, UINT64_C(1) << 44); }
 TEST(a_huge_block_over_the_last_address) { check_huge(UINT64_C(0) - 4096, UINT64_C(8) << 40); }
 
-TEST(huge_blocks_in_a_ring)
+TEST(a_circular_list_of_huge_blocks)
 {
     struct culet_victim c = start_culet("heap large 2 24");
     uint64_t huge = word_of(&c.victim, c.self.huge);
@@ -363,7 +370,7 @@ TEST(huge_blocks_in_a_ring)
     finish(&c.victim, &c.target);
 }
 
-TEST(descriptors_in_a_ring)
+TEST(a_circular_list_of_descriptors)
 {
     struct culet_victim c = start_culet("heap small 2 2");
     uint64_t chunk = word_of(&c.victim, c.self.chunks);
@@ -373,13 +380,16 @@ TEST(descriptors_in_a_ring)
     finish(&c.victim, &c.target);
 }
 
-/* Every address of the record is one of the last. */
+/* Each address in the record points to the end of the address space. */
 TEST(addresses_near_the_end)
 {
     static const size_t members[] = {
-        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock), offsetof(struct culet_selfmap, segments),
-        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),       offsetof(struct culet_selfmap, extents),
-        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),       offsetof(struct culet_selfmap, classes)};
+        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock),
+            offsetof(struct culet_selfmap, segments),
+        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),
+                  offsetof(struct culet_selfmap, extents),
+        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),
+                  offsetof(struct culet_selfmap, classes)};
     struct culet_victim c = start_culet("heap large 2 24");
     if (!is_writable(&c))
         return;
@@ -390,7 +400,8 @@ TEST(addresses_near_the_end)
             long kilobytes;
             set_word(&c.victim, at, 0 - back);
             struct result result = read_sanitized(c.victim.pid, "--stop", &kilobytes);
-            CHECK(result.status == 0 && !result.errors[0], "the reader ended with %d: %.1500s", result.status, result.errors);
+            CHECK(result.status == 0 && !result.errors[0], "the reader ended with %d: %.1500s", result.status,
+                  result.errors);
             check_stream(&result);
             free(result.stream);
             set_word(&c.victim, at, before);
@@ -401,7 +412,7 @@ TEST(addresses_near_the_end)
     finish(&c.victim, &c.target);
 }
 
-/* A lock that nobody holds, and a table of segments that has no end. */
+/* A lock that is never released, and a segment table of any length. */
 TEST(a_table_without_an_end)
 {
     struct culet_victim c = start_culet("heap small 2 2");

@@ -109,9 +109,11 @@ TEST(damaged_files)
     for (unsigned i = 0; i < count; i++) {
         size_t at[4], changed = 1 + check_random(&random) % 4;
         for (size_t n = 0; n < changed; n++) {
-            uint64_t word = check_random(&random) % 2 ? check_random(&random) : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
+            uint64_t word = check_random(&random) % 2 ? check_random(&random)
+                : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
             at[n] = random_offset(&copy, &random) % (copy.length - 8);
-            CHECK(pwrite(copy.file, &word, 1u << check_random(&random) % 4, (off_t)at[n]) > 0, "the copy cannot be changed");
+            CHECK(pwrite(copy.file, &word, 1u << check_random(&random) % 4, (off_t)at[n]) > 0,
+                  "the copy cannot be changed");
         }
         struct culet_elf elf;
         if (culet_elf_open(&elf, getpid(), &mapping)) {
@@ -132,7 +134,8 @@ TEST(files_truncated_while_open)
 
     for (size_t length = copy.length; length > 100; length = length / 3 * 2) {
         struct culet_elf elf;
-        CHECK(ftruncate(copy.file, 0) == 0 && pwrite(copy.file, copy.bytes, copy.length, 0) == (ssize_t)copy.length, "no copy");
+        CHECK(ftruncate(copy.file, 0) == 0 && pwrite(copy.file, copy.bytes, copy.length, 0) == (ssize_t)copy.length,
+              "no copy");
         CHECK(culet_elf_open(&elf, getpid(), &mapping), "it cannot be opened");
         CHECK(ftruncate(copy.file, (off_t)length) == 0, "it cannot be cut off");
         look_up_all(&elf);

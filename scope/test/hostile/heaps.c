@@ -1,10 +1,9 @@
-/* Heaps as an attacker, or a stray write, leaves them: figures of a sound heap are overwritten in the process, a few at a
- * time, and it is read, by the reader under the sanitizers. It must end with a whole stream or with one sentence, in little
- * memory, and leave the process as it was.
+/* Fuzzer: overwrites a few words of a sound heap in a process and reads it with the reader under the sanitizers. The
+ * reader must end with a complete stream or one sentence, within a memory limit, and leave the process as it was.
  *
- * SCOPE_FUZZ_SEED=N mutates otherwise; SCOPE_TEST_ALL does so thirty times as often. */
+ * SCOPE_FUZZ_SEED=N selects other mutations; SCOPE_TEST_ALL makes thirty times as many. */
 #define _GNU_SOURCE
-#define CHECK_SECONDS 7200 /* thousands of readings, beside others' work */
+#define CHECK_SECONDS 7200 /* thousands of readings on a busy machine */
 #include "victim.h"
 
 #define MOST_AT_ONCE 4
@@ -30,7 +29,7 @@ static uint64_t any_address(struct victim *victim)
     return group->words.all[pick(victim, group->words.count)];
 }
 
-/* What attackers and accidents write. */
+/* Values that attackers and accidents write. */
 static uint64_t whole_value(struct victim *victim, uint64_t address, uint64_t before)
 {
     uint64_t random = check_random(&victim->state);
@@ -57,7 +56,7 @@ static uint64_t whole_value(struct victim *victim, uint64_t address, uint64_t be
     }
 }
 
-/* The whole word, or a half, quarter or byte of it. */
+/* Changes the whole word, or a half, quarter or byte of it. */
 static uint64_t value(struct victim *victim, uint64_t address, uint64_t before)
 {
     static const unsigned bits[] = {64, 64, 64, 32, 16, 8};
@@ -83,7 +82,8 @@ static void describe(const struct change *changes, size_t count, char *text, siz
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
-        int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group, (unsigned long)changes[i].address,
+        int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group,
+                              (unsigned long)changes[i].address,
                               (unsigned long)changes[i].before, (unsigned long)changes[i].after);
         at += length > 0 && (size_t)length < room - at ? (size_t)length : 0;
     }
@@ -106,7 +106,8 @@ static void mutate(struct victim *victim, unsigned number)
     CHECK(result.status == 0 || (result.status == 1 && strncmp(result.errors, "culet-scope: ", 13) == 0),
           "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, result.status,
           result.errors);
-    CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced", text,
+    CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced",
+          text,
           kilobytes);
     if (result.status == 0) {
         CHECK(!result.errors[0], "mutation %u:%s the reader said %s", number, text, result.errors);
@@ -119,14 +120,14 @@ static void fuzz(struct victim *victim, unsigned count)
 {
     long kilobytes;
 
-    CHECK(victim->image.count, "nothing was found that could be overwritten");
+    CHECK(victim->image.count, "no words to overwrite were found");
     for (unsigned i = 0; i < count * (getenv("SCOPE_TEST_ALL") ? 30 : 1); i++)
         mutate(victim, i);
-    /* All is as it was, and can be read as before. */
+    /* The process is unchanged and can be read as before. */
     struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
     check_stream(&result);
     await_state(victim->pid, 'T');
-    CHECK(!contains(&result, "\"broken\":true"), "it is broken");
+    CHECK(!contains(&result, "\"broken\":true"), "an arena is broken");
     close(victim->memory);
 }
 
@@ -148,7 +149,7 @@ TEST(glibc_with_large_blocks) { fuzz_heap("heap large 2 12", 200); }
 
 /* ---- culet's ---- */
 
-/* The words of a table that are not nought. */
+/* The words of a table that are not zero. */
 static void add_entries(struct victim *victim, const char *group, uint64_t table, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -156,34 +157,36 @@ static void add_entries(struct victim *victim, const char *group, uint64_t table
             add_word(&victim->image, group, table + 8 * i);
 }
 
-/* Of the first segments: their descriptors, their entries in the pagemap, and what these lead to. */
+/* The descriptors and pagemap entries of the first segments, and the descriptors that these lead to. */
 static void add_segments(struct victim *victim, const struct culet_selfmap *self)
 {
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t segment = word_of(victim, self->segments + 8 * i), base = word_of(victim, segment + self->segment.base);
-        uint64_t granule = base / self->granule_bytes, leaf = word_of(victim, self->root + 8 * (granule / self->leaf_entries));
+        uint64_t segment = word_of(victim, self->segments + 8 * i),
+            base = word_of(victim, segment + self->segment.base);
+        uint64_t page = base / self->page_bytes, leaf = word_of(victim, self->root + 8 * (page / self->leaf_entries));
         if (!segment)
             continue;
         add_words(&victim->image, "segments", segment, self->segment.bytes);
         add_word(&victim->image, "segments", self->segments + 8 * i);
-        add_word(&victim->image, "leaves", self->root + 8 * (granule / self->leaf_entries));
-        for (uint64_t g = 0; leaf && g < self->segment_granules; g++) {
-            uint64_t at = leaf + 8 * (granule % self->leaf_entries + g), entry = word_of(victim, at);
-            uint64_t owner = entry & ((UINT64_C(1) << self->address_bits) - 1);
+        add_word(&victim->image, "leaves", self->root + 8 * (page / self->leaf_entries));
+        for (uint64_t g = 0; leaf && g < self->segment_pages; g++) {
+            uint64_t at = leaf + 8 * (page % self->leaf_entries + g), entry = word_of(victim, at);
+            uint64_t span = entry & ((UINT64_C(1) << self->address_bits) - 1);
             add_word(&victim->image, "entries", at);
             if (entry && !(entry & 1) && g % 3 == 0)
-                add_words(&victim->image, "descriptors", owner, entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
+                add_words(&victim->image, "descriptors", span,
+                          entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
         }
     }
 }
 
-/* What the library has as constants: its record, and the shapes of slabs. */
+/* The library's constants: its record, and the shapes of slabs. */
 static void find_record(struct victim *victim, const struct culet_selfmap *self, uint64_t at)
 {
     add_words(&victim->image, "the record's addresses", at + offsetof(struct culet_selfmap, self),
-              offsetof(struct culet_selfmap, granule_bytes) - offsetof(struct culet_selfmap, self));
-    add_words(&victim->image, "the record's numbers", at + offsetof(struct culet_selfmap, granule_bytes),
-              sizeof *self - offsetof(struct culet_selfmap, granule_bytes));
+              offsetof(struct culet_selfmap, page_bytes) - offsetof(struct culet_selfmap, self));
+    add_words(&victim->image, "the record's numbers", at + offsetof(struct culet_selfmap, page_bytes),
+              sizeof *self - offsetof(struct culet_selfmap, page_bytes));
     add_words(&victim->image, "classes", self->classes, (uint64_t)self->class_entries * self->klass.bytes);
 }
 
@@ -203,7 +206,8 @@ static void find_culet(struct victim *victim, const struct culet_selfmap *record
     add_word(&victim->image, "lists", self.huge);
     add_word(&victim->image, "lists", self.chunks);
     add_words(&victim->image, "lists", word_of(victim, self.chunks), 64);
-    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge && i < 16; huge = word_of(victim, huge + self.large.next), i++)
+    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge &&
+         i < 16; huge = word_of(victim, huge + self.large.next), i++)
         add_words(&victim->image, "huge blocks", huge, self.large.bytes);
     add_entries(victim, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
     add_segments(victim, &self);

@@ -1,4 +1,5 @@
-/* image.h - checks that hold for any stream, and the addresses of the words in the process that the reader depends on. */
+/* image.h - checks that hold for any stream, and the addresses of the words in the process that the reader depends
+ * on. */
 #ifndef CULET_IMAGE_H
 #define CULET_IMAGE_H
 
@@ -157,12 +158,13 @@ static inline void check_stream(const struct result *result)
     struct record record;
     uint64_t page = number_of(result, "process", 0, "page_bytes");
 
-    check_done(result);
+    check_complete(result);
     for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
         struct range *range = is_kind(&record, "mapping") ? &mapping : is_kind(&record, "region") ? &region : NULL;
         if (range) {
             struct range next = {key_of(&record, "start"), key_of(&record, "end")};
-            CHECK(next.start >= range->end && next.start < next.end, "%lx..%lx behind %lx..%lx", (unsigned long)next.start,
+            CHECK(next.start >= range->end && next.start < next.end, "%lx..%lx behind %lx..%lx",
+                  (unsigned long)next.start,
                   (unsigned long)next.end, (unsigned long)range->start, (unsigned long)range->end);
             *range = next;
         }

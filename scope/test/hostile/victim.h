@@ -1,4 +1,4 @@
-/* victim.h - a process whose memory a test writes to, and the reader under the sanitizers, as a function of the test. */
+/* victim.h - a process whose memory a test overwrites, and the reader under the sanitizers as a function. */
 #ifndef CULET_VICTIM_H
 #define CULET_VICTIM_H
 
@@ -10,10 +10,10 @@
 
 int culet_scope_main(int argc, char **argv);
 
-/* The sanitizers' memory is in it. */
+/* Includes the sanitizers' memory. */
 #define MOST_KILOBYTES (600 << 10)
 
-/* Processor time: the reader gives up far earlier, but for what the sanitizers add. */
+/* Processor time; large because the sanitizers are slow. */
 #define MOST_SECONDS 120
 
 const char *__asan_default_options(void);
@@ -29,7 +29,7 @@ struct victim {
     int memory;
     struct image image;
     uint64_t reserved; /* address of the longest mapping, if it has terabytes; or 0 */
-    uint64_t state; /* of the random numbers */
+    uint64_t state; /* of the random number generator */
 };
 
 static inline uint64_t word_of(const struct victim *victim, uint64_t address)
@@ -45,7 +45,7 @@ static inline void set_word(const struct victim *victim, uint64_t address, uint6
           (unsigned long)address);
 }
 
-/* Constants can be written to, too, unless the kernel was told otherwise (proc_mem.force_override). */
+/* Constants can be overwritten too, unless the kernel forbids it (proc_mem.force_override). */
 static inline bool can_write(const struct victim *victim, uint64_t address)
 {
     uint64_t word = word_of(victim, address);
@@ -59,7 +59,8 @@ static inline void open_memory(struct victim *victim, pid_t pid)
     const char *seed = getenv("SCOPE_FUZZ_SEED");
 
     snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
+    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC),
+                              .state = seed ? strtoull(seed, NULL, 10) : 1};
     CHECK(victim->memory >= 0, "the memory of the process cannot be written to");
 }
 
@@ -111,12 +112,12 @@ static inline struct result read_sanitized(pid_t pid, const char *mode, long *ki
     return result;
 }
 
-/* ---- where the figures are ---- */
+/* ---- the words that the reader depends on ---- */
 
-/* Of every so many chunks the headers count. */
+/* Adds the headers of two chunks out of so many. */
 #define CHUNKS_APART 37
 
-/* The headers of a region's chunks, the last one's always: it is the top, or a fencepost. */
+/* Adds headers of a region's chunks, always that of the last one: the top, or a fencepost. */
 static inline void find_chunks(struct image *image, struct record record, const struct range *region)
 {
     uint64_t at = region->start, last = at;
@@ -135,7 +136,7 @@ static inline void find_chunks(struct image *image, struct record record, const 
     add_words(image, "tops", last, 16);
 }
 
-/* What of any process tells where threads' stacks are: the last page of such a mapping has the control block. */
+/* The last page of a thread's stack has its control block. */
 static inline void find_in_mapping(struct image *image, const struct record *record)
 {
     uint64_t start = key_of(record, "start"), end = key_of(record, "end");
@@ -198,14 +199,15 @@ static inline void start_victim(struct victim *victim, const char *command, stru
     free(result.stream);
 }
 
-/* Where the library has its record of itself; 0 if it was not found. */
+/* The address of the library's record of itself; 0: not found. */
 static inline uint64_t find_self(const struct victim *victim, const struct result *result)
 {
     struct record record;
     char magic[16];
 
     for (size_t at = CULET_STREAM_MAGIC_BYTES; take_record(result, &at, &record);) {
-        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") || !record_has(&record, "\"perms\":\"r"))
+        if (!is_kind(&record, "mapping") || !record_has(&record, "/libculet.so\"") ||
+            !record_has(&record, "\"perms\":\"r"))
             continue;
         for (uint64_t from = key_of(&record, "start"); from < key_of(&record, "end"); from += 8)
             if (pread(victim->memory, magic, sizeof magic, (off_t)from) == sizeof magic &&
@@ -216,8 +218,9 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
     return 0;
 }
 
-/* The same on culet's heap; *self is its record, at *address. */
-static inline void start_on_culet(struct victim *victim, const char *command, struct target *target, struct culet_selfmap *self,
+/* The same on culet's heap; *self gets its record, *address the record's address. */
+static inline void start_on_culet(struct victim *victim, const char *command, struct target *target,
+                                  struct culet_selfmap *self,
                                   uint64_t *address)
 {
     long kilobytes;
@@ -228,7 +231,8 @@ static inline void start_on_culet(struct victim *victim, const char *command, st
     struct result result = read_sanitized(victim->pid, NULL, &kilobytes);
     CHECK(contains(&result, "\"name\":\"culet\""), "the process does not run on culet");
     *address = find_self(victim, &result);
-    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self, "libculet.so has no record");
+    CHECK(*address && pread(victim->memory, self, sizeof *self, (off_t)*address) == sizeof *self,
+          "libculet.so has no record");
     free(result.stream);
 }
 

@@ -1,7 +1,7 @@
 /* usage: asleep MEGABYTES
  *
- * A thread sleeps in the kernel where no signal and no tracer wakes it: it waits for the child of a vfork, which ends
- * with its parent only. Says so when it does. */
+ * A thread is in uninterruptible sleep: it waits for the child of a vfork, which ends only with its parent. Prints a
+ * line when it is. */
 #include "target.h"
 
 #include <sys/prctl.h>

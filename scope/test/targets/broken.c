@@ -1,4 +1,4 @@
-/* Fills the main arena's heap and another one's, spoils a chunk's size in the middle of main's, and stops. */
+/* Fills the heaps of the main arena and another one, overwrites a chunk's size in the middle of main's, and stops. */
 #include "target.h"
 
 static pthread_barrier_t filled;
@@ -27,6 +27,6 @@ int main(void)
         blocks[i] = malloc(200);
     pthread_barrier_wait(&filled);
     blocks[10000][-1] = 0x12345678;
-    say_and_stop();
+    print_and_stop();
     return 0;
 }

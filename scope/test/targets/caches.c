@@ -1,5 +1,5 @@
-/* Stops, frees blocks into the thread's cache and the arena's fastbins, and stops again. Its second line tells how many
- * bytes went into the thread's cache: "cached N". */
+/* Stops, frees blocks into the tcache and the arena's fastbins, and stops again. Its second line has the bytes in the
+ * tcache: "cached N". */
 #include "target.h"
 
 #define KEPT 7 /* of a size, by a thread: glibc's default up to 2.42 */
@@ -15,7 +15,7 @@ int main(void)
         odd[i] = malloc(1000);
     for (int i = 0; i < 40; i++)
         small[i] = malloc(100);
-    say_and_stop();
+    print_and_stop();
     for (int i = 0; i < KEPT; i++)
         free(large[i]);
     for (int i = 0; i < 3; i++)
@@ -26,6 +26,6 @@ int main(void)
     snprintf(line, sizeof line, "cached %d\n", KEPT * 512 + 3 * 1008 + KEPT * 112);
     if (write(STDOUT_FILENO, line, strlen(line)) < 0)
         return 3;
-    say_and_stop();
+    print_and_stop();
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Has a mapping in which a chain of chunks begins in every page, and goes on to the mapping's end, where it is none. */
+/* Has a mapping in which every page begins a chain of chunks, which breaks at the end of the mapping. */
 #include "target.h"
 
 #include <sys/mman.h>
@@ -17,6 +17,6 @@ int main(void)
     for (size_t i = 0; i < BYTES / sizeof *words; i += 4)
         words[i + 1] = 0x21;
     words[BYTES / sizeof *words - 3] = 0x1;
-    say_and_stop();
+    print_and_stop();
     return blocks[0] == NULL;
 }

@@ -1,8 +1,8 @@
 /* usage: churn THREADS MEGABYTES [fork | exit | exec | trim]
  *
- * Allocates and frees for ever in all its threads, and counts in the word that is mapped from standard input. Does
- * besides: fork and wait for the child, all the time; exit or exec as many microseconds after it was told as the second
- * word says, which is how it is told. */
+ * Allocates and frees for ever in all threads, and counts in the word mapped from standard input. fork: also forks
+ * and waits for the child, again and again. exit, exec: does so as soon as the second word is not zero, after so
+ * many microseconds. */
 #include "target.h"
 
 #include <sys/mman.h>

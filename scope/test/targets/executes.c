@@ -1,7 +1,7 @@
 /* usage: executes THREADS [main]
  *
- * Executes itself again and again, by a thread that takes over the main thread's number, or by the main thread; all others
- * run meanwhile. Counts in the word that is mapped from standard input. */
+ * Calls exec on itself again and again, in a thread that takes over the main thread's number, or in the main thread,
+ * while the others run. Counts in the word mapped from standard input. */
 #include "target.h"
 
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* usage: headless frozen | relay
  *
- * Its main thread ends, others go on. frozen: the other one says what malloc knows, and stops the process. relay: of two
- * threads each ends when it has started the next one, for ever; they count in the word that is mapped from standard input. */
+ * Its main thread ends, others go on. frozen: the other thread prints malloc's figures and stops the process. relay:
+ * each thread starts the next one and ends, for ever; they count in the word mapped from standard input. */
 #include "target.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static void *freeze(void *unused)
     for (unsigned i = 0; i < 20000; i++)
         memset(malloc(100 + i % 500), 1, 100);
     await_end_of_main();
-    say_and_stop();
+    print_and_stop();
     return unused;
 }
 

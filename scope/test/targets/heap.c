@@ -1,10 +1,10 @@
 /* usage: heap WHAT THREADS MEGABYTES
  *
  * Fills a heap, frees parts of it, and stops with its threads alive. WHAT: mixed (small and middle blocks), small
- * (at most 500 bytes), large (with mappings of their own), aligned (memalign of all alignments), trimmed
- * (malloc_trim in between), gaps (others use brk too), nobrk (brk fails: main goes on in mappings), forked (a child
- * shares it all), churned (each block replaced four times, at random). Where HEAP_RESERVES is set it has a mapping of 8 TiB
- * besides, of which one page is in memory. */
+ * (at most 500 bytes), large (mapped chunks), aligned (memalign with all alignments), trimmed (malloc_trim in
+ * between), gaps (others use brk too), nobrk (brk fails: the main arena uses mappings), forked (shared with a
+ * child), churned (each block replaced four times, at random). With HEAP_RESERVES set it also has a mapping of 8
+ * TiB, with one page in memory. */
 #include "target.h"
 
 #include <stdbool.h>
@@ -146,6 +146,6 @@ int main(int argc, char **argv)
     fill((void *)1);
     if (strcmp(what, "forked") == 0)
         share_with_child();
-    say_and_stop();
+    print_and_stop();
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Spoils the main arena's bins, so that nobody can tell where it is, and stops. */
+/* Overwrites the main arena's bins, so that it cannot be recognized, and stops. */
 #include "target.h"
 
 #define BINS 60 /* of 127 pairs of pointers */
@@ -12,7 +12,7 @@ int main(void)
     memset(block, 1, 5000);
     free(block);
     size_t *bin = (size_t *)block[0] + 2;
-    say_and_stop();
+    print_and_stop();
     for (int i = 2; i < 2 * BINS; i++)
         bin[i] = (size_t)kept;
     raise(SIGSTOP);

@@ -1,7 +1,7 @@
 /* usage: populates MEGABYTES
  *
- * A thread has so many megabytes of new memory filled by the kernel, again and again: it runs there, and does not stop, until
- * they are. Says what malloc knows once it is at work. */
+ * A thread has the kernel populate so many megabytes of new memory, again and again, and does not stop until this is
+ * done. Prints malloc's figures once the thread is at work. */
 #include "target.h"
 
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         return 10;
     while (!times)
         usleep(1000);
-    say();
+    print_malloc_info();
     for (;;)
         pause();
 }

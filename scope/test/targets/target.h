@@ -1,8 +1,8 @@
-/* target.h - what the targets share: they say what malloc itself knows, and stop, so that nothing changes any more. */
+/* target.h - for all targets: they print malloc's own figures and stop, so that nothing changes any more. */
 #ifndef CULET_TARGET_TEST_H
 #define CULET_TARGET_TEST_H
 
-#include "figures.h"
+#include "malloc_info.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prints the figures as one line "mallinfo uordblks=... ..." without using malloc. */
-static inline void say(void)
+/* Prints malloc's figures as one line "mallinfo uordblks=... ..." without using malloc. */
+static inline void print_malloc_info(void)
 {
     char line[512];
-    struct figures info = figures_of_malloc();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu fsmblks=%zu page=%d\n",
+    struct malloc_info info = read_malloc_info();
+    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu "
+                                             "fsmblks=%zu page=%d\n",
                           info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks,
                           getpagesize());
 
@@ -27,9 +28,9 @@ static inline void say(void)
 }
 
 /* The same, and stops the process. */
-static inline void say_and_stop(void)
+static inline void print_and_stop(void)
 {
-    say();
+    print_malloc_info();
     raise(SIGSTOP);
 }
 

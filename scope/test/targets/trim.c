@@ -1,4 +1,4 @@
-/* Fills heaps in four threads, frees most, and stops; once it goes on it calls malloc_trim(0), and stops again. */
+/* Fills heaps in four threads, frees most, and stops. When continued, calls malloc_trim(0) and stops again. */
 #include "target.h"
 
 static pthread_barrier_t filled;
@@ -31,8 +31,8 @@ int main(void)
             return 3;
     }
     fill((void *)1);
-    say_and_stop();
+    print_and_stop();
     malloc_trim(0);
-    say_and_stop();
+    print_and_stop();
     return 0;
 }

@@ -31,6 +31,6 @@ int main(void)
     kept[5] = vast(800, 5);
     free(kept[3]);
     free(kept[5]);
-    say_and_stop();
+    print_and_stop();
     return 0;
 }

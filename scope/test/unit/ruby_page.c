@@ -46,7 +46,8 @@ static void describe_by_body(uint16_t slot_bytes, uint16_t slots, uint64_t body,
     put_word(48, start + slot_bytes);
 }
 
-static void check_page(const struct culet_ruby_page *page, uint32_t bytes, uint32_t slot_bytes, uint32_t slots, uint32_t first)
+static void check_page(const struct culet_ruby_page *page, uint32_t bytes, uint32_t slot_bytes, uint32_t slots,
+                       uint32_t first)
 {
     CHECK_EQUAL(page->start, AT);
     CHECK_EQUAL(page->bytes, bytes);
@@ -114,7 +115,8 @@ TEST(other_data)
     describe_by_start(40, 300, AT + 8);
     CHECK(!culet_ruby_page_recognize(AT, description, &page), "not full of slots");
     describe_by_start(40, 500, AT + 8);
-    CHECK(!culet_ruby_page_recognize(AT, description, &page), "more slots than fit a short page, fewer than a long one has");
+    CHECK(!culet_ruby_page_recognize(AT, description, &page),
+          "more slots than fit a short page, fewer than a long one has");
     describe_by_start(36, 454, AT + 8);
     CHECK(!culet_ruby_page_recognize(AT, description, &page), "slots that are not aligned");
     describe_by_start(40, 409, ELSEWHERE);

@@ -1,9 +1,8 @@
-/* blocks.c - a program whose heap a test looks at: threads allocate and free, then rest, and it stops itself after
- * printing what the allocator says of itself.
+/* blocks.c - threads allocate and free, then wait; the program prints the allocator's own figures and stops itself.
  *
- *     blocks THREADS STEPS still    stops itself (SIGSTOP) after the figures; when continued it trims
- *     blocks THREADS STEPS full     the same, while what was freed last is still kept
- *     blocks THREADS STEPS busy     prints "busy" and goes on allocating until it is ended
+ *     blocks THREADS STEPS still    stops itself (SIGSTOP) after the figures; trims when continued
+ *     blocks THREADS STEPS full     the same, while the last freed memory is still kept
+ *     blocks THREADS STEPS busy     prints "busy" and goes on allocating until it is killed
  *
  * Run with libculet.so preloaded. */
 #define _GNU_SOURCE

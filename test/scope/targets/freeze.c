@@ -1,5 +1,5 @@
-/* A library that a program loads to say what malloc itself knows, and to stop before anything changes any more. */
-#include "../../../scope/test/targets/figures.h"
+/* A library for any program: prints malloc's own figures and stops the process at once. */
+#include "../../../scope/test/targets/malloc_info.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 int freeze_now(void)
 {
     char text[256];
-    struct figures info = figures_of_malloc();
+    struct malloc_info info = read_malloc_info();
     int length = snprintf(text, sizeof text, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu fsmblks=%zu\nend\n",
                           info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.fsmblks);
 

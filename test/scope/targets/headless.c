@@ -1,7 +1,7 @@
 /* usage: headless MEGABYTES
  *
- * Its main thread ends, another one goes on, with so many megabytes in blocks. Says its line when the kernel shows the main
- * thread as ended. */
+ * Its main thread ends, another one goes on, with so many megabytes in blocks. Prints a line when the kernel reports
+ * the main thread as ended. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Writes to the last block of its heap 16 bytes further than it is long: into the size of what is left of the heap. Then it
- * counts, one number per line, and never allocates again. */
+/* Writes 16 bytes beyond the last block of its heap, into the size of the top chunk. Then it counts, one number per
+ * line, and never allocates again. */
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>

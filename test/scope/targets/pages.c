@@ -1,5 +1,5 @@
-/* Preloaded into culet-scope it makes this a machine with pages of PAGES_BYTES: the size is what the system says, and the
- * kernel's table of pages (pagemap) has an entry for each. */
+/* Preloaded into culet-scope: simulates a machine with pages of PAGES_BYTES, in the reported page size and in
+ * pagemap. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

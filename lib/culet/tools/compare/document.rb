@@ -12,7 +12,7 @@ module Culet
       COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds].freeze
       # A server runs as long as the load, so its CPU time counts per request.
       COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                               loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
+                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
 
       # @param plan [Plan]
       def initialize(plan)

@@ -66,7 +66,8 @@ module Culet
       end
 
       def arm(text)
-        implementer, part = text[/^CPU implementer\s*:\s*(\S+)/, 1], text[/^CPU part\s*:\s*(\S+)/, 1]
+        implementer = text[/^CPU implementer\s*:\s*(\S+)/, 1]
+        part = text[/^CPU part\s*:\s*(\S+)/, 1]
         "ARM implementer #{implementer} part #{part}" if implementer && part
       end
 

@@ -2,38 +2,26 @@
 
 module Culet
   module Compare
-    # What a handful of runs can say, and what they cannot.
+    # Medians, intervals and verdicts of a few runs. A verdict of a difference needs all of:
     #
-    # The verdict on two candidates needs all three of:
-    #
-    # 1. Wilcoxon's rank-sum test, exact and two-sided, at 5 %: of all the ways in
-    #    which the runs could have been dealt to the two candidates, at most one in
-    #    twenty separates them as well as the observed one does. It assumes nothing
-    #    about how figures scatter. With 5 runs each it takes two candidates whose
-    #    runs hardly overlap (3.2 % in the weakest case, 0.8 % when they do not
-    #    overlap at all); with 3 runs each even full separation has 10 %, so that
-    #    fewer than 4 runs never show a difference. A test on paired signs would
-    #    need 6 runs. What disturbs a whole round alike (another program on the
-    #    machine) makes the test more cautious, not less.
+    # 1. Wilcoxon's rank-sum test, exact and two-sided, at 5 %. It assumes nothing about the distribution. With 5 runs each
+    #    it takes two candidates whose runs hardly overlap; with 3 runs each even full separation has 10 %. A test on
+    #    paired signs would need 6 runs. A disturbance of a whole round makes the test more cautious.
     # 2. The bootstrap interval of the paired ratios excludes 1.
-    # 3. The median ratio differs from 1 by at least 1 %: what is less is within the
-    #    reach of sampling, and nobody's reason to change an allocator.
+    # 3. The median ratio differs from 1 by at least 1 %, which sampling cannot explain.
     #
-    # The chance to call a difference where there is none is therefore below 5 % for
-    # each single verdict; the tests measure it on simulated runs. A table has many
-    # verdicts, so one or another of a large table may be chance.
+    # A false verdict is therefore less likely than 5 %; the tests measure that on simulated runs.
     #
-    # Sources: F. Wilcoxon, "Individual Comparisons by Ranking Methods" (1945); the
-    # exact distribution with ties by B. Streitberg and J. Roehmel's shift algorithm
-    # (1986); B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993),
-    # chapter 13, for the percentile interval.
+    # Sources: F. Wilcoxon, "Individual Comparisons by Ranking Methods" (1945); B. Streitberg and J. Roehmel's shift
+    # algorithm for the exact distribution with ties (1986); B. Efron and R. Tibshirani, "An Introduction to the
+    # Bootstrap" (1993), chapter 13, for the percentile interval.
     class Statistics
       CONFIDENCE = 0.95
       SIGNIFICANCE = 0.05
-      # Enough that the bounds' own scatter is small against the interval (Efron and Tibshirani, chapter 13).
+      # Efron and Tibshirani, chapter 13.
       RESAMPLES = 2_000
       LEAST_EFFECT = 0.01
-      # With fewer runs each, no arrangement is rare enough: 2 / C(8, 4) = 2.9 %, 2 / C(6, 3) = 10 %.
+      # 2 / C(8, 4) = 2.9 %, but 2 / C(6, 3) = 10 %.
       LEAST_RUNS = 4
 
       SMALLER = "smaller"
@@ -51,7 +39,7 @@ module Culet
         sum.is_a?(Integer) && sum.even? ? sum / 2 : sum / 2.0
       end
 
-      # @param seed [Integer] of the resampling, so that a document is reproducible
+      # @param seed [Integer] of the bootstrap
       def initialize(seed:)
         @seed = seed
       end
@@ -59,16 +47,16 @@ module Culet
       # Median with its 95 % bootstrap percentile interval.
       #
       # @param values [Array<Numeric>] one per run, in any unit; not empty
-      # @return [Hash] "median", "low", "high" in that unit; the bounds are nil for a single run, which has no interval
+      # @return [Hash] "median", "low", "high" in that unit; the bounds are nil for a single run
       def summary(values)
         low, high = interval(values)
         { "median" => self.class.median(values), "low" => low, "high" => high }
       end
 
-      # One candidate against the baseline.
+      # Compares a candidate with the baseline.
       #
       # @param values [Hash{Integer => Numeric}] by run number
-      # @param baseline [Hash{Integer => Numeric}] likewise; ratios are taken of runs with the same number
+      # @param baseline [Hash{Integer => Numeric}] likewise; runs with the same number are paired
       # @return [Hash, nil] "ratio" (a summary of candidate / baseline), "verdict", "runs"; nil without a common run
       #   or where the baseline is not positive
       def compare(values, baseline)
@@ -81,7 +69,7 @@ module Culet
       end
 
       # @param runs [Integer] of each candidate
-      # @return [String, nil] where a comparison of so few says "no difference shown" whatever they are: that, and what it takes
+      # @return [String, nil] a sentence where so few runs cannot show a difference
       def self.too_few(runs)
         return if runs >= LEAST_RUNS
 
@@ -92,7 +80,7 @@ module Culet
       #
       # @param left [Array<Numeric>]
       # @param right [Array<Numeric>]
-      # @return [Float] the share of all arrangements that separate the two at least as far
+      # @return [Float] the share of arrangements with at least this separation
       def self.rank_sum_probability(left, right)
         ranks = doubled_ranks(left + right)
         observed = ranks.first(left.size).sum
@@ -102,7 +90,7 @@ module Culet
         extreme.fdiv(counts.each_value.sum)
       end
 
-      # Ranks times two, so that mid-ranks are whole numbers.
+      # Doubled, so that mid-ranks are whole numbers.
       def self.doubled_ranks(values)
         sorted = values.sort
         by_value = sorted.each_with_index.group_by(&:first)
@@ -111,7 +99,7 @@ module Culet
       end
       private_class_method :doubled_ranks
 
-      # How many subsets of `size` ranks have each sum.
+      # The number of subsets of `size` ranks by their sum.
       def self.subset_sums(ranks, size)
         table = Array.new(size + 1) { Hash.new(0) }
         table[0][0] = 1
@@ -126,14 +114,13 @@ module Culet
 
       def verdict(ratio, values, baseline)
         return NONE if values.size < LEAST_RUNS || (ratio["median"] - 1).abs < LEAST_EFFECT
-        return NONE if ratio["low"] <= 1 && ratio["high"] >= 1
+        return NONE if 1.between?(ratio["low"], ratio["high"])
         return NONE if self.class.rank_sum_probability(values, baseline) > SIGNIFICANCE
 
         ratio["median"] < 1 ? SMALLER : LARGER
       end
 
-      # Percentile interval of the median. Every call starts from the seed, so that a figure does not depend on
-      # which others were computed before it.
+      # The percentile interval of the median. Every call starts from the seed, so results do not depend on the order.
       def interval(values)
         return [nil, nil] if values.size < 2
 

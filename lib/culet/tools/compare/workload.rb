@@ -62,7 +62,7 @@ module Culet
         private
 
         # Unlike Shellwords, quotes instead of escaping every character.
-        def quoted(word) = word.match?(%r{\A[\w./:=@%+,~-]+\z}) ? word : "'#{word.gsub("'", %q('\\\\''))}'"
+        def quoted(word) = word.match?(%r{\A[\w./:=@%+,~-]+\z}) ? word : "'#{word.gsub("'", "'\\\\''")}'"
 
         # A built-in program must not load the gems of this process.
         def unbundled = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h

@@ -5,32 +5,31 @@ require_relative "../../errors"
 
 module Culet
   module Cow
-    # What a process calls its classes, and how it marks old objects: told by the agent in it. Its children have the same
-    # classes at the same addresses, so the parent is asked alone: whoever answers runs code, and writes to pages that it
-    # shares.
+    # Names of classes and the flag bits of old objects, from the agent in a process. Only parents are queried: children have
+    # the same classes at the same addresses, and a worker that answers unshares pages.
     class ClassNames
-      # @param pids [Array<Integer>] the families' first processes
-      # @raise [Culet::Error] when one has no agent or does not answer; the message says why and what to do
+      # @param pids [Array<Integer>] the trees' first processes
+      # @raise [Culet::Error] without an agent or without its answer; the message gives reason and remedy
       def initialize(pids)
         @names = {}
-        pids.each { |pid| ask(pid) }
+        pids.each { |pid| query(pid) }
       end
 
       # @param address [Integer] of a class
-      # @return [String, nil] nil: it has no name, or came after the question
+      # @return [String, nil] nil for a class without a name or one created later
       def [](address) = @names[address]
 
-      # @return [Integer] bits of an object's first word that together say that it is old; 0: not told
+      # @return [Integer] the bits of an object's first word that mark it as old; 0: unknown
       attr_reader :old_bits
 
       private
 
-      def ask(pid)
-        told = Agent::Inquiry.new(pid, data: false, classes: true).call.fact("classes")
-        raise Error, "the agent in process #{pid} does not tell the names of classes: it is of another version of culet, or its Ruby's objects cannot be counted" unless told
+      def query(pid)
+        answer = Agent::Inquiry.new(pid, data: false, classes: true).call.fact("classes")
+        raise Error, "the agent in process #{pid} does not provide class names: it is another version of culet, or its Ruby's objects cannot be walked" unless answer
 
-        @old_bits = told["old_bits"].to_i
-        told["names"].each { |address, name| @names[address] = name }
+        @old_bits = answer["old_bits"].to_i
+        answer["names"].each { |address, name| @names[address] = name }
       end
     end
   end

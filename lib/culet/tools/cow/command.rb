@@ -1,35 +1,35 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
-require_relative "family"
+require_relative "process_tree"
 require_relative "history"
 
 module Culet
   module Cow
-    # A command of the user's, looked at for as long as it runs: the kernel's figures at regular times, and whole readings
-    # at longer and longer intervals, of which the last one that found forked processes counts.
+    # Runs a command, samples its memory at regular intervals, and reads its process tree at intervals that double. The last
+    # reading with forked processes is the result.
     class Command
-      # The first whole reading, and how often a wish to stop is looked for, in seconds.
+      # Time of the first reading, and the interval of checks for a signal.
       FIRST_READING_SECONDS = 1.0
       STEP_SECONDS = 0.05
-      # How long the command may take to end after it was asked to.
+      # The command is killed this long after the signal.
       GRACE_SECONDS = 10
       private_constant :FIRST_READING_SECONDS, :STEP_SECONDS, :GRACE_SECONDS
 
-      # @return [Family, nil] nil when it ended before it could be read
-      attr_reader :family
+      # @return [ProcessTree, nil] nil when the command ended before the first reading
+      attr_reader :tree
 
       # @return [History]
       attr_reader :history
 
-      # @return [Process::Status] how it ended
+      # @return [Process::Status] of the command
       attr_reader :status
 
-      # @param words [Array<String>] the command; it has our input and output
-      # @param every_seconds [Float] from one sample to the next
-      # @param interruption [Compare::Interruption] whose signal is passed on
-      # @param options [Hash] how processes are read, as for Family
-      # @raise [Culet::Error] when it cannot be started
+      # @param words [Array<String>] the command; it inherits input and output
+      # @param every_seconds [Float] between samples
+      # @param interruption [Compare::Interruption] its signal is forwarded
+      # @param options [Hash] as for ProcessTree
+      # @raise [Culet::Error] when the command cannot be started
       def initialize(words, every_seconds:, interruption:, **options)
         @words = words
         @every = every_seconds
@@ -37,7 +37,7 @@ module Culet
         @options = options
       end
 
-      # Runs it to its end.
+      # Runs the command to its end.
       #
       # @return [Command] itself
       def call
@@ -68,7 +68,7 @@ module Culet
         @sample_at ||= at
         sample(at) if at >= @sample_at
         read(at) if at >= @reading_at
-        pass_on
+        forward_signal
         sleep(STEP_SECONDS)
       end
 
@@ -77,32 +77,32 @@ module Culet
         @sample_at = at + @every
       end
 
-      # Each time twice as long to the next, so that a long run is not read more than a dozen times.
+      # The intervals double, so that a long run is read a dozen times at most.
       def read(at)
-        found = Family.new([@pid], **@options)
-        @family = found if @family.nil? || found.read_members.any?(&:forked) || @family.read_members.none?(&:forked)
+        found = ProcessTree.new([@pid], **@options)
+        @tree = found if @tree.nil? || found.read_members.any?(&:forked) || @tree.read_members.none?(&:forked)
         @wait = 2 * (@wait || FIRST_READING_SECONDS)
         @reading_at = at + @wait
       rescue Error
-        # It was about to end, and what was read before stands.
+        # The command is ending: the last reading stands.
         @reading_at = at + FIRST_READING_SECONDS
       end
 
-      # Ctrl-C reaches the command by itself; a signal for us alone does not.
-      def pass_on
+      # The terminal sends Ctrl-C to the command as well; other signals reach culet alone.
+      def forward_signal
         return unless @interruption.requested?
 
         @asked_at ||= now.tap { ::Process.kill(@interruption.signal, @pid) unless @interruption.signal == "INT" }
         ::Process.kill(:KILL, @pid) if now > @asked_at + GRACE_SECONDS
       rescue Errno::ESRCH
-        nil # it has ended
+        nil # the command has ended
       end
 
       def give_up
         ::Process.kill(:KILL, @pid)
         ::Process.wait(@pid)
       rescue Errno::ESRCH, Errno::ECHILD
-        nil # it has ended by itself
+        nil # the command has ended by itself
       end
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)

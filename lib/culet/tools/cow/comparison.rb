@@ -3,32 +3,28 @@
 require_relative "../../../culet"
 require_relative "memory"
 require_relative "size_classes"
-require_relative "standing"
+require_relative "page_sharing"
 require_relative "writes"
 
 module Culet
   module Cow
-    # The bytes of a process's pages against those of its relative at the same addresses, page by page of those that are not
-    # shared any more. Both run meanwhile, so what they change between the reading and this counts as it is now. The work is
-    # done by ext/culet/comparison/comparison.c.
+    # Compares the contents of a process's unshared pages with the related process's pages at the same addresses. Both keep
+    # running, so a change after the snapshots counts. The work is done in ext/culet/comparison.
     class Comparison
-      # Before what the program gets, glibc keeps two words, of which the first is the previous block's as long as that one
-      # is in use (malloc/malloc.c, "struct malloc_chunk").
+      # Bytes before a block's user data (glibc: malloc/malloc.c, "struct malloc_chunk").
       HEADERS = { "glibc" => 16 }.freeze
-      # Ruby's names of types, by their numbers (include/ruby/internal/value_type.h); then the owners that are no type, in the
-      # order of ext/culet/comparison/owners.h.
-      OWNERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING", 0x06 => "T_REGEXP", 0x07 => "T_ARRAY",
+      # Ruby's type numbers (include/ruby/internal/value_type.h), then the holders that are no type (ext/culet/comparison).
+      HOLDERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING", 0x06 => "T_REGEXP", 0x07 => "T_ARRAY",
                  0x08 => "T_HASH", 0x09 => "T_STRUCT", 0x0a => "T_BIGNUM", 0x0b => "T_FILE", 0x0c => "T_DATA", 0x0d => "T_MATCH", 0x0e => "T_COMPLEX",
                  0x0f => "T_RATIONAL", 0x14 => "T_SYMBOL", 0x1a => "T_IMEMO", 0x1b => "T_NODE", 0x1c => "T_ICLASS",
                  0x20 => "code", 0x21 => "collector", 0x22 => "none" }.freeze
-      # Which bits of an object's first word differ, in the order of ext/culet/comparison/writes.h. shape: of its instance
-      # variables, in the upper half since Ruby 3.2.
+      # Fields of an object's first word, in the order of ext/culet/comparison/writes.h. shape: the upper half, from Ruby 3.2.
       FLAGS = %w[age frozen shape code_range other].freeze
-      private_constant :HEADERS, :OWNERS, :FLAGS
+      private_constant :HEADERS, :HOLDERS, :FLAGS
 
       # @param snapshot [Scope::Snapshot] read with blocks
       # @param relative [Scope::Snapshot] read with blocks
-      # @param names [ClassNames, nil] of the two
+      # @param names [ClassNames, nil] of both processes
       def initialize(snapshot, relative, names: nil)
         @names = names
         @snapshot = snapshot
@@ -36,8 +32,8 @@ module Culet
       end
 
       # @return [Writes]
-      # @raise [Culet::Error] when one of the two has ended or may not be read, what was read contradicts itself, or the
-      #   extension is missing
+      # @raise [Culet::Error] when a process has ended or is not readable, a snapshot is inconsistent, or the extension is
+      #   missing
       def call
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
@@ -45,7 +41,7 @@ module Culet
           Memory.open(@relative) { |there| writes(*compare(here, there)) }
         end
       rescue ArgumentError => e
-        raise Error, "what was read of process #{@snapshot.pid} or #{@relative.pid} contradicts itself: #{e.message}"
+        raise Error, "the snapshot of process #{@snapshot.pid} or #{@relative.pid} is inconsistent: #{e.message}"
       end
 
       private
@@ -56,7 +52,7 @@ module Culet
 
       # @param snapshot [Scope::Snapshot]
       # @param memory [Memory] of the same process
-      # @return [Hash] as PageComparison takes it
+      # @return [Hash] a side of PageComparison
       def side(snapshot, memory)
         pages = snapshot.ruby_pages.sort_by(&:address)
         { memory: memory.fileno, present: memory.present.flatten.pack("Q*"), header_bytes: HEADERS.fetch(snapshot.allocator.name, 0),
@@ -64,8 +60,8 @@ module Culet
           ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.flat_map { |page| [page.address, page.slot_bytes, page.first_slot, page.slots] }.pack("Q*") }
       end
 
-      # @return [Array<Integer>] first and past of each stretch of pages that are not shared any more
-      def unshared = Standing.new(@snapshot, relative: @relative).to_enum.flat_map { |_, first, past, how| how == :unshared ? [first, past] : [] }
+      # @return [Array<Integer>] start and end of each range of unshared pages
+      def unshared = PageSharing.new(@snapshot, relative: @relative).to_enum.flat_map { |_, first, past, how| how == :unshared ? [first, past] : [] }
 
       def regions = @snapshot.regions.select(&:malloc?).flat_map { |region| [region.start, region.end, region.holds == SizeClasses::METADATA ? 1 : 0] }
 
@@ -73,7 +69,7 @@ module Culet
         Writes.new.tap do |writes|
           masks.each { |mask, bytes| writes.add(mask, bytes) }
           FLAGS.zip(flags) { |name, count| writes.flags[name] = count if count.positive? }
-          holdings.each { |owner, bytes| writes.hold(writes.holdings, OWNERS.fetch(owner, "unknown"), bytes) }
+          holdings.each { |holder, bytes| writes.hold(writes.holdings, HOLDERS.fetch(holder, "unknown"), bytes) }
           classes.each { |address, bytes| @names[address]&.then { |name| writes.hold(writes.classes, name, bytes) } }
         end
       end

@@ -4,20 +4,20 @@ require_relative "verdicts"
 
 module Culet
   module Cow
-    # A family as one JSON object.
+    # A process tree as a JSON object.
     class Document
-      # @param family [Family]
-      # @param history [History, nil] where it was looked at for a while
-      def initialize(family, history: nil)
-        @family = family
+      # @param tree [ProcessTree]
+      # @param history [History, nil] samples over time
+      def initialize(tree, history: nil)
+        @tree = tree
         @history = history
       end
 
       # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
-        { "processes" => @family.members.map { |member| process(member) }, "total_pss_bytes" => @family.total_pss_bytes,
-          "total_rss_bytes" => @family.total_rss_bytes, "next_worker_bytes" => @family.next_worker_bytes,
-          "verdicts" => Verdicts.new(@family).list.map { |one| one.to_h.transform_keys(&:to_s) }, "problems" => @family.problems, **({ "samples" => @history.document } if @history).to_h }
+        { "processes" => @tree.members.map { |member| process(member) }, "total_pss_bytes" => @tree.total_pss_bytes,
+          "total_rss_bytes" => @tree.total_rss_bytes, "next_worker_bytes" => @tree.next_worker_bytes,
+          "verdicts" => Verdicts.new(@tree).list.map { |one| one.to_h.transform_keys(&:to_s) }, "problems" => @tree.problems, **({ "samples" => @history.document } if @history).to_h }
       end
 
       private
@@ -28,8 +28,8 @@ module Culet
                   "private_bytes" => member.private_bytes, "private_dirty_bytes" => member.private_dirty_bytes }
         return { **about, "regions" => {}, "why" => member.why } unless member.read?
 
-        { **about, **member.census.total.document.slice("unshared_bytes", "fresh_bytes"), "allocator" => member.snapshot.allocator.name,
-          "regions" => named(member.census.levels), "arenas" => named(member.census.arenas), "slots" => named(member.census.slots), "size_classes" => named(member.census.classes), "writes" => member.writes&.document }
+        { **about, **member.breakdown.total.document.slice("unshared_bytes", "fresh_bytes"), "allocator" => member.snapshot.allocator.name,
+          "regions" => named(member.breakdown.levels), "arenas" => named(member.breakdown.arenas), "slots" => named(member.breakdown.slots), "size_classes" => named(member.breakdown.classes), "writes" => member.writes&.document }
       end
 
       def named(shares) = shares.to_h { |name, one| [name.to_s, one.document] }

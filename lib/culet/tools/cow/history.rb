@@ -4,33 +4,43 @@ require_relative "../../system/processes"
 
 module Culet
   module Cow
-    # Sharing over time: what the kernel says of a family again and again, without stopping anybody.
+    # Sharing over time, from smaps_rollup alone: a sample stops no process.
     class History
-      # at_seconds: since the first; processes: Array of Hashes by the names of the document.
+      # at_seconds: since the first sample; processes: Array of Hashes with the keys of the JSON document.
       Sample = Struct.new(:at_seconds, :processes, keyword_init: true) do
-        # @return [Integer] bytes that all of them take
+        # @return [Integer] bytes of all processes
         def total_pss_bytes = processes.sum { |one| one["pss_bytes"] }
 
-        # @return [Array<Hash>] those that another one of them forked
+        # @return [Array<Hash>] processes whose parent is in the sample
         def workers
           pids = processes.map { |one| one["pid"] }
           processes.select { |one| pids.include?(one["parent_pid"]) }
         end
 
-        # @return [Hash{String => Object}]
+        # @param pid [Integer]
+        # @return [Hash, nil]
+        def worker(pid) = workers.find { |one| one["pid"] == pid }
+
+        # @param figure [String] a key of the processes
+        # @return [Float, nil] the workers' average; nil without workers
+        def worker_mean(figure) = workers.then { |all| all.sum { |one| one[figure] }.fdiv(all.size) unless all.empty? }
+
+        # @return [Hash{String => Object}] for a JSON document
         def document = { "at_seconds" => at_seconds.round(3), "total_pss_bytes" => total_pss_bytes, "processes" => processes }
       end
 
       # @return [Array<Sample>]
       attr_reader :samples
 
-      # @param pids [Array<Integer>] the families' first processes
+      # @param pids [Array<Integer>] the roots of the process trees
       def initialize(pids)
         @trees = pids.map { |pid| Processes::Tree.new(pid) }
         @samples = []
       end
 
-      # @return [Boolean] whether there was anybody to look at
+      # Takes a sample.
+      #
+      # @return [Boolean] whether any process is left
       def take
         at = now
         @start ||= at
@@ -39,8 +49,13 @@ module Culet
         found.any?
       end
 
-      # @return [Array<Integer>] all that were forked, in the order of their coming
+      # @return [Array<Integer>] all workers, in the order of their appearance
       def workers = samples.flat_map { |one| one.workers.map { |worker| worker["pid"] } }.uniq
+
+      # @yieldparam sample [Sample]
+      # @yieldreturn [Numeric, nil] nil: no point
+      # @return [Array<Array(Float, Numeric)>] seconds and the block's value for each sample
+      def points = samples.filter_map { |one| yield(one)&.then { |value| [one.at_seconds, value] } }
 
       # @return [Array<Hash>] for a JSON document
       def document = samples.map(&:document)

@@ -6,18 +6,20 @@ require_relative "writes"
 
 module Culet
   module Cow
-    # What figures are called where people read them.
+    # The names of figures in tables and pages.
     module Labels
-      WRITES = { flag_bits: "flag bits of objects", collector: "the collector's marks and lists", inline_caches: "inline caches of methods", metadata: "the allocator's own words",
-                 reuse: "objects and blocks made since, in holes", data: "contents of objects and blocks that were there", elsewhere: "stacks, static data and other memory", unknown: "not known",
-                 same: "nothing: the bytes are the same" }.freeze
-      CLASSES = { SizeClasses::LARGE => "larger ones", SizeClasses::EMPTY => "nothing given out", SizeClasses::METADATA => "its own records" }.freeze
-      TYPES = { "code" => "methods' code", "collector" => "the collector's", "none" => "blocks of no object" }.freeze
-      private_constant :CLASSES, :TYPES
+      WRITES = { flag_bits: "flag bits of objects", collector: "garbage collector marks and free lists", inline_caches: "inline caches of methods",
+                 metadata: "allocator metadata", reuse: "new objects and blocks in free space", data: "contents of existing objects and blocks",
+                 elsewhere: "stacks, static data, other memory", unknown: "unknown", same: "rewritten with the same bytes" }.freeze
+      CLASSES = { SizeClasses::LARGE => "large blocks", SizeClasses::EMPTY => "unused", SizeClasses::METADATA => "metadata" }.freeze
+      TYPES = { "code" => "method code", "collector" => "garbage collector", "none" => "blocks of no object" }.freeze
+      # Upper bounds of the ranges of sizes without a row of their own.
+      RANGES = [64, 256, 1024, 4096].freeze
+      private_constant :CLASSES, :TYPES, :RANGES
 
       module_function
 
-      # @param name [String] as Writes' holdings have it
+      # @param name [String] a key of Writes' holdings
       # @return [String]
       def type(name) = TYPES.fetch(name, name)
 
@@ -25,16 +27,12 @@ module Culet
       # @return [Hash{String => Object}]
       def sizes(all) = all.transform_keys { |bytes| "#{bytes} bytes" }
 
-      # @param all [Hash{Integer, String => Object}] as SizeClasses has it
+      # @param all [Hash{Integer, String => Object}] from SizeClasses
       # @return [Hash{String => Object}]
       def classes(all) = all.transform_keys { |name| CLASSES.fetch(name) { "#{name} bytes" } }
 
-      # Sizes that have no row of their own, in ranges.
-      RANGES = [64, 256, 1024, 4096].freeze
-      private_constant :RANGES
-
       # @param bytes [Integer] of a block
-      # @return [String] of which range it is
+      # @return [String] the name of its range
       def other_classes(bytes)
         past = RANGES.find { |bound| bytes <= bound }
         past ? "others up to #{Text::Numbers.grouped(past)} bytes" : "others above #{Text::Numbers.grouped(RANGES.last)} bytes"

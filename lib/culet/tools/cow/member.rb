@@ -1,37 +1,39 @@
 # frozen_string_literal: true
 
-require_relative "census"
+require_relative "breakdown"
 
 module Culet
   module Cow
-    # One process of a family.
+    # One process of a process tree.
     #
-    # pid, parent_pid, name; age_seconds: since it was forked; forked: whether it runs what its parent runs, at the same
-    # addresses, and so shares the parent's memory; rss_bytes: nil where even that is not to be had; snapshot: nil where the
-    # process could not be read, `why` says why.
+    # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the
+    # parent's memory; rss_bytes: nil where unknown; snapshot: nil for an unreadable process, with the reason in `why`.
     Member = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why, keyword_init: true) do
-      # @return [Census, nil]
-      attr_accessor :census
+      # @return [Breakdown, nil]
+      attr_accessor :breakdown
 
-      # @return [Writes, nil] what was written to the pages that it stopped sharing; nil where that was not found out
+      # @return [Writes, nil] writes to its unshared pages; nil without a comparison
       attr_accessor :writes
 
-      # @return [Scope::Snapshot, nil] of the process that it is compared with
+      # @return [Scope::Snapshot, nil] of the related process that it is compared with
       attr_accessor :relative
 
-      # @return [Boolean] whether there is more to say of it than its resident bytes
+      # @return [Boolean] whether the process was readable
       def read? = !snapshot.nil?
 
+      # @return [Integer, nil]
       def pss_bytes = snapshot&.process&.pss_bytes
 
+      # @return [Integer, nil]
       def shared_bytes = snapshot&.process&.shared_bytes
 
+      # @return [Integer, nil]
       def private_dirty_bytes = snapshot&.process&.private_dirty_bytes
 
-      # @return [Array<Array(Integer, Integer)>] addresses of the pages that it stopped sharing: first, past
-      def unshared = Standing.new(snapshot, relative: relative).to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
+      # @return [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
+      def unshared = PageSharing.new(snapshot, relative: relative).to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
 
-      # @return [Integer, nil] bytes that would go back if it ended: mapped by it alone, written or not
+      # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean
       def private_bytes = snapshot&.mappings&.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
     end
   end

@@ -3,17 +3,16 @@
 require_relative "../../errors"
 require_relative "../../system/processes"
 require_relative "../../scope/mapping"
-require_relative "extents"
+require_relative "page_ranges"
 
 module Culet
   module Cow
-    # A process's memory by /proc/PID/mem, which pins no page: process_vm_readv would give a forked process a copy of each
-    # shared page that it reads. Pages that are not in memory are not to be read either, since that would map them, or bring
-    # them back from swap.
+    # A process's memory through /proc/PID/mem. process_vm_readv pins pages, which unshares them in a forked process. Absent
+    # pages are not read, because a read would map them or swap them in.
     class Memory
-      # @param snapshot [Scope::Snapshot] which says what is in memory
-      # @yieldparam memory [Memory] open until the block ends
-      # @raise [Culet::Error] when the process has ended or may not be read
+      # @param snapshot [Scope::Snapshot] whose present pages are readable
+      # @yieldparam memory [Memory] open during the block
+      # @raise [Culet::Error] when the process has ended or is not readable
       def self.open(snapshot)
         memory = new(snapshot)
         yield memory
@@ -21,7 +20,7 @@ module Culet
         memory&.close
       end
 
-      # @return [Array<Array(Integer, Integer)>] addresses in memory, in their order: first and past of each stretch
+      # @return [Array<Array(Integer, Integer)>] start and end of each range of present pages
       attr_reader :present
 
       # @param snapshot [Scope::Snapshot]
@@ -29,12 +28,12 @@ module Culet
       def initialize(snapshot)
         @pid = snapshot.pid
         @file = File.open("/proc/#{@pid}/mem", "rb")
-        @present = Extents.of(snapshot) { |bits| bits & (Scope::Mapping::PRESENT | Scope::Mapping::ZERO) == Scope::Mapping::PRESENT }
+        @present = PageRanges.of(snapshot) { |bits| bits & (Scope::Mapping::PRESENT | Scope::Mapping::ZERO) == Scope::Mapping::PRESENT }
       rescue *Processes::GONE_OR_FORBIDDEN
-        raise Error, "the memory of process #{@pid} can no longer be read"
+        raise Error, "the memory of process #{@pid} is no longer readable"
       end
 
-      # @return [Integer] number of the descriptor
+      # @return [Integer] the file descriptor
       def fileno = @file.fileno
 
       # @return [void]

@@ -1,34 +1,34 @@
 # frozen_string_literal: true
 
 require_relative "../../scope/region"
-require_relative "cursor"
-require_relative "shares"
+require_relative "range_cursor"
+require_relative "sharing_bytes"
 
 module Culet
   module Cow
-    # What is shared of an allocator that keeps blocks of one size together, by that size.
+    # Sharing by size class, for allocators that group blocks of one size.
     class SizeClasses
       LARGE = "large"
       EMPTY = "empty"
       METADATA = "metadata"
       SPECIAL = { Scope::Region::NO_BLOCKS => EMPTY, Scope::Region::LARGE_BLOCKS => LARGE }.freeze
-      # A stretch of addresses that is divided in one way.
-      Stretch = Struct.new(:start, :end, :name)
-      private_constant :SPECIAL, :Stretch
+      # An address range of one size class.
+      AddressRange = Struct.new(:start, :end, :name)
+      private_constant :SPECIAL, :AddressRange
 
       # @param regions [Array<Scope::Region>]
       def initialize(regions)
-        @shares = Hash.new { |shares, name| shares[name] = Shares.none }
-        @stretches = regions.any? { |region| !region.slabs_payload.empty? } ? Cursor.new(regions.select(&:malloc?).flat_map { |region| stretches(region) }) : nil
+        @shares = Hash.new { |shares, name| shares[name] = SharingBytes.none }
+        @ranges = regions.any? { |region| !region.slabs_payload.empty? } ? RangeCursor.new(regions.select(&:malloc?).flat_map { |region| ranges(region) }) : nil
       end
 
-      # @param first [Integer] address in a region of malloc's; not before that of the last call
+      # @param first [Integer] address in a malloc region, not below that of the last call
       # @param past [Integer]
-      # @param standing [Symbol] a member of Shares
-      def add(first, past, standing) = @stretches&.each(first, past) { |stretch, from, to| @shares[stretch.name].add(standing, to - from) }
+      # @param sharing [Symbol] a member of SharingBytes
+      def add(first, past, sharing) = @ranges&.each(first, past) { |range, from, to| @shares[range.name].add(sharing, to - from) }
 
-      # @return [Hash{Integer, String => Shares}] by the bytes of a block, the smallest first; then LARGE blocks, which are of
-      #   no class, memory of which nothing is given out (EMPTY), and METADATA. Empty where the allocator has no such classes
+      # @return [Hash{Integer, String => SharingBytes}] by block size, ascending; then EMPTY (no block allocated), LARGE (blocks of no
+      #   class) and METADATA. Empty for allocators without size classes
       def to_h
         sizes, others = @shares.partition { |name, _| name.is_a?(Integer) }
         [*sizes.sort_by(&:first), *others.sort_by(&:first)].to_h
@@ -36,12 +36,12 @@ module Culet
 
       private
 
-      def stretches(region)
-        return [Stretch.new(region.start, region.end, region.holds == METADATA ? METADATA : LARGE)] if region.slabs_payload.empty?
+      def ranges(region)
+        return [AddressRange.new(region.start, region.end, region.holds == METADATA ? METADATA : LARGE)] if region.slabs_payload.empty?
 
         at = region.start
-        found = region.slabs.map { |bytes, block| Stretch.new(at, at += bytes, SPECIAL.fetch(block, block)) }
-        found << Stretch.new(at, region.end, EMPTY) if at < region.end
+        found = region.slabs.map { |bytes, block| AddressRange.new(at, at += bytes, SPECIAL.fetch(block, block)) }
+        found << AddressRange.new(at, region.end, EMPTY) if at < region.end
         found
       end
     end

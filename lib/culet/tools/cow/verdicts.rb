@@ -4,35 +4,35 @@ require_relative "../gain"
 require_relative "../report/verdicts"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
-require_relative "family"
+require_relative "process_tree"
 require_relative "labels"
 
 module Culet
   module Cow
-    # What a family's figures mean, in words.
+    # Conclusions from the figures of a process tree, in sentences.
     class Verdicts
       Verdict = Report::Verdict
-      # These keep what is free in lists whose links stand in the freed blocks; jemalloc and culet do not.
+      # Allocators whose free lists are linked through the freed blocks.
       WRITERS = %w[glibc tcmalloc mimalloc].freeze
-      # What the parent can settle before the fork.
+      # What to do before the fork.
       REMEDIES = {
-        flag_bits: "Culet.warmup before the fork makes survivors old; freeze before the fork what workers freeze",
-        collector: "Culet.warmup before the fork leaves fewer free slots: each collection writes the lists of free ones anew",
-        inline_caches: "have the parent do some of the workers' work before the fork, a few requests: what calls look up is found then, once for all",
-        metadata: "culet run -- COMMAND writes nothing into freed blocks",
-        reuse: "Culet.warmup before the fork leaves fewer holes"
+        flag_bits: "call Culet.warmup before the fork to promote surviving objects; freeze in the parent what workers would freeze",
+        collector: "call Culet.warmup before the fork: each collection rewrites the lists of free slots, and it leaves fewer",
+        inline_caches: "run a few requests in the parent before the fork, so that the inline caches are filled once for all workers",
+        metadata: "use culet run -- COMMAND: culet does not write into freed blocks",
+        reuse: "call Culet.warmup before the fork: it leaves less free space"
       }.freeze
       private_constant :Verdict, :WRITERS, :REMEDIES
 
-      # @param family [Family]
-      def initialize(family)
-        @family = family
-        @workers = family.workers.select(&:forked)
+      # @param tree [ProcessTree]
+      def initialize(tree)
+        @tree = tree
+        @workers = tree.workers.select(&:forked)
       end
 
-      # @return [Array<Report::Verdict>] the right figure and the wrong one, what sharing was lost, and what may keep it
+      # @return [Array<Report::Verdict>] the real cost, the sharing that was lost, and remedies
       def list
-        return [] if @family.read_members.empty?
+        return [] if @tree.read_members.empty?
 
         [*figures, *(@workers.empty? ? alone : sharing), *each_alone]
       end
@@ -40,17 +40,17 @@ module Culet
       private
 
       def figures
-        return [] if @family.members.size < 2
+        return [] if @tree.members.size < 2
 
-        sum = @family.total_rss_bytes
-        pays = @family.total_pss_bytes
-        [verdict("what it costs", "all of them together take #{bytes(pays)} (PSS); adding up their resident figures gives #{bytes(sum)}, " \
-                                  "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because it counts what is shared in each. A worker killer that goes by " \
-                                  "resident bytes ends workers for memory that is not theirs: have it go by private bytes or PSS")]
+        sum = @tree.total_rss_bytes
+        pays = @tree.total_pss_bytes
+        [verdict("cost", "all processes together take #{bytes(pays)} (PSS); the sum of their RSS is #{bytes(sum)}, " \
+                           "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because RSS counts shared pages in every process. " \
+                           "A worker killer should use private bytes or PSS, not RSS")]
       end
 
       def alone
-        text = @family.members.size == 1 ? "it has forked nobody, so there is nothing to share" : "none of them shares its parent's memory: each runs a program of its own"
+        text = @tree.members.size == 1 ? "the process has no children, so nothing is shared" : "no child shares memory with its parent: each runs another program"
         [verdict("sharing", text)]
       end
 
@@ -60,15 +60,15 @@ module Culet
         [kept(shares, lost), *([malloc, ruby, written, garbage].compact if lost.worth?)]
       end
 
-      # What a worker has on average.
+      # The average worker.
       def mean(*levels)
-        all = @workers.map { |worker| (levels.empty? ? worker.census.levels.values : worker.census.levels.values_at(*levels).compact).reduce(Shares.none, :+) }
-        Shares.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
+        all = @workers.map { |worker| (levels.empty? ? worker.breakdown.levels.values : worker.breakdown.levels.values_at(*levels).compact).reduce(SharingBytes.none, :+) }
+        SharingBytes.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
       end
 
-      # What `culet report` advises for the member of which most would go away: sharing is not all there is to gain.
+      # The advice of `culet report` for the process with the most to gain.
       def each_alone
-        found = @family.read_members.to_h { |member| [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes] }.reject { |_, list| list.empty? }
+        found = @tree.read_members.to_h { |member| [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes] }.reject { |_, list| list.empty? }
         member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }
         return [] unless member
 
@@ -77,8 +77,9 @@ module Culet
       end
 
       def kept(shares, lost)
-        verdict("sharing", "of #{bytes(shares.inherited)} that a worker got from its parent it has made #{bytes(shares.unshared)} (#{percent(shares.unshared, shares.inherited)}) " \
-                           "its own by now, and has added #{bytes(shares.fresh)}#{"; that is the average of #{@workers.size}" if @workers.size > 1}#{lost.remark}")
+        average = @workers.size > 1 ? "the average of #{@workers.size} workers" : "the worker"
+        verdict("sharing", "#{average} inherited #{bytes(shares.inherited)}, has unshared #{bytes(shares.unshared)} (#{percent(shares.unshared, shares.inherited)}) " \
+                           "of it and added #{bytes(shares.fresh)}#{lost.remark}")
       end
 
       def malloc
@@ -86,25 +87,25 @@ module Culet
         return unless worth?(lost, mean.inherited)
         return malloc_reused(lost) unless WRITERS.include?(allocator)
 
-        verdict("malloc", "#{bytes(lost)} of it are malloc's: #{allocator} writes its lists into blocks that are freed, and new blocks go into the holes between old ones",
-                "culet run -- COMMAND writes nothing into freed blocks; Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork leaves fewer holes")
+        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: #{allocator} links its free lists through freed blocks, and new blocks fill the free space between old ones",
+                "use culet run -- COMMAND: culet does not write into freed blocks; call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork")
       end
 
       def malloc_reused(lost)
-        verdict("malloc", "#{bytes(lost)} of it are malloc's: blocks that workers wrote, or that came into holes between old ones",
-                "Culet.warmup before the fork leaves fewer holes; with Culet::Warmup.requests it also asks for pages, so that what their first " \
-                "requests build is there once, and not in each worker")
+        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, or allocated in the free space between old ones",
+                "call Culet.warmup before the fork: it leaves less free space, and with Culet::Warmup.requests the parent also builds " \
+                "what every worker would build at its first requests")
       end
 
       def ruby
         lost = mean("ruby_objects", "ruby_free_slots", "ruby_unsplit").unshared
         return unless worth?(lost, mean.inherited)
 
-        verdict("Ruby's pages", "#{bytes(lost)} of it are pages of Ruby's heap: new objects in slots that were free at the fork, and flags that the collector or the program " \
-                                "changed in old ones", "Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: survivors are old then, and holes are closed")
+        verdict("Ruby heap", "#{bytes(lost)} of the unshared bytes are Ruby heap pages: objects created in free slots, and flags that the collector or the program " \
+                             "changed in existing objects", "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: it promotes survivors and compacts")
       end
 
-      # Told by what is alone on its pages: these would still be shared without it. On average, as all is here.
+      # Only pages with a single cause count: without it they would still be shared.
       def written
         members = @workers.select(&:writes)
         all = members.map(&:writes).reduce(:+) or return
@@ -112,7 +113,7 @@ module Culet
         return if alone.empty?
 
         causes = alone.sort_by { |_, (_, count)| -count }.map { |one, (title, count)| "#{title} #{bytes(count)}#{flags(all, members.size) if one == :flag_bits}" }
-        verdict("what wrote there", "of the #{bytes(all.bytes / members.size)} of pages of a worker whose bytes were compared, these have but one cause: #{causes.join("; ")}",
+        verdict("writes", "#{bytes(all.bytes / members.size)} of pages were compared for each worker; those with only one cause: #{causes.join("; ")}",
                 remedy(alone.keys.sort_by { |one| -all.only(one) }))
       end
 
@@ -126,15 +127,15 @@ module Culet
         names.filter_map { |one| REMEDIES[one] }.first
       end
 
-      # What is free in the parent was free at the fork, if the parent rests since.
+      # Free memory of the parent was free at the fork already, if the parent has been idle since.
       def garbage
-        parents = @family.read_members.select { |member| @workers.any? { |worker| worker.parent_pid == member.pid } }
-        free = parents.sum { |parent| parent.census.levels.values_at("malloc_free", "ruby_free_slots").compact.sum(&:resident) }
+        parents = @tree.read_members.select { |member| @workers.any? { |worker| worker.parent_pid == member.pid } }
+        free = parents.sum { |parent| parent.breakdown.levels.values_at("malloc_free", "ruby_free_slots").compact.sum(&:resident) }
         all = parents.sum(&:rss_bytes)
         return unless worth?(free, all)
 
-        verdict("holes", "#{bytes(free)} (#{percent(free, all)}) of the parent are free memory: each worker fills it with its own objects, in pages that it stops sharing",
-                "collect and give back before the fork: Culet.warmup")
+        verdict("free memory", "#{bytes(free)} (#{percent(free, all)}) of the parent are free: each worker allocates there and unshares the pages",
+                "call Culet.warmup before the fork: it collects garbage and returns free memory")
       end
 
       def allocator = @workers.first.snapshot.allocator.name

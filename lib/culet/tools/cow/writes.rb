@@ -2,35 +2,34 @@
 
 module Culet
   module Cow
-    # What was written to pages that a process stopped sharing, as far as their bytes tell; and what lies on them.
+    # Writes to unshared pages, by the contents of the pages, and the objects on them.
     class Writes
-      # flag_bits: the first word of an object that is the same otherwise: age, freezing, shape, code range. collector: what
-      # Ruby's collector writes of its own: marks, lists of free slots. inline_caches: what code found last time, and counts.
-      # metadata: the allocator's own words. reuse: an object or block that was made after the fork, where nothing was, or
-      # something else. data: an object or block that was there already. elsewhere: stacks, libraries' data, Ruby's transient
-      # heap. unknown: malloc, where its blocks are not known, and pages that could not be read in both processes. same: the
-      # bytes are those of the relative.
+      # flag_bits: only the first word of an object changed (age, frozen, shape, code range). collector: marks and lists of free
+      # slots. inline_caches: call and constant caches of methods, and counters. metadata: the allocator's headers and links.
+      # reuse: an object or block created after the fork. data: contents of an object or block that existed before.
+      # elsewhere: stacks, static data, Ruby's transient heap. unknown: malloc memory without known blocks, and pages not
+      # readable in both processes. same: contents equal to the related process's page.
       CATEGORIES = %i[flag_bits collector inline_caches metadata reuse data elsewhere unknown same].freeze
       BITS = CATEGORIES.each_with_index.to_h { |name, index| [name, 1 << index] }.freeze
 
-      # Bytes on pages that are not shared any more, by what they belong to. old, young: of objects of the relative's, in
-      # Ruby's heap; made: of objects that the relative does not have there; malloc: of blocks that belong to objects and
-      # that the relative has too; malloc_made: of those that it does not have.
+      # Bytes on unshared pages. old, young: slots of objects that the related process has too; made: slots of objects that
+      # it does not have; malloc: blocks of objects that both processes have; malloc_made: blocks that only this one has.
       Holding = Struct.new(:old, :young, :made, :malloc, :malloc_made) do
+        # @return [Holding] zero bytes
         def self.none = new(0, 0, 0, 0, 0)
 
         # @return [Integer]
         def bytes = sum
       end
 
-      # @return [Hash{String => Integer}] how many objects changed which of their flag bits, as Comparison::FLAGS has them
+      # @return [Hash{String => Integer}] number of objects by changed field of the first word, see Comparison::FLAGS
       attr_reader :flags
 
-      # @return [Hash{String => Holding}] by Ruby's name of the type; "code" has what methods' code holds, "collector"
-      #   what the collector does, "none" blocks that lead to no object
+      # @return [Hash{String => Holding}] by Ruby type; "code" for method code, "collector" for the garbage collector,
+      #   "none" for blocks of no object
       attr_reader :holdings
 
-      # @return [Hash{String => Holding}] by the name of the class; empty where classes' names are not known
+      # @return [Hash{String => Holding}] by class name; empty where class names are unknown
       attr_reader :classes
 
       def initialize
@@ -39,7 +38,7 @@ module Culet
         @holdings, @classes = Array.new(2) { Hash.new { |all, name| all[name] = Holding.none } }
       end
 
-      # @param mask [Integer] sum of BITS: what wrote there
+      # @param mask [Integer] sum of BITS
       # @param bytes [Integer] of pages
       def add(mask, bytes) = @bytes[mask] += bytes
 
@@ -49,18 +48,18 @@ module Culet
       def hold(holdings, name, bytes) = holdings[name] = Holding.new(*holdings[name].to_a.zip(bytes).map(&:sum))
 
       # @param other [Writes]
-      # @return [Writes] both together
+      # @return [Writes] the sum
       def +(other) = Writes.new.take(self).take(other)
 
-      # @return [Integer] bytes of all pages that were looked at
+      # @return [Integer] bytes of all compared pages
       def bytes = @bytes.values.sum
 
       # @param category [Symbol]
-      # @return [Integer] bytes of pages to which nothing else was written
+      # @return [Integer] bytes of pages with this category alone
       def only(category) = @bytes.fetch(BITS.fetch(category), 0)
 
       # @param category [Symbol]
-      # @return [Integer] bytes of pages to which this was written, alone or with other things
+      # @return [Integer] bytes of pages with this category, alone or among others
       def touched(category) = @bytes.sum { |mask, bytes| (mask & BITS.fetch(category)).zero? ? 0 : bytes }
 
       # @return [Hash{String => Object}] for a JSON document

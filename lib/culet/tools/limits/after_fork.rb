@@ -14,7 +14,7 @@ module Culet
         raise Error, "the forked process failed: #{report.force_encoding(Encoding::UTF_8).scrub}" unless report == DONE
 
         snapshot = PrivateMemory.snapshot(child)
-        @census = Cow::Census.new(snapshot, relative: PrivateMemory.snapshot(::Process.pid))
+        @census = Cow::Breakdown.new(snapshot, relative: PrivateMemory.snapshot(::Process.pid))
         @private_bytes = snapshot.mappings.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
       ensure
         [done, leave].compact.each(&:close)

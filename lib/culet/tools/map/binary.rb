@@ -2,11 +2,11 @@
 
 module Culet
   module Map
-    # Writes numbers as the stream has them (LEB128, DWARF 5, section 7.6).
+    # Encodes numbers as LEB128 (DWARF 5, section 7.6).
     module Binary
       module_function
 
-      # @param out [String] is added to
+      # @param out [String] appended to
       # @param numbers [Array<Integer>] not negative
       def varints(out, *numbers)
         numbers.each do |number|

@@ -19,7 +19,7 @@ module Culet
 
       # @param strip [Model::Strip]
       # @param row [Integer] of the strip
-      # @return [Array<Integer>] a colour for each cell of the row, fewer in the strip's last
+      # @return [Array<Integer>] a colour for each cell of the row
       def row(strip, row)
         from = strip.cell + (row * @model.columns)
         past = [from + @model.columns, strip.cell + strip.cells].min
@@ -27,8 +27,8 @@ module Culet
       end
 
       # @param row [Integer] the first of `fold` rows
-      # @param fold [Integer] cells to a pixel, across and down
-      # @return [Array<Integer>] a colour for each square of cells, the mean of theirs
+      # @param fold [Integer] cells per pixel in both directions
+      # @return [Array<Integer>] the mean colour of each square of cells
       def folded(strip, row, fold)
         rows = (row...[row + fold, strip.rows].min).map { |one| row(strip, one) }
         (0...rows.first.size).step(fold).map { |from| mean(rows.flat_map { |colours| colours[from, fold] || [] }) }

@@ -4,20 +4,20 @@ require_relative "palette"
 
 module Culet
   module Map
-    # What every cell of the picture is: one byte of kind and flags, and the bytes in use of it. A process of 10 GB has
-    # 2.6 million, so they are Strings, changed in runs.
+    # The state of every cell: a byte of kind and flags, and the bytes in use. A process of 10 GB has 2.6 million cells, so
+    # the planes are Strings that are changed in runs.
     class Cells
-      # Low bits of a state: the kind, an index into Palette::KINDS. Above them: the page is this process's alone; it is
-      # another process's too, or a file's; it was another's too, and is not any more.
+      # The low bits of a state are the kind, an index into Palette::KINDS. Flags: the page is private; it is shared or
+      # file-backed; it was unshared after the fork.
       KIND = 0x0f
       PRIVATE = 0x10
       SHARED = 0x20
       UNSHARED = 0x40
 
-      # Bytes in use are told in these: the smallest step between two blocks that any malloc here has.
+      # Bytes in use are counted in units of the smallest block alignment of the known allocators.
       UNIT_BYTES = 8
 
-      # @param size [Integer] how many cells
+      # @param size [Integer] number of cells
       def initialize(size)
         @states = "\0".b * size
         @low = "\0".b * size
@@ -47,12 +47,12 @@ module Culet
       def put(from, count, kind, flags) = run(@states, from, count, kind | flags)
 
       # @param cell [Integer]
-      # @param kind [Integer] in the place of the one it has; its flags stay
+      # @param kind [Integer] replaces the kind; flags stay
       def change(cell, kind) = @states.setbyte(cell, (@states.getbyte(cell) & ~KIND) | kind)
 
       # @param from [Integer] the first cell
       # @param count [Integer]
-      # @param flags [Integer] added to those it has
+      # @param flags [Integer] added to the existing ones
       def flag(from, count, flags) = (from...(from + count)).each { |cell| @states.setbyte(cell, @states.getbyte(cell) | flags) }
 
       # @param from [Integer] the first cell
@@ -70,7 +70,7 @@ module Culet
       end
 
       # @param range [Range] of cells
-      # @return [Hash{Integer => Integer}] kind => how many of it are there
+      # @return [Hash{Integer => Integer}] kind => number of cells
       def tally(from, count) = @states.byteslice(from, count).each_byte.tally.each_with_object(Hash.new(0)) { |(state, number), sum| sum[state & KIND] += number }
 
       private

@@ -2,20 +2,19 @@
 
 module Culet
   module Map
-    # Letters for the PNG, which has no fonts of its own to draw with: pictures of them, drawn once from a free font
-    # (assets/font.txt), which spares a library with outlines and hinting for a few lines of text. ASCII is enough: what the
-    # picture says is written so, and any other character of a name is shown as "?".
+    # Bitmap letters for the PNG (assets/font.txt, rendered once from DejaVu Sans). A font library would bring native code for
+    # a few lines of text. Characters beyond ASCII are drawn as "?".
     class Font
       SOURCE = File.expand_path("assets/font.txt", __dir__)
-      # Other lines of the file explain it.
+      # Other lines of the file are comments.
       STYLE = /\Astyle (\w+)\z/
       GLYPH = %r{\A(.) (\d+\.\d+) (-?\d+) (-?\d+) (-|[0-9a-f/]+)\z}
-      # What a digit of a picture says: from 0 to this.
+      # The coverage of a pixel goes from 0 to this.
       FULL = 15
       private_constant :SOURCE, :STYLE, :GLYPH
 
-      # advance: pixels to the next one; pixels: [column, row, cover] of each that it touches, from the pen and the line that
-      # letters stand on, right and down; cover: 1 to FULL.
+      # advance: pixels to the next letter; pixels: [column, row, cover] relative to the pen and the baseline, right and down;
+      # cover: 1 to FULL.
       Glyph = Struct.new(:advance, :pixels)
 
       # @return [Hash{Symbol => Font}] by style: text and title
@@ -30,11 +29,11 @@ module Culet
                        .to_h { |character, advance, left, top, rows| [character, Glyph.new(Float(advance), pixels(rows, Integer(left), Integer(top)))] }
       end
 
-      # Yields every pixel that a text touches.
+      # Yields every pixel of a text.
       #
       # @param text [String]
-      # @yieldparam column [Integer] from where it begins
-      # @yieldparam row [Integer] from the line that letters stand on, down
+      # @yieldparam column [Integer] from the start
+      # @yieldparam row [Integer] from the baseline, down
       # @yieldparam cover [Integer] 1 to FULL
       def each_pixel(text)
         left = 0.0

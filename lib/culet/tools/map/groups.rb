@@ -4,20 +4,19 @@ require_relative "span"
 
 module Culet
   module Map
-    # A part of the picture with a heading: Ruby's own pages, an arena, the mappings of one use.
+    # A section of the map: Ruby pages, an arena, or the mappings of one use.
     #
     # key: for the page's filters; title; arena: the Scope::ArenaPart, else nil; spans: Array of Span in address order.
     Group = Struct.new(:key, :title, :arena, :spans, keyword_init: true)
 
-    # Puts all that a snapshot tells of into groups, in the order of the picture.
+    # Divides the memory of a snapshot into groups, in the order of the map.
     class Groups
-      # The uses of mappings in the order of the picture, with their headings.
-      USES = { "malloc" => "Memory of the allocator, not told apart", "allocator" => "The allocator's own records",
-               "stack" => "Stacks", "fiber" => "Fibers", "jit" => "Compiled code (JIT)", "library" => "Libraries",
-               "file" => "Files", "kernel" => "The kernel's", "other" => "Other mappings" }.freeze
+      # Uses of mappings and their headings, in the order of the map.
+      USES = { "malloc" => "Allocator memory, not walked", "allocator" => "Allocator metadata",
+               "stack" => "Stacks", "fiber" => "Fibers", "jit" => "JIT code", "library" => "Libraries",
+               "file" => "Files", "kernel" => "Kernel mappings", "other" => "Other mappings" }.freeze
 
-      # Of an allocator's address space, pages that are not in memory are shown, unless there are more than these in a
-      # row: they are most of the truth about a heap. Of other mappings, only as many as keep neighbours apart.
+      # Runs of absent pages up to this length are shown: many inside an allocator's address space, few in other mappings.
       ABSENT_SHOWN = 65_536
       ABSENT_SHOWN_ELSEWHERE = 4
 
@@ -29,19 +28,19 @@ module Culet
         @page_bytes = snapshot.process.page_bytes
       end
 
-      # @return [Array<Group>] without those that would be empty
+      # @return [Array<Group>] without empty ones
       def to_a
         rest = rests.group_by { |span| @snapshot.rest_use(span.mapping) }
         ruby = sorted(visible(ruby_spans, ABSENT_SHOWN_ELSEWHERE) + rest.fetch("ruby", []))
-        groups = [Group.new(key: "ruby", title: "Ruby's own pages", spans: ruby), *arenas]
+        groups = [Group.new(key: "ruby", title: "Ruby pages", spans: ruby), *arenas]
         groups.concat(USES.map { |use, title| Group.new(key: use, title: title, spans: rest.fetch(use, [])) })
-        groups.concat(strangers(rest))
+        groups.concat(unknown_uses(rest))
         groups.reject { |group| group.spans.empty? }
       end
 
       private
 
-      # What lies in them is told apart as slots, or as bodies of young objects ("transient", up to Ruby 3.1).
+      # Regions with slots, and Ruby's transient heap (up to 3.1).
       RUBY = %w[ruby transient].freeze
       private_constant :RUBY
 
@@ -49,17 +48,17 @@ module Culet
 
       def ruby_spans = ruby_regions.map { |region| Span.of(region, @page_bytes) }
 
-      # One for each arena; regions that name none, or one that is not told of, come after them.
+      # A group for each arena; regions of no known arena come last.
       def arenas
         by_arena = (@snapshot.regions - ruby_regions).group_by(&:arena)
         known = @snapshot.arenas.map do |arena|
           Group.new(key: "arena-#{arena.id}", title: title(arena), arena: arena, spans: joined(by_arena.delete(arena.id)))
         end
-        by_arena.empty? ? known : [*known, Group.new(key: "arena-none", title: strays(by_arena.values.flatten), spans: joined(by_arena.values.flatten))]
+        by_arena.empty? ? known : [*known, Group.new(key: "arena-none", title: regions_without_arena(by_arena.values.flatten), spans: joined(by_arena.values.flatten))]
       end
 
-      def strays(regions)
-        regions.all? { |region| region.holds == "mmapped" } ? "Large blocks, each a mapping of its own" : "Memory of no arena"
+      def regions_without_arena(regions)
+        regions.all? { |region| region.holds == "mmapped" } ? "Large blocks, one mapping each" : "Memory of no arena"
       end
 
       def title(arena)
@@ -78,12 +77,12 @@ module Culet
         parts.flat_map { |span| pieces(span, ABSENT_SHOWN) }
       end
 
-      # Uses that a newer reader may tell of.
-      def strangers(rest)
+      # Uses that a newer reader may report.
+      def unknown_uses(rest)
         (rest.keys - USES.keys - ["ruby"]).sort.map { |use| Group.new(key: "other-#{use}", title: "Other mappings: #{use}", spans: rest[use]) }
       end
 
-      # What no region covers of the mappings, as far as it is in memory or swapped out.
+      # Parts of mappings outside all regions, in memory or swapped out.
       def rests
         covered = sorted(@snapshot.regions.map { |region| Span.of(region, @page_bytes) })
         @snapshot.mappings.flat_map { |mapping| visible(uncovered(mapping, covered), ABSENT_SHOWN_ELSEWHERE) }
@@ -108,10 +107,10 @@ module Culet
 
       def visible(spans, absent) = spans.flat_map { |span| pieces(span, absent, dropped: true) }
 
-      # A span without its longer stretches of absent pages.
+      # Divides a span at its longer runs of absent pages.
       #
-      # @param absent [Integer] as many pages in a row are shown
-      # @param dropped [Boolean] whether a span that is not in memory at all is left out, with its ends
+      # @param absent [Integer] longest run of absent pages that is shown
+      # @param dropped [Boolean] whether absent pages at the ends are omitted
       def pieces(span, absent, dropped: false)
         found = []
         first = past = nil

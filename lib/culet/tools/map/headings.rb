@@ -4,12 +4,12 @@ require_relative "../../text/size"
 
 module Culet
   module Map
-    # What stands above a part of the picture.
+    # Headings of the sections.
     module Headings
       module_function
 
       # @param group [Group]
-      # @param resident_bytes [Integer] of all its pages
+      # @param resident_bytes [Integer] of the group
       # @return [String] title and figures
       def text(group, resident_bytes)
         arena = group.arena

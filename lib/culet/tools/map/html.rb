@@ -7,24 +7,23 @@ require_relative "page_data"
 
 module Culet
   module Map
-    # The picture as one HTML file that opens without a network: styles, script and data are inside it. Its content
-    # security policy lets this one script run, and nothing be loaded. What comes from the process is data inside
-    # base64, and only ever shown as text.
+    # The map as one HTML file with styles, script and data inside. Its content security policy allows this one script and no
+    # external resource. Text from the process is base64 data, and the script only ever inserts it as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
-      SCRIPTS = %w[theme inflate data blocks picture sharing changes words view panel curve pointer main].freeze
+      SCRIPTS = %w[theme data blocks picture sharing changes words view panel curve pointer main].freeze
 
-      # A page that is larger takes too long to open, and is a burden to send.
+      # Larger pages open slowly and are awkward to send.
       LARGEST_BYTES = 10_000_000
 
-      # Left out first where the page would be too large: what only the closest look shows.
+      # Parts that a page over the limit omits first: they are only visible at the closest zoom.
       DISPENSABLE = { blocks: "single blocks", slots: "Ruby's slots" }.freeze
       private_constant :DISPENSABLE
 
-      # @param snapshots [Array<Scope::Snapshot>] one, or a series that the page plays
-      # @param views [Array<Hash>] for each of them, what else its PageData takes
-      # @param largest_bytes [Integer] of the page; one snapshot, or two, may be larger even without blocks and slots
-      # @param changes [Boolean] whether it opens on the last of them, with what changed since the first
+      # @param snapshots [Array<Scope::Snapshot>] one, or a series with a slider
+      # @param views [Array<Hash>] further arguments of PageData, one Hash for each snapshot
+      # @param largest_bytes [Integer] limit of the page; up to two snapshots without blocks and slots may exceed it
+      # @param changes [Boolean] whether the page opens with the changes from the first to the last snapshot
       # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes] each
       def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil, changes: false)
         @changes = changes && snapshots.size > 1
@@ -36,7 +35,7 @@ module Culet
         thin(largest_bytes)
       end
 
-      # @return [Array<String>] what was left out for the sake of size, in words
+      # @return [Array<String>] parts omitted because of the limit
       attr_reader :left_out
 
       # @return [String] the page
@@ -59,7 +58,7 @@ module Culet
         thin_series(largest) unless fits?(largest) || @frames.size <= 2
       end
 
-      # Of a long series, the first, the last, and as many evenly between them as there is room for.
+      # Keeps the first, the last, and evenly spaced snapshots between them.
       def thin_series(largest)
         all = @frames.size
         kept = (all * (largest - script.bytesize) / data_bytes).clamp(2, all - 1)
@@ -72,17 +71,17 @@ module Culet
       def data_bytes = @frames.sum { |parts| parts.sum { |_, text| text.bytesize } }
 
       def note
-        "Left out of this page, which would be too large: #{left_out.join(", ")}." if left_out.any?
+        "Omitted to limit the size of this page: #{left_out.join(", ")}." if left_out.any?
       end
 
-      def title = "#{@subject.tr("\n", " ")}: map of memory"
+      def title = "#{@subject.tr("\n", " ")}: memory map"
 
-      # @return [Array<Array(String, String)>] id and text of each part
+      # @return [Array<Array(String, String)>] id and text of each data element
       def sections = [*@frames.each_with_index.flat_map { |parts, number| parts.map { |part, text| ["#{part}-#{number}", text] } }, *([["curve", packed_curve]] if @curve)]
 
       def packed_curve = Packing.base64(JSON.generate(@curve))
 
-      # All in one function, so that nothing but what the last file names can be reached from outside.
+      # One function around all files: only `culetMap` is global.
       def script
         @script ||= "(function () {\n\"use strict\";\n#{SCRIPTS.map { |name| asset("#{name}.js") }.join("\n")}\n}());"
       end

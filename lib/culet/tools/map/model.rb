@@ -8,22 +8,22 @@ require_relative "ruby_fill"
 
 module Culet
   module Map
-    # A snapshot as rows of cells. Each group is strips below a heading; a strip is one or several pieces, each of pages
-    # that follow one another, row after row.
+    # The layout of a snapshot in rows of cells. Each group is a heading and strips; a strip is one or several pieces, each of
+    # consecutive pages, row by row.
     class Model
-      # row, rows: where it stands; cell, cells: which are in it; pieces: Array of Piece.
+      # row, rows: its rows; cell, cells: first cell and number of cells; pieces: Array of Piece.
       Strip = Struct.new(:row, :rows, :cell, :cells, :pieces, keyword_init: true)
 
-      # address: of the first page; cell: the first page's; span: the Span that it shows.
+      # address: of the first page; cell: its cell; span: its Span.
       Piece = Struct.new(:address, :pages, :cell, :span, keyword_init: true)
 
-      # A Group in the picture. row: of its heading.
+      # A Group with its place. row: of the heading.
       Section = Struct.new(:group, :row, :strips, keyword_init: true)
 
       COLUMNS = (5..12).flat_map { |power| [1 << power, 3 << (power - 1)] }.sort.freeze
-      # How much wider than high the picture is to be, about.
+      # Width divided by height, about.
       ASPECT = 1.5
-      # Of 256 GB, in pages of 4 KiB: more than this is no picture, and takes more memory than it is worth.
+      # 256 GB in pages of 4 KiB.
       MOST_CELLS = 1 << 26
       HEAP = Palette::INDEX.fetch(:heap)
       private_constant :COLUMNS, :ASPECT, :MOST_CELLS, :HEAP
@@ -32,9 +32,9 @@ module Culet
       attr_reader :snapshot, :sections, :columns, :rows, :cells
 
       # @param snapshot [Scope::Snapshot]
-      # @param unshared [Array<Array(Integer, Integer)>] addresses of pages that it stopped sharing, first and past
-      # @raise [Scope::Malformed] when the snapshot contradicts itself
-      # @raise [Culet::Error] when it has more pages than a picture can show
+      # @param unshared [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
+      # @raise [Scope::Malformed] for an inconsistent snapshot
+      # @raise [Culet::Error] with more pages than MOST_CELLS
       def initialize(snapshot, unshared: [])
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
@@ -45,15 +45,14 @@ module Culet
         choose_proportions(groups)
         place(groups)
         fill
-        unshared.each { |first, past| each_stretch(first, past) { |_, cell, count| cells.flag(cell, count, Cells::UNSHARED) } }
+        unshared.each { |first, past| each_range(first, past) { |_, cell, count| cells.flag(cell, count, Cells::UNSHARED) } }
       end
 
-      # Rows of a heading, and between two strips: in proportion, so that both can be seen when the whole is; but where
-      # there are many, they must not be most of the picture.
+      # Rows of a heading, and between two strips: in proportion to the map, but never most of it.
       attr_reader :heading_rows, :gap_rows
 
       # @param address [Integer] of a page
-      # @return [Integer, nil] the cell that shows it as malloc's or Ruby's own
+      # @return [Integer, nil] its cell
       def cell_at(address)
         index = (@ordered.bsearch_index { |piece| piece.address > address } || @ordered.size) - 1
         return if index.negative?
@@ -64,7 +63,7 @@ module Culet
       end
 
       # @param section [Section]
-      # @return [Hash{Integer => Integer}] kind => bytes in cells of it
+      # @return [Hash{Integer => Integer}] kind => bytes of the section's cells
       def tally(section)
         section.strips.each_with_object(Hash.new(0)) do |strip, sum|
           cells.tally(strip.cell, strip.cells).each { |kind, count| sum[kind] += count * @page_bytes }
@@ -73,7 +72,7 @@ module Culet
 
       private
 
-      # Everything here counts in whole pages.
+      # The layout counts in whole pages.
       def check
         raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
 
@@ -106,7 +105,7 @@ module Culet
         @ordered = sections.flat_map(&:strips).flat_map(&:pieces).sort_by(&:address)
       end
 
-      # Spans shorter than a row stand behind one another.
+      # Spans shorter than a row share a strip.
       def shelve(spans)
         spans.each_with_object([]) do |span, shelves|
           small = pages(span) < columns
@@ -114,7 +113,7 @@ module Culet
         end.map(&:last)
       end
 
-      # Between two pieces of a strip there is an empty cell.
+      # An empty cell separates the pieces of a strip.
       def strip(spans)
         first = @size
         pieces = spans.map do |span|
@@ -151,7 +150,7 @@ module Culet
         end
       end
 
-      # A page of a file is not the process's own, though no other process may have it mapped just now.
+      # A file page counts as shared even if no other process maps it now.
       def flags(bits)
         return 0 if (bits & Scope::Mapping::PRESENT).zero?
 
@@ -166,12 +165,12 @@ module Culet
         end
       end
 
-      # The bytes in use of a region's pages, which arrive in runs; a process of 10 GB has millions of them.
+      # Bytes in use arrive in runs: a process of 10 GB has millions of pages.
       def show_region(region, kind)
         values = fills(region)
         at = region.start / @page_bytes * @page_bytes
         index = 0
-        each_stretch(at, -(-region.end / @page_bytes) * @page_bytes) do |first, cell, count|
+        each_range(at, -(-region.end / @page_bytes) * @page_bytes) do |first, cell, count|
           index, at = skip(values, index, at, first)
           past = cell + count
           while cell < past && index < values.size
@@ -184,7 +183,7 @@ module Culet
         end
       end
 
-      # Passes over what lies before `first`: pages that are not shown.
+      # Skips the pages before `first`, which are not shown.
       def skip(values, index, at, first)
         while at < first && index < values.size
           pages = [values[index], (first - at) / @page_bytes].min
@@ -194,7 +193,7 @@ module Culet
         [index, at]
       end
 
-      # The page where one region ends and the next begins belongs to both.
+      # The page between two regions belongs to both.
       def show_used(cell, count, used, kind)
         used = [used + @cells.used_bytes(cell), @page_bytes].min if count == 1
         @cells.use(cell, count, used)
@@ -203,19 +202,19 @@ module Culet
         count.times { |index| @cells.change(cell + index, kind) if @cells.kind(cell + index) == HEAP }
       end
 
-      # @return [Array<Integer>] a region's runs one after another: pages, bytes in use in each
+      # @return [Array<Integer>] pages and bytes in use of each run, in turn
       def fills(region)
         values = Scope::Varints.all(region.fill_payload)
         pages = -(-region.end / @page_bytes) - (region.start / @page_bytes)
-        told = 0
-        values.each_slice(2) { |count, _| told += count }
-        return values if values.size.even? && told <= pages
+        described = 0
+        values.each_slice(2) { |count, _| described += count }
+        return values if values.size.even? && described <= pages
 
         raise Scope::Malformed, "the fill of region #{region.id} reaches beyond its end"
       end
 
-      # Yields the cells that show the pages between two addresses: address, first cell, how many.
-      def each_stretch(from, to)
+      # Yields the cells of the pages between two addresses: address, first cell, number.
+      def each_range(from, to)
         index = @ordered.bsearch_index { |piece| piece.address + (piece.pages * @page_bytes) > from } || @ordered.size
         while index < @ordered.size && @ordered[index].address < to
           piece = @ordered[index]

@@ -4,20 +4,18 @@ require "zlib"
 
 module Culet
   module Map
-    # Packs what a picture is made of, which takes seconds for gigabytes of heap, and may be interrupted meanwhile.
-    #
-    # Ruby's zlib closes a stream that was interrupted, and zlib's deflateEnd answers Z_DATA_ERROR for one that is not at
-    # its end; what Ruby then raises takes the place of what interrupted it (zlib.c, zstream_end).
+    # Compression that can be interrupted: gigabytes of heap take seconds. When Ruby closes an interrupted stream, deflateEnd
+    # returns Z_DATA_ERROR, and the exception for that replaces the Interrupt (zlib.c, zstream_end).
     module Packing
       module_function
 
       # @param bytes [String]
-      # @return [String] zlib's format in base64
+      # @return [String] a zlib stream in base64
       def base64(bytes) = [interruptible { Zlib.deflate(bytes) }].pack("m0")
 
-      # @yield packs something
-      # @return [Object] what the block returns
-      # @raise [Exception] what interrupted it, such as Interrupt
+      # @yield compresses
+      # @return [Object] the block's value
+      # @raise [Exception] the interruption, such as Interrupt
       def interruptible
         yield
       rescue Zlib::DataError => e

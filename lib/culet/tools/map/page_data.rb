@@ -10,15 +10,15 @@ require_relative "totals"
 
 module Culet
   module Map
-    # One snapshot as the page's scripts read it: facts, cells, and, where there are any, blocks and slots.
+    # The data elements of one snapshot for the page's scripts: facts, cells, blocks and slots.
     class PageData
       # @param snapshot [Scope::Snapshot]
-      # @param unshared [Array<Array(Integer, Integer)>, nil] addresses of pages that it stopped sharing, first and past; nil:
-      #   it was looked at alone
-      # @param caption [String, nil] what to call it among others
-      # @param tables [Array<Hash>] to be shown beside it: "title", "columns" (Array of Strings), "rows" (Arrays of a String and
+      # @param unshared [Array<Array(Integer, Integer)>, nil] start and end of each range of unshared pages; nil: a single
+      #   process
+      # @param caption [String, nil] its name in a series
+      # @param tables [Array<Hash>] tables beside the map: "title", "columns" (Array of Strings), "rows" (Arrays of a String and
       #   bytes for each column)
-      # @raise [Scope::Malformed] when the snapshot contradicts itself
+      # @raise [Scope::Malformed] for an inconsistent snapshot
       def initialize(snapshot, unshared: nil, caption: nil, tables: [])
         @snapshot = snapshot
         @model = Model.new(snapshot, unshared: unshared.to_a)
@@ -28,9 +28,7 @@ module Culet
         @totals = Totals.new(snapshot)
       end
 
-      # Packed harder, the cells take eight times as long and save three per cent.
-      #
-      # @return [Hash{Symbol => String}] part => zlib's format in base64; without those that would be empty
+      # @return [Hash{Symbol => String}] part => zlib stream in base64; empty parts are omitted
       def parts
         @parts ||= { facts: JSON.generate(facts), cells: planes, blocks: blocks, slots: slots }
                    .reject { |_, bytes| bytes.empty? }.transform_values { |bytes| Packing.base64(bytes) }
@@ -59,7 +57,7 @@ module Culet
         seconds = @snapshot.malloc&.to_h&.fetch("pause_seconds", nil)
         return unless seconds.is_a?(Numeric)
 
-        @snapshot.process.mode == "live" ? "not paused" : "paused for #{format("%.1f", seconds * 1000)} ms at a time, at most"
+        @snapshot.process.mode == "live" ? "not paused" : "longest pause #{format("%.1f", seconds * 1000)} ms"
       end
 
       def section(section)
@@ -74,7 +72,7 @@ module Culet
           "pieces" => strip.pieces.map { |piece| [piece.address, piece.pages, piece.cell, mapping_of(piece)] } }
       end
 
-      # Index into "mappings" of the one that a piece starts in.
+      # Index into "mappings" for the start of a piece.
       def mapping_of(piece)
         @snapshot.mappings.bsearch_index { |mapping| mapping.end > piece.address }
                  &.then { |index| index if @snapshot.mappings[index].start <= piece.address }
@@ -82,7 +80,7 @@ module Culet
 
       def mappings = @snapshot.mappings.map { |mapping| { "label" => mapping.label, "path" => mapping.path } }
 
-      # For each region: its start, the length of what follows, and the blocks as they stand in the stream.
+      # For each region: its start, the length of the blocks, and the blocks as in the snapshot.
       def blocks
         @snapshot.regions.each_with_object("".b) do |region, out|
           next if region.chunks_payload.empty?
@@ -92,7 +90,7 @@ module Culet
         end
       end
 
-      # Ruby's pages as they stand in the stream.
+      # The Ruby pages as in the snapshot.
       def slots
         @snapshot.ruby_pages.each_with_object("".b) do |page, out|
           Binary.varints(out, page.address, page.slot_bytes, page.first_slot, page.slots)

@@ -2,7 +2,7 @@
 
 module Culet
   module Map
-    # The state of every page of a process, whichever mapping it lies in.
+    # Page states by address, across mappings.
     class PageStates
       NOWHERE = 0
 
@@ -14,8 +14,8 @@ module Culet
         @runs = {}
       end
 
-      # Yields the runs of pages of one state between two addresses, in address order, without a gap: between mappings
-      # there is nothing, which is a state as well.
+      # Yields the runs of pages of equal state between two addresses, in address order and without gaps: addresses between
+      # mappings have the state NOWHERE.
       #
       # @param from [Integer] address of a page
       # @param to [Integer] address of the page after the last
@@ -52,7 +52,7 @@ module Culet
         to
       end
 
-      # A mapping's runs as addresses and states. Pages that the stream does not tell of are nowhere.
+      # A mapping's runs as addresses and states; pages without a run are NOWHERE.
       def runs(mapping)
         @runs[mapping.id] ||= begin
           at = mapping.start

@@ -9,11 +9,11 @@ require_relative "totals"
 
 module Culet
   module Map
-    # The whole process as one PNG: title, legend, totals, and every page as a cell.
+    # The map of the whole process as a PNG: title, legend, totals, and a cell for every page.
     class Png
       MARGIN = 24
       LINE = 26
-      # What the cells are wide, about, whatever number of them stands in a row.
+      # Width of all cells of a row, about.
       CELLS_WIDTH = 1536
       LARGEST_CELL = 24
       SWATCH = [40, 16].freeze
@@ -23,8 +23,8 @@ module Culet
       private_constant :MARGIN, :LINE, :CELLS_WIDTH, :LARGEST_CELL, :SWATCH, :COLUMN, :MUTED, :GROUND
 
       # @param snapshot [Scope::Snapshot]
-      # @param widest [Integer] up to how many cells in a row have a pixel each; of more, several share one
-      # @raise [Scope::Malformed] when the snapshot contradicts itself
+      # @param widest [Integer] largest number of cells in a row with a pixel each
+      # @raise [Scope::Malformed] for an inconsistent snapshot
       def initialize(snapshot, widest: 2048)
         @snapshot = snapshot
         @model = Model.new(snapshot)
@@ -35,7 +35,7 @@ module Culet
       end
 
       # @return [String] the bytes of the PNG
-      # @raise [Culet::Error] when the gem that writes PNG is not installed
+      # @raise [Culet::Error] without the chunky_png gem
       def to_s
         @raster = Raster.new(width, head_height + cells_height + MARGIN)
         draw_head
@@ -54,7 +54,7 @@ module Culet
       def lines = [totals_rows, legend.size, 1].max
       def head_height = MARGIN + (LINE * 2) + problems.size * LINE + (lines * LINE) + MARGIN
 
-      # Totals stand in two columns, the legend in the third.
+      # The totals have two columns, the legend the third.
       def totals_rows = (@totals.rows.size / 2.0).ceil
 
       def problems = @problems ||= [*@snapshot.allocator.why, *@snapshot.problems].reject(&:empty?).uniq
@@ -68,7 +68,7 @@ module Culet
         legend.each_with_index { |(title, from, to), index| draw_legend(title, from, to, MARGIN + (2 * COLUMN), top + (index * LINE)) }
       end
 
-      # A text that would not fit, without its end.
+      # Shortens a text that is too wide.
       def fitted(text, style = :text)
         kept = text.dup
         kept.chop! while @raster.text_width("#{kept}...", style: style) > width - (2 * MARGIN)
@@ -93,7 +93,7 @@ module Culet
         @raster.text(left + wide + 10, top, title)
       end
 
-      # @return [Array] title, colours at the left and the right, of each kind that occurs
+      # @return [Array] title, left and right colour of each kind on the map
       def legend
         @legend ||= begin
           occurring = @model.cells.tally(0, @model.cells.size)
@@ -108,7 +108,7 @@ module Culet
 
       # --- The cells -----------------------------------------------------------
 
-      # Headings are as high as text is; the rest of the picture is to scale.
+      # Headings have the height of text; the rest is to scale.
       HEADING = LINE + 10
       GAP = 4
       private_constant :HEADING, :GAP

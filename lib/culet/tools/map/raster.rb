@@ -6,10 +6,10 @@ require_relative "packing"
 
 module Culet
   module Map
-    # Pixels to draw on: rectangles, rows of colours, text. A colour is 0xrrggbbaa, as chunky_png has them.
+    # A canvas with rectangles, rows of colours and text. A colour is 0xrrggbbaa, as in chunky_png.
     class Raster
       BACKGROUND = 0xfdfdfcff
-      # How far below a text's top its letters stand, in pixels.
+      # Pixels from the top of a text to its baseline.
       BASELINES = { text: 14, title: 21 }.freeze
       private_constant :BASELINES
 
@@ -17,7 +17,7 @@ module Culet
 
       # @param width [Integer] pixels
       # @param height [Integer] pixels
-      # @raise [Culet::Error] when the gem that writes PNG is not installed
+      # @raise [Culet::Error] without the chunky_png gem
       def initialize(width, height)
         begin
           require "chunky_png"
@@ -33,7 +33,7 @@ module Culet
       # @return [Integer] an opaque colour
       def self.colour(red, green, blue) = (red << 24) | (green << 16) | (blue << 8) | 0xff
 
-      # Draws a rectangle, as far as it lies on the raster.
+      # Draws a rectangle, clipped to the canvas.
       def fill(left, top, width, height, colour)
         from = [left, 0].max
         count = [left + width, @width].min - from
@@ -43,7 +43,7 @@ module Culet
         ([top, 0].max...[top + height, @height].min).each { |at| @pixels[(at * @width) + from, count] = row }
       end
 
-      # Draws pixels side by side, from the left one on, `height` times below one another.
+      # Draws a row of pixels, repeated for `height` rows.
       #
       # @param colours [Array<Integer>]
       def row(left, top, colours, height)
@@ -51,17 +51,17 @@ module Culet
       end
 
       # @param style [Symbol] of Font
-      # @return [Integer] pixels that the text takes
+      # @return [Integer] width of the text in pixels
       def text(left, top, text, colour: 0x1d1f23ff, style: :text)
         base = top + BASELINES.fetch(style)
         Font.all.fetch(style).each_pixel(text) { |column, row, cover| blend(left + column, base + row, colour, cover) }
         text_width(text, style: style)
       end
 
-      # @return [Integer] pixels that a text would take
+      # @return [Integer] width of the text in pixels
       def text_width(text, style: :text) = Font.all.fetch(style).width(text)
 
-      # Cells are of one colour or look like noise: packing them harder takes ten times as long and gains nothing.
+      # A higher compression level takes ten times as long without a gain: cells are uniform or look like noise.
       #
       # @return [String] the PNG
       def to_png
@@ -71,7 +71,7 @@ module Culet
 
       private
 
-      # Puts a colour over the pixel's, as far as it is covered.
+      # Blends a colour over the pixel's by its coverage.
       def blend(column, row, colour, cover)
         return unless column.between?(0, @width - 1) && row.between?(0, @height - 1)
 

@@ -4,15 +4,14 @@ require_relative "palette"
 
 module Culet
   module Map
-    # Shows Ruby's heap pages by their slots: how many bytes of each page of the kernel's are live objects. Where such a
-    # page lies in a block of malloc's, which sees one full block, it is shown as Ruby's all the same.
+    # Replaces the cells of Ruby heap pages, which malloc sees as full blocks, by the bytes of their live slots.
     class RubyFill
       # @param model [Model] with its cells placed
-      # @param page_bytes [Integer] the kernel's
+      # @param page_bytes [Integer] of the kernel
       def initialize(model, page_bytes)
         @model = model
         @page_bytes = page_bytes
-        # Of a kernel with large pages, several of Ruby's lie in one.
+        # With large kernel pages, several Ruby pages share a cell.
         @shown = "\0".b * model.cells.size
         @resident = [:heap, :unwalked, :ruby].map { |key| Palette::INDEX.fetch(key) }
       end
@@ -37,7 +36,7 @@ module Culet
         end
       end
 
-      # Of the slots that start in this page of the kernel's.
+      # The slots that start in this kernel page.
       def live_bytes(page, live, address)
         first = page.address + page.first_slot
         from, past = [address, address + @page_bytes].map { |at| [-((first - at) / page.slot_bytes), 0].max }

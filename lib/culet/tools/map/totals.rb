@@ -2,26 +2,26 @@
 
 module Culet
   module Map
-    # The figures of a snapshot: what `culet map --json` prints and both pictures show.
+    # The figures of a snapshot, for `culet map --json`, the page and the PNG.
     class Totals
-      # What malloc's figures are called by the contract; without a malloc that can be told apart they are null.
+      # JSON keys of malloc; null where malloc is not walked.
       MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes
                   tcache_bytes fastbin_bytes trim_bytes pause_seconds walk_seconds].freeze
 
-      # In words, in the order of the picture; of those that may be asked of any process first.
+      # Titles, in the order of the page.
       TITLES = {
-        "rss_bytes" => "Resident (RSS)", "pss_bytes" => "its share of it (PSS)", "private_dirty_bytes" => "private and written",
+        "rss_bytes" => "Resident (RSS)", "pss_bytes" => "proportional set size (PSS)", "private_dirty_bytes" => "private dirty",
         "swap_bytes" => "swapped out", "used_resident_bytes" => "malloc: in use, resident",
         "used_bytes" => "in arenas, resident or not", "mmapped_bytes" => "in mappings of their own, resident or not",
         "free_resident_bytes" => "malloc: free, resident",
-        "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: its own records",
-        "tcache_bytes" => "free, kept at hand for threads",
+        "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: metadata",
+        "tcache_bytes" => "free, in thread caches",
         "trim_bytes" => "Culet.trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
         "overhead_bytes" => "Ruby: page overhead"
       }.freeze
 
-      # What an allocator's own manual calls the same.
-      TERMS = { "glibc" => { "tcache_bytes" => "free, kept by threads (tcache)", "trim_bytes" => "malloc_trim would return" } }.freeze
+      # Terms of an allocator's manual.
+      TERMS = { "glibc" => { "tcache_bytes" => "free, in tcaches", "trim_bytes" => "malloc_trim would return" } }.freeze
       private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]
@@ -36,7 +36,7 @@ module Culet
           "sizes" => @snapshot.sizes, "freeruns" => @snapshot.freeruns, "problems" => @snapshot.problems }
       end
 
-      # @return [Array<Array(String, String, Integer)>] key, words and bytes of each figure there is
+      # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure
       def rows
         figures = { **process, **malloc, **(@snapshot.malloc&.to_h || {}).slice("used_resident_bytes") }
         terms = TERMS.fetch(@snapshot.allocator.name, {})
@@ -47,7 +47,7 @@ module Culet
         end
       end
 
-      # @return [String] a sentence on what was read
+      # @return [String] process and allocator
       def subject
         process = @snapshot.process
         allocator = @snapshot.allocator

@@ -26,8 +26,6 @@ module Culet
 
       private
 
-      private_constant :Counts
-
       def asset(name) = File.read(File.join(FOLDER, name), encoding: Encoding::UTF_8)
 
       def h(text) = ERB::Util.html_escape(text)

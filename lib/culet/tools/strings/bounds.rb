@@ -5,46 +5,45 @@ require_relative "../../system/shape"
 
 module Culet
   module Strings
-    # What the Slices of another process can be: of the right shape, each going on from the last, together no more than the
-    # process has room for.
+    # Checks the slices of another process: their shape, their order, and their size against the memory of the process.
     class Bounds
-      # What the first line of each says. strings: as many as there are records.
+      # The first line of a slice. strings: the number of records.
       HEAD = { "kind" => "strings", "next" => Shape.nullable(Shape::COUNT), "seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS,
                "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN, "why" => Shape::TEXT }.freeze
-      # Of a record without content (ext/culet/strings/record.h).
+      # A record without content (ext/culet/strings/record.h).
       RECORD_BYTES = 72
-      # A record has up to so many bytes for each that the string holds: without content, a link of four for each byte of its
-      # text, and a head of 72 beside a slot of 40.
+      # Upper bound of record bytes per byte that a string holds: four for each byte of text without content, and a head of
+      # 72 for a slot of 40.
       RECORD_PARTS = 6
-      # For those of small processes.
+      # For small processes.
       LEAST_BYTES = 64 << 20
-      # At a slice of 20 ms and a rest of 20 ms, eleven hours.
+      # Eleven hours of slices and pauses of 20 ms each.
       MOST_SLICES = 1_000_000
       private_constant :HEAD, :RECORD_BYTES, :RECORD_PARTS, :LEAST_BYTES, :MOST_SLICES
 
-      # @param process [Processes::Live] the one that tells
+      # @param process [Processes::Live] the process with the agent
       def initialize(process)
         @process = process
         @bytes = @slices = 0
       end
 
-      # @param fields [Object] of a slice's first line
+      # @param fields [Object] the slice's first line
       # @param records [String]
-      # @param from [Integer] the slot it was to begin with
-      # @raise [Culet::Error] when it cannot be
+      # @param from [Integer] the requested slot
+      # @raise [Culet::Error] for an impossible slice
       def check(fields, records, from)
-        Shape.check(fields, HEAD, name: "what the agent told")
-        goes_on = fields["next"].nil? || (fields["next"] > from && fields["strings"].positive?)
-        raise Error, "what the agent told is damaged: it contradicts itself" unless goes_on && fields["strings"] * RECORD_BYTES <= records.bytesize
-        raise Error, "its strings came to no end after #{MOST_SLICES} slices" if (@slices += 1) > MOST_SLICES
+        Shape.check(fields, HEAD, name: "the answer of the agent")
+        continues = fields["next"].nil? || (fields["next"] > from && fields["strings"].positive?)
+        raise Error, "the answer of the agent is inconsistent" unless continues && fields["strings"] * RECORD_BYTES <= records.bytesize
+        raise Error, "the strings did not end after #{MOST_SLICES} slices" if (@slices += 1) > MOST_SLICES
 
         @bytes += records.bytesize
-        raise Error, "it told more of its strings than there is room for in its memory; it is not to be trusted, or many of them share large buffers" if @bytes > most_bytes
+        raise Error, "the agent sent more strings than fit into the memory of the process; it is not trustworthy, or many strings share large buffers" if @bytes > most_bytes
       end
 
       private
 
-      # What the kernel says that it has.
+      # From the kernel's figures of the process.
       def most_bytes
         fields = @process.status_fields
         LEAST_BYTES + (RECORD_PARTS * 1024 * %w[VmRSS VmSwap].sum { |name| fields[name].to_i })

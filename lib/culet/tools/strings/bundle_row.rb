@@ -6,15 +6,15 @@ require_relative "row"
 
 module Culet
   module Strings
-    # Equal strings in the picture: the one that stays, and copies of it, each with its own bytes, that would go away.
+    # Equal strings in the picture: one to keep, and copies with bytes of their own.
     class BundleRow < Row
-      # Copies that are drawn one by one.
+      # Copies drawn individually.
       MOST = 2
       private_constant :MOST
 
       private
 
-      def caption = "#{Text::Numbers.grouped(@group.count)} equal strings hold #{Text::Size.human(@group.held_bytes)}#{from}"
+      def caption = "#{Text::Numbers.grouped(@group.count)} equal strings, #{Text::Size.human(@group.held_bytes)}#{from}"
 
       def copies = @group.count - 1
 
@@ -22,7 +22,7 @@ module Culet
 
       def content
         words = shown(@group.kept)
-        [object(0, "stays"), edge("edge", 0, BYTES_LEFT, 0), bytes("stays", 0, words), *Array.new([copies, MOST].min) { |number| copy(number + 1, words) }, rest]
+        [object(0, "keep"), edge("edge", 0, BYTES_LEFT, 0), bytes("stays", 0, words), *Array.new([copies, MOST].min) { |number| copy(number + 1, words) }, rest]
       end
 
       def copy(line, words) = [gone(line, "copy"), edge("gone", line, BYTES_LEFT, line), bytes("goes", line, words)].join
@@ -35,7 +35,7 @@ module Culet
         return unless copies > MOST
 
         line = lines - 1
-        gone(line, "#{Text::Numbers.grouped(copies - MOST)} more") + text(BYTES_LEFT, middle(line) + 4, "each with as many bytes of its own", "small")
+        gone(line, "#{Text::Numbers.grouped(copies - MOST)} more") + text(BYTES_LEFT, middle(line) + 4, "each with its own copy of the bytes", "small")
       end
 
       def bytes(kind, line, words) = box(kind, BYTES_LEFT, line, width_of(words)) + text(BYTES_LEFT + (PADDING / 2), middle(line) + 5, words, "code")

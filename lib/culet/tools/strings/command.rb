@@ -10,41 +10,41 @@ require_relative "live"
 
 module Culet
   module Strings
-    # A command of the user's, run to its end, and the strings that its Ruby process had then, or when it was asked.
+    # Runs a command and reads the strings of its Ruby process at its end, or on a signal.
     class Command
-      # The command in the foreground; one signal is ours and does not go on to it.
+      # A foreground command; one signal is handled here instead of being forwarded.
       class Attended < Foreground
         # @param signal [String] its name
         # @yield in the signal's handler
-        def initialize(environment, program, command, signal:, &wish)
+        def initialize(environment, program, command, signal:, &handler)
           super(environment, program, command)
           @signal = signal
-          @wish = wish
+          @handler = handler
         end
 
         private
 
-        def send_on(name, pid) = name == @signal ? @wish.call(pid) : super
+        def send_on(name, pid) = name == @signal ? @handler.call(pid) : super
       end
 
       FEATURE = "culet/runtime/strings/at_exit"
-      # Has us ask at once.
+      # Requests the strings at once.
       SIGNAL = "USR1"
-      # What Slices#reading says.
+      # The shape of Slices#reading.
       READING = { "slices" => Shape::COUNT, "pause_seconds" => Shape::SECONDS, "longest_pause_seconds" => Shape::SECONDS,
                   "collection_seconds" => Shape::SECONDS }.freeze
       private_constant :Attended, :READING
 
-      # @return [Process::Status] how the command ended
+      # @return [Process::Status] of the command
       attr_reader :status
 
-      # @return [Array<String>] what is amiss, in sentences
+      # @return [Array<String>] problems of the reading
       attr_reader :problems
 
       # @param command [Array<String>]
-      # @param program [String] path of its first word
-      # @param content [Boolean] whether the strings' bytes may leave the processes
-      # @param trace [Boolean] whether Ruby notes who allocates what
+      # @param program [String] path of the program
+      # @param content [Boolean] whether contents leave the processes
+      # @param trace [Boolean] whether Ruby records allocation sites
       # @param redirections [Hash] as for Process.spawn
       def initialize(command:, program:, content: true, trace: false, redirections: {})
         @command = command
@@ -55,26 +55,26 @@ module Culet
         @problems = []
       end
 
-      # @param spool [#write] gets the records
+      # @param record_file [#write] receives the records
       # @return [Command] itself
-      # @raise [Culet::Error] when the command cannot be started, or no Ruby process told its strings
-      def read(spool)
+      # @raise [Culet::Error] when the command cannot be started, or no Ruby process reported strings
+      def read(record_file)
         Dir.mktmpdir("culet-strings") do |folder|
           run(folder)
-          path = @asked || choose(folder)
+          path = @live_path || choose(folder)
           @reading = Shape.check(JSON.parse(ForeignFile.read("#{path}.json")), READING, name: "#{path}.json")
-          File.open(path, "rb") { |file| spool.write(file.read(BLOCK_BYTES)) until file.eof? }
+          File.open(path, "rb") { |file| record_file.write(file.read(BLOCK_BYTES)) until file.eof? }
         end
         self
       end
 
-      # @return [String] what it is
-      def name = "#{@command.first} (process #{@told_pid}), #{@asked ? "while it ran" : "at its end"}"
+      # @return [String] name of the source
+      def name = "#{@command.first} (process #{@source_pid}), #{@live_path ? "while it ran" : "at its end"}"
 
-      # @return [Hash{String => Object}] how the reading went
+      # @return [Hash{String => Object}] figures of the reading
       def reading = @reading
 
-      # @return [String] the same in a sentence
+      # @return [String] the reading as a sentence
       def note = Live.note(reading)
 
       private
@@ -83,16 +83,16 @@ module Culet
       private_constant :BLOCK_BYTES
 
       def run(folder)
-        wishes = Queue.new
-        foreground = Attended.new(environment(folder), @program, @command, signal: SIGNAL) { |pid| wishes << pid }
-        asker = Thread.new { ask(folder, wishes) }
+        requests = Queue.new
+        foreground = Attended.new(environment(folder), @program, @command, signal: SIGNAL) { |pid| requests << pid }
+        reader = Thread.new { read_live(folder, requests) }
         @status = foreground.call(**@redirections)
         @pid = foreground.pid
       rescue SystemCallError => e
         raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
       ensure
-        wishes&.close
-        asker&.join
+        requests&.close
+        reader&.join
       end
 
       def environment(folder)
@@ -100,36 +100,36 @@ module Culet
           "CULET_STRINGS_TRACE" => (@trace ? "1" : "0") }
       end
 
-      # The last one that was answered counts.
-      def ask(folder, wishes)
-        while (pid = wishes.pop)
+      # The last answer counts.
+      def read_live(folder, requests)
+        while (pid = requests.pop)
           begin
             path = File.join(folder, "asked.strings")
             live = File.open("#{path}.part", "wb") { |file| Live.new(pid, content: @content).read(file) }
             File.write("#{path}.json", JSON.generate(live.reading))
             File.rename("#{path}.part", path)
-            @asked = path
-            @told_pid = pid
+            @live_path = path
+            @source_pid = pid
           rescue Error => e
             @problems << e.message
           end
         end
       end
 
-      # The command's own, or of those that it started the one with most.
+      # The command's own process, or the one with most strings.
       def choose(folder)
         found = Dir[File.join(folder, "*.strings")].to_h { |path| [File.basename(path, ".strings").to_i, path] }
         raise Foreground.error(nothing, @status) if found.empty?
 
-        @told_pid = found.key?(@pid) ? @pid : found.max_by { |_, path| File.size(path) }.first
-        @problems << "#{found.size - 1} more Ruby processes of the command ended; this one is told" if found.size > 1
-        found.fetch(@told_pid)
+        @source_pid = found.key?(@pid) ? @pid : found.max_by { |_, path| File.size(path) }.first
+        @problems << "#{found.size - 1} more Ruby processes of the command ended; the report covers one" if found.size > 1
+        found.fetch(@source_pid)
       end
 
       def nothing
-        return "#{@command.first} was ended by SIG#{::Signal.signame(@status.termsig)}, which leaves no time to tell its strings; send SIG#{SIGNAL} to culet before" if @status.signaled?
+        return "#{@command.first} was killed by SIG#{::Signal.signame(@status.termsig)} before it reported its strings; send SIG#{SIGNAL} to culet before that" if @status.signaled?
 
-        "no Ruby process told its strings: #{@command.first} ran none, or none into which culet could be loaded, or it ended by exit!; " \
+        "no Ruby process reported strings: #{@command.first} ran none, or none that loads culet, or it ended by exit!; " \
           "send SIG#{SIGNAL} to culet while the command runs"
       end
     end

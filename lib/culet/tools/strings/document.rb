@@ -7,7 +7,7 @@ module Culet
     # The findings as one JSON object.
     class Document
       # @param findings [Findings]
-      # @param top [Integer] how many groups, gems, files and lines are told
+      # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
         @findings = findings
         @top = top

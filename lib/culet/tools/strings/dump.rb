@@ -4,22 +4,21 @@ require "json"
 require "zlib"
 require_relative "../../errors"
 require_relative "../../text/size"
-require_relative "spool"
+require_relative "record_file"
 
 module Culet
   module Strings
-    # The Strings of a file that ObjectSpace.dump_all wrote, plain or gzipped, read once from its start to its end.
+    # The Strings of a file from ObjectSpace.dump_all, plain or gzipped.
     #
-    # Lines in the form that Ruby writes are taken apart by the extension; every other one, such as those with escapes, by
-    # the JSON library.
+    # The extension parses lines in the form that Ruby writes, the JSON library all others, such as lines with escapes.
     class Dump
       BLOCK_BYTES = 1 << 20
       GZIP = "\x1f\x8b".b.freeze
-      # So many broken lines are told one by one.
+      # Damaged lines reported individually.
       TOLD = 3
-      # How the first line of a dump begins.
+      # Beginnings of a dump's first line.
       STARTS = ['{"address":"0x', '{"type":"ROOT"'].freeze
-      # What a String's line can hold, where it holds it. Figures: STRINGS_LINE_MOST of ext/culet/strings/line.h.
+      # Limits of a String's line. Figures: CULET_DUMP_LINE_MAX of ext/culet/strings/dump_line.h.
       ADDRESS = /\A0x\h{1,16}\z/
       ADDRESSES = %w[address class].freeze
       FIGURES = { "memsize" => 1 << 47, "bytesize" => 1 << 47, "line" => 1 << 47, "slot_size" => (1 << 32) - 1 }.freeze
@@ -28,14 +27,14 @@ module Culet
       # @return [Integer] lines read
       attr_reader :lines
 
-      # @return [Array<String>] what is wrong with the file, in sentences
+      # @return [Array<String>] damage of the file
       attr_reader :problems
 
       # @return [Integer] bytes of the file
       attr_reader :file_bytes
 
       # @param path [String]
-      # @raise [Culet::Error] when there is no such file, or it is none
+      # @raise [Culet::Error] without such a file
       def initialize(path)
         @path = path
         raise Error, "there is no file #{path}" unless File.exist?(path)
@@ -47,31 +46,31 @@ module Culet
         @file_bytes = File.size(path)
       end
 
-      # @param spool [Spool] gets the records
+      # @param record_file [RecordFile] receives the records
       # @return [Dump] itself
-      # @raise [Culet::Error] when it is no dump
-      def read(spool)
-        @spool = spool
+      # @raise [Culet::Error] when the file is no dump
+      def read(record_file)
+        @record_file = record_file
         @scanner = Scanner.new
         opened { |io| read_blocks(io) }
         @lines = @scanner.lines
         read_rest(@scanner.rest)
-        @scanner.write(spool.descriptor, true)
+        @scanner.write(record_file.descriptor, true)
         raise Error, "#{@path} is empty" if @lines.zero?
 
-        @problems << "and #{@broken - TOLD} more lines that were passed over" if @broken > TOLD
+        @problems << "and #{@broken - TOLD} more damaged lines were skipped" if @broken > TOLD
         self
       rescue SystemCallError => e
         raise Error, "cannot read #{@path}: #{e.message.sub(/ @ .*/, "")}"
       end
 
-      # @return [String] what it is
+      # @return [String] name of the source
       def name = @path.scrub("?")
 
-      # @return [Hash{String => Object}] how the reading went
+      # @return [Hash{String => Object}] figures of the reading
       def reading = { "file_bytes" => @file_bytes, "lines" => @lines }
 
-      # @return [nil] there is nothing to say of it
+      # @return [nil] no note
       def note = nil
 
       # @return [Integer] Strings found
@@ -86,10 +85,10 @@ module Culet
           gzip ? yield(Zlib::GzipReader.new(file)) : yield(file)
         end
       rescue Zlib::Error => e
-        # A file that is cut off within the stream: all before it is read already.
+        # A truncated stream: everything before is read already.
         raise Error, "#{@path} cannot be unpacked: #{e.message}" if @scanner.lines.zero?
 
-        @problems << "#{@path} cannot be unpacked beyond line #{@scanner.lines}: #{e.message}; what stands before was read"
+        @problems << "#{@path} cannot be unpacked beyond line #{@scanner.lines}: #{e.message}; the part before was read"
       end
 
       def read_blocks(io)
@@ -97,13 +96,13 @@ module Culet
         loop do
           io.readpartial(BLOCK_BYTES, block)
           @scanner.scan(block).each { |number, line| (line && parse(line)) or broken(number) }
-          @scanner.write(@spool.descriptor, false)
+          @scanner.write(@record_file.descriptor, false)
         end
       rescue EOFError
-        nil # that was all
+        nil # end of file
       end
 
-      # What stands behind the last line's end: nothing, if the file is whole.
+      # The rest after the last line feed: empty for a complete file.
       def read_rest(rest)
         return if rest.empty?
 
@@ -111,11 +110,11 @@ module Culet
         return if parse(rest)
         raise Error, foreign if @lines == 1 && !rest.start_with?(*STARTS)
 
-        @problems << "#{@path} breaks off in line #{@lines}, after #{Text::Size.human(@file_bytes)}; what stands before was read"
+        @problems << "#{@path} is truncated in line #{@lines}, after #{Text::Size.human(@file_bytes)}; the part before was read"
       end
 
-      # @return [Boolean] whether it is a line of a dump
-      # @raise [Culet::Error] when it is JSON of another kind
+      # @return [Boolean] whether the line belongs to a dump
+      # @raise [Culet::Error] for JSON of another kind
       def parse(line)
         fields = JSON.parse(line.force_encoding(Encoding::UTF_8).scrub)
         raise Error, foreign unless fields.is_a?(Hash) && (fields.key?("address") || fields["type"] == "ROOT")
@@ -138,7 +137,7 @@ module Culet
         raise Error, foreign if number == 1
 
         @broken += 1
-        @problems << "line #{number} of #{@path} is no line of a dump and was passed over" if @broken <= TOLD
+        @problems << "line #{number} of #{@path} is no line of a dump and was skipped" if @broken <= TOLD
       end
 
       def foreign = "#{@path} is no dump of Ruby's objects; make one with ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))"

@@ -5,42 +5,42 @@ require_relative "group"
 
 module Culet
   module Strings
-    # What the analysis found.
+    # The results of the analysis.
     class Findings
-      # Strings of one sort: bytes of text, of slots, of buffers and what else lies beside the slot, and of both that no text fills.
+      # Sums over strings. buffer_bytes: memory outside the slot; slack: bytes without text.
       Sum = Struct.new(:count, :asked_bytes, :slot_bytes, :buffer_bytes, :slot_slack_bytes, :capacity_slack_bytes, keyword_init: true) do
-        # @return [Integer] bytes that they hold
+        # @return [Integer] bytes of slots and buffers
         def held_bytes = slot_bytes + buffer_bytes
       end
 
-      # What the strings that one gem or file allocated come to.
+      # Sums over the strings of one gem, file or line.
       Place = Struct.new(:name, :strings, :held_bytes, :copies, :gain_bytes, keyword_init: true)
 
-      # A buffer that strings lie in besides the one that owns it. owner: nil where it was not among the strings told.
+      # A buffer shared by strings. owner: nil where it was not read.
       Root = Struct.new(:count, :owner, keyword_init: true)
 
-      # @return [Hash{String => Sum}] by where their bytes lie: "embedded", "own", "shared", "nofree"
+      # @return [Hash{String => Sum}] by storage: "embedded", "own", "shared", "nofree"
       attr_reader :places
 
-      # @return [Sum] those in Ruby's table
+      # @return [Sum] interned strings
       attr_reader :interned
 
       # @return [Sum]
       attr_reader :frozen
 
-      # @return [Sum] those that others lie in
+      # @return [Sum] strings whose buffers others share
       attr_reader :roots
 
-      # @return [Sum] those of which the content is not known: a dump has none of what is no text, or shared
+      # @return [Sum] strings of unknown content: a dump omits contents of binary and shared strings
       attr_reader :untold
 
       # @return [Array<Root>] most strings first
       attr_reader :shared_with
 
-      # @return [Dump, Live, Command] where they come from
+      # @return [Dump, Live, Command] the source
       attr_reader :source
 
-      # @param result [Hash{Symbol => Object}] what the extension says
+      # @param result [Hash{Symbol => Object}] from the extension
       # @param names [Hash{Integer => String}] of allocation sites
       # @param source [Dump, Live, Command]
       def initialize(result, names, source:)
@@ -55,22 +55,22 @@ module Culet
       # @return [Integer]
       def strings = places.values.sum(&:count)
 
-      # @return [Integer] bytes that they hold
+      # @return [Integer] bytes of slots and buffers
       def string_bytes = places.values.sum(&:held_bytes)
 
       # @return [Integer] bytes of text, where the length is known
       def asked_bytes = places.values.sum(&:asked_bytes)
 
-      # @return [Integer] bytes of slots that no text fills
+      # @return [Integer] unused bytes of slots
       def slot_slack_bytes = places.values.sum(&:slot_slack_bytes)
 
-      # @return [Integer] bytes of buffers that no text fills
+      # @return [Integer] unused bytes of buffers
       def capacity_slack_bytes = places.values.sum(&:capacity_slack_bytes)
 
-      # @return [Integer] strings beyond the first of each content
+      # @return [Integer] equal strings beyond the first
       def copies = @result[:duplicates][:strings]
 
-      # @return [Integer] bytes that would go away if equal strings were one
+      # @return [Integer] bytes that deduplication would save
       def duplicate_bytes = @result[:duplicates][:gain_bytes]
 
       # @return [Integer] strings that could lie in the buffer of another, once equal ones are one
@@ -82,13 +82,13 @@ module Culet
       # @return [Integer] bytes that sharing could free, of either sort
       def shareable_bytes = duplicate_bytes + suffix_bytes
 
-      # @return [Integer] groups of either sort, however many are told
+      # @return [Integer] groups of both kinds
       def group_count = duplicate_groups + suffix_groups
 
-      # @return [Integer] groups of equal strings, however many are told
+      # @return [Integer] groups of equal strings
       def duplicate_groups = @result[:duplicates][:groups]
 
-      # @return [Integer] strings that others end like, however many are told
+      # @return [Integer] strings with suffixes among the others
       def suffix_groups = @result[:suffixes][:groups]
 
       # @return [Array<Group>] the largest gains first
@@ -98,7 +98,7 @@ module Culet
                     .select { |group| group.gain_bytes.positive? }.sort_by.with_index { |group, index| [-group.gain_bytes, index] }
       end
 
-      # @return [Boolean] whether it is known who allocated strings
+      # @return [Boolean] whether allocation sites are known
       def sites? = @names.any?
 
       # @return [Array<Place>] by gem, the largest gains first

@@ -8,21 +8,21 @@ require_relative "suffix_row"
 
 module Culet
   module Strings
-    # The picture: buffers, the strings that lie in them, and what would go away. On the left the String objects, on the
-    # right what holds their bytes. One SVG, which loads nothing and runs nothing.
+    # The picture of buffers, the strings in them, and savable bytes: String objects on the left, their bytes on the right. An
+    # SVG without scripts and external resources.
     class Graph
       WIDTH = 980
       MARGIN = 24
       # From the top to the first row: title, bar, legend.
       HEAD = 132
-      # Groups that are drawn.
+      # Groups drawn.
       MOST = 8
-      # Of them, how many ends of others there are at least, if there are any to speak of.
+      # Groups of suffixes among them, if suffixes matter.
       ENDS = 3
-      # What frees less than one part in so many is not drawn.
+      # Groups that save less than this part are omitted.
       LEAST_PART = 100
       BAR = 22
-      # Those of Okabe and Ito (2008), as elsewhere in culet.
+      # Okabe and Ito (2008).
       STAYS = "#009E73"
       GOES = "#D55E00"
       OBJECT = "#0072B2"
@@ -59,13 +59,13 @@ module Culet
           body << drawn.to_s
           top += drawn.height
         end
-        body << text(MARGIN, top + 14, "No two strings are equal, and none is the end of another: there is nothing to draw.", "words") if groups.empty?
+        body << text(MARGIN, top + 14, "There are no duplicates and no suffixes: nothing to draw.", "words") if groups.empty?
         frame(body.join("\n"), top + MARGIN)
       end
 
       private
 
-      # The largest; and where ends of others come to something together, some of them, small as each may be.
+      # The largest groups, and some suffixes where their sum matters.
       def groups
         @groups ||= begin
           all = @findings.groups.select { |group| group.gain_bytes * LEAST_PART >= @findings.shareable_bytes }.first(MOST)
@@ -79,7 +79,7 @@ module Culet
       def row(group, top)
         return BundleRow.new(group, top: top) if group.duplicate?
 
-        SuffixRow.new(group, top: top, all: "#{Text::Size.human(@findings.suffix_bytes)} with all #{Text::Numbers.count(@findings.suffixes, "such string")}")
+        SuffixRow.new(group, top: top, all: "#{Text::Size.human(@findings.suffix_bytes)} for all #{Text::Numbers.count(@findings.suffixes, "such string")}")
       end
 
       def frame(body, height)
@@ -97,7 +97,7 @@ module Culet
 
       def title = "#{@findings.source.name}: #{Text::Numbers.count(@findings.strings, "string")}, #{Text::Size.human(@findings.string_bytes)}"
 
-      # All that the strings hold: what stays, and what would go away.
+      # All bytes of strings: needed and savable.
       def bar
         all = [@findings.string_bytes, 1].max
         left = MARGIN
@@ -111,8 +111,8 @@ module Culet
       end
 
       def legend
-        entries = [["object", "a String in its slot"], ["stays", "bytes that stay: #{Text::Size.human(@findings.string_bytes - @findings.shareable_bytes)}"],
-                   ["goes", "bytes that would go away: #{Text::Size.human(@findings.shareable_bytes)}"]]
+        entries = [["object", "String object"], ["stays", "needed: #{Text::Size.human(@findings.string_bytes - @findings.shareable_bytes)}"],
+                   ["goes", "savable: #{Text::Size.human(@findings.shareable_bytes)}"]]
         left = MARGIN
         entries.map do |name, words|
           mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) + text(left + 24, 101, words, "words")

@@ -4,8 +4,7 @@ require_relative "sample"
 
 module Culet
   module Strings
-    # Strings of one content, of which one would do; or one string and others that it ends with, which could lie in its
-    # buffer.
+    # Equal strings, of which one would suffice; or a string and its suffixes, which could share its buffer.
     class Group
       # A bit of a record's flags, as in ext/culet/strings/record.h.
       SHARED = 1 << 1
@@ -14,20 +13,20 @@ module Culet
       # @return [String] "duplicate" or "suffix"
       attr_reader :kind
 
-      # @return [Integer] strings: of a duplicate all of them, of a suffix those that could share
+      # @return [Integer] all equal strings, or the suffixes that could share
       attr_reader :count
 
-      # @return [Integer] bytes of slots and buffers that they hold, with the one that stays
+      # @return [Integer] bytes of their slots and buffers, with the one to keep
       attr_reader :held_bytes
 
-      # @return [Integer] bytes that would go away
+      # @return [Integer] savable bytes
       attr_reader :gain_bytes
 
-      # @return [Array<Array(String, Integer)>] who allocated what would go away, "FILE:LINE" and how many
+      # @return [Array<Array(String, Integer)>] allocation sites of savable strings: "FILE:LINE" and count
       attr_reader :sites
 
       # @param kind [String] "duplicate" or "suffix"
-      # @param fields [Hash{Symbol => Object}] as the extension tells them
+      # @param fields [Hash{Symbol => Object}] from the extension
       # @param names [Hash{Integer => String}] of allocation sites
       def initialize(kind, fields, names)
         @kind = kind
@@ -38,29 +37,29 @@ module Culet
 
       def duplicate? = kind == "duplicate"
 
-      # @return [Sample] of the string that stays
+      # @return [Sample] of the string to keep
       def kept = @kept ||= Sample.new(@fields[:kept])
 
-      # @return [Array<Sample>] of a suffix: the longest that could lie in it
+      # @return [Array<Sample>] the longest suffixes
       def parts = @parts ||= @fields[:parts].map { |part| Sample.new(part) }
 
-      # @return [Integer] how many of them are frozen
+      # @return [Integer] number of frozen strings
       def frozen = @fields[:frozen]
 
-      # @return [Boolean] whether one of them is the one of its content in Ruby's table
+      # @return [Boolean] whether one of them is interned
       def interned? = @fields[:interned].positive?
 
-      # @return [Boolean] whether some of them share a buffer
+      # @return [Boolean] whether some share a buffer
       def shared? = @fields[:flags].anybits?(SHARED)
 
-      # @return [String] what to write instead, where it is known who makes them
+      # @return [String] what to write instead
       def remedy
-        return "freeze the longer one and take the end as a slice of it, whole[from..]: that shares its buffer" unless duplicate?
+        return "freeze the longer string and slice it, whole[from..]: a slice to the end shares the buffer" unless duplicate?
         return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time" if kept.bytes.zero?
-        return "use the frozen one as it is, without dup or +" if interned? && shared?
-        return "one of them is interned: a frozen literal, or -string, gives that one" if interned?
+        return "use the frozen string itself, without dup or +" if interned? && shared?
+        return "one of them is interned: use a frozen literal, or -string" if interned?
 
-        "-string where it is made or kept: equal ones become one (they are frozen then)"
+        "deduplicate with -string where the string is created or stored (the result is frozen)"
       end
 
       # @return [Hash{String => Object}]

@@ -9,14 +9,13 @@ require_relative "verdicts"
 
 module Culet
   module Strings
-    # The findings as one HTML file that opens without a network: no script, and a content security policy that forbids to
-    # load anything. What strings hold is escaped.
+    # The findings as one HTML file without scripts and external resources. Contents of strings are escaped.
     class Html
       PARTS = File.expand_path("html", __dir__)
       private_constant :PARTS
 
       # @param findings [Findings]
-      # @param top [Integer] how many groups, gems, files and lines are told
+      # @param top [Integer] number of groups, gems, files and lines
       def initialize(findings, top:)
         @findings = findings
         @top = top
@@ -46,7 +45,7 @@ module Culet
       # @return [Array<Array(String, Findings::Sum)>]
       def sums
         [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned], ["frozen", findings.frozen],
-         ["others lie in it", findings.roots], ["content not known", findings.untold]]
+         ["shared roots", findings.roots], ["unknown content", findings.untold]]
       end
 
       # @return [Hash{String => Array<Findings::Place>}]

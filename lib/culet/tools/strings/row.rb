@@ -2,27 +2,26 @@
 
 require_relative "../../text/size"
 
-
 module Culet
   module Strings
     # One group in the picture: the String objects on the left, the bytes on the right.
     class Row
       LEFT = 24
       OBJECT_WIDTH = 92
-      # Where the bytes begin, and the most that they take.
+      # Left edge and largest width of the bytes.
       BYTES_LEFT = 250
       BYTES_WIDTH = 706
       LINE = 26
       BOX = 20
-      # Width of a character, and what stands beside the text in its box.
+      # Width of a character, and the padding of a box.
       CHARACTER = 7.83
       PADDING = 16
       # Characters that fit.
       FITTING = 82
 
       # @param group [Group]
-      # @param top [Integer] where it begins
-      # @param all [String, nil] what all groups of its sort together would free, where one is an example of many
+      # @param top [Integer] its top edge
+      # @param all [String, nil] the sum over all groups of its kind
       def initialize(group, top:, all: nil)
         @group = group
         @top = top
@@ -35,7 +34,7 @@ module Culet
       # @return [String] SVG
       def to_s
         [%(<line class="rule" x1="#{LEFT}" y1="#{@top - 8}" x2="#{BYTES_LEFT + BYTES_WIDTH}" y2="#{@top - 8}"/>),
-         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Text::Size.human(@group.gain_bytes)} would go away", @all].compact.join("; "), "gain", "end"),
+         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Text::Size.human(@group.gain_bytes)} savable", @all].compact.join("; "), "gain", "end"),
          *content].join("\n")
       end
 
@@ -47,10 +46,10 @@ module Culet
 
       def site = @group.sites.first&.first.to_s
 
-      # A path is told by its end.
+      # A path keeps its end.
       def from = site.empty? ? "" : ", from #{site.size > 50 ? "...#{site[-47..]}" : site}"
 
-      # @param words [String] what stands in it
+      # @param words [String] its text
       def object(line, words)
         box("object", LEFT, line, OBJECT_WIDTH) + text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
       end
@@ -59,7 +58,7 @@ module Culet
         %(<rect class="#{kind}" x="#{left.round(1)}" y="#{line_top(line)}" width="#{width.round(1)}" height="#{BOX}" rx="3"/>)
       end
 
-      # @param to [Numeric] where it ends, from the left
+      # @param to [Numeric] its right end
       def edge(kind, from_line, to, to_line)
         start = LEFT + OBJECT_WIDTH
         half = (start + to) / 2.0

@@ -4,13 +4,13 @@ require_relative "../../text/size"
 
 module Culet
   module Strings
-    # One string, as far as it may be shown.
+    # One string, as far as its content may be shown.
     class Sample
-      # Characters of text that are shown.
+      # Characters shown.
       LONGEST = 60
       private_constant :LONGEST
 
-      # @param fields [Hash{Symbol => Object}] as the extension tells them
+      # @param fields [Hash{Symbol => Object}] from the extension
       def initialize(fields)
         @fields = fields
       end
@@ -18,11 +18,11 @@ module Culet
       # @return [Integer] bytes of its text
       def bytes = @fields[:bytes]
 
-      # @return [Integer] bytes that it holds: slot and buffer
+      # @return [Integer] bytes of slot and buffer
       def held_bytes = @fields[:held_bytes]
 
       # @param longest [Integer] characters, escapes and all, between the quotes
-      # @return [String, nil] its text in quotes, cut, with escapes for all that is not printed; nil where it may not be shown
+      # @return [String, nil] its text, quoted, escaped and cut; nil without content
       def text(longest = LONGEST)
         sample = @fields[:sample] or return
 
@@ -33,7 +33,7 @@ module Culet
       end
 
       # @param room [Integer] characters, quotes and all
-      # @return [String] its text with the middle left out, where all of it is known; else as `to_s`
+      # @return [String] its text with the middle omitted, if known completely; else as `to_s`
       def ends(room)
         whole = text(Float::INFINITY)
         return to_s([room - 5, 0].max) if whole.nil? || @fields[:sample].bytesize < bytes
@@ -44,25 +44,25 @@ module Culet
       end
 
       # @param longest [Integer] characters
-      # @return [String] its text; where that may not be shown, how long it is and a mark of its content
+      # @return [String] its text; without content its size and mark
       def to_s(longest = LONGEST) = text(longest) || [Text::Size.human(bytes), mark].compact.join(" #")
 
-      # Equal for strings of one content, within one report: a digest with a secret that is drawn anew for each.
+      # Equal for equal strings of one report: a digest with a random secret.
       #
-      # @return [String, nil] eight hexadecimal digits; nil where nothing of its content is known
+      # @return [String, nil] eight hexadecimal digits; nil for unknown content
       def mark = @fields[:mark]
 
       private
 
-      # @return [Array<String>] characters, each as it is printed, as many as have room
+      # @return [Array<String>] the printed characters that fit
       def fitting(characters, room)
         characters.map { |character| printed(character) }.take_while { |shown| (room -= shown.size) >= 0 }
       end
 
-      # What is not seen, or turns the direction of what follows, is written as an escape too.
+      # Invisible and bidirectional characters are escaped too.
       def printed(character) = character.inspect[1..-2].gsub(/\p{Cf}/) { |one| format("\\u%04X", one.ord) }
 
-      # What is cut off within a character is no reason to show bytes.
+      # A sample may be cut within a character.
       def whole_characters(text)
         3.times do
           break if text.valid_encoding?

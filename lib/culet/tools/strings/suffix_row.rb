@@ -6,10 +6,10 @@ require_relative "row"
 
 module Culet
   module Strings
-    # Ends of a string in the picture: the long one's buffer, and below it, in line with its end, the buffers that would go
-    # away; the strings would point into the long one.
+    # Suffixes of a string in the picture: the buffer of the longest string, and below it, aligned to its end, the buffers of
+    # the suffixes, which could point into it.
     class SuffixRow < Row
-      # Ends that are drawn.
+      # Suffixes drawn individually.
       MOST = 3
       private_constant :MOST
 
@@ -17,7 +17,7 @@ module Culet
 
       def caption
         count = @group.count
-        "#{Text::Numbers.count(count, "string")} #{count == 1 ? "is" : "are"} the end of another: together #{Text::Size.human(@group.held_bytes)}#{from}"
+        "#{Text::Numbers.count(count, "string")} #{count == 1 ? "is a suffix" : "are suffixes"} of another, #{Text::Size.human(@group.held_bytes)}#{from}"
       end
 
       def parts = @group.parts.first(MOST)
@@ -29,11 +29,11 @@ module Culet
       def whole_width = width_of(whole)
 
       def content
-        [object(0, "stays"), edge("edge", 0, BYTES_LEFT, 0), box("stays", BYTES_LEFT, 0, whole_width),
+        [object(0, "keep"), edge("edge", 0, BYTES_LEFT, 0), box("stays", BYTES_LEFT, 0, whole_width),
          text(BYTES_LEFT + (PADDING / 2), middle(0) + 5, whole, "code"), *parts.each_with_index.map { |part, index| end_of(part, index + 1) }, rest]
       end
 
-      # As long, of the whole, as its bytes are of the whole's.
+      # The width is proportional to the bytes.
       def end_of(part, line)
         width = [whole_width * part.bytes.fdiv([@group.kept.bytes, 1].max), 30].max
         left = BYTES_LEFT + whole_width - width
@@ -43,7 +43,7 @@ module Culet
          (text(left + (PADDING / 2), middle(line) + 5, words, "code") if words.size <= fitting)].compact.join
       end
 
-      # Where the string would point: into the whole, at the place where its text begins there.
+      # The pointer into the longest string.
       def instead(line, left)
         start = LEFT + OBJECT_WIDTH
         above = line_top(line) - ((LINE - BOX) / 2)
@@ -54,7 +54,7 @@ module Culet
         more = @group.count - parts.size
         return unless more.positive?
 
-        object(lines - 1, "#{Text::Numbers.grouped(more)} more") + text(BYTES_LEFT, middle(lines - 1) + 4, "shorter ends, with a buffer of their own each", "small")
+        object(lines - 1, "#{Text::Numbers.grouped(more)} more") + text(BYTES_LEFT, middle(lines - 1) + 4, "shorter suffixes, each with its own buffer", "small")
       end
     end
   end

@@ -7,7 +7,7 @@ require_relative "../../text/size"
 
 module Culet
   module Strings
-    # What the findings mean, in words.
+    # Conclusions from the findings, in sentences.
     class Verdicts
       Verdict = Report::Verdict
       private_constant :Verdict
@@ -17,12 +17,12 @@ module Culet
         @findings = findings
       end
 
-      # @return [Boolean] whether sharing would pay
+      # @return [Boolean] whether sharing would be worth it
       def worth? = gain(@findings.shareable_bytes).worth?
 
       # @return [Array<Report::Verdict>]
       def list
-        return [verdict("strings", "there are none")] if @findings.strings.zero?
+        return [verdict("strings", "no strings were found")] if @findings.strings.zero?
 
         [sharing, *(worth? ? [largest, tracing] : []), slack].compact
       end
@@ -37,8 +37,8 @@ module Culet
 
       def sharing
         total = @findings.shareable_bytes
-        text = "#{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}) would go away if equal strings were one " \
-               "(#{bytes(@findings.duplicate_bytes)}) and ends of others lay in their buffers (#{bytes(@findings.suffix_bytes)})"
+        text = "sharing would save #{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}): #{bytes(@findings.duplicate_bytes)} of duplicates " \
+               "and #{bytes(@findings.suffix_bytes)} of suffixes"
         return verdict("nothing to gain", text) if total.zero?
 
         verdict(worth? ? "sharing" : "little to gain", "#{text}#{gain(total).remark}")
@@ -47,24 +47,24 @@ module Culet
       def largest
         group = @findings.groups.first or return
 
-        who = group.sites.first
-        verdict("largest", "#{Text::Numbers.count(group.count, "string")} #{group.duplicate? ? "equal to" : "that end"} #{group.kept} hold " \
-                           "#{bytes(group.held_bytes)}; #{bytes(group.gain_bytes)} would go away#{"; most are from #{who.first}" if who}", group.remedy)
+        site = group.sites.first
+        verdict("largest group", "#{Text::Numbers.count(group.count, "string")} #{group.duplicate? ? "equal to" : "at the end of"} #{group.kept}: " \
+                                 "#{bytes(group.held_bytes)}, #{bytes(group.gain_bytes)} savable#{"; most are from #{site.first}" if site}", group.remedy)
       end
 
       def tracing
         return if @findings.sites?
 
-        verdict("who makes them", "allocations were not traced, so it is not known",
-                "ObjectSpace.trace_object_allocations_start early in the program, or `culet strings --trace -- COMMAND`")
+        verdict("allocation sites", "unknown, because allocations were not traced",
+                "call ObjectSpace.trace_object_allocations_start early in the program, or use `culet strings --trace -- COMMAND`")
       end
 
       def slack
         total = @findings.capacity_slack_bytes
         return unless gain(total).worth?
 
-        verdict("capacity", "buffers hold #{bytes(total)} (#{percent(total)}) that no text fills: they grew while strings were built",
-                "string + \"\" of what is kept is a copy that fits; dup and -string keep the large buffer")
+        verdict("capacity", "#{bytes(total)} (#{percent(total)}) of buffers are unused: they grew while strings were built",
+                "store string + \"\", a copy of the exact size; dup and -string keep the large buffer")
       end
 
       def verdict(topic, text, remedy = nil) = Verdict.new(topic: topic, text: text, remedy: remedy)

@@ -2,7 +2,6 @@
 
 require_relative "../../../text/size"
 
-
 module Culet
   module Compare
     module Report

@@ -148,8 +148,10 @@ module Culet
           comparison = one.comparison(PEAK)
           base = comparison && workload.candidate(comparison["baseline"])
           return "#{start}." unless base
-          return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
-                 "show#{"s" if comparison["runs"] == 1} no difference." unless difference?(comparison)
+          unless difference?(comparison)
+            return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
+                   "show#{"s" if comparison["runs"] == 1} no difference."
+          end
 
           "#{start}, #{ratio(comparison)} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
         end

@@ -146,7 +146,7 @@ module Culet
         end
 
         def environment
-          model.environment.reject { |key, _| key == "command" }.map do |key, value|
+          model.environment.except("command").map do |key, value|
             [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
           end
         end

@@ -85,7 +85,7 @@ module Culet
         def environment
           return if model.environment.empty?
 
-          rows = model.environment.reject { |key, _| key == "command" }.map { |key, value| [EnvironmentValue.name(key), EnvironmentValue.text(key, value)] }
+          rows = model.environment.except("command").map { |key, value| [EnvironmentValue.name(key), EnvironmentValue.text(key, value)] }
           "## Environment\n\n#{table(%w[setting value], rows)}"
         end
 
@@ -96,7 +96,7 @@ module Culet
             settings = (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }
             [entry["name"].to_s, entry["version"].to_s, entry["library"].to_s, settings.join(", ")]
           end
-          "## Allocators\n\n#{table(["allocator", "version", "library", "environment"], rows)}"
+          "## Allocators\n\n#{table(%w[allocator version library environment], rows)}"
         end
 
         def meaning

@@ -88,7 +88,7 @@ module Culet
           end
 
           # @return [Range] number of runs per candidate
-          def run_counts = Range.new(*(candidates.map { |candidate| candidate.runs.size }.minmax.map(&:to_i)))
+          def run_counts = Range.new(*candidates.map { |candidate| candidate.runs.size }.minmax.map(&:to_i))
 
           # @return [Boolean] whether there are samples to plot
           def samples? = candidates.any?(&:median_run)

@@ -1,11 +1,11 @@
-// What is inside a page: malloc's blocks and the slots of Ruby's objects, found by address.
+// malloc blocks and Ruby slots inside pages, by address.
 
 const BLOCK_STATES = ["used", "free", "cached", "overhead"];
-const BLOCK_WORDS = { used: "in use", free: "free", cached: "free, kept at hand for a thread", overhead: "the allocator's own, or a gap",
+const BLOCK_WORDS = { used: "in use", free: "free", cached: "free, in a thread's cache", overhead: "metadata or padding",
   live: "a live object", vacant: "a free slot" };
 const BLOCK_UNIT = 16;
 
-// Where in a list of ascending numbers the last one lies that is not above `value`; -1: none.
+// Index of the last number in a sorted list that is not above `value`; -1: none.
 function lastNotAbove(list, value, size = list.length) {
   let low = 0;
   let high = size;
@@ -16,7 +16,7 @@ function lastNotAbove(list, value, size = list.length) {
   return low - 1;
 }
 
-// A region's blocks one after the other; offsets in units of 16 bytes from its start.
+// The blocks of a region; offsets from its start in units of 16 bytes.
 class BlockList {
   constructor(start, bytes, at, end) {
     this.start = start;
@@ -24,7 +24,7 @@ class BlockList {
     const first = numbers.next();
     let count = 0;
     for (let index = numbers.at; index < end; index++) if (bytes[index] < 128) count++;
-    // A region's first block need not lie at a multiple of 16 bytes from its start.
+    // The first block may be misaligned relative to the region's start.
     this.shift = first % BLOCK_UNIT;
     this.offsets = new Uint32Array(count + 1);
     this.states = new Uint8Array(count);
@@ -42,7 +42,7 @@ class BlockList {
 
   address(index) { return this.start + this.shift + this.offsets[index] * BLOCK_UNIT; }
 
-  // Which block an address lies in; -1: none.
+  // Index of the block that contains an address; -1: none.
   find(address) {
     const offset = (address - this.start - this.shift) / BLOCK_UNIT;
     if (offset < 0 || offset >= this.offsets[this.size]) return -1;
@@ -54,7 +54,7 @@ class BlockList {
   }
 }
 
-// All that is told of blocks and slots, by address.
+// All known blocks and slots.
 class Blocks {
   constructor(blocks, slots) {
     this.lists = [];
@@ -88,8 +88,8 @@ class Blocks {
     this.pages.sort((one, other) => one.address - other.address);
   }
 
-  // Calls back for each block or slot that has a byte between two addresses, in address order; slots go before blocks,
-  // which only see one block in the place of Ruby's page.
+  // Calls back for each block or slot between two addresses, in order. Slots take precedence: for malloc a Ruby page is one
+  // block.
   each(from, past, call) {
     for (let at = from; at < past;) {
       const found = this.at(at);
@@ -99,7 +99,7 @@ class Blocks {
     }
   }
 
-  // The block or slot at an address; null where none is told of.
+  // The block or slot at an address, or null.
   at(address) { return this.slotAt(address) || this.blockAt(address); }
 
   slotAt(address) {

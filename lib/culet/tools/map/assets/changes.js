@@ -1,17 +1,17 @@
-// What became of each page since another snapshot of the process.
+// Changes of each page between two snapshots.
 
 const CHANGES = [
-  { key: "absent", colour: "#ffffff", dark: "#101216", title: "not in memory, then and now" },
-  { key: "same", colour: "#c9c9c4", dark: "#4a4f57", title: "as before" },
-  { key: "come", colour: "#d55e00", dark: "#ee7420", title: "came into memory" },
-  { key: "fuller", colour: "#e69f00", dark: "#f0c040", title: "fuller than before" },
-  { key: "emptier", colour: "#56b4e9", dark: "#7cc7f0", title: "emptier than before" },
-  { key: "gone", colour: "#0072b2", dark: "#2f7fc0", title: "gone from memory" },
+  { key: "absent", colour: "#ffffff", dark: "#101216", title: "absent in both" },
+  { key: "same", colour: "#c9c9c4", dark: "#4a4f57", title: "unchanged" },
+  { key: "come", colour: "#d55e00", dark: "#ee7420", title: "now resident" },
+  { key: "fuller", colour: "#e69f00", dark: "#f0c040", title: "more in use" },
+  { key: "emptier", colour: "#56b4e9", dark: "#7cc7f0", title: "less in use" },
+  { key: "gone", colour: "#0072b2", dark: "#2f7fc0", title: "no longer resident" },
 ];
 const CHANGE = Object.fromEntries(CHANGES.map((change, index) => [change.key, index]));
 
 class Changes {
-  // before, after: Pictures. `cells` has an index into CHANGES for each cell of the later one.
+  // before, after: Pictures. `cells`: an index into CHANGES for each cell of the later one.
   constructor(before, after) {
     this.before = before;
     this.after = after;
@@ -26,7 +26,7 @@ class Changes {
     for (let page = 0; page < pages; page++) this.cells[cell + page] = this.change(this.cellBefore(address + page * this.after.pageBytes), cell + page);
   }
 
-  // The cell that showed an address before; -1: none.
+  // The earlier cell of an address, or -1.
   cellBefore(address) {
     if (!(this.current && address >= this.current[0] && address < this.current[0] + this.current[1] * this.before.pageBytes)) {
       this.current = this.earlier[lastNotAbove(this.starts, address)];
@@ -45,7 +45,7 @@ class Changes {
     return difference === 0 ? CHANGE.same : difference > 0 ? CHANGE.fuller : CHANGE.emptier;
   }
 
-  // Bytes of the cells of each change, by its key.
+  // Bytes by kind of change.
   tally() {
     const bytes = Object.fromEntries(CHANGES.map((change) => [change.key, 0]));
     for (const strip of this.after.strips) {

@@ -1,4 +1,4 @@
-// Figures over time, as lines. What is drawn is all in the page's part "curve".
+// The line chart of figures over time, from the data element "curve".
 
 const CURVE = { width: 300, height: 120, left: 46, right: 6, top: 6, foot: 16 };
 const CURVE_COLOURS = ["var(--ink)", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
@@ -12,7 +12,7 @@ class Curve {
     this.highest = Curve.ceiling(Math.max(...points.map(([, bytes]) => bytes), 1));
   }
 
-  // The next of 1, 2, 5 times a power of ten: a round figure for the axis.
+  // The next 1, 2 or 5 times a power of ten, for the axis.
   static ceiling(bytes) {
     const power = 10 ** Math.floor(Math.log10(bytes));
     return [1, 2, 5, 10].map((step) => step * power).find((one) => one >= bytes);
@@ -46,7 +46,7 @@ class Curve {
     return made;
   }
 
-  // Each line's name, and where it ends.
+  // The legend: names and last values.
   items() {
     return this.lines.map(({ name, points }, index) => {
       const swatch = element("span", { className: "swatch" });
@@ -71,7 +71,7 @@ class Curve {
   }
 }
 
-// Fills the panel's part, where the page has a curve.
+// Shows the chart, if the page has one.
 async function showCurve(root) {
   if (!document.getElementById("curve")) return;
   const { title, lines } = JSON.parse(new TextDecoder().decode(await unpack("curve")));

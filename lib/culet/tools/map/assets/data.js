@@ -1,18 +1,17 @@
-// The data inside the page: base64 of zlib's format in elements that are no scripts.
+// The data in the page: zlib streams in base64.
 
-// The element's bytes, unpacked; null when the page has no such element.
+// The unpacked bytes of an element; null without such an element.
 async function unpack(id) {
   const element = document.getElementById(id);
   if (!element) return null;
   const text = atob(element.textContent.trim());
   const packed = new Uint8Array(text.length);
   for (let index = 0; index < text.length; index++) packed[index] = text.charCodeAt(index);
-  if (typeof DecompressionStream === "undefined") return inflate(packed);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Whole numbers of up to 53 bits in groups of seven bits, the lowest first.
+// Reads LEB128 numbers of up to 53 bits.
 class Varints {
   constructor(bytes, at = 0, end = bytes.length) {
     this.bytes = bytes;

@@ -1,4 +1,4 @@
-// Puts the page together. `culetMap` is for scripts that look at the page from outside: its view, panel and pictures.
+// Builds the page. `culetMap` gives other scripts the view, the panel and the player.
 
 const PLAY_MILLISECONDS = 700;
 
@@ -9,7 +9,7 @@ async function load(number) {
 }
 
 class Player {
-  // A series of snapshots: one is shown, and kept until another is asked for.
+  // Steps through a series of snapshots, or plays it.
   constructor(root, count, show) {
     this.count = count;
     this.show = show;
@@ -46,6 +46,7 @@ class Player {
 }
 
 async function start() {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser has no DecompressionStream; use Chrome 80, Firefox 113, Safari 16.4 or newer");
   const picture = await load(0);
   const canvas = document.querySelector("canvas");
   const view = new View(canvas, picture);
@@ -54,14 +55,14 @@ async function start() {
   const bar = document.getElementById("bar");
   const actions = { in: () => view.zoom(ZOOM_STEP), out: () => view.zoom(1 / ZOOM_STEP), whole: () => view.whole() };
   bar.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", actions[button.dataset.zoom]));
-  document.querySelectorAll("[name=owner]").forEach((radio) => radio.addEventListener("change", () => panel.own(radio.value)));
+  document.querySelectorAll("[name=mapped]").forEach((radio) => radio.addEventListener("change", () => panel.filterSharing(radio.value)));
   document.getElementById("compare").addEventListener("change", (event) => panel.compare(event.target.checked));
   document.getElementById("by-sharing").addEventListener("change", (event) => panel.colourBySharing(event.target.checked));
   const show = async (number) => {
     const next = number === 0 ? picture : await load(number);
     view.show(next);
     panel.show(next);
-    canvas.setAttribute("aria-label", `Map of the memory of ${next.facts.subject}`);
+    canvas.setAttribute("aria-label", `Memory map of ${next.facts.subject}`);
     document.getElementById("frame").textContent = next.facts.caption || next.facts.moment;
   };
   const count = document.querySelectorAll("[id^=facts-]").length;
@@ -77,7 +78,7 @@ async function start() {
     panel.show(view.picture);
   });
   await showCurve(document.querySelector("aside"));
-  canvas.setAttribute("aria-label", `Map of the memory of ${picture.facts.subject}`);
+  canvas.setAttribute("aria-label", `Memory map of ${picture.facts.subject}`);
   document.getElementById("frame").textContent = view.picture.facts.caption || view.picture.facts.moment;
   new ResizeObserver(() => view.resize()).observe(canvas);
   window.culetMap = { view, panel, pointer, player };
@@ -88,5 +89,5 @@ start().then(() => { document.documentElement.dataset.map = "drawn"; }, (error) 
   document.documentElement.dataset.map = "failed";
   const note = document.getElementById("failure");
   note.hidden = false;
-  note.textContent = `The map cannot be drawn: ${error.message}`;
+  note.textContent = `The map cannot be drawn: ${error.message}.`;
 });

@@ -1,9 +1,9 @@
-// What stands beside the picture: totals, legend and filters, parts, histograms.
+// The side panel: totals, legend and filters, sections, histograms.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 class Panel {
-  // view: the View that filters and buttons act on.
+  // view: the View that filters and buttons control.
   constructor(root, view) {
     this.root = root;
     this.view = view;
@@ -20,7 +20,7 @@ class Panel {
     this.list("totals", facts.totals.map(([key, title, bytes]) => this.total(key, title, bytes)));
     this.list("legend", this.legend());
     this.list("sharing", this.sharing());
-    this.root.querySelector("[data-owner=unshared]").hidden = !facts.sharing;
+    this.root.querySelector("[data-mapped=unshared]").hidden = !facts.sharing;
     const tables = document.getElementById("tables");
     if (tables) tables.replaceChildren(...facts.tables.map((table) => this.table(table)));
     this.list("blocks", this.blocks());
@@ -45,7 +45,7 @@ class Panel {
       element("td", { "data-key": key, "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, size(bytes)));
   }
 
-  // A table of bytes; what is nothing is left empty, so that the rest stands out.
+  // A table of bytes; zeros are left empty.
   table({ title, columns, rows }) {
     const head = element("tr", {}, element("th", { scope: "col" }, ""), ...columns.map((name) => element("td", {}, name)));
     const cells = (row) => row.slice(1).map((bytes) => element("td", { "data-bytes": bytes, title: `${grouped(bytes)} bytes` }, bytes > 0 ? size(bytes) : ""));
@@ -61,13 +61,13 @@ class Panel {
     for (const state of this.picture.states) present.add(state & KIND_BITS);
     return this.picture.kinds.flatMap((kind, index) => {
       if (index === 0 || !present.has(index)) return [];
-      if (kind.key === "heap") return [this.entry("heap", "malloc: in use, resident; stronger where the page is fuller", kind.empty, kind.full), this.entry("heap-free", "malloc: free, resident", kind.empty)];
-      if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots, stronger where the page is fuller", kind.empty, kind.full), this.entry("ruby-free", "Ruby: page without live slots", kind.empty)];
+      if (kind.key === "heap") return [this.entry("heap", "malloc: in use (stronger colour: fuller page)", kind.empty, kind.full), this.entry("heap-free", "malloc: free, resident", kind.empty)];
+      if (kind.key === "ruby") return [this.entry("ruby", "Ruby: live slots (stronger colour: fuller page)", kind.empty, kind.full), this.entry("ruby-free", "Ruby: pages without live slots", kind.empty)];
       return [this.entry(kind.key, kind.title, kind.full)];
     });
   }
 
-  // What is seen inside a page at the closest.
+  // The legend of blocks and slots.
   blocks() {
     if (!this.picture.blocks.any) return [];
     return Object.entries(this.picture.blockColours).map(([state, colour]) => element("li", {}, this.swatch(colour), BLOCK_WORDS[state]));
@@ -99,18 +99,18 @@ class Panel {
     this.refilter();
   }
 
-  own(owner) {
-    this.filter.owner = owner;
+  filterSharing(mapped) {
+    this.filter.mapped = mapped;
     this.refilter();
   }
 
-  // Shows what changed since the first snapshot in the place of what is.
+  // Colours the pages by their change since the first snapshot.
   compare(shown) {
     this.filter.changes = shown;
     this.refilter();
   }
 
-  // What changed, in bytes; nothing where changes are not shown.
+  // Bytes by kind of change; empty while changes are not shown.
   changes() {
     if (!this.filter.changes) return [];
     const bytes = this.picture.changes.tally();
@@ -118,13 +118,13 @@ class Panel {
       element("span", { className: "figure", "data-change": change.key, "data-bytes": bytes[change.key] }, size(bytes[change.key]))));
   }
 
-  // Shows how pages stand to the relative's in the place of what they are.
+  // Colours the pages by sharing.
   colourBySharing(shown) {
     this.filter.sharing = shown;
     this.refilter();
   }
 
-  // What is shared, in bytes; nothing of a process that was looked at alone.
+  // Bytes by sharing; empty for a single process.
   sharing() {
     if (!this.picture.facts.sharing) return [];
     const bytes = Sharing.tally(this.picture);
@@ -146,14 +146,14 @@ class Panel {
     const sizes = this.picture.facts.sizes;
     return sizes ? this.doubled(sizes, (bytes) => size(bytes), ([, used, usedBytes, free, freeBytes]) => [used, usedBytes, free, freeBytes],
       ([used, usedBytes, free, freeBytes], label) => ({ label, parts: [[this.picture.blockColours.used, usedBytes], ["#8f8f8f", freeBytes]],
-        title: `${label} and more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` })) : [];
+        title: `${label} or more: ${grouped(used)} in use, ${size(usedBytes)}; ${grouped(free)} free, ${size(freeBytes)}` })) : [];
   }
 
   freeRuns() {
     const runs = this.picture.facts.freeruns;
     return runs ? this.doubled(runs, (pages) => size(pages * this.picture.pageBytes), ([, count, resident]) => [count, resident],
       ([count, resident], label) => ({ label, parts: [["#8f8f8f", resident * this.picture.pageBytes]],
-        title: `runs of ${label} and more: ${grouped(count)}, ${size(resident * this.picture.pageBytes)} of them resident` })) : [];
+        title: `runs of ${label} or more: ${grouped(count)}, ${size(resident * this.picture.pageBytes)} resident` })) : [];
   }
 
   doubled(buckets, name, values, bar) {
@@ -179,7 +179,7 @@ class Panel {
     this.part(name).replaceChildren(svg);
   }
 
-  // At most five labels, the first and the last among them.
+  // At most five labels.
   labelled(index, count) { return index % Math.max(1, Math.ceil(count / 5)) === 0; }
 
   bar(svg, { label, title, parts }, { left, wide, height, scale, labelled, foot }) {
@@ -194,7 +194,7 @@ class Panel {
     tip.textContent = title;
     group.append(tip);
     if (labelled) {
-      // A label in the last fifth would reach beyond the edge.
+      // In the last fifth the label is aligned to the right.
       const late = left > 240;
       const text = this.svg("text", { x: late ? left + wide - 1 : left + 1, y: height + foot - 4, "text-anchor": late ? "end" : "start" });
       text.textContent = label;

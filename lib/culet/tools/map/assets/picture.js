@@ -1,4 +1,4 @@
-// A snapshot as cells: what each is, what colour it has under the filters, and averages of them for small scales.
+// The cells of a snapshot: state, colour under the filters, and averages for small scales.
 
 const KIND_BITS = 15;
 const PRIVATE = 16;
@@ -41,7 +41,7 @@ class Picture {
     this.recolour(new Filter());
   }
 
-  // Takes the colours of the page's theme, which may change while it is open.
+  // Applies the theme, which may change while the page is open.
   theme() {
     this.kinds = this.facts.kinds.map((kind) => (DARK.matches ? { ...kind, full: kind.dark_full, empty: kind.dark_empty } : kind));
     this.blockColours = DARK.matches ? this.facts.dark_block_colours : this.facts.block_colours;
@@ -50,7 +50,7 @@ class Picture {
 
   used(cell) { return (this.low[cell] | (this.high[cell] << 8)) * USED_UNIT; }
 
-  // Kinds before these are gaps, and pages that are not in memory.
+  // Lower kinds are gaps and absent pages.
   resident(cell) { return (this.states[cell] & KIND_BITS) >= FIRST_RESIDENT; }
 
   kind(cell) { return this.states[cell] & KIND_BITS; }
@@ -66,7 +66,7 @@ class Picture {
     return table;
   }
 
-  // Cells that a filter hides stay visible as a shadow: where they are is a part of the picture.
+  // Hidden cells keep a faint colour, so that their place remains visible.
   recolour(filter) {
     const units = this.pageBytes / USED_UNIT;
     const shown = this.kinds.map((kind) => [filter.shows(kind.key, false), filter.shows(kind.key, true)]);
@@ -108,7 +108,7 @@ class Picture {
     return { width: half, colours: out };
   }
 
-  // Of those that are cells: no colour, or none because the strip ends before, is no cell.
+  // Zero is no cell, and undefined lies behind the end of the strip.
   static average(one, two, three, four) {
     let red = 0, green = 0, blue = 0, count = 0;
     if (one) { red += one & 255; green += (one >> 8) & 255; blue += (one >> 16) & 255; count++; }
@@ -118,14 +118,14 @@ class Picture {
     return count ? (255 << 24 | Math.round(blue / count) << 16 | Math.round(green / count) << 8 | Math.round(red / count)) >>> 0 : 0;
   }
 
-  // The cell at a place in the picture: { cell, strip, piece, address }; null beside all of them, and in the gap between two pieces.
+  // The cell at a position: { cell, strip, piece, address }; null outside the pieces.
   find(column, row) {
     if (column < 0 || column >= this.columns) return null;
     const strip = this.strips[lastNotAbove(this.stripRows, row)];
     return strip && row < strip.row + strip.rows ? this.within(strip, column, row - strip.row) : null;
   }
 
-  // As `find`, in a strip.
+  // Like `find`, within a strip.
   within(strip, column, row) {
     const cell = strip.cell + row * this.columns + column;
     const piece = strip.pieces[lastNotAbove(strip.firstCells, cell)];
@@ -134,7 +134,7 @@ class Picture {
 
   address(cell, [first, , start]) { return first + (cell - start) * this.pageBytes; }
 
-  // The cell that shows an address, as `find` returns it, with its column and row.
+  // The cell of an address, as from `find`, with its column and row.
   locate(address) {
     for (const strip of this.strips) {
       for (const piece of strip.pieces) {
@@ -148,7 +148,7 @@ class Picture {
     return null;
   }
 
-  // Bytes by kind, of all cells; of malloc's resident pages also what is in use in them.
+  // Bytes by kind; `used`: bytes in use in malloc's resident pages.
   tally() {
     const bytes = Object.fromEntries(this.kinds.map((kind) => [kind.key, 0]));
     let used = 0;
@@ -163,17 +163,17 @@ class Picture {
   }
 }
 
-// What is to be seen in full colour.
+// The filter of cells shown in full colour.
 class Filter {
   constructor() {
     this.hidden = new Set();
     this.sections = new Set();
-    this.owner = "all";
+    this.mapped = "all";
     this.changes = false;
     this.sharing = true;
   }
 
-  // Kinds of which a part has no use are filtered by two names: heap and heap-free, ruby and ruby-free.
+  // Kinds with a free part have two names: heap and heap-free, ruby and ruby-free.
   shows(kind, inUse) {
     const split = kind === "heap" || kind === "ruby";
     return !this.hidden.has(split && !inUse ? `${kind}-free` : kind);
@@ -182,10 +182,10 @@ class Filter {
   showsSection(key) { return !this.sections.has(key); }
 
   showsState(state) {
-    if (this.owner === "all") return true;
+    if (this.mapped === "all") return true;
     const kind = state & KIND_BITS;
     if (kind < FIRST_RESIDENT) return true;
-    if (this.owner === "unshared") return (state & UNSHARED) !== 0;
-    return (this.owner === "private") === ((state & PRIVATE) !== 0);
+    if (this.mapped === "unshared") return (state & UNSHARED) !== 0;
+    return (this.mapped === "private") === ((state & PRIVATE) !== 0);
   }
 }

@@ -1,4 +1,4 @@
-// Hands on the picture: wheel, drag, two fingers, keys, and what is under the pointer.
+// Input: wheel, drag, pinch, keys, and the tooltip.
 
 const WHEEL_PIXELS = 500;
 const KEY_STEP = 0.2;

@@ -1,9 +1,9 @@
-// How each page of a forked process stands to its relative's page at the same address.
+// Sharing of each page with the related process's page at the same address.
 
 const SHARINGS = [
   { key: "absent", colour: "#ffffff", dark: "#101216", title: "not in memory" },
-  { key: "shared", colour: "#9ecae1", dark: "#2d5f80", title: "still shared, or a file's" },
-  { key: "unshared", colour: "#d55e00", dark: "#ee7420", title: "stopped being shared" },
+  { key: "shared", colour: "#9ecae1", dark: "#2d5f80", title: "shared or file-backed" },
+  { key: "unshared", colour: "#d55e00", dark: "#ee7420", title: "unshared since the fork" },
   { key: "fresh", colour: "#7f7f7f", dark: "#9aa0a8", title: "added since the fork" },
 ];
 
@@ -15,7 +15,7 @@ const Sharing = {
     return state & PRIVATE ? 3 : 1;
   },
 
-  // Bytes of the picture's cells of each standing, by its key.
+  // Bytes of the picture's cells by sharing.
   tally(picture) {
     const cells = SHARINGS.map(() => 0);
     for (const strip of picture.strips) {

@@ -1,4 +1,4 @@
-// The part of a picture that is to be seen, and how it is drawn: `scale` pixels to a cell, from the cell at `x`, `y`.
+// The visible part of a picture and its drawing: `scale` pixels per cell, from the cell at `x`, `y`.
 
 const LARGEST_CELL = 1024;
 const BUTTONS_HEIGHT = 52;
@@ -36,7 +36,7 @@ class View {
     this.canvas.height = this.height;
     this.image = this.context.createImageData(this.width, this.height);
     this.pixels = new Uint32Array(this.image.data.buffer);
-    // A canvas of another size is black; drawn at once, nobody sees it so.
+    // Resizing clears the canvas: draw at once to avoid a flash.
     if (this.scale) this.draw();
   }
 
@@ -46,9 +46,9 @@ class View {
     this.steps = null;
   }
 
-  // --- Where to look ---------------------------------------------------------
+  // --- Position --------------------------------------------------------------
 
-  // The buttons below must not cover anything of the whole.
+  // The buttons must not cover the map.
   get fit() { return Math.min(this.width / (this.picture.columns + 2), Math.max(this.height - BUTTONS_HEIGHT * this.ratio, 100) / (this.picture.rows + 1)); }
 
   whole() {
@@ -58,7 +58,7 @@ class View {
     this.redraw();
   }
 
-  // Keeps what is at a point of the canvas where it is.
+  // Keeps the cell at a point of the canvas in place.
   zoom(factor, atX = this.width / 2, atY = this.height / 2) {
     const [column, row] = [this.x + atX / this.scale, this.y + atY / this.scale];
     this.scale = Math.min(Math.max(this.scale * factor, this.fit / 2), LARGEST_CELL * this.ratio);
@@ -73,7 +73,7 @@ class View {
     this.keep();
   }
 
-  // So that a part of the picture can always be seen.
+  // Keeps a part of the picture visible.
   keep() {
     const [half, high] = [this.width / this.scale / 2, this.height / this.scale / 2];
     this.x = Math.min(Math.max(this.x, -half), this.picture.columns - half);
@@ -81,7 +81,7 @@ class View {
     this.redraw();
   }
 
-  // Brings rows and columns into the middle, as large as fits.
+  // Centres rows and columns at the largest scale that fits.
   frame(column, row, columns, rows) {
     this.scale = Math.min(this.width / columns, this.height / rows, LARGEST_CELL * this.ratio);
     this.x = column + columns / 2 - this.width / this.scale / 2;
@@ -94,7 +94,7 @@ class View {
     this.frame(0, section.row, this.picture.columns + 1, last.row + last.rows - section.row + 1);
   }
 
-  // Shows the page of an address with `cells` pages beside it.
+  // Centres the page of an address, with `cells` pages beside it.
   frameAddress(address, cells = 1) {
     const found = this.picture.locate(address);
     if (!found) return false;
@@ -102,7 +102,7 @@ class View {
     return true;
   }
 
-  // What is at a point of the canvas: as Picture.find, with the block there, where one is told of and can be seen.
+  // The cell at a point of the canvas, as from Picture.find, with its block if visible.
   at(pixelX, pixelY) {
     const [column, row] = [this.x + pixelX / this.scale, this.y + pixelY / this.scale];
     const found = this.picture.find(Math.floor(column), Math.floor(row));
@@ -132,7 +132,7 @@ class View {
     this.drawHovered();
   }
 
-  // Where each pixel's column is: in the list, the column; -1: beside the picture, or on a line of the grid.
+  // The column of each pixel; -1: outside the picture or on a grid line.
   columnsOf() {
     const columns = new Int32Array(this.width);
     let before = -1;
@@ -172,7 +172,7 @@ class View {
     }
   }
 
-  // Inside a page's cell, its bytes go in rows as the pages do in a strip: steps of 8 bytes.
+  // Inside a cell, bytes run in rows in steps of 8, as pages do in a strip.
   grid() {
     const steps = this.picture.pageBytes / SLOT_STEP;
     const columns = 1 << Math.ceil(Math.log2(steps) / 2);
@@ -188,7 +188,7 @@ class View {
       for (let column = firstColumn; column <= lastColumn; column++) {
         const found = this.picture.within(strip, column, row);
         const kind = found && this.picture.kinds[this.picture.kind(found.cell)].key;
-        // A page that the filters hide stays hidden, and of one that is not in memory there is nothing to see.
+        // Hidden and absent pages show no blocks.
         if (found && (kind === "heap" || kind === "ruby" || kind === "metadata") && this.picture.colours[found.cell] === this.picture.shades[this.shadeOf(found.cell)]) this.drawPage(found, column, strip.row + row);
       }
     }
@@ -229,11 +229,10 @@ class View {
     }
   }
 
-  // The pixels of a cell that starts at `from`, without the line of the grid: the first, and the one after the last.
+  // First and past pixel of a cell at `from`, without the grid line.
   insideOf(from, limit) { return [Math.max(0, Math.ceil(from - 0.5) + 1), Math.min(limit, Math.ceil(from + this.scale - 0.5))]; }
 
-  // The colour of each 8 bytes of a page, and where a block or slot starts; null where none is told of. Kept for the
-  // next frames.
+  // The colour of each 8 bytes of a page and the starts of its blocks or slots; null without any. Cached for later frames.
   stepsOf(found, count) {
     if (!this.steps || this.steps.picture !== this.picture || this.steps.size >= STEPS_KEPT) this.steps = Object.assign(new Map(), { picture: this.picture });
     if (!this.steps.has(found.cell)) this.steps.set(found.cell, this.makeSteps(found, count));
@@ -274,7 +273,7 @@ class View {
     });
   }
 
-  // A ground for a heading that stands on cells.
+  // The background of a heading on top of cells.
   plate(text, left, baseline, size) {
     this.context.fillStyle = styled("--paper");
     this.context.globalAlpha = 0.88;

@@ -1,4 +1,4 @@
-// Figures and addresses in words.
+// Figures, addresses and descriptions as text.
 
 const SIZE_UNITS = [["PB", 1e15], ["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]];
 
@@ -17,7 +17,7 @@ function hex(address) { return `0x${address.toString(16)}`; }
 
 function share(part, whole) { return whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "–"; }
 
-// An element with text; nothing that comes from the process is ever read as markup.
+// An element with text children: text from the process is never parsed as markup.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -29,7 +29,7 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// What a cell is, in lines of text.
+// The lines of the tooltip of a cell.
 function describe(picture, found) {
   const kind = picture.kinds[picture.kind(found.cell)];
   const span = found.piece[3] === null ? null : picture.facts.mappings[found.piece[3]];
@@ -39,15 +39,15 @@ function describe(picture, found) {
     lines.push(`${what} ${hex(address)}: ${grouped(bytes)} bytes, ${BLOCK_WORDS[state]}`);
   }
   lines.push(`page ${hex(found.address)}: ${describeState(picture, found.cell, kind)}`);
-  if (kind.key !== "returned") lines.push(describeOwner(picture, picture.states[found.cell]));
+  if (kind.key !== "returned") lines.push(describeSharing(picture, picture.states[found.cell]));
   lines.push(found.strip.section.title);
   if (span) lines.push([span.label, span.path && span.path !== span.label ? span.path : null].filter(Boolean).join(", "));
   return lines.filter(Boolean);
 }
 
-function describeOwner(picture, state) {
+function describeSharing(picture, state) {
   if (picture.facts.sharing) return SHARINGS[Sharing.of(state)].title;
-  return state & PRIVATE ? "this process's alone" : "shared, or a file's";
+  return state & PRIVATE ? "private" : "shared or file-backed";
 }
 
 function describeState(picture, cell, kind) {
@@ -55,8 +55,8 @@ function describeState(picture, cell, kind) {
     const used = picture.used(cell);
     const rest = picture.pageBytes - used;
     const name = kind.key === "heap" ? "malloc" : "Ruby";
-    if (used === 0) return `${name}, free but resident`;
-    return rest === 0 ? `${name}, all in use` : `${name}, ${grouped(used)} of ${grouped(picture.pageBytes)} bytes in use`;
+    if (used === 0) return `${name}, free, resident`;
+    return rest === 0 ? `${name}, in use` : `${name}, ${grouped(used)} of ${grouped(picture.pageBytes)} bytes in use`;
   }
   return kind.text;
 }

@@ -116,7 +116,7 @@
     var compared = metric.ratios.filter(function (one) { return one.median !== undefined; });
     var range = ratioScale(compared);
     var y = rows(metric.ratios);
-    var x = { type: "quantitative", scale: range.scale, axis: { title: null, values: range.ticks, format: "~r", domain: false, ticks: false } };
+    var x = { type: "quantitative", scale: range.scale, axis: { title: null, values: range.ticks, tickCount: 5, format: "~r", domain: false, ticks: false } };
     var ends = function (name, fallback) { return { calculate: "isValid(datum." + name + ") ? datum." + name + " : datum." + fallback, as: name }; };
     var layers = [
       { data: { values: [{ one: 1 }] }, mark: { type: "rule", stroke: "var(--muted)", strokeWidth: 1.25 }, encoding: { x: field(x, "one") } },
@@ -146,20 +146,13 @@
     var low = Math.min.apply(null, ends), high = Math.max.apply(null, ends);
     if (high / low < 1.5) {
       var room = Math.max((high - low) * 0.12, 0.02);
-      return { scale: { domain: [low - room, high + room], nice: false, zero: false }, ticks: spaced(low - room, high + room) };
+      return { scale: { domain: [low - room, high + room], nice: false, zero: false } };
     }
     var ticks = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000];
     low /= 1.1; high *= 1.1;
     var within = ticks.filter(function (tick) { return tick >= low && tick <= high; });
     while (within.length > 6) { within = within.filter(function (tick, index) { return tick === 1 || (index - within.indexOf(1)) % 2 === 0; }); }
     return { scale: { type: "log", domain: [low, high], nice: false }, ticks: within };
-  }
-
-  function spaced(low, high) {
-    var step = [0.01, 0.02, 0.05, 0.1, 0.2].find(function (one) { return (high - low) / one <= 5; }) || 0.5;
-    var ticks = [];
-    for (var at = Math.ceil(low / step); at * step <= high; at += 1) { ticks.push(Number((at * step).toFixed(2))); }
-    return ticks;
   }
 
   // ---- interaction ----

@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../../scope/snapshot"
-require_relative "extents"
+require_relative "page_ranges"
 
 module Culet
   module Cow
-    # How each resident page of a process stands to its relative's page at the same address: for a forked process its
-    # parent, for a parent one of its children. All that can be told from outside is that a page is mapped by one process
-    # alone (bit 56 of its pagemap entry) and that the other one has a page there too. A page that both of them made after
-    # the fork, at the same address by chance, is taken for one they once shared.
-    class Standing
+    # Compares each resident page of a process with the related process's page at the same address: a child with its parent,
+    # a parent with one of its children. The kernel only shows whether one process alone maps a page (bit 56 of its pagemap
+    # entry). A page that both processes created at the same address after the fork therefore counts as unshared.
+    class PageSharing
       Mapping = Scope::Mapping
       private_constant :Mapping
 
@@ -18,15 +17,15 @@ module Culet
       def initialize(snapshot, relative: nil)
         @snapshot = snapshot
         @page_bytes = snapshot.process.page_bytes
-        @relative = relative && extents(relative)
+        @relative = relative && ranges(relative)
       end
 
-      # Yields the resident pages in address order, in runs that stand alike.
+      # Yields the resident pages in address order, in ranges of equal sharing.
       #
       # @yieldparam mapping [Scope::Mapping]
       # @yieldparam first [Integer] address
       # @yieldparam past [Integer] address
-      # @yieldparam standing [Symbol] a member of Shares
+      # @yieldparam sharing [Symbol] a member of SharingBytes
       def each(&block)
         @at = 0
         @snapshot.mappings.each do |mapping|
@@ -48,7 +47,7 @@ module Culet
         compare(mapping, first, past, &block)
       end
 
-      # Runs come in address order, so that one pass over the relative's pages is enough.
+      # Runs come in address order: one pass over the related process's pages suffices.
       def compare(mapping, first, past)
         @at += 1 while @at < @relative.size && @relative[@at].last <= first
         index = @at
@@ -66,9 +65,9 @@ module Culet
         end
       end
 
-      # Where a process has pages, in memory or swapped out.
-      def extents(snapshot)
-        Extents.of(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }
+      # Pages in memory or swapped out.
+      def ranges(snapshot)
+        PageRanges.of(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }
       end
     end
   end

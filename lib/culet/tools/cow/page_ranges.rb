@@ -2,15 +2,14 @@
 
 module Culet
   module Cow
-    # Where in a process's addresses something is.
-    module Extents
+    # Address ranges of pages in a given state.
+    module PageRanges
       module_function
 
       # @param snapshot [Scope::Snapshot]
-      # @yieldparam bits [Integer] the state of pages, as Scope::Mapping has it
-      # @yieldreturn [Boolean] whether they are meant
-      # @return [Array<Array(Integer, Integer)>] first and past of each stretch: in address order, without overlaps and as
-      #   long as can be
+      # @yieldparam bits [Integer] state of the pages, see Scope::Mapping
+      # @yieldreturn [Boolean] whether to include them
+      # @return [Array<Array(Integer, Integer)>] start and end of each range, sorted; adjacent ranges are joined
       def of(snapshot)
         bytes = snapshot.process.page_bytes
         snapshot.mappings.each_with_object([]) do |mapping, found|

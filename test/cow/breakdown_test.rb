@@ -43,22 +43,22 @@ class CowCensusTest < Minitest::Test
       # A page at each end of a block may be its neighbour's too.
       assert_in_delta 16 * MIB, bytes_of(child, :unshared, "malloc_used", "malloc_free"), 0.5 * MIB
       assert_in_delta 46.5 * MIB, bytes_of(child, :shared, "malloc_used"), 1.5 * MIB
-      assert_operator child.census.total.fresh, :<, MIB / 2
-      assert_equal bytes_of(child, :unshared, "malloc_used", "malloc_free"), child.census.arenas.fetch("main").unshared
+      assert_operator child.breakdown.total.fresh, :<, MIB / 2
+      assert_equal bytes_of(child, :unshared, "malloc_used", "malloc_free"), child.breakdown.arenas.fetch("main").unshared
     end
   end
 
   # On culet by the size of the blocks, too: together they are the one arena.
   def test_size_classes
     with_forked("write", env: on("culet")) do |child|
-      classes = child.census.classes
+      classes = child.breakdown.classes
       size = classes.keys.grep(Integer).find { |bytes| bytes >= 4000 }
       assert_in_delta 16 * MIB, classes.fetch(size).unshared, 0.5 * MIB
       assert_operator classes.fetch(size).resident, :>=, 16_384 * 4000
-      assert_equal child.census.arenas.values.reduce(:+), classes.values.reduce(:+)
+      assert_equal child.breakdown.arenas.values.reduce(:+), classes.values.reduce(:+)
       assert_equal classes.keys.grep(Integer).sort, classes.keys.grep(Integer)
     end
-    with_forked("write") { |child| assert_empty child.census.classes }
+    with_forked("write") { |child| assert_empty child.breakdown.classes }
   end
 
   # An allocator that writes into what is freed unshares the page for it; culet does not.
@@ -75,7 +75,7 @@ class CowCensusTest < Minitest::Test
   def test_what_it_added
     with_forked("own") do |child|
       assert_in_delta 8 * MIB, bytes_of(child, :fresh, "malloc_used", "malloc_free"), 0.2 * MIB
-      assert_operator child.census.total.unshared, :<, MIB / 2
+      assert_operator child.breakdown.total.unshared, :<, MIB / 2
       assert_in_delta 62.5 * MIB, bytes_of(child, :shared, "malloc_used"), MIB
     end
   end
@@ -83,8 +83,8 @@ class CowCensusTest < Minitest::Test
   # The parent is compared with its child: what the child wrote is the parent's alone by then.
   def test_the_parent
     with_forked("write") do |child, parent|
-      assert_in_delta child.census.total.unshared, parent.census.total.unshared, MIB / 4
-      assert_equal 0, parent.census.total.own
+      assert_in_delta child.breakdown.total.unshared, parent.breakdown.total.unshared, MIB / 4
+      assert_equal 0, parent.breakdown.total.own
     end
   end
 
@@ -94,7 +94,7 @@ class CowCensusTest < Minitest::Test
     with_family(*RUBY, "-e", program) do |pid|
       child = family(pid).workers.first
       assert_operator bytes_of(child, :unshared, "ruby_objects"), :>=, 12_000_000
-      assert_equal child.census.slots.values.sum(&:unshared), bytes_of(child, :unshared, "ruby_objects", "ruby_free_slots")
+      assert_equal child.breakdown.slots.values.sum(&:unshared), bytes_of(child, :unshared, "ruby_objects", "ruby_free_slots")
     end
   end
 
@@ -105,7 +105,7 @@ class CowCensusTest < Minitest::Test
     region = Culet::Scope::Region.new("id" => 1, "start" => 8192 + 100, "end" => 8192 + (10 * 4096) - 50, "arena" => nil, "mapping" => 0, "holds" => "heap")
     region.fill_payload = payload.b
     pages = runs.flat_map { |count, used| [used] * count }
-    fill = Culet::Cow::Fill.new(region, page_bytes: 4096)
+    fill = Culet::Cow::FillIndex.new(region, page_bytes: 4096)
     (0..10).to_a.combination(2) do |first, past|
       from = first.zero? ? region.start : 8192 + (first * 4096)
       to = past == 10 ? region.end : 8192 + (past * 4096)

@@ -2,20 +2,20 @@
 
 module Culet
   module Cow
-    # Goes once over things that have a `start` and an `end`, in address order and without overlaps, for questions that come
-    # in address order too.
-    class Cursor
-      # @param list [Array<#start, #end>]
+    # Finds the parts of a sorted list of address ranges that overlap queries; the queries come in address order too, so the
+    # list is walked once.
+    class RangeCursor
+      # @param list [Array<#start, #end>] sorted, without overlaps
       def initialize(list)
         @list = list
         @at = 0
       end
 
-      # @param first [Integer] address, not before that of the last question
+      # @param first [Integer] address, not below that of the last query
       # @param past [Integer] address
-      # @yieldparam part [Object] one that has addresses between these two
-      # @yieldparam from [Integer] the first of them
-      # @yieldparam to [Integer] behind the last of them
+      # @yieldparam part [Object] an element of the list
+      # @yieldparam from [Integer] start of the overlap
+      # @yieldparam to [Integer] end of the overlap
       def each(first, past)
         skip(first)
         index = @at

@@ -11,19 +11,18 @@ require "securerandom"
 
 module Culet
   module Cow
-    module Laboratory
-      # The experiment once: starts the script, looks at both processes after each of its phases, and sees to it that
-      # nothing is left of it.
+    module Experiment
+      # One run of the script. Both processes are measured after each phase; no process outlives the run.
       class Run
         PHASES = %w[built forked first second].freeze
         LINE = /\Aphase (\w+)(?: (\S+))?\n\z/
-        # A wish to stop is looked for this often, in seconds.
+        # Interval of checks for an interruption.
         STEP_SECONDS = 0.2
         private_constant :PHASES, :LINE, :STEP_SECONDS
 
         # @param contender [Contender]
         # @param variant [Variant]
-        # @param strings [Integer] how many
+        # @param strings [Integer] number of strings
         # @param timeout_seconds [Float] for one phase
         # @param interruption [Compare::Interruption]
         def initialize(contender:, variant:, strings:, timeout_seconds:, interruption:)
@@ -34,15 +33,15 @@ module Culet
           @interruption = interruption
         end
 
-        # @return [Hash{String => Numeric, Hash}] one run's figures
-        # @raise [Compare::Exclusion] when it is no result
-        # @raise [Compare::Interrupted] when the user asked to stop
+        # @return [Hash{String => Numeric, Hash}] the figures
+        # @raise [Compare::Exclusion] when the run is not valid
+        # @raise [Compare::Interrupted] after an interruption
         # @raise [Culet::Error] when the program cannot be started
         def call
           start
           @figures = { "phases" => {} }
           PHASES.each { |name| step(name) }
-          summarized
+          summary
         ensure
           finish
         end
@@ -71,27 +70,27 @@ module Culet
 
         def step(name)
           figure = await(name)
-          attest if name == "built"
+          check_preload if name == "built"
           @child = whole(figure) if name == "forked"
           @figures["gc_#{name}_seconds"] = seconds(name, figure) if %w[first second].include?(name)
-          @figures["phases"][name] = look
+          @figures["phases"][name] = measure
           @go.puts
         rescue Errno::EPIPE
-          raise Compare::Exclusion, "it ended after its phase #{name}#{last_words}"
+          raise Compare::Exclusion, "the program ended after phase #{name}#{error_line}"
         end
 
-        def attest
+        def check_preload
           @preload_check.examine([@pid])
-          objection = @preload_check.failure(@pid)
-          raise Compare::Exclusion, objection if objection
+          failure = @preload_check.failure(@pid)
+          raise Compare::Exclusion, failure if failure
         end
 
-        # @return [String, nil] the figure behind the phase's name
+        # @return [String, nil] the value after the phase's name
         def await(name)
           line = line_within(@timeout)
           match = LINE.match(line)
-          raise Compare::Exclusion, "it ended before its phase #{name}#{last_words}" unless line
-          raise Compare::Exclusion, "it said #{line.strip.inspect} where \"phase #{name}\" was expected" unless match && match[1] == name
+          raise Compare::Exclusion, "the program ended before phase #{name}#{error_line}" unless line
+          raise Compare::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\"" unless match && match[1] == name
 
           match[2]
         end
@@ -100,43 +99,43 @@ module Culet
           deadline = now + seconds
           until @lines.wait_readable(STEP_SECONDS)
             @interruption.check
-            raise Compare::Exclusion, "it did not come to its next phase within #{seconds.round} seconds" if now > deadline
+            raise Compare::Exclusion, "the next phase was not reached within #{seconds.round} seconds" if now > deadline
           end
           @interruption.check
           @lines.gets
         end
 
-        def whole(text) = Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "it told no process number when it had forked")
+        def whole(text) = Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "phase forked has no process number")
 
         def seconds(name, text)
-          Float(text.to_s, exception: false) || raise(Compare::Exclusion, "it told no seconds in its phase #{name}")
+          Float(text.to_s, exception: false) || raise(Compare::Exclusion, "phase #{name} has no seconds")
         end
 
-        # @return [Hash] what the kernel says of both
-        def look = { "parent" => figures_of(@pid), "child" => @child && figures_of(@child) }.compact
+        # @return [Hash] the kernel's figures of both processes
+        def measure = { "parent" => figures_of(@pid), "child" => @child && figures_of(@child) }.compact
 
         def figures_of(pid)
           all = Processes::Memory.rollup(pid)
-          raise Compare::Exclusion, "process #{pid} of it cannot be read" if all.empty?
+          raise Compare::Exclusion, "process #{pid} is not readable" if all.empty?
 
           { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"], "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
             "private_bytes" => all.values_at("private_clean_bytes", "private_dirty_bytes").sum }
         end
 
-        # What the table shows: both processes at the end, and what both took together when nothing had been done yet.
-        def summarized
+        # The table's figures: both processes at the end, and their PSS right after the fork.
+        def summary
           forked, last = @figures["phases"].values_at("forked", "second")
           flat = %w[parent child].product(%w[rss_bytes shared_bytes private_bytes]).to_h { |who, figure| ["#{who}_#{figure}", last[who][figure]] }
           { **@figures, **flat, "forked_pss_bytes" => forked.values.sum { |one| one["pss_bytes"] }, "total_pss_bytes" => last.values.sum { |one| one["pss_bytes"] } }
         end
 
-        def last_words
+        def error_line
           @errors.rewind
           line = @errors.read.to_s.scrub.lines.map(&:strip).reject(&:empty?).first
           line && ": #{line}"
         end
 
-        # Its input ends, so that it ends by itself; who does not is ended.
+        # The script ends at the end of its input; remaining processes are killed.
         def finish
           @go&.close
           @descendants&.kill

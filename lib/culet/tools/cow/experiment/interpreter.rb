@@ -6,16 +6,16 @@ require_relative "../../../errors"
 
 module Culet
   module Cow
-    module Laboratory
-      # What runs the experiment: a Ruby, a Python, or anything with a script of its own.
+    module Experiment
+      # A program that runs the experiment: Ruby, Python, or another one with its own script.
       class Interpreter
         SCRIPTS = { /\A(?:j|truffle)?ruby[\d.]*\z/ => "experiment.rb", /\A(?:python|pypy)[\d.]*\z/ => "experiment.py" }.freeze
         DIRECTORY = File.expand_path("../../../../../workloads/cow", __dir__)
         private_constant :SCRIPTS, :DIRECTORY
 
-        # @param text [String] the program, with words of its own if need be: "/opt/ruby-3.4/bin/ruby --yjit"
-        # @param script [String, nil] what it runs; nil: what ships for it
-        # @raise [Culet::UsageError] when there is no such program, or no script for it
+        # @param text [String] the program, with arguments: "/opt/ruby-3.4/bin/ruby --yjit"
+        # @param script [String, nil] nil: the script that comes with culet
+        # @raise [Culet::UsageError] without such a program, or without a script for it
         def initialize(text, script: nil)
           @words = Shellwords.split(text)
           raise UsageError, "--with takes a program, e.g. --with python3" if @words.empty?
@@ -23,13 +23,13 @@ module Culet
           @words[0] = found(@words.first)
           @script = script || shipped(text)
         rescue ArgumentError
-          raise UsageError, "#{text.inspect} has a quote without its other half"
+          raise UsageError, "#{text.inspect} has an unmatched quote"
         end
 
-        # @return [Array<String>] what to start
+        # @return [Array<String>] program, arguments and script
         def command = [*@words, @script]
 
-        # @return [String] what it calls itself: "ruby 3.1.2", "Python 3.11.2"; its file's name where it does not tell
+        # @return [String] name and version: "ruby 3.1.2", "Python 3.11.2"; the file name where --version fails
         def name = @name ||= [version || File.basename(@words.first), *@words.drop(1)].join(" ")
 
         private
@@ -37,7 +37,7 @@ module Culet
         def shipped(text)
           name = File.basename(@words.first)
           file = SCRIPTS.find { |pattern, _| name.match?(pattern) }&.last
-          raise UsageError, "there is no script for #{text}: name one with --script; workloads/cow/experiment.rb says what it has to do" unless file
+          raise UsageError, "there is no script for #{text}: give one with --script; workloads/cow/experiment.rb describes the protocol" unless file
 
           File.join(DIRECTORY, file)
         end

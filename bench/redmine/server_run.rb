@@ -7,7 +7,7 @@ require_relative "client"
 require_relative "pages"
 
 # One server from its start to its end.
-class Turn
+class ServerRun
   START_SECONDS = 300
   GRACE_SECONDS = 20
   WORKERS = 3 # of puma.rb
@@ -44,7 +44,7 @@ class Turn
   def environment
     base = ENV.to_h
     pages = @contender.single? ? {} : { "MEASURED_PAGES" => @snapshot, "MEASURED_WARMUP" => @warmup }
-    base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES, "MEASURED_MANNER" => @contender.manner, "PORT" => @port.to_s, **pages).compact
+    base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES, "MEASURED_MODE" => @contender.mode, "PORT" => @port.to_s, **pages).compact
   end
 
   def await

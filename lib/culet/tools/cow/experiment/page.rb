@@ -8,11 +8,11 @@ require_relative "table"
 
 module Culet
   module Cow
-    module Laboratory
-      # The document of an experiment as one HTML file that opens without a network: no script, nothing to load.
+    module Experiment
+      # The document of an experiment as one HTML file: no script, no external resource.
       class Page
         TEMPLATE = File.expand_path("page.html.erb", __dir__)
-        # Parts of a process's bar, from left to right: figure, class, words.
+        # Parts of a process's bar, from left to right: figure, class, title.
         PARTS = [["shared_bytes", "shared", "shared"], ["private_bytes", "private", "private"]].freeze
         private_constant :TEMPLATE, :PARTS
 
@@ -37,7 +37,7 @@ module Culet
 
         def mega(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / 1e6 })
 
-        # All bars of the page have one scale, that of the largest process.
+        # All bars have the scale of the largest process.
         def widest = @widest ||= @document["results"].flat_map { |result| %w[parent child].map { |who| PARTS.sum { |figure,| median(result, "#{who}_#{figure}") } } }.max
 
         def bar(result, who)
@@ -47,7 +47,7 @@ module Culet
           end.join
         end
 
-        # What a script element may not contain is written as an escape.
+        # Characters that could end the script element are escaped.
         def json = JSON.generate(@document).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
       end
     end

@@ -5,26 +5,31 @@ require_relative "labels"
 
 module Culet
   module Cow
-    # One process's figures as the tables that stand beside its map.
-    class Tallies
-      COLUMNS = ["shared", "its own", "added"].freeze
-      private_constant :COLUMNS
+    # One process's figures as the tables beside its map.
+    class MapTables
+      COLUMNS = %w[shared unshared added].freeze
+      # An application has hundreds of classes.
+      MOST_ROWS = 40
+      private_constant :COLUMNS, :MOST_ROWS
 
       # @param member [Member] that was read
       def initialize(member)
-        @census = member.census
+        @breakdown = member.breakdown
         @writes = member.writes
       end
 
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
-        [categories, shares("By use", @census.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), *(holdings if @writes), shares("Malloc's blocks by size", Labels.classes(@census.classes)),
-         shares("Malloc's arenas", @census.classes.empty? && @census.arenas.size > 1 ? @census.arenas : {}), shares("Ruby's pages by slot", Labels.sizes(@census.slots))].compact
+        [categories, sharing("By use", @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), *(holdings if @writes),
+         sharing("malloc by block size", Labels.classes(@breakdown.classes)),
+         sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),
+         sharing("Ruby pages by slot size", Labels.sizes(@breakdown.slots))].compact
       end
 
       private
 
-      def shares(title, all)
+      # @param all [Hash{String => SharingBytes}]
+      def sharing(title, all)
         rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
         return if rows.empty?
 
@@ -35,17 +40,13 @@ module Culet
         return unless @writes
 
         rows = Writes::CATEGORIES.select { |one| @writes.touched(one).positive? }.sort_by { |one| -@writes.touched(one) }
-        { "title" => "Written to pages that are its own by now", "columns" => ["on pages of", "alone there"],
+        { "title" => "Writes to unshared pages", "columns" => ["pages", "only cause"],
           "rows" => rows.map { |one| [Labels::WRITES.fetch(one), @writes.touched(one), @writes.only(one)] } }
       end
 
-      # The page is no place for hundreds of classes.
-      MOST_ROWS = 40
-      private_constant :MOST_ROWS
-
       def holdings
-        { "What lies on these pages" => @writes.holdings.transform_keys { |name| Labels.type(name) }, "Of these classes" => @writes.classes }.reject { |_, all| all.empty? }.map do |title, all|
-          { "title" => title, "columns" => ["old", "young", "made since", "in malloc"],
+        { "Objects on unshared pages" => @writes.holdings.transform_keys { |name| Labels.type(name) }, "By class" => @writes.classes }.reject { |_, all| all.empty? }.map do |title, all|
+          { "title" => title, "columns" => %w[old young new malloc],
             "rows" => all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS).map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
         end
       end

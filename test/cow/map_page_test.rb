@@ -33,8 +33,8 @@ class CowPictureTest < Minitest::Test
       before = colours(browser)
       browser.evaluate("document.getElementById('by-sharing').click()")
       refute_equal before, colours(browser)
-      browser.evaluate("document.querySelector('[name=owner][value=unshared]').click()")
-      assert_equal "unshared", browser.evaluate("culetMap.panel.filter.owner")
+      browser.evaluate("document.querySelector('[name=mapped][value=unshared]').click()")
+      assert_equal "unshared", browser.evaluate("culetMap.panel.filter.mapped")
     end
   end
 
@@ -43,11 +43,11 @@ class CowPictureTest < Minitest::Test
     with_page do |browser, document|
       worker = document["processes"].find { |one| one["writes"] }
       browser.evaluate("culetMap.player.go(#{number_of(browser, worker["pid"])})")
-      rows = table(browser, "Written to pages that are its own by now")
+      rows = table(browser, "Writes to unshared pages")
       assert_equal worker.dig("writes", "categories").values.map { |one| one.values.reverse }.reject { |touched, _| touched.zero? }.sort, rows.values.sort
-      assert_includes rows.keys, "contents of objects and blocks that were there"
-      assert_equal worker["slots"].values.map { |one| one.values_at("shared_bytes", "unshared_bytes") }.sort, table(browser, "Ruby's pages by slot").values.map { |one| one.first(2) }.sort
-      strings = table(browser, "What lies on these pages").fetch("T_STRING")
+      assert_includes rows.keys, "contents of existing objects and blocks"
+      assert_equal worker["slots"].values.map { |one| one.values_at("shared_bytes", "unshared_bytes") }.sort, table(browser, "Ruby pages by slot size").values.map { |one| one.first(2) }.sort
+      strings = table(browser, "Objects on unshared pages").fetch("T_STRING")
       assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
       assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")
     end
@@ -74,14 +74,14 @@ class CowPictureTest < Minitest::Test
     with_page("--every", "0.2", "--for", "1s") do |browser, document|
       last = document["samples"].last
       lines = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-part=curve-lines] li')).map(function (one) { return [one.querySelector('label').textContent, Number(one.querySelector('.figure').dataset.bytes)]; }))")
-      assert_equal last["total_pss_bytes"], lines.fetch("all of them (PSS)")
+      assert_equal last["total_pss_bytes"], lines.fetch("all processes (PSS)")
       workers = last["processes"].drop(1)
-      assert_equal workers.sum { |one| one["shared_bytes"] } / 3, lines.fetch("a worker shares, on average")
-      assert_equal workers.sum { |one| one["private_bytes"] } / 3, lines.fetch("a worker's own, on average")
-      workers.each { |one| assert_equal one["private_bytes"], lines.fetch("process #{one["pid"]}'s own") }
+      assert_equal workers.sum { |one| one["shared_bytes"] }.fdiv(3).round, lines.fetch("average worker, shared")
+      assert_equal workers.sum { |one| one["private_bytes"] }.fdiv(3).round, lines.fetch("average worker, private")
+      workers.each { |one| assert_equal one["private_bytes"], lines.fetch("process #{one["pid"]}, private") }
       points = browser.evaluate("Array.from(document.querySelectorAll('[data-part=curve] polyline')).map(function (one) { return one.points.length; })")
       assert_equal [document["samples"].size] * lines.size, points
-      assert_match(/\ASharing over time; the first fork was \d+\.\d s before its start\z/, browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
+      assert_match(/\ASharing over time; the first fork was \d+\.\d s before the first sample\z/, browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
     end
   end
 
@@ -94,7 +94,7 @@ class CowPictureTest < Minitest::Test
         Browser.use do |browser|
           assert_equal "drawn", browser.open("#{directory}/map.html")
           assert browser.evaluate("document.querySelector('[data-part=sharing]').closest('section').hidden")
-          assert browser.evaluate("document.querySelector('[data-owner=unshared]').hidden")
+          assert browser.evaluate("document.querySelector('[data-mapped=unshared]').hidden")
         end
       end
     end

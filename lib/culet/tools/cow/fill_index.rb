@@ -4,8 +4,8 @@ require_relative "../../scope/region"
 
 module Culet
   module Cow
-    # How many bytes are in use between two addresses of a region, from what is in use in each of its pages.
-    class Fill
+    # Bytes in use between two addresses of a region: prefix sums over the runs of pages with equal use.
+    class FillIndex
       # @param region [Scope::Region]
       # @param page_bytes [Integer]
       def initialize(region, page_bytes:)

@@ -7,17 +7,17 @@ require_relative "run"
 
 module Culet
   module Cow
-    module Laboratory
-      # Makes the runs of a plan, one at a time, and the document of what comes of them.
+    module Experiment
+      # Executes the runs of a plan, one at a time, and makes the document.
       class Engine
         FIGURES = %w[gc_first_seconds gc_second_seconds forked_pss_bytes total_pss_bytes parent_rss_bytes parent_shared_bytes parent_private_bytes
                      child_rss_bytes child_shared_bytes child_private_bytes].freeze
-        # What contenders are compared by.
+        # Figures with a comparison between contenders.
         COMPARED = %w[gc_first_seconds gc_second_seconds total_pss_bytes child_private_bytes].freeze
 
         # @param plan [Plan]
         # @param interruption [Compare::Interruption]
-        # @param say [Proc] is given a line for each run
+        # @param say [Proc] called with a line of progress for each run
         def initialize(plan:, interruption:, say: ->(_) {})
           @plan = plan
           @interruption = interruption
@@ -26,27 +26,27 @@ module Culet
           @excluded = {}
         end
 
-        # @return [Hash] the document; "complete" is false when the user stopped it
-        # @raise [Culet::Error] when a program cannot be started at all
+        # @return [Hash] the document; "complete" is false after an interruption
+        # @raise [Culet::Error] when a program cannot be started
         def call
-          complete = make_runs
+          complete = execute_runs
           { "culet" => VERSION, "complete" => complete, "strings" => @plan.strings, "runs" => @plan.runs, "seed" => @plan.seed,
             "machine" => machine, "results" => results, "comparisons" => comparisons, "excluded" => @excluded.values }
         end
 
         private
 
-        def make_runs
+        def execute_runs
           @plan.turns.each do |turn|
             @interruption.check
-            make(turn) unless @excluded.key?([turn.variant, turn.contender])
+            execute(turn) unless @excluded.key?([turn.variant, turn.contender])
           end
           true
         rescue Compare::Interrupted
           false
         end
 
-        def make(turn)
+        def execute(turn)
           figures = Run.new(contender: turn.contender, variant: turn.variant, strings: @plan.strings, timeout_seconds: @plan.timeout_seconds,
                             interruption: @interruption).call
           @runs[[turn.variant, turn.contender]] << { "run" => turn.run, "order" => turn.order, **figures }
@@ -56,11 +56,11 @@ module Culet
           exclude(turn, e)
         end
 
-        # One that fails once in a while is not measured by its other runs.
+        # One failed run excludes the contender: the other runs would be a biased sample.
         def exclude(turn, exclusion)
           @runs.delete([turn.variant, turn.contender])
           @excluded[[turn.variant, turn.contender]] = { "variant" => turn.variant.name, "contender" => turn.contender.name, "run" => turn.run, "reason" => exclusion.message }
-          @say.call("#{turn.variant.name}, #{turn.contender.name}: left out: #{exclusion.message}")
+          @say.call("#{turn.variant.name}, #{turn.contender.name}: excluded: #{exclusion.message}")
         end
 
         def statistics = @statistics ||= Compare::Statistics.new(seed: @plan.seed)
@@ -83,7 +83,7 @@ module Culet
           end
         end
 
-        # Allocators are compared under one interpreter, interpreters on one allocator.
+        # Allocators are compared on the same interpreter, interpreters on the same allocator.
         def baseline_of(contender)
           first = @plan.contenders.find { |other| other.interpreter == contender.interpreter }
           first == contender ? @plan.contenders.find { |other| other.choice.spec == contender.choice.spec } : first

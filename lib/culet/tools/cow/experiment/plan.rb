@@ -4,21 +4,21 @@ require_relative "contender"
 
 module Culet
   module Cow
-    module Laboratory
-      # What is to be done, and how often.
+    module Experiment
+      # The runs of an experiment.
       class Plan
         DEFAULT_RUNS = 5
         DEFAULT_MILLIONS = 10.0
         DEFAULT_TIMEOUT_SECONDS = 300.0
 
-        # One run to be made. run: from 1 on, within its variant and contender; order: from 1 on, over all.
+        # A run to execute. run: its number within variant and contender; order: its number in the plan; both from 1.
         Turn = Struct.new(:variant, :contender, :run, :order)
 
         attr_reader :contenders, :variants, :strings, :runs, :seed, :timeout_seconds
 
-        # @param contenders [Array<Contender>] the first is what the others are compared with
+        # @param contenders [Array<Contender>] the first is the baseline
         # @param variants [Array<Variant>]
-        # @param millions [Float] of strings
+        # @param millions [Float] of strings, in millions
         # @param runs [Integer] of each contender in each variant
         # @param seed [Integer] of the order and of the intervals
         # @param timeout_seconds [Float] for one phase of a run
@@ -31,7 +31,7 @@ module Culet
           @timeout_seconds = timeout_seconds
         end
 
-        # All contenders in turns, round after round, in an order drawn anew for each.
+        # Round after round with every contender, each round in a random order.
         #
         # @return [Array<Turn>] the same for the same seed
         def turns

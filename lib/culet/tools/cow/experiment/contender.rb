@@ -2,20 +2,20 @@
 
 module Culet
   module Cow
-    module Laboratory
-      # Who takes part: an interpreter on an allocator.
+    module Experiment
+      # An interpreter on an allocator.
       Contender = Struct.new(:interpreter, :choice) do
         # @return [String]
         def name = "#{interpreter.name} on #{choice.spec}"
       end
 
-      # What is done: who collects after what, and whether the parent settled before the fork.
+      # Which process collects garbage, after which work, and whether the parent warms up before the fork.
       Variant = Struct.new(:key, :warm) do
         # @return [String]
         def name = "#{VARIANTS.fetch(key)}#{", warmed up before the fork" if warm}"
       end
 
-      # key => what it is called
+      # key => title
       VARIANTS = { "parent" => "the parent collects", "child" => "the child collects", "frees" => "the child drops every eighth string and collects",
                    "mutates" => "the child changes every eighth string and collects" }.freeze
     end

@@ -1,0 +1,20 @@
+/* common/values.h - Symbols, and Hashes with Symbols as keys. */
+#ifndef CULET_VALUES_H
+#define CULET_VALUES_H
+
+#include <ruby.h>
+
+/* The Symbol with a name. */
+static inline VALUE
+culet_symbol(const char *name)
+{
+  return ID2SYM(rb_intern(name));
+}
+
+static inline void
+culet_hash_set(VALUE hash, const char *name, VALUE value)
+{
+  rb_hash_aset(hash, culet_symbol(name), value);
+}
+
+#endif

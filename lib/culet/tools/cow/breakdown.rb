@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../report/ledger"
+require_relative "range_cursor"
+require_relative "fill_index"
+require_relative "sharing_bytes"
+require_relative "size_classes"
+require_relative "page_sharing"
+
+module Culet
+  module Cow
+    # Sharing of a process by use of the memory. A page is shared as a whole: its bytes are divided between used and free
+    # memory in proportion to its use.
+    class Breakdown
+      # @param snapshot [Scope::Snapshot]
+      # @param relative [Scope::Snapshot, nil] of its parent or one of its children
+      def initialize(snapshot, relative: nil)
+        @snapshot = snapshot
+        @ledger = Report::Ledger.new(snapshot)
+        @levels = Report::Ledger::TITLES.keys.to_h { |name| [name, SharingBytes.none] }
+        @arenas = Hash.new { |all, id| all[id] = SharingBytes.none }
+        @slots = Hash.new { |all, bytes| all[bytes] = SharingBytes.none }
+        @classes = SizeClasses.new(snapshot.regions)
+        @fills = {}
+        count(PageSharing.new(snapshot, relative: relative))
+      end
+
+      # @return [Hash{String => SharingBytes}] by level of Report::Ledger; levels without resident bytes are omitted
+      def levels = @levels.reject { |_, bytes| bytes.resident.zero? }
+
+      # @return [Hash{String => SharingBytes}] by name of the malloc arena; "large blocks" for memory of no arena
+      def arenas
+        names = @snapshot.arenas.to_h { |arena| [arena.id, arena.name] }
+        @arenas.transform_keys { |id| names.fetch(id, "large blocks") }
+      end
+
+      # @return [Hash{Integer => SharingBytes}] Ruby heap pages by slot size
+      def slots = @slots.sort.to_h
+
+      # @return [Hash{Integer, String => SharingBytes}] malloc blocks by size, see SizeClasses
+      def classes = @classes.to_h
+
+      # @return [SharingBytes] the whole process
+      def total = @levels.values.reduce(:+)
+
+      private
+
+      def count(page_sharing)
+        @regions = RangeCursor.new(@snapshot.regions)
+        @pages = RangeCursor.new(pages)
+        page_sharing.each { |mapping, first, past, sharing| divide(mapping, first, past, sharing) }
+      end
+
+      # Addresses outside the regions count by the use of their mapping.
+      def divide(mapping, first, past, sharing)
+        @regions.each(first, past) do |region, from, to|
+          add(@ledger.level_of(mapping), sharing, from - first)
+          in_region(region, from, to, sharing)
+          first = to
+        end
+        add(@ledger.level_of(mapping), sharing, past - first)
+      end
+
+      def in_region(region, from, to, sharing)
+        case region.holds
+        when Scope::Region::RUBY then ruby(region, from, to, sharing)
+        when Scope::Region::TRANSIENT then add("ruby_transient", sharing, to - from)
+        else malloc(region, from, to, sharing)
+        end
+      end
+
+      def ruby(region, from, to, sharing)
+        live = used_bytes(region, from, to)
+        add("ruby_objects", sharing, live)
+        add("ruby_free_slots", sharing, to - from - live)
+        @pages.each(from, to) { |page, first, past| @slots[page.slot_bytes].add(sharing, past - first) }
+      end
+
+      def malloc(region, from, to, sharing)
+        @arenas[region.arena].add(sharing, to - from)
+        @classes.add(from, to, sharing)
+        return add("malloc_unsplit", sharing, to - from) unless @snapshot.allocator.blocks?
+        return add("malloc_metadata", sharing, to - from) if region.holds == "metadata"
+
+        used = used_bytes(region, from, to)
+        add("malloc_used", sharing, used)
+        add("malloc_free", sharing, to - from - used)
+      end
+
+      def used_bytes(region, from, to)
+        fill = @fills[region.id] ||= FillIndex.new(region, page_bytes: @snapshot.process.page_bytes)
+        fill.used_bytes(from, to).clamp(0, to - from)
+      end
+
+      def add(level, sharing, bytes) = @levels.fetch(level).add(sharing, bytes)
+
+      # A Ruby heap page as an address range.
+      PageRange = Struct.new(:start, :end, :slot_bytes)
+      private_constant :PageRange
+
+      def pages
+        @snapshot.ruby_pages.map { |page| PageRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes) }.sort_by(&:start)
+      end
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require_relative "experiment/contender"
+require_relative "experiment/engine"
+require_relative "experiment/interpreter"
+require_relative "experiment/plan"
+require_relative "experiment/table"
+
+module Culet
+  module Cow
+    # The copy-on-write experiment, for any interpreter and allocator: many small strings, a fork, two garbage collections.
+    #
+    #   Interpreter  a program and its script; Contender: an interpreter on an allocator; Variant: the work of parent and child
+    #   Plan         the runs and their order; Engine: executes it and makes the document
+    #   Run          one run of the script; both processes are measured after each phase
+    #   Table, Page  the document for a terminal and as HTML
+    module Experiment
+    end
+  end
+end
