@@ -9,7 +9,9 @@ require_relative "docs/reader"
 class DocsCommandsTest < Minitest::Test
   PAGES = Page.all.select { |page| page.name == "README.md" || page.name.start_with?("docs/guide/") }.freeze
   PATIENCE = 300
-  private_constant :PAGES, :PATIENCE
+  # Characters of a failed page's output that the message has.
+  MOST_OUTPUT = 4000
+  private_constant :PAGES, :PATIENCE, :MOST_OUTPUT
 
   PAGES.each do |page|
     define_method(:"test_commands_of_#{page.name}") do
@@ -43,10 +45,12 @@ class DocsCommandsTest < Minitest::Test
         out, err, status = run_program("sh", "-e", "-c", script, env: reader.environment, chdir: reader.folder,
                                                                  patience: PATIENCE)
         line = out[/.*^==line (\d+)$/m, 1]
-        assert status.success?, "#{page.name}: the block in line #{line} failed (#{status})\n#{out}\n#{err}"
+        assert status.success?, "#{page.name}: the block in line #{line} failed (#{status})\n#{tail(out)}\n#{tail(err)}"
       end
     end
   end
+
+  def tail(text) = text.size > MOST_OUTPUT ? "...#{text[-MOST_OUTPUT..]}" : text
 
   def with_server(reader, needed:, &block)
     return yield unless needed
