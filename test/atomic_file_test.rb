@@ -71,7 +71,7 @@ class AtomicFileTest < Minitest::Test
     %w[link own pipe].each do |name|
       [-> { Culet::AtomicFile.write(file(name), "new") }, -> { Culet::AtomicFile.check(file(name)) }].each do |attempt|
         error = assert_raises(Culet::Error, &attempt)
-        assert_match(/\Acannot write #{file(name)}: .* is a (symbolic link|fifo) of another user's; name another file\z/, error.message)
+        assert_match(/\Acannot write #{file(name)}: .* is a (symbolic link|fifo) of another user; choose another file\z/, error.message)
       end
     end
     assert_equal "kept", File.read(file("victim"))

@@ -37,14 +37,14 @@ class BoxesTest < Minitest::Test
 
   def test_the_load_paths_index_steps_aside
     out, err = boxed("require 'set'; p Culet::Require.figures, defined?(Set)", library: "culet/require")
-    assert_equal "culet: require stays as it was: this Ruby runs in boxes\n", err
+    assert_equal "culet: require is unchanged: this Ruby runs in boxes\n", err
     assert_match(/"constant"\n\z/, out)
   end
 
   def test_requires_are_not_recorded_and_that_is_said
     out, err, status = run_culet("require", "--", "env", "RUBY_BOX=1", RbConfig.ruby, QUIET, "-e", "puts :ran", env: NEUTRAL)
     assert_equal [1, "ran\n"], [status.exitstatus, out]
-    assert_match(/^culet: nothing is recorded: this Ruby runs in boxes, each of which has a require of its own; unset RUBY_BOX$/, err)
+    assert_match(/^culet: nothing is recorded: this Ruby runs in boxes, each with its own require; unset RUBY_BOX$/, err)
     assert_match(/^culet: nothing was recorded: /, err)
   end
 

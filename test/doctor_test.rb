@@ -206,7 +206,7 @@ class DoctorTest < Minitest::Test
     skip "this container shows no kernel threads" unless kernel
 
     _, err, status = run_culet("doctor", kernel)
-    assert_equal [1, "culet: process #{kernel} is a kernel thread; it has no memory of its own\n"], [status.exitstatus, err]
+    assert_equal [1, "culet: process #{kernel} is a kernel thread, which has no memory\n"], [status.exitstatus, err]
   end
 
   def test_another_users_process_is_one_sentence
@@ -218,7 +218,7 @@ class DoctorTest < Minitest::Test
         run_program(RbConfig.ruby, "-I#{lib}", "-e", script, chdir: "/")
       end
       assert_equal [1, ""], [status.exitstatus, out], err
-      assert_equal "culet: process #{pid} belongs to root; look at it as that user or as root\n", err
+      assert_equal "culet: process #{pid} belongs to root; run culet as that user or as root\n", err
     end
   end
 

@@ -114,8 +114,8 @@ class ProcessesTest < Minitest::Test
   end
 
   def test_what_is_no_process_is_refused_with_a_sentence
-    assert_match(/"abc" is no process number/, assert_raises(UsageError) { Processes::Live.find("abc") }.message)
-    assert_match(/"-1" is no process number/, assert_raises(UsageError) { Processes::Live.find("-1") }.message)
+    assert_match(/"abc" is not a process number/, assert_raises(UsageError) { Processes::Live.find("abc") }.message)
+    assert_match(/"-1" is not a process number/, assert_raises(UsageError) { Processes::Live.find("-1") }.message)
     assert_match(/there is no process 999999999/, assert_raises(Error) { Processes::Live.find("999999999") }.message)
   end
 

@@ -3,27 +3,26 @@
 require_relative "../culet"
 
 module Culet
-  # From now on `culet signal PID` can ask this process, and those it forks, for a snapshot that tells what its Ruby
-  # objects hold. Costs a process one native thread, asleep until it is asked, and a handler for a real-time signal that
-  # nobody else uses; the signals that servers use stay theirs. Root is answered, and the process's own user if that one may
-  # read its memory too.
+  # `require "culet/agent"` lets `culet signal PID` request object counts of this process and of the processes it forks. It
+  # costs one sleeping native thread and the handler of one unused real-time signal; culet does not use USR1, USR2, TTIN,
+  # TTOU or HUP. The agent answers root, and the user of the process if that user may read its memory.
   #
-  # From the extension come:
-  # - Culet::Agent.start: what this file does; true when this process listens
-  # - Culet::Agent.listening?: whether this process can be asked
-  # - Culet::Agent.problem: why it cannot, in words; nil where it can
+  # The extension defines:
+  # - Culet::Agent.start: starts to listen; returns whether this process listens
+  # - Culet::Agent.listening?: whether this process listens
+  # - Culet::Agent.problem: the reason why not, or nil
   module Agent
-    # Where culet has no native part, a Mac for one, nothing listens, and the program is to run all the same.
+    # Without the native extension (on macOS, for example) nothing listens, and the program runs as usual.
     unless Culet.native?
       # @return [Boolean] always false
       def self.listening? = false
 
-      # @return [String] what the build lacked
+      # @return [String] the reason
       def self.problem = Native.missing_reason("culet.so")
     end
   end
 
   if native? && !Agent.start
-    warn("culet: the agent cannot listen (#{Agent.problem}); `culet signal #{Process.pid}` will not be answered")
+    warn("culet: the agent cannot listen (#{Agent.problem}); `culet signal #{Process.pid}` will fail")
   end
 end

@@ -4,21 +4,22 @@ require_relative "../culet"
 require_relative "runtime/trim/settings"
 
 module Culet
-  # From now on each major garbage collection of this process, and of those it forks, is followed by a trim: what the
-  # collection freed goes back to the kernel. CULET_TRIM says otherwise, see Trim::Settings. Where it cannot be, that is
-  # said once on standard error, and the program runs on.
+  # `require "culet/auto"` returns free memory to the kernel after each major garbage collection of this process and of the
+  # processes it forks. CULET_TRIM changes that (see Trim::Settings). If trims are impossible, one warning goes to stderr.
   #
-  # From the extension comes Culet::Trim.start(at_once, minimum_bytes, interval_seconds): nil, or why not, in words.
+  # The extension defines Culet::Trim.start(at_once, minimum_bytes, interval_seconds), which returns nil or the reason of a
+  # failure.
   module Trim
+    # @api private
     # @param settings [Settings]
-    # @return [Array<String>] what is to be told to whoever runs the program: a sentence each
+    # @return [Array<String>] warnings, a sentence each
     def self.begin(settings)
       problems = settings.problems.dup
       return problems if settings.mode == "off"
-      return problems << "no memory will be given back: #{Native.missing_reason("culet.so")}" unless Culet.native?
+      return problems << "free memory is not returned: #{Native.missing_reason("culet.so")}" unless Culet.native?
 
       reason = start(settings.mode == "now", settings.minimum_bytes, settings.interval_seconds)
-      problems << "no memory will be given back after collections: #{reason}" if reason
+      problems << "free memory is not returned after garbage collections: #{reason}" if reason
       problems
     end
   end

@@ -4,7 +4,7 @@ require "minitest"
 require_relative "limits"
 
 module Culet
-  # Memory limits as Minitest's assertions: `assert_rss_below` and `assert_shared_after_fork` in every test.
+  # Adds `assert_rss_below` and `assert_shared_after_fork` to every Minitest test.
   module MinitestLimits
     include Limits
 

@@ -2,21 +2,22 @@
 
 require_relative "errors"
 
-# Another copy of the gem is loaded: that of RUBYOPT, in a program whose bundle has one too. Two of the extension in one
-# process would both take Ruby's functions over.
+# Another copy of the gem is loaded: by RUBYOPT, in a program whose bundle has one too. Two extensions in one process would
+# both replace Ruby's functions.
 return if defined?(Culet::Native)
 
 module Culet
-  # Where the compiled files are, and why they are missing where they are.
-  # A checkout has them under allocator/build and lib/culet; an installed gem
-  # has them in its extension directory.
+  # Finds the compiled files, or the reason why they are missing. A checkout has them under allocator/build and lib/culet,
+  # an installed gem in its extension directory.
   module Native
-    # Written by the gem's build beside the compiled files, one line "FILE: reason" for each that it could not make.
+    # The gem's build writes it: one line "FILE: reason" for each file it could not make.
     MISSING_RECORD = "native_missing.txt"
 
     module_function
 
-    # Loads the extension if it is there. What is wrong otherwise, `missing_reason` tells.
+    # Loads the extension if it exists; otherwise `missing_reason` has the reason.
+    #
+    # @return [Boolean] whether it is loaded
     def load
       return true if loaded?
 
@@ -27,7 +28,7 @@ module Culet
       @load_error = e.message
     end
 
-    # @return [Boolean]
+    # @return [Boolean] whether the extension is loaded
     def loaded? = @loaded == true
 
     # @param file [String] "libculet.so" or "culet.so"
@@ -38,7 +39,7 @@ module Culet
     end
 
     # @param file [String] as for `find`
-    # @return [String] one sentence: what the build lacked, or how to build
+    # @return [String] one sentence: what the build lacked, or how to build it
     def missing_reason(file = "libculet.so")
       return "#{find(file)} does not load: #{@load_error}; rebuild it with #{rebuild}" if @load_error && find(file)
 
@@ -48,14 +49,13 @@ module Culet
       "#{file} is not built: run #{rebuild}"
     end
 
-    # @return [String, nil] the root of the checkout these files belong to; nil in an installed gem, which has
-    #   allocator/ too but never the repository's own scripts
+    # @return [String, nil] root of the checkout; nil in an installed gem, which lacks bin/setup
     def checkout
       root = File.expand_path("../..", __dir__)
       root if File.exist?(File.join(root, "bin/setup"))
     end
 
-    # One after the other, because looking for the last ones costs something.
+    # Lazy, because the last ones are slow to find.
     def directories
       Enumerator.new do |list|
         root = checkout
@@ -75,9 +75,9 @@ module Culet
     end
     private_class_method :activated_directory
 
-    # Where RubyGems puts what it builds, seen from the gem's own folder: a program into which a file of ours was loaded by
-    # its path has not activated the gem, and one with a bundle of its own cannot. Of a gem from a repository, Bundler puts
-    # it beside the gems. ABI: Gem.extension_api_version, which is not there without RubyGems.
+    # Where RubyGems puts built extensions, seen from the folder of the gem: a program that loads a file of culet by path has
+    # not activated the gem. For a gem from a git repository, Bundler puts them beside the gems. The ABI is
+    # Gem.extension_api_version, which does not exist without RubyGems.
     def installed_directories
       require "rbconfig"
       gem = File.expand_path("../..", __dir__)

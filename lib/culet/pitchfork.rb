@@ -3,22 +3,22 @@
 require_relative "../culet"
 
 module Culet
-  # For Pitchfork. The last line of its configuration file:
+  # Support for Pitchfork. At the end of its configuration file:
   #
   #     require "culet/pitchfork"
   #     Culet::Pitchfork.configure(self)
   #
-  # - Every mold, the first and those that workers are promoted to, tidies up before it forks workers (Culet.warmup).
-  # - With `Culet::Warmup.requests = ["/", "/issues"]` before it, the first mold asks the application for these pages first,
-  #   before the file's own hook; later ones have served real requests.
-  # - In molds and workers memory goes back to the kernel after major garbage collections (culet/auto, with its
-  #   settings in CULET_TRIM). The monitor, which loads no application, is left as it is.
-  # - A trim that only waits for its minimum interval is made when a request is complete.
+  # - Every mold calls Culet.warmup before it forks workers.
+  # - With `Culet::Warmup.requests = ["/", "/issues"]` above it, the first mold requests these pages before its own hook
+  #   runs; later molds have served real requests.
+  # - Molds and workers return free memory after major garbage collections (culet/auto, configured by CULET_TRIM). The
+  #   monitor, which does not load the application, is unchanged.
+  # - A trim that waits for its minimum interval runs when a request is complete.
   module Pitchfork
-    # Adds to the hooks that the file has set so far, whose blocks run first. A hook has one block in Pitchfork, so that
-    # one set later would take the place of this: hence the last line.
+    # Adds to the hooks that the file has set above. A Pitchfork hook has one block, so a hook set below would replace this.
     #
     # @param configurator [Pitchfork::Configurator] `self` in the configuration file
+    # @return [void]
     def self.configure(configurator)
       warm_up_molds(configurator)
       trim_between_requests(configurator) if Culet.native?

@@ -5,7 +5,7 @@ require "rspec/expectations"
 require_relative "limits"
 
 module Culet
-  # Memory limits in RSpec's examples: `assert_rss_below` and `assert_shared_after_fork`.
+  # Adds `assert_rss_below` and `assert_shared_after_fork` to every RSpec example.
   module RSpecLimits
     include Limits
 

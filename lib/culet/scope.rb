@@ -14,27 +14,26 @@ require_relative "scope/own_reader"
 require_relative "scope/recorder"
 
 module Culet
-  # What the memory of a running process consists of. It is read by a program, culet-scope (scope/), which writes one
-  # stream for one process; scope/format.h says what is in it.
+  # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described in
+  # scope/format.h.
   #
-  #   Tool          where the program is
-  #   Reader        runs it on a process, passes on what it says; Recorder does so again and again;
-  #                 OwnReader runs it on this process
+  #   Tool          finds the program
+  #   Reader        runs it on a process; Recorder repeatedly; OwnReader on this process
   #   Stream        the bytes: header, records, checksum
-  #   Builder       makes of a stream's records a Snapshot
-  #   Snapshot      one process at one moment, with its parts: mappings, regions, arenas, Ruby's pages
+  #   Builder       makes a Snapshot of a stream
+  #   Snapshot      one process at one time: mappings, regions, arenas, Ruby's pages
   #   Moment        a Snapshot that is not unpacked yet
-  #   SnapshotFile  one or several of them in a file; Series writes it
+  #   SnapshotFile  one or more snapshots in a file; Series writes it
   module Scope
-    # @param subject [String] a process number or a snapshot's name; a file whose name is a number goes by ./4242
+    # @param subject [String] a process number or a snapshot file; a file with a number as its name is written ./4242
     # @param options [Hash] how to read a process, as for Reader
-    # @return [Array<Moment>] one, or those of a series in the order they were taken
-    # @raise [Culet::Error] when there is no such thing or it cannot be read
+    # @return [Array<Moment>] one, or those of a series in order of time
+    # @raise [Culet::Error] when it does not exist or cannot be read
     def self.moments(subject, **options)
       return SnapshotFile.moments(subject) unless process?(subject)
 
       stream = Reader.new(subject, **options).stream
-      [Moment.new(name: "what culet-scope wrote") { stream }]
+      [Moment.new(name: "the output of culet-scope") { stream }]
     end
 
     # @param subject [String]

@@ -4,23 +4,23 @@ require "sidekiq"
 require_relative "runtime/sidekiq/quiet_periods"
 
 module Culet
-  # `require "culet/sidekiq"`, where Sidekiq's server process reads it (an initializer, or the file of -r): memory goes
-  # back to the kernel after major garbage collections (culet/auto, with its settings in CULET_TRIM), and once in each
-  # quiet period everything that the last jobs left. Other processes that require it, a web server for one, are left as
-  # they are. For Sidekiq 6.5 and later, whose heartbeat can be listened to; earlier ones get the first half.
+  # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
+  # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. Other
+  # processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
+    # @return [void]
     def self.install(config)
       require_relative "auto"
       return unless Culet.native? && Culet.trim_stats[:active]
 
       periods = QuietPeriods.new
-      return tell_no_heartbeat unless listen(config, periods)
+      return warn_without_heartbeat unless listen(config, periods)
 
       config.server_middleware { |chain| chain.prepend(QuietPeriods::Middleware, periods) }
     end
 
-    # @return [Boolean] whether this Sidekiq has the event
+    # @return [Boolean] whether this Sidekiq has the event :beat
     def self.listen(config, periods)
       config.on(:beat) { periods.beat }
       true
@@ -28,11 +28,11 @@ module Culet
       false
     end
 
-    def self.tell_no_heartbeat
-      warn("culet: memory is given back after garbage collections, but not in quiet periods: Sidekiq " \
-           "#{::Sidekiq::VERSION} tells no heartbeat; Sidekiq 6.5 and later do")
+    def self.warn_without_heartbeat
+      warn("culet: free memory is returned after garbage collections, but not in quiet periods: these need Sidekiq 6.5, " \
+           "and this is #{::Sidekiq::VERSION}")
     end
-    private_class_method :listen, :tell_no_heartbeat
+    private_class_method :listen, :warn_without_heartbeat
   end
 end
 

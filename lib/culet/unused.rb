@@ -4,29 +4,27 @@ require "coverage"
 require_relative "../culet"
 
 module Culet
-  # From now on this process, and those it forks, can be asked which of their compiled code never ran:
-  # `culet require --unused PID`. Costs a little when code runs for the first time, and nothing afterwards (Ruby's oneshot
-  # coverage); only code that is loaded after this is told. A program that measures its own coverage cannot have both.
+  # `require "culet/unused"` records which compiled code of this process, and of the processes it forks, runs;
+  # `culet require --unused PID` lists the rest. It uses oneshot coverage, which costs a little when a line runs for the
+  # first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures coverage itself
+  # cannot use it.
   #
-  # A line that has run is not heard again. So what ran while a program was loaded would count for good; with
-  # CULET_UNUSED_FROM=asked a process follows only when it has been asked for the first time, or from Culet::Unused.follow
-  # on, and what runs before that costs nothing and does not count.
+  # Oneshot coverage reports a line once, so code that ran at boot counts as used. With CULET_UNUSED_FROM=asked, recording
+  # starts at the first request or at Culet::Unused.follow.
   #
-  # It is asked by way of the agent (culet/agent), and a copy of the process answers, so that the process itself makes no
-  # object for it.
+  # The agent (culet/agent) answers requests in a forked copy, so that the process itself allocates no objects.
   #
-  # From the extension come:
-  # - Culet::Unused.watch, fired, pieces, json: see ext/culet/unused/unused.c
+  # The extension defines Culet::Unused.watch, .fired, .pieces and .json.
   module Unused
-    # A folder for the answers of processes that end. Where it is not set, none answers then.
+    # The variable with the folder that processes write their results to at exit.
     VARIABLE = "CULET_UNUSED"
-    # What counts: all that runs from the start on, or what runs after the first question.
+    # When recording starts: "start", or "asked", at the first request.
     FROM = "CULET_UNUSED_FROM"
     FROM_WORDS = ["start", "asked"].freeze
     private_constant :FROM, :FROM_WORDS
 
     class << self
-      # @return [Boolean] whether it listens
+      # @return [Boolean] whether recording is possible
       def start
         return false unless able?
 
@@ -39,13 +37,13 @@ module Culet
         true
       end
 
-      # @return [Boolean] whether this process can tell which of its code ran
+      # @return [Boolean] whether this process can report unused code
       def started? = !@since.nil?
 
-      # What runs counts from now on, in this process and in those it forks, unless it does already. Takes some tens of
-      # milliseconds in a large program, because all code is gone through; compiled code of a JIT is dropped once.
+      # Starts recording in this process and in those it forks. Takes some tens of milliseconds in a large program and drops
+      # JIT code once.
       #
-      # @return [Boolean] whether it did not before
+      # @return [Boolean] false if it was recording already
       def follow
         return false if @following || !started?
 
@@ -55,22 +53,22 @@ module Culet
         true
       end
 
-      # What this process knows by now.
+      # The results so far.
       #
-      # @param pid [Integer] its number: this may be a copy of it
-      # @param parent_pid [Integer]
+      # @param pid [Integer] the process to name, since a forked copy may answer
+      # @param parent_pid [Integer] its parent
       # @return [String] JSON, see Census
       def document(pid = Process.pid, parent_pid = Process.ppid)
         json(Census.new(pid: pid, parent_pid: parent_pid, since: @following ? @since : "now").to_h)
       end
 
-      # Writes it to a file of this process's number in the folder that CULET_UNUSED names.
+      # Writes the results to PID.json in the folder of CULET_UNUSED.
       #
-      # @return [String] the file
+      # @return [String] path of the file
       # @raise [Culet::Error] when it cannot be written
       def write
         require_relative "system/atomic_file"
-        folder = ENV.fetch(VARIABLE) { raise Error, "#{VARIABLE} names no folder" }
+        folder = ENV.fetch(VARIABLE) { raise Error, "#{VARIABLE} is not set" }
         prepare(folder)
         path = File.join(folder, "#{Process.pid}.json")
         AtomicFile.write(path, document, secret: true)
@@ -81,30 +79,30 @@ module Culet
 
       def able?
         sentence = if !Culet.native? then Native.missing_reason("culet.so")
-                   elsif Coverage.running? then "coverage is being measured already"
-                   elsif !Coverage.respond_to?(:setup) then "this Ruby cannot"
-                   elsif !FROM_WORDS.include?(from) then "#{FROM}: '#{from}' is none of #{FROM_WORDS.join(", ")}"
+                   elsif Coverage.running? then "coverage is already running"
+                   elsif !Coverage.respond_to?(:setup) then "this Ruby lacks Coverage.setup"
+                   elsif !FROM_WORDS.include?(from) then "#{FROM}: '#{from}' is not one of #{FROM_WORDS.join(", ")}"
                    end
-        warn("culet: which code runs is not followed: #{sentence}") if sentence
+        warn("culet: unused code is not recorded: #{sentence}") if sentence
         sentence.nil?
       end
 
       def from = ENV[FROM].to_s.then { |word| word.empty? ? FROM_WORDS.first : word }
 
-      # In a folder that all may write to, nobody else may have put something there.
+      # The folder may be in /tmp, where other users can create files.
       def prepare(folder)
         Dir.mkdir(folder, 0o700)
       rescue Errno::EEXIST
         stat = File.lstat(folder)
         return if stat.directory? && stat.owned? && (stat.mode & 0o022).zero?
 
-        raise Error, "#{folder} is not a folder of this user's alone"
+        raise Error, "#{folder} is not a private folder of this user"
       end
 
       def write_at_exit
         write
       rescue Error, SystemCallError, NotImplementedError => e
-        warn("culet: which code ran cannot be told: #{e.message}")
+        warn("culet: unused code cannot be written: #{e.message}")
       end
     end
 

@@ -7,24 +7,23 @@ require_relative "runtime/warmup/requests"
 require_relative "runtime/warmup/steps"
 
 module Culet
-  # Makes a process ready for being forked, once it has loaded what its children will share: what its first requests
-  # would build in every child is built once, what is garbage is gone, what is not is old, so that the children's
-  # collections leave it alone, and free memory is the kernel's.
+  # Prepares a process for forking: data structures that first requests build are built once, garbage is collected, the
+  # remaining objects are old, so that collections in the children do not write to them, and free memory is returned.
   #
-  #   Requests     pages of the application that are asked for beforehand
-  #   Connections  what those opened and no child may inherit
-  #   Steps        what is done to the heap then
-  #   Record       what was done, and what it took
+  #   Requests     sends requests to the application
+  #   Connections  closes connections that children must not inherit
+  #   Steps        the steps on the heap
+  #   Record       the steps that ran, and their cost
   module Warmup
     class << self
-      # The addresses that each warm-up asks for, unless it is told others: for a server's configuration file. Empty as
-      # long as nobody names any, since only who knows the application knows which pages may be asked for unseen.
+      # The requests of every warm-up, to be set in the configuration of the server. The default is none, because only the
+      # application's author knows which pages are safe to request.
       #
-      # @return [Array<String>] as Requests takes them
+      # @return [Array<String>] paths or URLs
       def requests = @requests ||= []
 
-      # @param addresses [Array<String>, String, nil]
-      # @raise [ArgumentError] where one is no address
+      # @param addresses [Array<String>, String, nil] paths or URLs
+      # @raise [ArgumentError] for an invalid address
       def requests=(addresses)
         @requests = Requests.checked(Array(addresses))
       end
@@ -32,7 +31,7 @@ module Culet
       # @param requests [Array<String>] see Requests
       # @param app [#call, nil] a Rack application; nil: Rails.application, where there is one
       # @param steps [Array<Symbol>, nil] names of Steps; nil: Steps.default
-      # @yield before the steps, for whatever else the application can settle before it is forked
+      # @yield further preparation, before the steps
       # @return [Hash] as Culet.warmup
       # @raise [ArgumentError] for an unknown step or address
       def call(requests: self.requests, app: nil, steps: nil, &block)
@@ -44,8 +43,10 @@ module Culet
         record.to_h
       end
 
-      # The requests alone, for a server that closes what is open (the user's own hooks do) before it warms up.
+      # The requests alone, for a server whose own hooks close connections before the other steps.
       #
+      # @param requests [Array<String>] paths or URLs
+      # @param app [#call, nil] a Rack application; nil: Rails.application
       # @return [Hash] as Culet.warmup
       def serve_requests(requests: self.requests, app: nil) = Record.new.tap { |record| serve(requests, app, record) }.to_h
 

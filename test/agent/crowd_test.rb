@@ -78,19 +78,19 @@ class AgentCrowdTest < Minitest::Test
 
   def test_one_that_is_too_busy_for_ever_is_a_sentence
     with_impostor("busy\n") do |pid|
-      assert_match(/ask again\z/, assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message)
+      assert_match(/try again\z/, assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message)
     end
   end
 
   def test_a_queue_that_stays_full_is_a_sentence
     with_impostor(nil) do |pid|
-      assert_match(/is asked by too many at once; ask again/, assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message)
+      assert_match(/is busy with other requests; try again/, assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message)
     end
   end
 
   def test_one_that_always_hangs_up_is_a_sentence
     with_impostor("") do |pid|
-      assert_equal "process #{pid} hangs up; ask again", assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message
+      assert_equal "process #{pid} closes the connection; try again", assert_raises(Culet::Error) { hurried(pid).ask("data=0", limit_seconds: 0.1, wait_seconds: 0.1) }.message
     end
   end
 

@@ -38,7 +38,7 @@ class AgentHostileTest < Minitest::Test
   def test_slices_that_contradict_themselves
     { { "next" => 0, "strings" => 0 } => /contradicts itself/, { "next" => 5, "strings" => 0 } => /contradicts itself/, { "strings" => 9 } => /contradicts itself/,
       { "strings" => "9" } => /strings is not a whole number/, { "next" => "x" } => /next is not/, { "seconds" => nil } => /seconds is not a time/,
-      { "why" => 3 } => /why is not text/, { "why" => "no" } => /cannot be told: no/ }.each do |wrong, message|
+      { "why" => 3 } => /why is not text/, { "why" => "no" } => /cannot be read: no/ }.each do |wrong, message|
       told = slices { "#{JSON.generate(HEAD.merge(wrong))}\n" }
       assert_match message, assert_raises(Culet::Error, wrong.inspect) { told.read(StringIO.new) }.message
     end
@@ -136,7 +136,7 @@ class AgentHostileTest < Minitest::Test
 
   def test_an_answer_without_end
     with_impostor("", "'[' * (33 << 20)") do |pid|
-      assert_match(/answers in a way that this version of culet does not know/, assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }.message)
+      assert_match(/sent an answer that this version of culet does not know/, assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }.message)
     end
   end
 
@@ -150,7 +150,7 @@ class AgentHostileTest < Minitest::Test
       assert_match(/pipe is not a file/, read.call("pipe"))
       assert_match(/link is a symbolic link/, read.call("link"))
       assert_match(/large is too large/, read.call("large", most_bytes: 999))
-      assert_match(/large belongs to somebody else/, read.call("large", owners: [54_321]))
+      assert_match(/large belongs to another user/, read.call("large", owners: [54_321]))
       assert_match(/cannot read .*none: no such file/, read.call("none"))
       assert_match(/is not a file/, assert_raises(Culet::Error) { Culet::ForeignFile.read("/dev/zero", owners: [0]) }.message)
       assert_equal 1000, Culet::ForeignFile.read("#{folder}/large", most_bytes: 1000).bytesize

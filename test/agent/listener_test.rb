@@ -42,7 +42,7 @@ class AgentListenerTest < Minitest::Test
     skip "only root can become another user" unless Process.euid.zero?
 
     with_agent("#{SAY_UP}; sleep") do |pid|
-      assert_match(/belongs to another user; ask as that user or as root/, as_user(NOBODY) { ask(pid).inspect })
+      assert_match(/belongs to another user; run culet as that user or as root/, as_user(NOBODY) { ask(pid).inspect })
     end
   end
 
@@ -110,8 +110,8 @@ class AgentListenerTest < Minitest::Test
   # A process tells of itself, not of what is read from outside.
   def test_records_of_other_kinds_are_not_taken_from_it
     error = assert_raises(Culet::Error) { Culet::Agent::Supplement.new("{\"kind\":\"process\",\"pid\":1}\n") }
-    assert_match(/not its to tell/, error.message)
-    assert_match(/no JSON/, assert_raises(Culet::Error) { Culet::Agent::Supplement.new("\0\n") }.message)
+    assert_match(/sent an invalid answer/, error.message)
+    assert_match(/not JSON/, assert_raises(Culet::Error) { Culet::Agent::Supplement.new("\0\n") }.message)
   end
 
   def test_the_records_come_before_the_checksum_and_fit_it

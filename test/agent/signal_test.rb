@@ -186,7 +186,7 @@ class AgentSignalTest < Minitest::Test
   end
 
   def test_a_main_thread_blocked_in_c_code_is_said
-    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} does not tell: its main thread did not run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
+    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} refuses: its main thread did not run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered
@@ -199,7 +199,7 @@ class AgentSignalTest < Minitest::Test
 
   def test_a_process_without_the_agent
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING) do |pid|
-      assert_sentence(%r{process #{pid} has no agent that could be asked; start it with RUBYOPT=-r\$\(culet lib agent\)}, "signal", pid)
+      assert_sentence(%r{process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)}, "signal", pid)
     end
   end
 
@@ -207,13 +207,13 @@ class AgentSignalTest < Minitest::Test
     with_agent("#{SAY_UP}; sleep") do |pid|
       Process.kill(:STOP, pid)
       Thread.pass until File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "T"
-      assert_sentence(/process #{pid} is stopped; let it run on first: kill -CONT #{pid}/, "signal", pid)
+      assert_sentence(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, "signal", pid)
     end
   end
 
   def test_wrong_usage
     assert_sentence(/no process given/, "signal", status: 2)
-    assert_sentence(/"0" is no process number/, "signal", "0", status: 2)
+    assert_sentence(/"0" is not a process number/, "signal", "0", status: 2)
     assert_sentence(/--wait takes a duration/, "signal", "1", "--wait", "long", status: 2)
     assert_sentence(/--limit takes ten minutes/, "signal", "1", "--limit", "1h", status: 2)
   end

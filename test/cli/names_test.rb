@@ -84,7 +84,7 @@ class CliNamesTest < Minitest::Test
   def test_culet_finds_neither_itself_nor_who_started_it
     out, err, status = run_program("sh", "-c", "true; \"$@\"; exit $?", @name, *culet_command, "report", @name)
     assert_equal ["", 1], [out, status.exitstatus]
-    assert_match(/\Aculet: there is no file #{@name}, and there is no process whose title, command or file name has "#{@name}"\n\z/, err)
+    assert_match(/\Aculet: there is no file #{@name}, and no process has "#{@name}" in its title, command or file name\n\z/, err)
     with_program("sh", "-c", "echo up; exec 3<&0; read x; true", @name) { assert_empty Culet::Processes::Search.new(@name).matches }
   end
 
@@ -136,7 +136,7 @@ class CliNamesTest < Minitest::Test
       script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); require 'culet/cli'; exit Culet::CLI.run(['report', '#{@name}'])"
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-r#{ROOT}/bin/gems.rb", "-e", script)
       assert_equal ["", 1], [out, status.exitstatus]
-      assert_match(/\Aculet: process #{pid} belongs to root; look at it as that user or as root\n\z/, err.lines.last)
+      assert_match(/\Aculet: process #{pid} belongs to root; run culet as that user or as root\n\z/, err.lines.last)
     end
   end
 

@@ -108,7 +108,7 @@ class FeatureIndexStoreTest < Minitest::Test
     assert_equal [false, true], [index.figures["real_paths"], index.figures["found"].positive?]
     assert ours("require 'one'").figures["real_paths"]
     wrong = run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE" => "fast")
-    assert_equal ["culet: CULET_REQUIRE: 'fast' is none of on, index, off; require stays as it was\n", "late one\n"], [wrong.err, wrong.out]
+    assert_equal ["culet: CULET_REQUIRE: 'fast' is not one of on, index, off; require is unchanged\n", "late one\n"], [wrong.err, wrong.out]
   end
 
   # As where the gem's native part could not be built.
@@ -121,7 +121,7 @@ class FeatureIndexStoreTest < Minitest::Test
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{cache}/bare/lib", "-rculet/require", "-rculet/feature_index", "-e",
                                    "p require('json'), Culet::Require.figures; Culet::FeatureIndex.new rescue p $!.class", env: environment)
     assert_equal ["true\n{}\nCulet::Error\n", 0], [out, status.exitstatus], err
-    assert_match(/\Aculet: require stays as it was: culet.so is not built: run .*\n\z/, err)
+    assert_match(/\Aculet: require is unchanged: culet.so is not built: run .*\n\z/, err)
   end
 
   # Files that come and go while the index knows their folders, in the process that looks and before it starts.

@@ -164,7 +164,7 @@ class RequiresUnusedTest < Minitest::Test
   def test_a_wrong_word_for_when_to_begin
     _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?", env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
     assert_predicate status, :success?
-    assert_equal "culet: which code runs is not followed: CULET_UNUSED_FROM: 'later' is none of start, asked\n", err
+    assert_equal "culet: unused code is not recorded: CULET_UNUSED_FROM: 'later' is not one of start, asked\n", err
   end
 
   # What any of the workers ran is not unused.
@@ -205,7 +205,7 @@ class RequiresUnusedTest < Minitest::Test
   def test_a_program_that_measures_its_own_coverage_first
     _, err, status = run_program(RbConfig.ruby, "-w", "-rcoverage", "-e", "Coverage.start; require '#{ROOT}/lib/culet/unused'; p Coverage.running?", env: TestHelper::NEUTRAL)
     assert_predicate status, :success?
-    assert_equal "culet: which code runs is not followed: coverage is being measured already\n", err
+    assert_equal "culet: unused code is not recorded: coverage is already running\n", err
   end
 
   def test_bad_input_is_one_sentence
@@ -227,7 +227,7 @@ class RequiresUnusedTest < Minitest::Test
     File.chmod(0o777, path("open"))
     _, err, = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "begin; Culet::Unused.write; rescue Culet::Error => e; warn e.message; exit! 0; end",
                           env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("open")))
-    assert_equal "#{path("open")} is not a folder of this user's alone\n", err
+    assert_equal "#{path("open")} is not a private folder of this user\n", err
     assert_empty Dir.children(path("open"))
   end
 

@@ -61,7 +61,7 @@ class ScopeReaderTest < Minitest::Test
   def test_a_process_that_has_ended
     pid = spawn("true")
     eventually { state(pid) == "Z" }
-    assert_match(/has ended and only waits/, assert_raises(Culet::Error) { read(pid) }.message)
+    assert_match(/has ended; its parent/, assert_raises(Culet::Error) { read(pid) }.message)
   ensure
     Process.wait(pid)
   end

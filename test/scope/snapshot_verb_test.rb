@@ -78,13 +78,13 @@ class SnapshotVerbTest < Minitest::Test
     with_program(RbConfig.ruby, "-e", WAITING) do |pid|
       assert_sentence(%r{cannot write /dev/full: no space left}, "snapshot", pid.to_s, "--out", "/dev/full")
       assert_sentence(%r{cannot write /nowhere/x: no such file or directory}, "snapshot", pid.to_s, "--out", "/nowhere/x")
-      assert_sentence(/is a directory; name a file/, "snapshot", pid.to_s, "--out", ROOT)
+      assert_sentence(/is a directory; give a file/, "snapshot", pid.to_s, "--out", ROOT)
     end
   end
 
   def test_wrong_usage
     assert_sentence(/no process given/, "snapshot", status: 2)
-    assert_sentence(/"0" is no process number/, "snapshot", "0", status: 2)
+    assert_sentence(/"0" is not a process number/, "snapshot", "0", status: 2)
     assert_sentence(/--for needs --every/, "snapshot", "1", "--for", "1h", status: 2)
     assert_sentence(/--every takes a duration, e\.g\. 10s, 5m or 1h, at most 366d, not "often"/, "snapshot", "1", "--every", "often", status: 2)
     assert_sentence(/--live and --stop cannot be combined/, "snapshot", "1", "--live", "--stop", status: 2)

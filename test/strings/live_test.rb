@@ -146,13 +146,13 @@ class StringsLiveTest < Minitest::Test
 
   def test_without_an_agent_one_line_says_how_to_get_it
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING, env: TestHelper::NEUTRAL) do |pid|
-      assert_sentence(/has no agent that could be asked; start it with RUBYOPT=-r\$\(culet lib agent\)/, "strings", pid.to_s)
+      assert_sentence(/has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)/, "strings", pid.to_s)
     end
     assert_sentence(/there is no process 99999999|no process/, "strings", "99999999")
   end
 
   def test_several_ractors_are_not_walked_over
     script = "Warning[:experimental] = false; r = Ractor.new { Ractor.receive }; puts :up; $stdout.flush; sleep"
-    with_agent(script) { |pid| assert_sentence(/its strings cannot be told: several Ractors run/, "strings", pid.to_s) }
+    with_agent(script) { |pid| assert_sentence(/its strings cannot be read: several Ractors run/, "strings", pid.to_s) }
   end
 end

@@ -24,7 +24,7 @@ class TraceVerbTest < Minitest::Test
   end
 
   def test_places_that_cannot_be_written_are_named_before_the_command_starts
-    { "/no/such/folder/t" => /does not exist/, @directory => /is a directory; name a file/ }.each do |file, message|
+    { "/no/such/folder/t" => /does not exist/, @directory => /is a directory; give a file/ }.each do |file, message|
       out, err, status = run_culet("trace", "-o", file, "--", "echo", "started", env: NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size]
       assert_match message, err

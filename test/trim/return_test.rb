@@ -86,7 +86,7 @@ class TrimReturnTest < Minitest::Test
                                      env: NEUTRAL.merge("LD_PRELOAD" => library))
       assert_predicate status, :success?, err
       assert_equal 1, err.lines.size
-      assert_match(/\Aculet: no memory will be given back after collections: culet knows no call/, err)
+      assert_match(/\Aculet: free memory is not returned after garbage collections: culet knows no call/, err)
       assert_match(/\Afalse\nculet knows no call by which this allocator/, out)
     end
   end

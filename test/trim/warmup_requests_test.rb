@@ -48,8 +48,8 @@ class WarmupRequestsTest < Minitest::Test
     assert_equal ["culet: the request for https://localhost/raises failed: RuntimeError: it broke",
                   "culet: the request for https://localhost/gives-up failed: Timeout::Error: of its own",
                   "culet: the request for https://localhost/lacks failed: NotImplementedError: not on this machine",
-                  "culet: the request for https://localhost/500 was answered with status 500",
-                  "culet: the request for https://localhost/404 was answered with status 404"], err.lines(chomp: true)
+                  "culet: the request for https://localhost/500 returned status 500",
+                  "culet: the request for https://localhost/404 returned status 404"], err.lines(chomp: true)
   end
 
   def test_a_page_that_never_ends_is_given_up
@@ -58,20 +58,20 @@ class WarmupRequestsTest < Minitest::Test
     RUBY
     assert_empty err
     assert_equal 3, seen, "the last page was not asked for any more"
-    assert_equal ["the request for https://localhost/404 was answered with status 404",
-                  "warming up with requests was ended after 2 s, at https://localhost/hangs"], problems
+    assert_equal ["the request for https://localhost/404 returned status 404",
+                  "the warm-up requests were stopped after 2 s, at https://localhost/hangs"], problems
   end
 
   def test_without_an_application_that_is_said
     out, err = said("tell(Culet.warmup(requests: ['/'], steps: [:collect])[:steps])")
     assert_equal %w[requests collect], out
-    assert_match(/\Aculet: there is no application to warm up with requests/, err)
+    assert_match(/\Aculet: no application for the warm-up requests/, err)
   end
 
   def test_addresses_are_looked_at_when_they_are_named
     ["issues", "", "ftp://example.com/", "/a b", "http://", nil].each do |address|
       sentence, = warmed("begin; Culet::Warmup.requests = [#{address.inspect}]; rescue ArgumentError => e; tell(e.message); end").first(1)
-      assert_match(/\A#{Regexp.escape(address.inspect)} is no address to warm up with/, sentence)
+      assert_match(/\A#{Regexp.escape(address.inspect)} is not an address for the warm-up/, sentence)
     end
   end
 

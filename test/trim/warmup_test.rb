@@ -69,7 +69,7 @@ class TrimWarmupTest < Minitest::Test
       tell([seen, error])
     RUBY
     assert_equal ["block", %w[block collect]], seen
-    assert_match(/\A:shake is no step of a warm-up; there are :ruby, :collect/, error)
+    assert_match(/\A:shake is not a warm-up step; the steps are :ruby, :collect/, error)
   end
 
   # What this Ruby has no call for is left out, not claimed.

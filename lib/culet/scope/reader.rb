@@ -41,7 +41,7 @@ module Culet
 
       # @return [Snapshot]
       # @raise [Culet::Error] when the process cannot be read; the message says why and the way round it
-      def snapshot = Builder.new(stream, name: "what culet-scope wrote").call
+      def snapshot = Builder.new(stream, name: "the output of culet-scope").call
 
       # What the program writes goes to a file without a name, not through a pipe: so it never waits for us while it
       # holds the process.

@@ -29,7 +29,7 @@ module Culet
         finish
       end
 
-      # @param stream [String] what culet-scope wrote
+      # @param stream [String] the output of culet-scope
       # @raise [Culet::Error] when there is no room for it; what was there before stays
       def add(stream)
         member = SnapshotFile.pack(stream)
@@ -45,7 +45,7 @@ module Culet
 
       # What does not fit is known at once, and closing has nothing left to write.
       def start
-        raise Error, "#{@path} is a directory; name a file" if File.directory?(@path)
+        raise Error, "#{@path} is a directory; give a file" if File.directory?(@path)
 
         @draft = AtomicFile.start(@path, secret: true)
         @draft.io.sync = true

@@ -45,7 +45,7 @@ module Culet
       # @raise [Culet::Error] as `moments`
       def load(path) = moments(path).map(&:snapshot)
 
-      # @param stream [String] what culet-scope wrote
+      # @param stream [String] the output of culet-scope
       # @return [String] as it stands in a file behind the header
       def pack(stream) = Zlib.gzip(stream, level: Zlib::BEST_SPEED)
 

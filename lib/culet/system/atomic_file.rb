@@ -3,7 +3,7 @@
 require_relative "../errors"
 
 module Culet
-  # Writes a file whole or not at all.
+  # Writes a file completely or not at all.
   #
   # Other users may be able to write to the file's folder (/tmp), so nothing there is trusted. The content goes to a new
   # file of a random name, which is then renamed. A symbolic link at the destination is followed, and stays, only if it
@@ -18,7 +18,7 @@ module Culet
     DESCRIPTOR = %r{\A/(?:dev/(?<name>stdout|stderr)|(?:dev|proc/self)/fd/(?<number>\d{1,9}))\z}
     private_constant :PRIVATE_MODE, :PUBLIC_MODE, :MOST_LINKS, :DESCRIPTOR
 
-    # A file under way: `io` takes its content, then one of `commit` and `discard` must be called.
+    # A file being written: write to `io`, then call `commit` or `discard`.
     class Draft
       # @return [IO]
       attr_reader :io
@@ -34,10 +34,10 @@ module Culet
         @io.chmod(kept) if kept
       end
 
-      # @return [Boolean] whether the content can be taken back: not from a device or a pipe
+      # @return [Boolean] whether the content can be discarded: not on a device or a pipe
       def file? = true
 
-      # The file bears its name.
+      # Renames the file to its destination.
       #
       # @raise [SystemCallError]
       def commit
@@ -48,18 +48,19 @@ module Culet
         discard
       end
 
-      # Nothing is left. May be called after `commit`.
+      # Removes the file; does nothing after `commit`.
       def discard
         @io.close
       rescue SystemCallError
-        nil # no room for the rest, which goes anyway
+        nil # no space for buffered content, which is discarded anyway
       ensure
         File.unlink(@beside) if @beside && File.exist?(@beside)
       end
     end
 
-    # The same for a device, a pipe or a descriptor of this process, which take the content at once.
+    # A device, a pipe or a descriptor of this process, written to directly.
     class Passage
+      # @return [IO]
       attr_reader :io
 
       # @param io [IO]
@@ -68,10 +69,13 @@ module Culet
         io.binmode
       end
 
+      # @return [Boolean] false: the content cannot be discarded
       def file? = false
 
+      # Closes the descriptor.
       def commit = @io.close
 
+      # Closes the descriptor.
       def discard = @io.close
     end
 
@@ -79,9 +83,10 @@ module Culet
 
     # @param path [String] the destination
     # @param content [String] bytes to write
-    # @param secret [Boolean] whether the content is for this user alone: the file gets mode 0600. Else a file of this
-    #   user's that is replaced keeps its mode, and a new one gets what the umask leaves of 0666.
-    # @raise [Culet::Error] when it cannot be written; nothing is left behind
+    # @param secret [Boolean] whether the file is private (mode 0600); otherwise a replaced file of this user keeps its mode
+    #   and a new one gets 0666 less the umask
+    # @return [void]
+    # @raise [Culet::Error] when it cannot be written; no part of it remains
     def write(path, content, secret: false)
       draft = start(path, secret: secret)
       draft.io.write(content)
@@ -109,7 +114,7 @@ module Culet
       Draft.new(target, secret ? PRIVATE_MODE : PUBLIC_MODE, kept)
     end
 
-    # Says beforehand what would keep `write` from succeeding, where that can be known.
+    # Checks before a long run whether `write` would succeed.
     #
     # @param path [String] the destination
     # @raise [Culet::Error]
@@ -120,9 +125,9 @@ module Culet
       return if stat && !stat.file? && !stat.directory?
 
       directory = File.dirname(target)
-      raise Error, "#{path} is a directory; name a file" if stat&.directory?
-      raise Error, "cannot write #{path}: there is no directory #{directory}" unless File.directory?(directory)
-      raise Error, "cannot write #{path}: the directory #{directory} may not be written to" unless File.writable?(directory)
+      raise Error, "#{path} is a directory; give a file" if stat&.directory?
+      raise Error, "cannot write #{path}: the directory #{directory} does not exist" unless File.directory?(directory)
+      raise Error, "cannot write #{path}: the directory #{directory} is not writable" unless File.writable?(directory)
     rescue SystemCallError => e
       raise unwritable(path, e)
     end
@@ -156,11 +161,11 @@ module Culet
       return unless stat.symlink? || stat.pipe? || stat.socket?
       return if stat.owned? || stat.uid.zero?
 
-      raise Error, "cannot write #{path}: #{target} is a #{stat.symlink? ? "symbolic link" : stat.ftype} of another user's; name another file"
+      raise Error, "cannot write #{path}: #{target} is a #{stat.symlink? ? "symbolic link" : stat.ftype} of another user; choose another file"
     end
     private_class_method :trust
 
-    # The file could have been exchanged since it was checked.
+    # The file may have been replaced since it was checked.
     def open_special(target, path)
       file = File.open(target, File::WRONLY | File::NOFOLLOW | File::NOCTTY)
       trust(target, file.stat, path)

@@ -3,14 +3,13 @@
 require_relative "../errors"
 
 module Culet
-  # Reads what an ELF file says to the dynamic loader: machine, interpreter,
-  # needed libraries, exported symbols. Only program headers and the dynamic
-  # section are used, so stripped files read the same as unstripped ones.
+  # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported symbols. It
+  # needs program headers and the dynamic section only, so stripped files work too.
   #
   # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
   # loader reads it (DT_GNU_HASH).
   class Elf
-    # The file is no ELF file, or is damaged.
+    # The file is damaged, or not an ELF file.
     class Invalid < Error; end
 
     # An exported symbol.
@@ -42,11 +41,15 @@ module Culet
       false
     end
 
-    # 32 or 64, and the e_machine number (62 x86-64, 183 aarch64).
-    attr_reader :path, :bits, :machine
+    # @return [String] path of the file
+    attr_reader :path
+    # @return [Integer] 32 or 64
+    attr_reader :bits
+    # @return [Integer] e_machine: 62 x86-64, 183 aarch64
+    attr_reader :machine
 
     # @param path [String]
-    # @raise [Invalid] when the file is no ELF file
+    # @raise [Invalid] when it is not an ELF file
     # @raise [SystemCallError] when it cannot be read
     def initialize(path)
       @path = path
@@ -61,13 +64,13 @@ module Culet
       @program_header_bytes, @program_header_count = header.byteslice(54, 4).unpack("S<2")
     end
 
-    # @return [Boolean] whether files of this one and of `other` can live in one process
+    # @return [Boolean] whether both can be loaded into one process
     def same_kind?(other) = bits == other.bits && machine == other.machine
 
-    # @return [Boolean] whether the loader never sees this program, so that a preload cannot work
+    # @return [Boolean] whether the program has no loader, so that nothing can be preloaded
     def static? = readable? && segments(PT_INTERP).empty?
 
-    # @return [String, nil] the loader the kernel starts for this program
+    # @return [String, nil] path of the loader
     def interpreter
       segment = segments(PT_INTERP).first if readable?
       segment && read(segment[:offset], segment[:file_size]).delete_suffix("\0")

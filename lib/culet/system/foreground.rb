@@ -3,14 +3,14 @@
 require_relative "../errors"
 
 module Culet
-  # A command of the user's, run to its end in the foreground: it has our input and output, and the signals that we get.
+  # Runs a command in the foreground: with culet's input and output, and the signals that culet receives.
   class Foreground
-    # Signals that end a program. Those of the keyboard reach the command by themselves.
+    # Signals of the keyboard reach the command directly.
     KEYBOARD = %w[INT QUIT].freeze
     FORWARDED = %w[TERM HUP USR1 USR2].freeze
     private_constant :KEYBOARD, :FORWARDED
 
-    # @param environment [Hash{String => String, nil}] what is different in the command's environment
+    # @param environment [Hash{String => String, nil}] changes to the environment of the command
     # @param program [String] path of its first word
     # @param command [Array<String>]
     def initialize(environment, program, command)
@@ -20,12 +20,12 @@ module Culet
     end
 
     # @param status [Process::Status]
-    # @return [Integer] the exit status that a shell would have for it
+    # @return [Integer] the exit status, as in a shell
     def self.exit_status(status) = status.signaled? ? 128 + status.termsig : status.exitstatus
 
-    # @param message [String] a sentence on what the command left undone
+    # @param message [String] what went wrong
     # @param status [Process::Status] how it ended
-    # @return [Error] whose exit status is the command's own, unless that says that all went well
+    # @return [Error] with the exit status of the command, at least 1
     def self.error(message, status) = Error.new(message, exit_status: [exit_status(status), 1].max)
 
     # @return [Integer] the command's process number, once it has been started
@@ -44,8 +44,7 @@ module Culet
 
     private
 
-    # The command decides what a signal means. Yields what is to be told the command's pid; what came before goes to
-    # it then.
+    # The command handles the signals. Yields a Proc that takes the pid of the command; earlier signals are forwarded then.
     def forwarding
       pid = nil
       early = []

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
 module Culet
-  # Small files of /proc and /sys. A file that is not there says something only where its file system is mounted: without
-  # /sys it is unknown whether the kernel has transparent huge pages.
+  # Small files of /proc and /sys. A missing file is meaningful only if its file system is mounted.
   module KernelFile
+    # The mode of transparent huge pages.
     HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+    # Exists wherever /sys is mounted.
     HUGE_PAGES_FOLDER = "/sys/kernel/mm"
 
     module_function
 
     # @param path [String]
-    # @return [String, nil] its content; nil where it is not there or may not be read
+    # @return [String, nil] its content; nil if it is missing or unreadable
     def content(path)
       File.read(path).strip
     rescue SystemCallError
@@ -18,8 +19,8 @@ module Culet
     end
 
     # @param path [String]
-    # @param folder [String] above it, which the kernel always has where that file system is mounted
-    # @return [Boolean] whether the kernel has no such file; false also where that is unknown
+    # @param folder [String] a folder above it that exists whenever the file system is mounted
+    # @return [Boolean] whether the kernel lacks the file; false if that is unknown
     def absent?(path, folder:)
       Dir.exist?(folder) && !Dir.empty?(folder) && !File.exist?(path)
     rescue SystemCallError

@@ -4,16 +4,16 @@ require_relative "../errors"
 require_relative "../native"
 
 module Culet
-  # How a Ruby program that culet starts is told to load a part of culet first: by words before those that RUBYOPT holds.
+  # Makes Ruby programs load a part of culet through RUBYOPT, before the user's own options.
   module RubyOptions
     module_function
 
-    # The user's own options follow. What stands there already, from a parent that was started so, is not repeated.
+    # Options that a parent process has added already are not repeated.
     #
     # @param feature [String] e.g. "culet/auto"
-    # @param text [String, nil] what RUBYOPT holds
-    # @return [String] what it is to hold
-    # @raise [Culet::Error] when the library's path cannot be written there
+    # @param text [String, nil] the present RUBYOPT
+    # @return [String] the new RUBYOPT
+    # @raise [Culet::Error] when the path contains spaces
     def loading(feature, text)
       own = words(feature)
       return text if text.to_s.start_with?(own)
@@ -21,17 +21,16 @@ module Culet
       [own, text].compact.reject(&:empty?).join(" ")
     end
 
-    # The parts that a user loads into a program.
+    # The parts that a user can load into a program.
     PARTS = %w[agent auto require unused].freeze
 
     # @param part [String] one of PARTS
-    # @return [String] the word of RUBYOPT that loads it into any program of this Ruby, as users write it: Bundler leaves
-    #   a program only the gems of its bundle, but no path in its way
+    # @return [String] the assignment as users write it; by path, because Bundler restricts gems, not paths
     def advice(part) = "RUBYOPT=-r$(culet lib #{part})"
 
     # @param part [String] one of PARTS
     # @return [String] the absolute path of its file
-    # @raise [Culet::Error] when it cannot be written in RUBYOPT
+    # @raise [Culet::Error] when the path contains spaces
     def file(part)
       path = File.expand_path("../#{part}.rb", __dir__)
       refuse_spaces(path, "culet/#{part}")
@@ -53,8 +52,7 @@ module Culet
     end
     private_class_method :refuse_spaces
 
-    # Where the gem's build put the native part apart from the Ruby files, nothing else leads there: in a program
-    # with a bundle of its own, the gem is not activated.
+    # A program with its own bundle does not activate the gem, so the folder of the native extension must be given.
     def extension_directory
       path = Native.find("culet.so")
       path && File.expand_path("../..", path)

@@ -6,16 +6,17 @@ require "puma/plugin"
 
 # `plugin :culet` in Puma's configuration, for Puma 5 and later:
 #
-# - Memory goes back to the kernel after major garbage collections, in a single process and in every worker
-#   (culet/auto, with its settings in CULET_TRIM).
-# - The process that preloaded the application tidies up once before it forks the workers (Culet.warmup), after all
-#   other before_fork hooks; with `fork_worker` so does the worker that is forked anew.
-# - With `Culet::Warmup.requests = ["/", "/issues"]` below it, that process asks the application for these pages first,
-#   before all other before_fork hooks, so that these close what was opened for it.
-# - A trim that only waits for its minimum interval is made when the worker has no request (out_of_band).
+# - Every worker, or the single process, returns free memory after major garbage collections (culet/auto, configured by
+#   CULET_TRIM).
+# - With preload_app!, the parent calls Culet.warmup before it forks the workers, after all other before_fork hooks; with
+#   `fork_worker`, worker 0 does so before each refork.
+# - With `Culet::Warmup.requests = ["/", "/issues"]` below it, the parent requests these pages before all other before_fork
+#   hooks, so that these close the connections.
+# - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
 #
-# It has no `config` method: Puma drops the first option of the user's file for a plugin that has one (Hash#shift in
-# DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before the application is loaded.
+# The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
+# (Hash#shift in DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before it loads the
+# application.
 Puma::Plugin.create do
   # @param launcher [Puma::Launcher]
   def start(launcher)
@@ -24,7 +25,7 @@ Puma::Plugin.create do
     hooks = Puma::DSL.new(options.file_options, launcher.config)
     cluster = options[:workers].to_i.positive?
     warm_up(launcher, hooks, options) if cluster
-    warn("culet: no page is asked for in advance: Culet::Warmup.requests needs workers and preload_app!") if
+    warn("culet: no requests are sent: Culet::Warmup.requests needs workers and preload_app!") if
       Culet::Warmup.requests.any? && !(cluster && options[:preload_app])
     trim_between_requests(launcher, options)
   end
@@ -39,8 +40,7 @@ Puma::Plugin.create do
     hooks.public_send(hooks.respond_to?(:before_refork) ? :before_refork : :on_refork) { Culet.warmup(requests: []) } if options[:fork_worker]
   end
 
-  # The hooks of a level are a list, whose last one this makes the first. The options that were given in code and on the
-  # command line come before those of the file.
+  # Moves the last hook of a level to the front. Options given in code and on the command line precede those of the file.
   def serve_requests_first(launcher)
     options = launcher.options
     level = options.user_options.key?(:before_fork) ? options.user_options : options.file_options
@@ -48,14 +48,13 @@ Puma::Plugin.create do
     level[:before_fork].unshift(level[:before_fork].pop)
   end
 
-  # The very application that the workers will serve: Puma's launcher does not show it, and Puma::Configuration#app would
-  # load another one.
+  # The application that the workers serve. The launcher does not expose it, and Puma::Configuration#app would load another.
   def application(launcher)
     runner = launcher.instance_variable_get(:@runner)
     runner.app if runner.respond_to?(:app)
   end
 
-  # Puma runs these hooks of one level of its options alone, the first that has any.
+  # Puma runs these hooks only of the first level of its options that has any.
   def trim_between_requests(launcher, options)
     return unless Culet.native? && Culet.trim_stats[:active]
 

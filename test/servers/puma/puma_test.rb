@@ -55,7 +55,7 @@ module PumaTests
   def test_where_no_page_can_be_asked_for_that_is_said
     with_server(*COMMAND, env: { "WORKERS" => "2", "WARM" => "/warm" }, gems: bundle(self.class::GEMFILE)) do |server|
       workers(server, 2).each_value { |figures| assert_empty figures["warmed"] }
-      assert_equal ["culet: no page is asked for in advance: Culet::Warmup.requests needs workers and preload_app!"], server.output.scan(/^culet:.*$/)
+      assert_equal ["culet: no requests are sent: Culet::Warmup.requests needs workers and preload_app!"], server.output.scan(/^culet:.*$/)
     end
   end
 

@@ -28,7 +28,7 @@ class RailsWarmupTest < Minitest::Test
                                      env: NEUTRAL.merge(bundle.environment, "CULET_WORKLOAD_DIR" => directory, "CULET_SCALE" => "0.05"))
       assert status.success?, err
       assert_equal ["true", '["requests", "connections", "collect"]', "0", "3", "true"], out.lines(chomp: true)
-      assert_equal "culet: the request for https://localhost/nowhere was answered with status 404\n", err
+      assert_equal "culet: the request for https://localhost/nowhere returned status 404\n", err
     end
   end
 end

@@ -6,13 +6,13 @@ require_relative "../../errors"
 
 module Culet
   module Agent
-    # What a process tells of itself, to be put into the stream of what was read of it from outside.
+    # The records that a process reports about itself; they are inserted into the stream that culet-scope wrote.
     class Supplement
-      # The kinds of record that a process may tell; all others come from outside.
+      # The kinds of record that a process may report; all others come from culet-scope.
       KINDS = %w[gc vm allocator_statistics objects classes].freeze
-      # Told to who asks for it, and not kept.
+      # Used at once, not kept in the stream.
       NAMES = "classes"
-      # Counting stops after so long, in seconds, unless something else is asked for.
+      # Default time limit of the count, in seconds.
       LIMIT_SECONDS = 10.0
       LAST = "E\x04".b.freeze
       LAST_BYTES = 6
@@ -22,7 +22,7 @@ module Culet
       def self.own = new(Agent.detail(true, LIMIT_SECONDS))
 
       # @param lines [String] JSON objects, one to a line
-      # @raise [Culet::Error] when one is of no kind that a process may tell
+      # @raise [Culet::Error] for an unknown kind
       def initialize(lines)
         @records = lines.dup.force_encoding(Encoding::UTF_8).scrub.lines(chomp: true).to_h { |line| [kind(line), line] }
       end
@@ -31,12 +31,12 @@ module Culet
       # @return [Hash, nil] the object of that kind
       def fact(kind) = @records[kind] && JSON.parse(@records[kind])
 
-      # @param stream [String] what culet-scope wrote
-      # @return [String] the same with these records before its last one
-      # @raise [Culet::Error] when it has no last one
+      # @param stream [String] the output of culet-scope
+      # @return [String] the stream with these records before its last one
+      # @raise [Culet::Error] when the stream is incomplete
       def stream(stream)
         stream = stream.b
-        raise Error, "what culet-scope wrote is cut off" unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
+        raise Error, "the output of culet-scope is incomplete" unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
 
         body = stream.byteslice(0, stream.bytesize - LAST_BYTES)
         @records.except(NAMES).each_value { |line| body << "J" << varint(line.bytesize) << line.b }
@@ -48,11 +48,11 @@ module Culet
       def kind(line)
         fields = JSON.parse(line)
         name = fields["kind"] if fields.is_a?(Hash)
-        raise Error, "the agent told something that is not its to tell" unless KINDS.include?(name)
+        raise Error, "the agent sent an invalid answer" unless KINDS.include?(name)
 
         name
       rescue JSON::ParserError
-        raise Error, "the agent told something that is no JSON"
+        raise Error, "the agent sent an answer that is not JSON"
       end
 
       # As scope/format.h has it: seven bits to a byte, the lowest first.

@@ -2,20 +2,19 @@
 
 module Culet
   module Sidekiq
-    # Sees when a Sidekiq process has nothing to do, and cleans up then: one full garbage collection, and what is free
-    # goes back to the kernel. A period is quiet when no job ran between two heartbeats (ten seconds apart); there is
-    # one cleaning for each period that follows work, so that an idle process stays idle.
+    # Collects garbage and trims once in each quiet period of a Sidekiq process. A period is quiet when no job ran between
+    # two heartbeats (ten seconds apart); an idle process stays idle.
     #
-    # It happens in the thread of the heartbeat. A job that starts in the same moment waits for the collection as it
-    # would for any other; the trim that follows holds up no Ruby thread.
+    # It runs in the heartbeat thread. A job that starts meanwhile waits for the collection, but not for the trim.
     class QuietPeriods
-      # Counts a job while it runs. Sidekiq makes one for each job.
+      # Counts running jobs; Sidekiq makes one instance for each job.
       class Middleware
         # @param periods [QuietPeriods]
         def initialize(periods)
           @periods = periods
         end
 
+        # @return [Object] the value of the job
         def call(_job, _message, _queue, &block) = @periods.during_job(&block)
       end
 
@@ -23,10 +22,10 @@ module Culet
         @lock = Mutex.new
         @running = 0
         @worked = false # since the last heartbeat
-        @untidy = false # since the last cleaning
+        @untrimmed = false # whether a job ran since the last trim
       end
 
-      # @return [Object] what the block returns
+      # @return [Object] the block's value
       def during_job
         change(+1)
         yield
@@ -36,7 +35,7 @@ module Culet
 
       # Called at every heartbeat.
       #
-      # @return [Integer, nil] bytes given back; nil where it is no time for it
+      # @return [Integer, nil] bytes returned; nil when no quiet period has begun
       def beat
         return unless begins?
 
@@ -49,7 +48,7 @@ module Culet
       def change(by)
         @lock.synchronize do
           @running += by
-          @worked = @untidy = true
+          @worked = @untrimmed = true
         end
       end
 
@@ -58,9 +57,9 @@ module Culet
         @lock.synchronize do
           quiet = @running.zero? && !@worked
           @worked = false
-          return false unless quiet && @untidy
+          return false unless quiet && @untrimmed
 
-          @untidy = false
+          @untrimmed = false
           true
         end
       end

@@ -4,13 +4,14 @@ require_relative "../../agent"
 
 module Culet
   module Strings
-    # Loaded into every Ruby process of `culet strings -- COMMAND`, before all else: the process can be asked for its
-    # strings while it runs, and at its end it writes them into the folder that CULET_STRINGS names.
+    # Loaded first into every Ruby process of `culet strings -- COMMAND`: starts the agent, and writes the strings to the
+    # folder of CULET_STRINGS at exit.
     module AtExit
+      # The variable with the folder.
       FOLDER = "CULET_STRINGS"
       # "0": digests instead of contents.
       CONTENT = "CULET_STRINGS_CONTENT"
-      # "1": Ruby notes who allocates what, from here on.
+      # "1": Ruby traces object allocations.
       TRACE = "CULET_STRINGS_TRACE"
 
       module_function
@@ -20,7 +21,7 @@ module Culet
         return unless Culet.native? && ENV.key?(FOLDER)
 
         trace if ENV[TRACE] == "1"
-        # Handlers run last in, first out: what the program leaves behind in its own is not there any more.
+        # at_exit handlers run in reverse order: those of the program have run before.
         at_exit { write(ENV.fetch(FOLDER), content: ENV[CONTENT] != "0") }
       end
 
@@ -30,7 +31,7 @@ module Culet
       end
       private_class_method :trace
 
-      # The file bears its name once it is whole. What keeps it from being written is not to change how the program ends.
+      # The file appears when it is complete. A failure must not change the program's exit status.
       def write(folder, content:)
         return unless File.directory?(folder)
 
@@ -42,7 +43,7 @@ module Culet
         end
         File.rename("#{path}.part", path)
       rescue SystemCallError, Error => e
-        warn("culet: the strings of process #{Process.pid} were not told: #{e.message}")
+        warn("culet: the strings of process #{Process.pid} were not written: #{e.message}")
       end
       private_class_method :write
     end

@@ -5,36 +5,36 @@ require_relative "../../errors"
 
 module Culet
   module Strings
-    # The Strings of a process that carries the agent, in slices (ext/culet/agent/strings.h): the process stands still for
-    # one at a time, and runs on between them. What is born, freed or moved meanwhile may be missed.
+    # The Strings of a process with the agent, in slices: the process is paused for each slice and runs between them. Strings
+    # allocated, freed or moved meanwhile may be missed.
     class Slices
-      # How long one may take, in seconds; a string is finished.
+      # Length of a slice in seconds; the string at its end is completed.
       SECONDS = 0.02
 
-      # @return [Integer] Strings told
+      # @return [Integer] Strings read
       attr_reader :strings
 
-      # @return [Float] seconds that the process stood still, all slices together
+      # @return [Float] seconds of pauses, all slices together
       attr_reader :seconds
 
-      # @return [Float] the longest of them
+      # @return [Float] seconds of the longest slice
       attr_reader :longest_seconds
 
       # @return [Float] seconds of the garbage collection before the first
       attr_reader :collection_seconds
 
-      # @return [Integer] how many there were
+      # @return [Integer] number of slices
       attr_reader :count
 
-      # @param collect [Boolean] whether garbage is collected first; what is dead is told too, otherwise, until it is swept
-      # @param bounds [Bounds, nil] nil: it is this process that tells
+      # @param collect [Boolean] whether to collect garbage first; otherwise unreachable strings are included
+      # @param bounds [Bounds, nil] checks on the answers of another process; nil: this process answers
       # @yieldparam from [Integer] a slot's address
       # @yieldparam collect [Boolean]
       # @yieldreturn [String] a slice
-      def initialize(collect:, bounds: nil, &ask)
+      def initialize(collect:, bounds: nil, &request)
         @collect = collect
         @bounds = bounds
-        @ask = ask
+        @request = request
         @strings = @count = 0
         @seconds = @longest_seconds = @collection_seconds = 0.0
       end
@@ -42,14 +42,14 @@ module Culet
       # @param out [#write] gets the records
       # @yield after each slice but the last
       # @return [Slices] itself
-      # @raise [Culet::Error] when the process does not tell its strings
+      # @raise [Culet::Error] when the process does not answer
       def read(out)
         from = 0
         loop do
-          head, records = @ask.call(from, @collect && @count.zero?).split("\n", 2)
+          head, records = @request.call(from, @collect && @count.zero?).split("\n", 2)
           fields = parse(head.to_s)
           @bounds&.check(fields, records.to_s, from)
-          raise Error, "its strings cannot be told: #{fields["why"]}" unless fields["why"].empty?
+          raise Error, "its strings cannot be read: #{fields["why"]}" unless fields["why"].empty?
 
           out.write(records)
           note(fields)
@@ -58,7 +58,7 @@ module Culet
         end
       end
 
-      # @return [Hash{String => Object}] how the reading went, for JSON
+      # @return [Hash{String => Object}] slices and pauses, for JSON
       def reading
         { "slices" => count, "pause_seconds" => seconds, "longest_pause_seconds" => longest_seconds, "collection_seconds" => collection_seconds }
       end
@@ -68,7 +68,7 @@ module Culet
       def parse(head)
         JSON.parse(head.dup.force_encoding(Encoding::UTF_8).scrub)
       rescue JSON::ParserError
-        raise Error, "the agent told something that is not its to tell"
+        raise Error, "the agent sent an invalid answer"
       end
 
       def note(fields)

@@ -2,18 +2,18 @@
 
 module Culet
   module Unused
-    # All compiled code of this process: which of it has run. A piece is a method, a block, or a body of a file or class.
+    # Which compiled code of this process has run. A piece is a method, a block, or the body of a file or class.
     #
-    # Bodies have run, since that is what loading is. Of other pieces it is known how often each line fired: once for each
-    # piece that has the line. Where several have it, the outer ones ran first, because only they can start the inner ones.
+    # Bodies have run, because loading runs them. For other pieces, each line fires once for each piece on it; if several
+    # pieces share a line, the outer ones ran first, because only they can call the inner ones.
     class Census
       BODY = /\A(?:<|singleton class\z)/
       LEVELS = /\Ablock(?: \((\d+) levels\))? in /
       private_constant :BODY, :LEVELS
 
-      # One piece of code. lines: those of its own, nil where nothing is known of its file.
+      # One piece of code. lines: its own lines; nil for a file without coverage.
       Piece = Struct.new(:path, :label, :line, :bytes, :lines) do
-        # @return [Integer] how deep it lies in other pieces
+        # @return [Integer] number of enclosing pieces
         def depth = (label[LEVELS, 1] || (label.start_with?("block in ") ? 1 : 0)).to_i + label.scan(/(?:rescue|ensure) in /).size
 
         def body? = BODY.match?(label)
@@ -22,14 +22,14 @@ module Culet
 
       # @param pid [Integer] the process's number
       # @param parent_pid [Integer]
-      # @param since [String] from when on it was followed what runs: "start", "asked", or "now", which is not at all
+      # @param since [String] when recording started: "start", "asked", or "now" (not yet)
       def initialize(pid: Process.pid, parent_pid: Process.ppid, since: "start")
         @pid = pid
         @parent_pid = parent_pid
         @since = since
       end
 
-      # @return [Hash{String => Object}] as a file of answers has it
+      # @return [Hash{String => Object}] for JSON
       def to_h
         @fired = Unused.fired
         covered = Coverage.peek_result
@@ -44,7 +44,7 @@ module Culet
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # @return [Array(Hash, Hash)] pieces by file; bytes and count of what was evaluated, by the name it was given
+      # @return [Array(Hash, Hash)] pieces by file; bytes and count of evaluated code by its file name
       def read(covered)
         files = Hash.new { |hash, path| hash[path] = [] }
         evaluated = Hash.new { |hash, path| hash[path] = [0, 0] }
@@ -63,7 +63,7 @@ module Culet
         Piece.new(path, code.label, code.first_lineno, bytes, lines)
       end
 
-      # Pieces that never ran as [line, label, bytes]; those of which it cannot be told are counted.
+      # Pieces that never ran as [line, label, bytes]; pieces without lines of their own are counted apart.
       def file(path, pieces)
         bytes = pieces.sum(&:bytes)
         return { "path" => path, "bytes" => bytes, "count" => pieces.size, "told" => false } if pieces.first.lines.nil?

@@ -2,10 +2,10 @@
 
 module Culet
   module Warmup
-    # What requests opened and no child may inherit: Active Record's connections, where it is loaded. Other libraries' are
-    # theirs to close, in a hook of the server's.
+    # Closes connections that children must not inherit: those of Active Record. Other libraries' connections must be closed
+    # in a hook of the server.
     module Connections
-      # Since then all roles' connections are cleared by that word, and no others without one.
+      # From this version on, clear_all_connections! needs :all to clear the connections of all roles.
       ALL_ROLES_SINCE = "7.1"
       private_constant :ALL_ROLES_SINCE
 

@@ -2,7 +2,7 @@
 
 module Culet
   module Warmup
-    # What was done in a warm-up, in order, and what each step took.
+    # The steps of a warm-up that ran, and their cost.
     class Record
       def initialize
         @before = resident_bytes
@@ -10,7 +10,7 @@ module Culet
         @costs = {}
       end
 
-      # Makes a step, and counts it unless it tells that there was nothing to do (nil).
+      # Runs a step and records it, unless it returns nil (nothing to do).
       #
       # @param name [String]
       # @return [Object] what the block returned

@@ -6,19 +6,17 @@ require "uri"
 
 module Culet
   module Warmup
-    # Asks a Rack application for some of its pages, in this process and without a server: templates are compiled, tables
-    # that are built at first use are there, inline and method caches are filled, once instead of in every forked worker.
-    #
-    # Only GET, as a browser without cookies. Whatever goes wrong is told and ends nothing.
+    # Sends GET requests to a Rack application in this process, without a server: templates are compiled and caches filled
+    # once instead of in every forked worker. A failed request is a warning.
     class Requests
-      # For all requests together. A page that never ends must not keep a server from starting.
+      # Time limit of all requests, so that an endless page does not keep a server from starting.
       SECONDS = 60
-      # What an application sees that redirects plain HTTP, or admits certain hosts alone; an address may name another.
+      # https and localhost, for applications that redirect http or restrict hosts; a URL may have others.
       ORIGIN = URI("https://localhost/").freeze
       HEADERS = { "HTTP_ACCEPT" => "text/html,application/xhtml+xml,*/*;q=0.8", "HTTP_ACCEPT_LANGUAGE" => "en", "HTTP_USER_AGENT" => "culet warm-up",
                   "REMOTE_ADDR" => "127.0.0.1" }.freeze
 
-      # Beyond what an application rescues.
+      # Not a StandardError, which an application might rescue.
       class Overdue < Exception; end # rubocop:disable Lint/InheritException
       private_constant :ORIGIN, :HEADERS, :Overdue
 
@@ -40,7 +38,7 @@ module Culet
         raise ArgumentError, no_address(address)
       end
 
-      def self.no_address(address) = "#{address.inspect} is no address to warm up with: a path such as \"/issues\", or http://..."
+      def self.no_address(address) = "#{address.inspect} is not an address for the warm-up; give a path such as \"/issues\", or http://..."
       private_class_method :no_address
 
       # @param addresses [Array<String>] as above
@@ -53,15 +51,15 @@ module Culet
         @seconds = seconds
       end
 
-      # @return [Array<String>] what went wrong, a sentence each
+      # @return [Array<String>] warnings, a sentence each
       def call
-        return ["there is no application to warm up with requests: give `app:`, or call it once Rails is loaded"] unless @app
+        return ["no application for the warm-up requests: give `app:`, or call it after Rails is loaded"] unless @app
 
         problems = []
         Timeout.timeout(@seconds, Overdue) { @uris.each { |uri| problems << request(uri) } }
         problems.compact
       rescue Overdue
-        problems.compact << "warming up with requests was ended after #{@seconds} s, at #{@uris[problems.size]}"
+        problems.compact << "the warm-up requests were stopped after #{@seconds} s, at #{@uris[problems.size]}"
       end
 
       private
@@ -70,20 +68,19 @@ module Culet
       def request(uri)
         status, _headers, body = @app.call(environment(uri))
         read(body)
-        "the request for #{uri} was answered with status #{status}" unless (200..399).cover?(status.to_i)
+        "the request for #{uri} returned status #{status}" unless (200..399).cover?(status.to_i)
       rescue StandardError, ScriptError, SystemStackError => e
         "the request for #{uri} failed: #{e.class}: #{e.message.lines.first.to_s.strip}"
       end
 
-      # A body that streams by itself (Rack 3) is told apart by having no `each`; it writes to a socket, and there is none.
+      # A streaming body (Rack 3) has no `each`; it writes to a socket, which does not exist here.
       def read(body)
         body.each { |part| part } if body.respond_to?(:each)
       ensure
         body.close if body.respond_to?(:close)
       end
 
-      # The environment as Rack's specification asks for it, written out here because an application need not have
-      # anything of Rack's loaded.
+      # The environment of the Rack specification; written here because Rack itself may not be loaded.
       def environment(uri)
         secure = uri.scheme == "https"
         { **HEADERS, "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => uri.path.empty? ? "/" : uri.path, "QUERY_STRING" => uri.query.to_s,

@@ -2,28 +2,27 @@
 
 module Culet
   module Warmup
-    # What can be done to a heap before it is forked. Each method is a step; it returns nil where this Ruby, or this
-    # allocator, has nothing of the kind.
+    # The steps that prepare a heap for forking. Each method is a step; it returns nil if this Ruby or allocator lacks it.
     module Steps
       # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c, besides the one of `collect`.
       PROMOTIONS = 3
       NAMES = %i[ruby collect compact promote strings trim].freeze
-      # Where Ruby has no Process.warmup. Without `strings`: of a preloaded cluster's memory nothing was seen to come of it.
+      # For a Ruby without Process.warmup; `strings` is not among them, because it saved no memory in a preloaded cluster.
       BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
-        # What pays: Ruby 3.3 and later have all of it in one call, but for other allocators' trim and a collection after the
-        # compaction, without which each worker's heap grows more and shares less.
+        # Process.warmup lacks the trim of other allocators than glibc, and a collection after the compaction, without which
+        # each worker's heap grows more and shares less.
         #
         # @return [Array<Symbol>]
         def default = Process.respond_to?(:warmup) ? %i[ruby collect trim] : BY_HAND
 
         # @param names [Array<Symbol>]
         # @return [Array<Symbol>]
-        # @raise [ArgumentError] naming one that is no step
+        # @raise [ArgumentError] for an unknown step
         def checked(names)
           unknown = names.find { |name| !NAMES.include?(name) }
-          raise ArgumentError, "#{unknown.inspect} is no step of a warm-up; there are #{NAMES.map(&:inspect).join(", ")}" if unknown
+          raise ArgumentError, "#{unknown.inspect} is not a warm-up step; the steps are #{NAMES.map(&:inspect).join(", ")}" if unknown
 
           names
         end
@@ -32,43 +31,48 @@ module Culet
         # @return [Object, nil] nil where nothing was done
         def make(name) = public_send(name)
 
-        # Ruby's own: a full collection, compaction, everything that is left becomes old, strings' code ranges, pages
-        # without an object go back, and glibc's trim. A collector that Ruby loaded as a library may leave some of it out:
-        # MMTk does not collect.
+        # Process.warmup: a full collection, compaction, promotion of all objects, code ranges of strings, release of empty
+        # pages, and malloc_trim. A collector loaded as a library may omit some of it: MMTk does not collect.
         #
         # @return [Boolean, nil]
         def ruby = (Process.warmup if Process.respond_to?(:warmup))
 
-        # Garbage goes, so that no child's first collection has to free it, each for itself.
+        # Collects garbage, which otherwise every child would free for itself.
+        #
+        # @return [true]
         def collect
           GC.start
           true
         end
 
-        # Objects move together, so that fewer of their pages have holes which children fill.
+        # Compacts the heap, so that fewer pages have holes that children fill.
         #
-        # @return [Object, nil] nil where this Ruby, or its pages on this kernel's, cannot
+        # @return [Object, nil] nil where compaction is not supported
         def compact
           GC.compact if GC.respond_to?(:compact)
         rescue NotImplementedError
           nil
         end
 
-        # What is left becomes old, so that children's minor collections leave it alone.
+        # Makes all objects old, so that minor collections in the children do not mark them.
+        #
+        # @return [true]
         def promote
           PROMOTIONS.times { GC.start }
           true
         end
 
-        # Each string learns what it consists of, which it would otherwise write into itself when it is first asked.
+        # Computes the code range of each string, which otherwise would be written at first use.
+        #
+        # @return [true]
         def strings
           ObjectSpace.each_object(String, &:valid_encoding?)
           true
         end
 
-        # Free memory goes back to the kernel, under whichever allocator.
+        # Returns free memory to the kernel.
         #
-        # @return [Integer, nil] bytes; nil where the allocator has no call for it, or the native part is missing
+        # @return [Integer, nil] bytes; nil if the allocator has no function for it, or without the native extension
         def trim
           Culet.trim
         rescue Error

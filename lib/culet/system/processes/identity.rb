@@ -4,16 +4,16 @@ require_relative "cpu"
 
 module Culet
   module Processes
-    # What a process is called: by itself, by the kernel, by its files and by systemd. All of this any user may read, and
-    # all of it but the executable is for the process to choose.
+    # The names of a process: its title, the kernel's name, its files and its systemd units. Any user may read them, and the
+    # process chooses all but the executable.
     class Identity
       # Programs that run a file named in their command line.
       INTERPRETER = /\A(?:j?ruby|truffleruby|python|perl|node)[\d.]*\z/
-      # Options of theirs whose value is a word of its own.
+      # Their options that take a separate argument.
       WITH_VALUE = %w[-r -I -C -E -W -m].freeze
-      # What would move the cursor, change colours or turn the direction of writing.
+      # Control characters, and those that change the direction of writing.
       UNPRINTED = /[[:cntrl:]\u202a-\u202e\u2066-\u2069]/
-      # A title is shown no longer than this.
+      # Longest title that is printed.
       TITLE_COLUMNS = 60
       # More than any title.
       MOST_BYTES = 4096
@@ -27,9 +27,8 @@ module Culet
         @pid = pid
       end
 
-      # @return [String] as the process shows it: the title it gave itself ("puma 6.6.0 (tcp://0.0.0.0:3000) [app]"), or the
-      #   names of its program and of the script ("ruby job.rb"); without arguments, which may be secret, and without
-      #   control characters
+      # @return [String] the title it set ("puma 6.6.0 (tcp://0.0.0.0:3000) [app]"), or program and script ("ruby job.rb")
+      #   without arguments, which may be secret; no control characters
       def title
         text = titled? ? words.first.strip : [program, script].compact.join(" ")
         text = comm if text.empty?
@@ -37,21 +36,21 @@ module Culet
         text.size > TITLE_COLUMNS ? "#{text[0, TITLE_COLUMNS - 2]}.." : text
       end
 
-      # @return [Array<String>] each name by itself: program, script, first word of the title, the kernel's name, unit
+      # @return [Array<String>] kernel's name, program, script, first word of the title, executable, units
       def names = [comm, program, script, executed, (words.first[/\A[^\s:]+/] if titled?), executable, *units].compact.reject(&:empty?).uniq
 
-      # @return [Array<String>] systemd's units that it runs in, with and without what kind they are: "puma.service", "puma"
+      # @return [Array<String>] systemd units, with and without suffix: "puma.service", "puma"
       def units
         @units ||= read("cgroup").scan(%r{[^/\n]+(?=\.(?:service|scope)(?:/|$))}).uniq.flat_map { |name| [name, "#{name}.service"] }
       end
 
-      # @return [String] all words it was started with, or its title
+      # @return [String] command line, or title
       def command_line = words.join(" ")
 
-      # @return [String] what the kernel calls it
+      # @return [String] the kernel's name
       def comm = @comm ||= read("comm").chomp
 
-      # @return [String, nil] the executable's file name; nil where it may not be known
+      # @return [String, nil] file name of the executable; nil without permission
       def executable
         return @executable if defined?(@executable)
 
@@ -62,7 +61,7 @@ module Culet
         end
       end
 
-      # @return [String] file name of what it was started as
+      # @return [String] file name of the first word of the command line
       def program = @program ||= File.basename(words.first.to_s)
 
       # @return [String, nil] file name of the script that an interpreter runs
@@ -73,10 +72,10 @@ module Culet
 
       private
 
-      # A title is one word with spaces in it, which has taken the place of the words.
+      # A title replaces the command line by one word that contains spaces.
       def titled? = words.size == 1 && words.first.strip.include?(" ")
 
-      # `bundle exec puma` is puma before it says so.
+      # `bundle exec puma` is puma before it sets its title.
       def executed
         at = script_at
         File.basename(words[at + 2]) if at && script == "bundle" && words[at + 1] == "exec" && words[at + 2]

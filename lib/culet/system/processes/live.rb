@@ -7,17 +7,17 @@ require_relative "mapping"
 
 module Culet
   module Processes
-    # One running process, as seen from outside. Every method that needs permission raises a Culet::Error that says
-    # whose process it is.
+    # One running process. Methods that need permission raise a Culet::Error that names its user.
     class Live
+      # @return [Integer] process number
       attr_reader :pid
 
       # @param text [String, Integer] a process number
       # @return [Live]
-      # @raise [Culet::UsageError] when it is no number
-      # @raise [Culet::Error] when there is no such process, or it is a kernel thread, which has no memory of its own
+      # @raise [Culet::UsageError] when it is not a number
+      # @raise [Culet::Error] when the process does not exist or is a kernel thread, which has no memory
       def self.find(text)
-        raise UsageError, "#{text.to_s.inspect} is no process number" unless text.to_s.match?(/\A[1-9]\d{0,8}\z/)
+        raise UsageError, "#{text.to_s.inspect} is not a process number" unless text.to_s.match?(/\A[1-9]\d{0,8}\z/)
 
         new(text.to_i).tap(&:check)
       end
@@ -31,8 +31,8 @@ module Culet
       def check
         status = status_fields
         state = status["State"].to_s
-        raise Error, "process #{pid} has ended and only waits to be collected by its parent" if state.start_with?("Z")
-        raise Error, "process #{pid} is a kernel thread; it has no memory of its own" unless status.key?("VmSize")
+        raise Error, "process #{pid} has ended; its parent has not waited for it yet" if state.start_with?("Z")
+        raise Error, "process #{pid} is a kernel thread, which has no memory" unless status.key?("VmSize")
       end
 
       # @return [Hash{String => String}] /proc/PID/status
@@ -43,26 +43,26 @@ module Culet
       # @return [Array<Mapping>]
       def mappings = Processes.parse_maps(read("maps"))
 
-      # @return [String] path of the executable, as it was when the process started
+      # @return [String] path of the executable at the start of the process
       def executable = guard { File.readlink("/proc/#{thread}/exe").delete_suffix(" (deleted)") }
 
-      # @return [Array<String>] the words the process was started with
+      # @return [Array<String>] command line
       def command_line = read("cmdline").split("\0")
 
-      # @return [Hash{String => String}] the environment the process was started with; what it set later is not seen
+      # @return [Hash{String => String}] environment at the start of the process
       def environment
         read("environ").split("\0").filter_map { |pair| pair.split("=", 2) if pair.include?("=") }.to_h
       end
 
-      # @param path [String] a path as the process sees it, which in a container is not as we see it
-      # @return [String] a path by which we can open the same file
+      # @param path [String] a path as the process sees it, perhaps in a container
+      # @return [String] the path of that file for this process
       def file(path)
         inside = "/proc/#{thread}/root#{path}"
         File.readable?(inside) ? inside : path
       end
 
       # @param name [String] a file of /proc/PID
-      # @return [String] its content, as bytes in UTF-8 clothing
+      # @return [String] its content, scrubbed UTF-8
       # @raise [Culet::Error] when the process has ended or belongs to another user
       def read(name) = guard { File.read("/proc/#{thread}/#{name}", encoding: "UTF-8").scrub }
 
@@ -81,12 +81,12 @@ module Culet
       def forbidden
         uid = File.stat("/proc/#{pid}").uid
         if ::Process.euid.zero?
-          "process #{pid} may not be read here, not even by root: the container lacks CAP_SYS_PTRACE, or the process " \
-            "belongs to another one"
+          "process #{pid} may not be read, even by root: the container lacks CAP_SYS_PTRACE, or the process " \
+            "belongs to another container"
         elsif uid == ::Process.euid
-          "process #{pid} changed its user or shut itself off (it is not dumpable); look at it as root"
+          "process #{pid} is not dumpable (it changed its user, or disabled dumps); run culet as root"
         else
-          "process #{pid} belongs to #{uid_name(uid)}; look at it as that user or as root"
+          "process #{pid} belongs to #{uid_name(uid)}; run culet as that user or as root"
         end
       rescue Errno::ENOENT
         "there is no process #{pid}"

@@ -7,29 +7,28 @@ require_relative "live"
 
 module Culet
   module Processes
-    # Finds processes by name. A name that is a process's own (its program's, script's or unit's, or the first word of its
-    # title) counts before one that only occurs in a name or title, and that before one that is a word of a command line:
-    # `puma` is the server, not the editor that has puma.rb open. culet itself and the processes it was started from are
-    # not looked for.
+    # Finds processes by name. An exact name (program, script, unit, or first word of the title) precedes a part of a name or
+    # title, and that precedes a word of a command line: `puma` finds the server, not an editor with puma.rb open. culet and
+    # its parent processes are excluded.
     class Search
       # There is no process of that name.
       class Absent < Error; end
 
-      # A process that has the name, or a part of it.
+      # A process that matches.
       Match = Struct.new(:pid, :parent, :title, keyword_init: true) do
         # @return [String] for a sentence
         def to_s = "#{pid} (#{title})"
       end
 
-      # A process and those of the found ones that come from it.
+      # A process, and its descendants that match too.
       Family = Struct.new(:root, :members, keyword_init: true)
 
-      # What starts or shows others has their names in its command line, and shares their unit.
+      # Programs that start or show others have their names in the command line and share their unit.
       WRAPPERS = %w[ash bash busybox catatonit csh dash docker-init doas dumb-init emacs env fish gdb gosu grep ionice ksh less ltrace
                     nano nice nohup pgrep rg runsv runuser screen setpriv setsid sh ssh sshd strace su sudo systemd-run tail tcsh
                     time timeout tini tmux vi view vim watch xargs zsh].freeze
       OWN = %w[culet culet-scope].freeze
-      # Letters of a name that need not be the whole one.
+      # Shortest part of a name that matches.
       LEAST_PART = 3
       private_constant :WRAPPERS, :OWN, :LEAST_PART
 
@@ -101,9 +100,9 @@ module Culet
 
       def absence
         own = @own.drop(1).map { |pid| Identity.new(pid) }.find { |one| one.names.include?(@name) && !wrapper?(one) }
-        return "the only process called #{@name.inspect} is #{own.pid}, from which culet itself was started; give its number" if own
+        return "the only process called #{@name.inspect} is #{own.pid}, which started culet; give its number" if own
 
-        "there is no process whose title, command or file name has #{@name.inspect}; `ps -ef` lists those there are, and a number will do"
+        "no process has #{@name.inspect} in its title, command or file name; `ps -ef` lists all processes, and a number is accepted too"
       end
     end
   end

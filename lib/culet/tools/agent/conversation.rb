@@ -8,26 +8,26 @@ require_relative "endpoint"
 
 module Culet
   module Agent
-    # Asks the agent in another process something. What can be asked is in ext/culet/agent/listener.h.
+    # Sends a request to the agent in another process and reads the answer.
     class Conversation
       # Longest first line of an answer, in bytes.
       LINE_BYTES = 1024
-      # More than any answer has, in bytes: some KB, or of strings 9 MB.
+      # Largest answer accepted, in bytes; those with strings have up to 9 MB.
       ANSWER_BYTES = 32 << 20
       BLOCK_BYTES = 1 << 20
-      # For the connection and the transfer, in seconds, beside what the agent was given.
+      # Time for connection and transfer, in seconds, beyond the limits of the request.
       GRACE_SECONDS = 40
-      # Between two attempts where too many ask, at most.
+      # Longest pause between two attempts, in seconds.
       STEP_SECONDS = 0.05
       BUSY = "busy"
       private_constant :BUSY, :LINE_BYTES, :ANSWER_BYTES, :BLOCK_BYTES, :GRACE_SECONDS, :STEP_SECONDS
 
-      # @return [Integer] the process's number
+      # @return [Integer] the process number
       attr_reader :pid
 
       # @param pid [Integer, String] a process number
-      # @param verb [String] the one that asks, for sentences that say what to do
-      # @param absence [String, nil] what is said where it has no agent; nil: how it gets one
+      # @param verb [String] the verb of the command line, for error messages
+      # @param absence [String, nil] error message without an agent; nil: how to load one
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, verb: "signal", absence: nil)
         @process = Processes::Live.find(pid)
@@ -36,11 +36,11 @@ module Culet
         @absence = absence
       end
 
-      # @param question [String] without its line's end
-      # @param limit_seconds [Float] how long the answer may be worked on
-      # @param wait_seconds [Float] how long the process's main thread may take until it begins
+      # @param question [String] the request, without a newline
+      # @param limit_seconds [Float] time limit of the agent's work
+      # @param wait_seconds [Float] longest wait for the main thread of the process
       # @return [String] the answer, in bytes
-      # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
+      # @raise [Culet::Error] when the process has no agent or does not answer
       def ask(question, limit_seconds:, wait_seconds:)
         check_running
         @hung_up = false
@@ -48,24 +48,24 @@ module Culet
         line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
         loop do
           found = attempt(line) and return found
-          rest_a_little
+          pause
         end
       rescue Errno::EACCES, Errno::EPERM
-        raise Error, "process #{@pid} belongs to another user; ask as that user or as root"
+        raise Error, "process #{@pid} belongs to another user; run culet as that user or as root"
       rescue Errno::ENOENT, Errno::ESRCH
         raise Error, "process #{@pid} has ended"
       end
 
-      # @return [String] a sentence for an answer that makes no sense
-      def strange = "process #{@pid} answers in a way that this version of culet does not know; ask with the version that it carries"
+      # @return [String] error message for an invalid answer
+      def strange = "process #{@pid} sent an answer that this version of culet does not know; use the version that the process has loaded"
 
       private
 
-      # The kernel connects to it even so, and nobody would answer.
+      # The kernel would connect, but nothing would answer.
       def check_running
         return unless @process.status_fields["State"].to_s.match?(/\A[Tt]/)
 
-        raise Error, "process #{@pid} is stopped; let it run on first: kill -CONT #{@pid}"
+        raise Error, "process #{@pid} is stopped; continue it first: kill -CONT #{@pid}"
       end
 
       def milliseconds(seconds) = (seconds * 1000).round
@@ -74,7 +74,7 @@ module Culet
 
       def rest = [@deadline - now, 0].max
 
-      # @return [String, nil] the answer; nil: too many ask, and it is to be tried again
+      # @return [String, nil] the answer; nil: the agent is busy, try again
       def attempt(question)
         socket = connect
         begin
@@ -87,7 +87,7 @@ module Culet
         nil # its queue is full
       rescue EOFError, Errno::ECONNRESET
         @hung_up = true
-        nil # it lost patience where many ask, or it has ended
+        nil # the agent closed the connection because it is busy, or the process has ended
       end
 
       def connect
@@ -99,17 +99,17 @@ module Culet
         raise Error, "process #{@pid} ended before it answered"
       end
 
-      # Of many who try again, each at a moment of its own.
-      def rest_a_little
-        raise Error, time_out("is asked by too many at once") unless rest.positive?
+      # A random pause, so that many clients do not try again at once.
+      def pause
+        raise Error, time_out("is busy with other requests") unless rest.positive?
 
         sleep(rand * STEP_SECONDS)
       end
 
-      # @param reason [String] what the process does at the end of the time; that it hung up before says more
-      def time_out(reason) = "process #{@pid} #{@hung_up ? "hangs up" : reason}; ask again"
+      # @param reason [String] used if the process has not closed the connection
+      def time_out(reason) = "process #{@pid} #{@hung_up ? "closes the connection" : reason}; try again"
 
-      # Who is turned away finds the reason even so.
+      # A refused client can still read the reason.
       def write(socket, question)
         socket.write(question)
       rescue Errno::EPIPE
@@ -120,7 +120,7 @@ module Culet
         word, text = line(socket).split(" ", 2)
         case word
         when "ok" then body(socket, Integer(text.to_s, 10))
-        when "error" then raise Error, "process #{@pid} does not tell: #{text}"
+        when "error" then raise Error, "process #{@pid} refuses: #{text}"
         when BUSY then nil
         else raise Error, strange
         end
@@ -151,12 +151,12 @@ module Culet
         return network_sentence if endpoint.listens? && elsewhere?
         return @absence if @absence
 
-        instead = " (without it, `culet snapshot #{@pid}` keeps all but what Ruby's objects hold)" if @verb == "signal"
-        "process #{@pid} has no agent that could be asked; start it with #{RubyOptions.advice("agent")}, or have it require \"culet/agent\"#{instead}"
+        instead = " (`culet snapshot #{@pid}` works without it, but lacks the object counts)" if @verb == "signal"
+        "process #{@pid} has no agent; start it with #{RubyOptions.advice("agent")}, or have it require \"culet/agent\"#{instead}"
       end
 
       def network_sentence
-        "process #{@pid} cannot be asked from here, because it has a network of its own; ask from there: nsenter -n -t #{@pid} culet #{@verb} #{@pid}"
+        "process #{@pid} is in another network namespace; run culet there: nsenter -n -t #{@pid} culet #{@verb} #{@pid}"
       end
 
       # Abstract sockets belong to a network namespace.

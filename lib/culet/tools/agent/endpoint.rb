@@ -5,12 +5,12 @@ require "socket"
 
 module Culet
   module Agent
-    # Where a process's agent listens (ext/culet/agent/socket.h): found in what the kernel says of the process's sockets, and
-    # connected to. Anybody can take a name that looks like an agent's; who listens is known by SO_PEERCRED.
+    # Finds the socket of a process's agent in /proc and connects to it. Any process can take a name that looks like an
+    # agent's; SO_PEERCRED identifies the listener.
     class Endpoint
       # /proc/PID/net/unix: Num RefCount Protocol Flags Type St Inode Path
       LISTENS = 0x10000
-      # So many sockets of an agent's name are tried; where the process's descriptors may be seen, of its own.
+      # Most sockets with an agent's name that are tried.
       MOST_NAMES = 1000
       # open(2)'s O_PATH: the file is not opened, only found.
       O_PATH = 0o10000000
@@ -23,8 +23,8 @@ module Culet
       end
 
       # @return [Socket, nil] a connection to the process itself; nil: it does not listen
-      # @raise [Errno::EAGAIN] when too many are waiting there
-      # @raise [SystemCallError] when it may not be connected to
+      # @raise [Errno::EAGAIN] when its queue is full
+      # @raise [SystemCallError] when the connection is refused
       def connect
         refusals = []
         names.flat_map { |name| addresses(name) }.each do |address|
@@ -33,17 +33,17 @@ module Culet
 
           socket.close
         rescue SystemCallError => e
-          refusals << e # this need not be its own
+          refusals << e # perhaps another process's socket
         end
         raise refusals.first if refusals.any?
       end
 
-      # @return [Boolean] whether there is an agent, which need not be in reach
+      # @return [Boolean] whether an agent exists, reachable or not
       def listens? = names.any?
 
       private
 
-      # @return [Array<String>] what its agent's sockets are called, "@" at the start of abstract ones
+      # @return [Array<String>] names of its agent's sockets; abstract names start with "@"
       def names
         own = inodes
         sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }.map(&:last).first(MOST_NAMES)
@@ -51,11 +51,11 @@ module Culet
 
       def pattern = %r{\A(?:@culet-agent/#{inner_pid}/|/.*/culet/agent-#{inner_pid}-\d+\z)}
 
-      # Its number where it lives: that of the innermost of its PID namespaces.
+      # Its number in the innermost PID namespace.
       def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
 
-      # @return [Array<Array(Integer, String)>] inode and name of what listens in its network namespace. A name that has a
-      #   line's end in it can seem to be another socket's.
+      # @return [Array<Array(Integer, String)>] inode and name of the listening sockets of its network namespace; a name with a
+      #   newline can look like another socket
       def sockets
         File.foreach("/proc/#{@pid}/net/unix", encoding: Encoding::BINARY).drop(1).filter_map do |line|
           _, _, _, flags, _, _, inode, name = line.chomp.split(/ +/, 8)
@@ -63,7 +63,7 @@ module Culet
         end
       end
 
-      # @return [Set<Integer>, nil] of its sockets; nil: its descriptors may not be seen
+      # @return [Set<Integer>, nil] of its sockets; nil: its descriptors may not be read
       def inodes
         Dir.children("/proc/#{@pid}/fd").filter_map { |fd| link("/proc/#{@pid}/fd/#{fd}")[/\Asocket:\[(\d+)\]\z/, 1]&.to_i }.to_set
       rescue Errno::EACCES, Errno::EPERM
@@ -76,7 +76,7 @@ module Culet
         "" # closed meanwhile
       end
 
-      # Of a path as the process sees it, which may be one of a container; a link there leads nowhere.
+      # The path as the process sees it, perhaps in a container, and as this process sees it.
       def addresses(name)
         return [Socket.sockaddr_un("\0#{name.delete_prefix("@")}")] if name.start_with?("@")
 
@@ -95,7 +95,7 @@ module Culet
         nil
       end
 
-      # A queue that is full is the caller's to wait for.
+      # The caller waits for a full queue.
       def connected(address)
         socket = Socket.new(:UNIX, :STREAM)
         socket.connect_nonblock(address)
@@ -108,8 +108,7 @@ module Culet
         raise
       end
 
-      # struct ucred: the listener's process and user as they were when it began to listen. A number alone could be one that
-      # was used before.
+      # struct ucred: process and user at the time of listen(2). The process number alone may have been reused.
       def itself?(socket)
         pid, uid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("iI")
         pid == @pid && [0, *@process.status_fields["Uid"].to_s.split.map(&:to_i)].include?(uid)

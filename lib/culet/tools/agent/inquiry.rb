@@ -6,21 +6,21 @@ require_relative "../../runtime/agent/supplement"
 
 module Culet
   module Agent
-    # Asks the agent in another process what its Ruby objects hold.
+    # Requests the object counts of another process.
     class Inquiry
-      # What else is wanted than counts, as in ext/culet/agent/objects.h.
+      # What is requested beyond counts, as in ext/culet/agent.
       DATA = 1
       CLASSES = 2
-      # Of what a process tells, what is used at once; the rest is checked with the snapshot that it comes to be in.
+      # The fields that are used at once; the others are checked with the snapshot.
       OBJECTS = { "seconds" => Shape::SECONDS, "complete" => Shape::BOOLEAN, "count" => Shape::COUNT, "why" => Shape::TEXT }.freeze
       NAMES = { "old_bits" => Shape::COUNT, "names" => [Shape.tuple(Shape::COUNT, Shape::TEXT)] }.freeze
       private_constant :DATA, :CLASSES, :OBJECTS, :NAMES
 
       # @param pid [Integer, String] a process number
-      # @param data [Boolean] whether extensions' objects are asked for their sizes
-      # @param classes [Boolean] whether it is to tell what its classes are called
-      # @param limit_seconds [Float] counting stops after that
-      # @param wait_seconds [Float] how long its main thread may take until it begins
+      # @param data [Boolean] whether to request the sizes of extension objects
+      # @param classes [Boolean] whether to request the names of classes
+      # @param limit_seconds [Float] time limit of the count
+      # @param wait_seconds [Float] longest wait for its main thread
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, data: true, classes: false, limit_seconds: Supplement::LIMIT_SECONDS, wait_seconds: 10.0)
         @conversation = Conversation.new(pid)
@@ -29,14 +29,14 @@ module Culet
       end
 
       # @return [Supplement]
-      # @raise [Culet::Error] when the process has no agent or does not answer; the message says why and what to do
+      # @raise [Culet::Error] when the process has no agent or does not answer
       def call
         supplement = Supplement.new(@conversation.ask("data=#{@asked}", **@times))
         raise Error, @conversation.strange unless supplement.fact("objects")
 
         { "objects" => OBJECTS, "classes" => NAMES }.each do |kind, spec|
           fact = supplement.fact(kind)
-          Shape.check(fact, spec, name: "what process #{@conversation.pid} told") if fact
+          Shape.check(fact, spec, name: "the answer of process #{@conversation.pid}") if fact
         end
         supplement
       end

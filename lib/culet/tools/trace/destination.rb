@@ -38,7 +38,7 @@ module Culet
 
       def refuse_unwritable
         directory = File.dirname(path)
-        raise Error, "#{path} is a directory; name a file" if File.directory?(path)
+        raise Error, "#{path} is a directory; give a file" if File.directory?(path)
         raise Error, "cannot write #{path}: the directory #{directory} does not exist" unless File.directory?(directory)
         raise Error, "cannot write #{path}: the directory #{directory} is not writable" unless File.writable?(directory)
       end
