@@ -39,4 +39,5 @@ Gem::Specification.new do |spec|
   spec.add_development_dependency "minitest", "~> 5.15"
   spec.add_development_dependency "rake", ">= 12.3", "< 14"
   spec.add_development_dependency "rspec", "~> 3.12"
+  spec.add_development_dependency "victor", "~> 0.5"
 end

@@ -14,10 +14,11 @@ module Bench
     # @raise [Culet::Error]
     def self.call(folder, into)
       into = File.expand_path(into)
-      text, status = Open3.capture2e({ "MAKEFLAGS" => nil, "LD_PRELOAD" => nil }, "make", "-s", "-j2", "-C", __dir__, "FOLDER=#{folder}", "BUILD=#{into}")
-      raise Culet::Error, "bench/#{folder} cannot be built: #{text.lines.last(5).join(" ").strip}" unless status.success?
+      text, status = Open3.capture2e({ "MAKEFLAGS" => nil, "LD_PRELOAD" => nil },
+                                     "make", "-s", "-j2", "-C", __dir__, "FOLDER=#{folder}", "BUILD=#{into}")
+      return into if status.success?
 
-      into
+      raise Culet::Error, "bench/#{folder} cannot be built: #{text.lines.last(5).join(" ").strip}"
     rescue Errno::ENOENT
       raise Culet::Error, "there is no make: install make and gcc, e.g. `apt-get install make gcc libc6-dev`"
     end

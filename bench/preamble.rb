@@ -56,7 +56,8 @@ module Bench
         next parser.on(flag, text) { values[name] = true } if kind == FalseClass
 
         text = "#{text} (#{Array(default).join(",")})" if default
-        parser.on("#{flag} #{text[/\b(?:FILE|DIR)\b/] || PLACEHOLDERS.fetch(kind)}", kind, text) { |value| values[name] = checked(flag, value) }
+        placeholder = text[/\b(?:FILE|DIR)\b/] || PLACEHOLDERS.fetch(kind)
+        parser.on("#{flag} #{placeholder}", kind, text) { |value| values[name] = checked(flag, value) }
       end
       parser.on("-h", "--help", "this text") do
         puts parser.help

@@ -70,8 +70,7 @@ static inline bool ruby_slot_is_code(uint64_t flags)
     if (kind == RUBY_SLOT_IMEMO_FIELDS)
         return (flags & RUBY_SLOT_SHAPE_MASK) == 0;
     return kind >= RUBY_SLOT_IMEMO_FIRST_CACHE || kind == RUBY_SLOT_IMEMO_ISEQ ||
-        kind == RUBY_SLOT_IMEMO_METHOD_ENTRY ||
-           kind == RUBY_SLOT_IMEMO_CREF;
+           kind == RUBY_SLOT_IMEMO_METHOD_ENTRY || kind == RUBY_SLOT_IMEMO_CREF;
 }
 
 #endif

@@ -51,7 +51,7 @@ class BenchmarksTest < Minitest::Test
   end
 
   def test_options_reach_the_benchmark
-    program = <<~'RUBY'
+    program = <<~RUBY
       require "./bench/preamble"
       Bench.command("some [options]", "Does some.", runs: [3, "of each"], pause_ms: [nil, "of", Integer], no_calls: [false, "none"]) { |options, arguments| p options, arguments }
     RUBY

@@ -9,7 +9,9 @@ require_relative "docs/reader"
 class DocsCommandsTest < Minitest::Test
   PAGES = Page.all.select { |page| page.name == "README.md" || page.name.start_with?("docs/guide/") }.freeze
   PATIENCE = 300
-  private_constant :PAGES, :PATIENCE
+  # Characters of a failed page's output that the message has.
+  MOST_OUTPUT = 4000
+  private_constant :PAGES, :PATIENCE, :MOST_OUTPUT
 
   PAGES.each do |page|
     define_method(:"test_commands_of_#{page.name}") do
@@ -21,7 +23,8 @@ class DocsCommandsTest < Minitest::Test
     end
 
     define_method(:"test_ruby_of_#{page.name}") do
-      assert_empty page.blocks.select { |block| block.language == "ruby" }.filter_map { |block| syntax_error(page, block) }
+      ruby = page.blocks.select { |block| block.language == "ruby" }
+      assert_empty ruby.filter_map { |block| syntax_error(page, block) }
     end
   end
 
@@ -39,11 +42,15 @@ class DocsCommandsTest < Minitest::Test
       needs_server = commands.any? { |block| Reader.needs_server?(block.code) }
       with_server(reader, needed: needs_server) do |pid|
         script = reader.script(commands, pid)
-        out, err, status = run_program("sh", "-e", "-c", script, env: reader.environment, chdir: reader.folder, patience: PATIENCE)
-        assert status.success?, "#{page.name}: the block in line #{out[/.*^==line (\d+)$/m, 1]} failed (#{status})\n#{out}\n#{err}"
+        out, err, status = run_program("sh", "-e", "-c", script, env: reader.environment, chdir: reader.folder,
+                                                                 patience: PATIENCE)
+        line = out[/.*^==line (\d+)$/m, 1]
+        assert status.success?, "#{page.name}: the block in line #{line} failed (#{status})\n#{tail(out)}\n#{tail(err)}"
       end
     end
   end
+
+  def tail(text) = text.size > MOST_OUTPUT ? "...#{text[-MOST_OUTPUT..]}" : text
 
   def with_server(reader, needed:, &block)
     return yield unless needed

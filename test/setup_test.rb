@@ -97,7 +97,7 @@ class SetupTest < Minitest::Test
           assert_match(/\Aculet setup: this checkout is in "#{root}"; make and LD_PRELOAD cannot handle a space or a colon there: move it/, err)
         end
       end
-      %w[allocator trace scope calls].each do |part|
+      %w[allocator trace scope syscall_counter].each do |part|
         FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
         FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")
         [["-C", "#{directory}/a checkout/#{part}"], ["-C", "#{ROOT}/#{part}", "BUILD=#{directory}/a folder"]].each do |words|

@@ -60,8 +60,8 @@ static struct culet_cache *create(void)
     cache->visits = 0;
     cache->refills = 0;
     struct culet_registry_counts before = culet_registry_add(cache);
-    bool delay_claims = before.threads && before.created < CULET_SMALL_HEAP_UNCLAIMED_THREADS &&
-                        !culet_wakeup_heap_large();
+    bool delay_claims =
+        before.threads && before.created < CULET_SMALL_HEAP_UNCLAIMED_THREADS && !culet_wakeup_heap_large();
     memset(cache->unclaimed, delay_claims ? CULET_SMALL_HEAP_UNCLAIMED_BLOCKS : 0, sizeof cache->unclaimed);
     if (before.threads)
         culet_abandoned_watch();

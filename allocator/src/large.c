@@ -268,7 +268,7 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
     bool large = bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX;
     *zeroed = true;
     if (large ? get_large(block, bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed)
-            : get_huge(block, bytes, alignment, zeroed))
+              : get_huge(block, bytes, alignment, zeroed))
         return (void *)block->span.start;
     culet_meta_put(CULET_META_LARGE, block);
     return NULL;
@@ -375,8 +375,8 @@ struct culet_large *culet_large_containing(uintptr_t address)
     culet_lock(&culet_pages_lock);
     struct culet_large *block;
     LIST_FOREACH(block, &huge_blocks, link)
-        if (!block->ending && contains(block, address))
-            break;
+    if (!block->ending && contains(block, address))
+        break;
     if (!block)
         block = large_containing(address);
     culet_unlock(&culet_pages_lock);

@@ -17,16 +17,15 @@ static inline void culet_lock(struct culet_lock *lock)
 {
     uint32_t free = 0;
 
-    if (CULET_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK,
-                                                                memory_order_relaxed)))
+    if (CULET_UNLIKELY(
+            !atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed)))
         culet_lock_wait(lock);
 }
 
 static inline bool culet_lock_try(struct culet_lock *lock)
 {
     uint32_t free = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed);
 }
 
 bool culet_lock_forking(void);

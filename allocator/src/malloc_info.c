@@ -15,13 +15,13 @@
 #define API(name) CULET_NAME(name)
 
 /* In a dormant process: returns from libc's own function, or with `missing` if libc has none. */
-#define FORWARD_IF_DORMANT(function, missing, ...)                                      \
-    do {                                                                                \
-        __typeof__(&API(function)) next;                                                \
-        if (!culet_heap_dormant())                                                      \
-            break;                                                                      \
-        next = (__typeof__(next))culet_libc_next(#function);                            \
-        return next ? next(__VA_ARGS__) : missing;                                      \
+#define FORWARD_IF_DORMANT(function, missing, ...)                                                                     \
+    do {                                                                                                               \
+        __typeof__(&API(function)) next;                                                                               \
+        if (!culet_heap_dormant())                                                                                     \
+            break;                                                                                                     \
+        next = (__typeof__(next))culet_libc_next(#function);                                                           \
+        return next ? next(__VA_ARGS__) : missing;                                                                     \
     } while (0)
 
 /* mallopt's parameters, as the ABI numbers them. */

@@ -76,7 +76,7 @@ static void begin(struct line *line, const char *what, uintptr_t p)
 
 /* The pointer lies in a block, live or freed, that starts at `start`. */
 static void describe_block(struct line *line, const char *function, uintptr_t p, uintptr_t start, size_t bytes,
-                      unsigned klass, bool live)
+                           unsigned klass, bool live)
 {
     if (p == start) {
         if (strcmp(function, "free") == 0)
@@ -110,7 +110,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
         return;
     }
     describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
-              culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
+                   culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
 }
 
 static void describe_freed(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)

@@ -19,12 +19,12 @@ bool (*culet_os_refuse)(void);
 #endif
 
 /* The value of an expression; errno stays as it is. */
-#define KEEPING_ERRNO(expression)                     \
-    ({                                                \
-        int saved = errno;                            \
-        __typeof__(expression) result = (expression); \
-        errno = saved;                                \
-        result;                                       \
+#define KEEPING_ERRNO(expression)                                                                                      \
+    ({                                                                                                                 \
+        int saved = errno;                                                                                             \
+        __typeof__(expression) result = (expression);                                                                  \
+        errno = saved;                                                                                                 \
+        result;                                                                                                        \
     })
 
 size_t culet_os_page_bytes(void)
@@ -100,8 +100,7 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
 
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes)
 {
-    return !(new_bytes > old_bytes && REFUSED()) &&
-           KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, 0)) != MAP_FAILED;
+    return !(new_bytes > old_bytes && REFUSED()) && KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, 0)) != MAP_FAILED;
 }
 
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes)

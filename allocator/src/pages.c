@@ -19,7 +19,7 @@ struct culet_lock culet_pages_lock;
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
-static uint32_t ceiling;        /* no segment at or above this index */
+static uint32_t ceiling; /* no segment at or above this index */
 static struct culet_pages_stats stats;
 static size_t unpurgeable;      /* dirty pages that the kernel refused to take back (locked memory) */
 static size_t reclaimed;        /* bytes returned that do not count towards CULET_SCAVENGER_PURGED_BYTES */
@@ -493,8 +493,8 @@ size_t culet_pages_purge(size_t target, size_t most)
     culet_pages_count_purged(returned);
     if (returned >> CULET_PAGE_SHIFT >= most)
         return returned;
-    return returned + purge_segments(target > cached_pages() ? target - cached_pages() : 0,
-                                     most - (returned >> CULET_PAGE_SHIFT));
+    return returned +
+           purge_segments(target > cached_pages() ? target - cached_pages() : 0, most - (returned >> CULET_PAGE_SHIFT));
 }
 
 size_t culet_pages_reclaim(size_t keep_granules)

@@ -5,10 +5,8 @@
 
 _Atomic uint64_t culet_no_claim;
 
-struct culet_cache culet_cache_none = {
-    .uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_no_claim}};
-struct culet_cache culet_cache_exited = {
-    .uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_no_claim}};
+struct culet_cache culet_cache_none = {.uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_no_claim}};
+struct culet_cache culet_cache_exited = {.uncached = true, .claim[0 ... CULET_CLASSES - 1] = {.word = &culet_no_claim}};
 
 _Thread_local struct culet_cache *culet_cache = &culet_cache_none;
 
@@ -44,7 +42,7 @@ void culet_registry_wait_all(void (*wait)(_Atomic uint32_t *busy))
     culet_lock(&culet_registry_lock);
     struct culet_cache *cache;
     LIST_FOREACH(cache, &caches, link)
-        wait(&cache->busy);
+    wait(&cache->busy);
     culet_unlock(&culet_registry_lock);
 }
 

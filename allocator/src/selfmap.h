@@ -21,20 +21,20 @@ struct culet_selfmap {
     uint32_t bytes; /* of this structure, as the library knows it */
 
     /* Addresses in the process. */
-    uint64_t self;       /* of this structure */
-    uint64_t state;      /* uint8_t; 0 not set up, 1 and 2 active, 3 dormant: libc's allocator serves */
-    uint64_t pages_lock; /* uint32_t; not 0: a thread is changing the page heap */
-    uint64_t segments;   /* pointer[], to a segment or NULL */
-    uint64_t ceiling;    /* uint32_t; entries of `segments` that may be in use */
-    uint64_t huge;       /* pointer to the first huge block */
-    uint64_t extents;    /* extent[], the huge-block cache */
+    uint64_t self;         /* of this structure */
+    uint64_t state;        /* uint8_t; 0 not set up, 1 and 2 active, 3 dormant: libc's allocator serves */
+    uint64_t pages_lock;   /* uint32_t; not 0: a thread is changing the page heap */
+    uint64_t segments;     /* pointer[], to a segment or NULL */
+    uint64_t ceiling;      /* uint32_t; entries of `segments` that may be in use */
+    uint64_t huge;         /* pointer to the first huge block */
+    uint64_t extents;      /* extent[], the huge-block cache */
     uint64_t extent_count; /* uint32_t; entries of `extents` in use */
-    uint64_t chunks;     /* pointer to the newest chunk of descriptors */
-    uint64_t threads;    /* uint64_t; threads that have a cache */
-    uint64_t root;       /* pointer[root_entries], to a leaf of the pagemap or NULL */
-    uint64_t classes;    /* class[class_entries]; the first is not used */
-    uint64_t bss;        /* the library's zero-initialised data, which holds these tables: start */
-    uint64_t bss_end;    /* and end */
+    uint64_t chunks;       /* pointer to the newest chunk of descriptors */
+    uint64_t threads;      /* uint64_t; threads that have a cache */
+    uint64_t root;         /* pointer[root_entries], to a leaf of the pagemap or NULL */
+    uint64_t classes;      /* class[class_entries]; the first is not used */
+    uint64_t bss;          /* the library's zero-initialised data, which holds these tables: start */
+    uint64_t bss_end;      /* and end */
 
     /* Numbers. */
     uint32_t page_bytes;
@@ -45,15 +45,15 @@ struct culet_selfmap {
     uint32_t extent_entries;
     uint32_t chunk_bytes;
     uint32_t root_entries;
-    uint32_t leaf_entries;  /* pages that a leaf has an entry for, of 8 bytes */
-    uint32_t address_bits;  /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
-    uint32_t class_shift;   /* first bit of the class in an entry; class 0: the span is not a slab */
+    uint32_t leaf_entries; /* pages that a leaf has an entry for, of 8 bytes */
+    uint32_t address_bits; /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
+    uint32_t class_shift;  /* first bit of the class in an entry; class 0: the span is not a slab */
     uint32_t kind_slab, kind_large, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */
     struct {
         uint16_t bytes;
-        uint16_t base; /* uint64_t */
+        uint16_t base;        /* uint64_t */
         uint16_t used, dirty; /* uint64_t[segment_pages / 64]: in use; free, and maybe resident */
     } segment;
     struct {

@@ -126,10 +126,10 @@ struct culet_slab {
 /* A large block (a range of pages) or a huge one (a mapping). [pages lock] */
 struct culet_large {
     struct culet_span span;
-    uint32_t segment; /* of a large block */
-    uint32_t mapping; /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
-    size_t bytes;     /* usable: a multiple of the page, for a huge block of the kernel's page */
-    bool ending;      /* a huge block that is freed, but still mapped */
+    uint32_t segment;             /* of a large block */
+    uint32_t mapping;             /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
+    size_t bytes;                 /* usable: a multiple of the page, for a huge block of the kernel's page */
+    bool ending;                  /* a huge block that is freed, but still mapped */
     LIST_ENTRY(culet_large) link; /* huge blocks are listed, to find the one that contains an address */
 };
 

@@ -39,9 +39,8 @@ static unsigned check_test_count;
 static const char *check_name = "";
 static _Atomic uint64_t *check_counter; /* shared with the processes that a test forks */
 
-__attribute__((noreturn, format(printf, 4, 5))) static inline void check_fail(const char *file, int line,
-                                                                              const char *condition,
-                                                                              const char *why, ...)
+__attribute__((noreturn, format(printf, 4, 5))) static inline void
+check_fail(const char *file, int line, const char *condition, const char *why, ...)
 {
     char text[1024];
     int length = snprintf(text, sizeof text, "not ok %s: %s:%d: %s: ", check_name, file, line, condition);
@@ -60,27 +59,27 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void check_fail(co
 }
 
 /* Fails the test unless `condition` holds. The rest is a printf message that says what was found. */
-#define CHECK(condition, ...)                                               \
-    do {                                                                    \
-        atomic_fetch_add_explicit(check_counter, 1, memory_order_relaxed); \
-        if (__builtin_expect(!(condition), 0))                              \
-            check_fail(__FILE__, __LINE__, #condition, __VA_ARGS__);        \
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        atomic_fetch_add_explicit(check_counter, 1, memory_order_relaxed);                                             \
+        if (__builtin_expect(!(condition), 0))                                                                         \
+            check_fail(__FILE__, __LINE__, #condition, __VA_ARGS__);                                                   \
     } while (0)
 
 /* Two unsigned numbers are equal. */
-#define CHECK_EQUAL(found, expected)                                                                         \
-    do {                                                                                                     \
-        unsigned long check_found = (unsigned long)(found), check_expected = (unsigned long)(expected);       \
-        CHECK(check_found == check_expected, #found " is %lu, expected %lu", check_found, check_expected);   \
+#define CHECK_EQUAL(found, expected)                                                                                   \
+    do {                                                                                                               \
+        unsigned long check_found = (unsigned long)(found), check_expected = (unsigned long)(expected);                \
+        CHECK(check_found == check_expected, #found " is %lu, expected %lu", check_found, check_expected);             \
     } while (0)
 
 /* Defines and registers a test; tests run in the order of the file. */
-#define TEST(test)                                                                            \
-    static void test_##test(void);                                                            \
-    __attribute__((constructor)) static void register_##test(void)                            \
-    {                                                                                         \
-        check_tests[check_test_count++] = (struct check_test){.name = #test, .run = test_##test}; \
-    }                                                                                         \
+#define TEST(test)                                                                                                     \
+    static void test_##test(void);                                                                                     \
+    __attribute__((constructor)) static void register_##test(void)                                                     \
+    {                                                                                                                  \
+        check_tests[check_test_count++] = (struct check_test){.name = #test, .run = test_##test};                      \
+    }                                                                                                                  \
     static void test_##test(void)
 
 /* Random numbers that are the same on every machine.
@@ -171,10 +170,10 @@ static inline int check_main(int argc, char **argv)
     return failed || !ran;
 }
 
-#define CHECK_MAIN                      \
-    int main(int argc, char **argv)     \
-    {                                   \
-        return check_main(argc, argv);  \
+#define CHECK_MAIN                                                                                                     \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        return check_main(argc, argv);                                                                                 \
     }
 
 #endif

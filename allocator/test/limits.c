@@ -75,8 +75,8 @@ static void fill_and_empty(int resource)
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t taken;
         struct link *all = take_all(sizes[i], &taken);
-        CHECK(taken >= LIMIT / 2, "out of memory after %zu of %lu bytes, in blocks of %zu", taken,
-              (unsigned long)LIMIT, sizes[i]);
+        CHECK(taken >= LIMIT / 2, "out of memory after %zu of %lu bytes, in blocks of %zu", taken, (unsigned long)LIMIT,
+              sizes[i]);
         CHECK(!malloc(LIMIT) && errno == ENOMEM, "more than there is");
         CHECK(!calloc(LIMIT / 8, 8) && errno == ENOMEM, "more than there is");
         CHECK(!realloc(all, LIMIT) && errno == ENOMEM, "more than there is");

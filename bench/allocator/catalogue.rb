@@ -102,22 +102,22 @@ module AllocatorBench
     def classes
       page = Etc.sysconf(Etc::SC_PAGESIZE)
       [probe(:classes, "classes", "usable size against the request", "classes", "", tiny: "to=2048", runs: 1, figures: [
-         figure(:mean_waste, "mean waste, 17 to 1,024 bytes", :percent, Goal.at_most(0.03)),
-         figure(:largest_waste, "largest waste, 128 to 32,768 bytes", :percent, Goal.at_most(0.125)),
-         figure(:largest_excess, "largest excess, of the request", :percent),
-         figure(:big_excess_bytes, "largest excess of blocks above 4 MiB", :bytes, Goal.at_most(page - 1))
-       ])]
+               figure(:mean_waste, "mean waste, 17 to 1,024 bytes", :percent, Goal.at_most(0.03)),
+               figure(:largest_waste, "largest waste, 128 to 32,768 bytes", :percent, Goal.at_most(0.125)),
+               figure(:largest_excess, "largest excess, of the request", :percent),
+               figure(:big_excess_bytes, "largest excess of blocks above 4 MiB", :bytes, Goal.at_most(page - 1))
+             ])]
     end
     private_class_method :classes
 
     # Goal: no hang, no lost block.
     def fork
       [probe(:fork, "fork", "20,000 forks with four allocating threads", "fork", "forks=20000", tiny: "forks=20", runs: 1, timeout: 900, figures: [
-         figure(:forks, "forks done", :count, better: :higher),
-         figure(:hangs, "hangs", :count, Goal.at_most(0)),
-         figure(:damaged, "blocks lost or given out twice", :count, Goal.at_most(0)),
-         figure(:wall_seconds, "wall time", :seconds)
-       ])]
+               figure(:forks, "forks done", :count, better: :higher),
+               figure(:hangs, "hangs", :count, Goal.at_most(0)),
+               figure(:damaged, "blocks lost or given out twice", :count, Goal.at_most(0)),
+               figure(:wall_seconds, "wall time", :seconds)
+             ])]
     end
     private_class_method :fork
 

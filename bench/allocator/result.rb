@@ -54,7 +54,8 @@ module AllocatorBench
 
     # @return [Float, nil] culet's figure over that of the best other contender
     def ratio(figure, name)
-      own, best = value(figure, name), figure.best(others(figure).values)
+      own = value(figure, name)
+      best = figure.best(others(figure).values)
       own.to_f / best if own && best&.positive?
     end
 

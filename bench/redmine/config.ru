@@ -17,7 +17,8 @@ class Rotation
 
   def initialize(application)
     @application = application
-    @first, @last = Issue.minimum(:id), Issue.maximum(:id)
+    @first = Issue.minimum(:id)
+    @last = Issue.maximum(:id)
     @projects = Project.count
     @lock = Mutex.new
     @number = 0

@@ -27,7 +27,8 @@ module Bench
       ".culet" => { fill: "#d55e00" },
       ".interval" => { stroke: "#59636e", stroke_width: 1.2 },
       "@media (prefers-color-scheme: dark)" => {
-        ".paper" => { fill: "#0d1117" }, "text" => { fill: "#e6edf3" }, ".unit" => { fill: "#9198a1" }, ".bar" => { fill: "#545d68" }, ".culet" => { fill: "#f0803c" }, ".interval" => { stroke: "#9198a1" }
+        ".paper" => { fill: "#0d1117" }, "text" => { fill: "#e6edf3" }, ".unit" => { fill: "#9198a1" },
+        ".bar" => { fill: "#545d68" }, ".culet" => { fill: "#f0803c" }, ".interval" => { stroke: "#9198a1" }
       }
     }.freeze
     private_constant :MARGIN, :GAP, :LINE, :TITLE, :VALUE_WIDTH, :CHARACTER_WIDTH, :LABEL_GAP, :STYLE
@@ -46,10 +47,13 @@ module Bench
       rows = @panels.each_slice(@columns).to_a
       tops = rows.each_with_object([MARGIN]) { |panels, all| all << (all.last + height(panels) + GAP) }
       bottom = tops.last - GAP + MARGIN
-      image = Victor::SVG.new(viewBox: "0 0 #{WIDTH} #{bottom}", width: WIDTH, height: bottom, role: "img", aria_label: @title)
+      image = Victor::SVG.new(viewBox: "0 0 #{WIDTH} #{bottom}", width: WIDTH, height: bottom, role: "img",
+                              aria_label: @title)
       image.css = STYLE
       image.rect(width: WIDTH, height: bottom, rx: 6, class: "paper")
-      rows.zip(tops) { |panels, top| panels.each_with_index { |panel, column| draw(image, panel, MARGIN + (column * (width + GAP)), top) } }
+      rows.zip(tops) do |panels, top|
+        panels.each_with_index { |panel, column| draw(image, panel, MARGIN + (column * (width + GAP)), top) }
+      end
       "#{image.render.gsub(/\n{2,}/, "\n").strip}\n"
     end
 
@@ -65,14 +69,18 @@ module Bench
       end
       labels = (panel.bars.map { |bar| bar.label.size }.max * CHARACTER_WIDTH) + LABEL_GAP
       scale = (width - labels - VALUE_WIDTH).fdiv(panel.bars.map { |bar| bar.row.high || bar.row.median }.max)
-      panel.bars.each_with_index { |bar, index| draw_bar(image, bar, left + labels, top + TITLE + (index * LINE), scale, left) }
+      panel.bars.each_with_index do |bar, index|
+        draw_bar(image, bar, left + labels, top + TITLE + (index * LINE), scale, left)
+      end
     end
 
     def draw_bar(image, bar, start, top, scale, left)
-      median, low, high = [bar.row.median, bar.row.low, bar.row.high].map { |value| value && (start + (value * scale)).round(1) }
+      values = [bar.row.median, bar.row.low, bar.row.high]
+      median, low, high = values.map { |value| value && (start + (value * scale)).round(1) }
       weight = bar.highlighted ? { font_weight: 600 } : {}
       image.text(bar.label, x: left, y: top + 12, **weight)
-      image.rect(x: start, y: top + 2, width: (median - start).round(1), height: 12, class: bar.highlighted ? "bar culet" : "bar")
+      image.rect(x: start, y: top + 2, width: (median - start).round(1), height: 12,
+                 class: bar.highlighted ? "bar culet" : "bar")
       image.line(x1: low, x2: high, y1: top + 8, y2: top + 8, class: "interval") if high && high > low
       image.text(Table.number(bar.row), x: [median, high].compact.max + 5, y: top + 12, **weight)
     end

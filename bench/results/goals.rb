@@ -8,8 +8,8 @@ module Bench
   # The goals of docs/benchmarks/goals.json, each beside what the result files say.
   #
   # A goal has "goal", "unit", "most" or "least", "family" and "figures". A figure has a "label" and either "result"
-  # (file, subject, metric, contender), with "to" (a contender, [subject, contender], or "best") where it is a ratio, or, for what
-  # has no result file, "value". "show" is "range" for many figures, or "mean" for their geometric mean.
+  # (file, subject, metric, contender), with "to" (a contender, [subject, contender], or "best") where it is a ratio, or
+  # "value" without a result file. "show" is "range" for many figures, or "mean" for their geometric mean.
   class Goals
     PATH = File.join(ResultFile::FOLDER, "goals.json")
 
@@ -29,10 +29,13 @@ module Bench
 
     def line(goal)
       figures = goal.fetch("figures").map { |figure| [figure["label"], value(figure)] }
-      figures = [["geometric mean", Math.exp(figures.sum { |_, value| Math.log(value) } / figures.size)]] if goal["show"] == "mean"
+      figures = [mean(figures)] if goal["show"] == "mean"
       reached = figures.count { |_, value| within?(goal, value) }
-      ["[#{goal.fetch("goal")}](##{goal.fetch("family")})", text(goal, figures), { figures.size => "yes", 0 => "**no**" }.fetch(reached, "#{reached} of #{figures.size}")]
+      verdict = { figures.size => "yes", 0 => "**no**" }.fetch(reached, "#{reached} of #{figures.size}")
+      ["[#{goal.fetch("goal")}](##{goal.fetch("family")})", text(goal, figures), verdict]
     end
+
+    def mean(figures) = ["geometric mean", Math.exp(figures.sum { |_, value| Math.log(value) } / figures.size)]
 
     def text(goal, figures)
       return figures.map(&:last).minmax.map { |value| number(value) }.join(" to ") if goal["show"] == "range"
@@ -41,7 +44,10 @@ module Bench
     end
 
     # What is shown is judged, so that no figure seems to contradict its verdict.
-    def within?(goal, value) = goal.key?("least") ? value.round(digits(value)) >= goal["least"] : value.round(digits(value)) <= goal.fetch("most")
+    def within?(goal, value)
+      shown = value.round(digits(value))
+      goal.key?("least") ? shown >= goal["least"] : shown <= goal.fetch("most")
+    end
 
     def value(figure)
       return figure.fetch("value") if figure.key?("value")
@@ -54,12 +60,26 @@ module Bench
       own.median.fdiv(find(file, *[subject, *figure["to"]].last(2).insert(1, metric)).median)
     end
 
-    def find(file, *names) = @files.fetch(file).find(*names) || raise(KeyError, "#{file}.json has no result #{names.join(", ")}; goals.json names it")
+    def find(file, *names)
+      @files.fetch(file).find(*names) ||
+        raise(KeyError, "#{file}.json has no result #{names.join(", ")}; goals.json names it")
+    end
 
-    def best(file, own) = Table.best(@files.fetch(file).rows.select { |row| row.subject == own.subject && row.metric == own.metric } - [own])
+    def best(file, own)
+      same = @files.fetch(file).rows.select { |row| [row.subject, row.metric] == [own.subject, own.metric] }
+      Table.best(same - [own])
+    end
 
-    def number(value) = value.is_a?(Integer) || value >= 99.95 ? Culet::Text::Numbers.grouped(value.round) : Culet::Text::Numbers.decimal(value, digits(value))
+    def number(value)
+      return Culet::Text::Numbers.grouped(value.round) if value.is_a?(Integer) || value >= 99.95
 
-    def digits(value) = value >= 9.995 ? 1 : 2 + (value.between?(0.98, 1.02) ? 1 : 0)
+      Culet::Text::Numbers.decimal(value, digits(value))
+    end
+
+    def digits(value)
+      return 1 if value >= 9.995
+
+      value.between?(0.98, 1.02) ? 3 : 2
+    end
   end
 end

@@ -16,11 +16,11 @@ module Bench
 
       <!-- Written by bench/report from docs/benchmarks/*.json. Do not edit. -->
 
-      Results whatever they say about culet. Medians; in parentheses 95 % bootstrap intervals where a result file has no other
-      remark. The best figure of a line is bold. All machines were virtual, with 2 processors that other work shared unless
-      the [list of result files](#result-files) says otherwise: compare ratios. Memory figures repeat well; CPU times within
-      10 to 20 %. `glibc:arena_max=2` is glibc with `MALLOC_ARENA_MAX=2`. [bench/README.md](../bench/README.md) describes the
-      benchmarks, [limits.md](limits.md) what is known not to work.
+      Figures are medians; in parentheses 95 % bootstrap intervals, unless a remark says otherwise. The best figure of a
+      line is bold. The machines were virtual, with 2 processors, and ran other work unless the
+      [list of result files](#result-files) says otherwise: compare ratios. Memory figures repeat well; CPU times repeat
+      within 10 to 20 %. `glibc:arena_max=2` is glibc with `MALLOC_ARENA_MAX=2`. [bench/README.md](../bench/README.md)
+      describes the benchmarks, [limits.md](limits.md) the known limits.
 
       ![Memory of Ruby programs by allocator](images/memory.svg)
 
@@ -32,13 +32,13 @@ module Bench
     private_constant :HEAD
 
     def initialize
-      @files = Dir[File.join(ResultFile::FOLDER, "*.json")].map { |path| File.basename(path, ".json") }.sort.reject { |name| name == "goals" }
-                                                           .to_h { |name| [name, ResultFile.load(name)] }
+      names = Dir[File.join(ResultFile::FOLDER, "*.json")].map { |path| File.basename(path, ".json") }.sort
+      @files = (names - ["goals"]).to_h { |name| [name, ResultFile.load(name)] }
     end
 
     # @return [Hash{String => String}] path to text
     def files
-      charts = Families::ALL.select(&:chart).to_h { |family| [image(family), chart(family).to_s] }
+      charts = Families::ALL.to_h { |family| [image(family), chart(family).to_s] }
       { PAGE => to_s, File.join(IMAGES, "memory.svg") => readme_chart.to_s, **charts }
     end
 
@@ -53,10 +53,17 @@ module Bench
     def section(family)
       earlier = Families::ALL.take_while { |other| !other.equal?(family) }.flat_map(&:names)
       files = @files.values_at(*(family.names - earlier))
-      commands, remarks = %i[commands remarks].map { |part| files.flat_map(&part).uniq }
-      ["## #{family.heading}\n", "#{family.text}\n", *(commands.map { |command| "    #{command}\n" }.join unless commands.empty?),
-       *("![#{family.heading}](images/#{File.basename(image(family))})\n" if family.chart), *family.tables.map { |part| table(part) },
-       *(remarks.map { |remark| "- #{remark}\n" }.join unless remarks.empty?)].join("\n")
+      parts = ["## #{family.heading}\n", "#{family.text}\n", block(files.flat_map(&:commands).uniq, "    "),
+               "![#{family.heading}](images/#{File.basename(image(family))})\n",
+               *family.tables.map { |part| table(part) }, block(remarks(files), "- ")]
+      parts.compact.join("\n")
+    end
+
+    def block(lines, prefix) = lines.empty? ? nil : lines.map { |line| "#{prefix}#{line}\n" }.join
+
+    # With the file's title where a section has several files.
+    def remarks(files)
+      files.flat_map { |file| file.remarks.map { |remark| files.one? ? remark : "#{file.title}: #{remark}" } }
     end
 
     def table(part) = Table.new(part.rows(@files), ratio: part.ratio).public_send(part.layout)
@@ -64,29 +71,48 @@ module Bench
     def chart(family)
       columns, filter, grouping = family.chart
       rows = family.tables.flat_map { |part| part.rows(@files) }.select { |row| filter.nil? || filter.call(row) }
-      metric = rows.map(&:metric).uniq
-      panels = if grouping == :metric
-                 rows.group_by(&:metric).map { |name, list| Chart::Panel.new(name, list.first.unit, list.map { |row| bar(row, row.contender.start_with?("culet") ? row.subject : row.contender) }) }
-               else
-                 rows.group_by { |row| [row.subject, row.metric] }.map { |(subject, name), list| panel([subject, *(name if metric.size > 1)].join(": "), list) }
-               end
-      Chart.new("#{family.heading}: #{metric.join(", ")}", panels, columns: columns)
+      metrics = rows.map(&:metric).uniq
+      panels = grouping == :metric ? panels_by_metric(rows) : panels_by_subject(rows, metrics)
+      Chart.new("#{family.heading}: #{metrics.join(", ")}", panels, columns: columns)
+    end
+
+    def panels_by_metric(rows)
+      rows.group_by(&:metric).map do |name, list|
+        bars = list.map { |row| bar(row, row.contender.start_with?("culet") ? row.subject : row.contender) }
+        Chart::Panel.new(name, list.first.unit, bars)
+      end
+    end
+
+    def panels_by_subject(rows, metrics)
+      rows.group_by { |row| [row.subject, row.metric] }.map do |(subject, name), list|
+        panel(metrics.one? ? subject : "#{subject}: #{name}", list)
+      end
     end
 
     def readme_chart
-      panels = Families::README.map { |file, subject, metric, title| panel(title, @files.fetch(file).rows.select { |row| row.subject == subject && row.metric == metric }) }
+      panels = Families::README.map do |file, subject, metric, title|
+        panel(title, @files.fetch(file).rows.select { |row| row.subject == subject && row.metric == metric })
+      end
       Chart.new("Memory of Ruby programs by allocator", panels, columns: 2)
     end
 
-    def panel(title, rows) = Chart::Panel.new(title, rows.first.unit.sub("ratio", ""), rows.map { |row| bar(row, row.contender) })
+    def panel(title, rows)
+      Chart::Panel.new(title, rows.first.unit.sub("ratio", ""), rows.map { |row| bar(row, row.contender) })
+    end
+
     def bar(row, label) = Chart::Bar.new(label, row, row.contender.start_with?("culet"))
 
     def list
-      lines = @files.values.map do |file|
-        ruby, glibc, distribution, machine, load = file.environment.values_at("ruby", "glibc", "distribution", "machine", "load_average")
-        "| [#{file.name}](benchmarks/#{file.name}.json) | #{file.title} | #{file.date} | #{ruby[/\d[\d.]+\d/]} | #{distribution || "glibc #{glibc}"} | #{machine || (load ? "load average #{load}" : "–")} |\n"
-      end
-      "## Result files\n\n| file | title | date | Ruby | system | machine |\n| --- | --- | --- | --- | --- | --- |\n#{lines.join}"
+      head = "| file | title | date | Ruby | system | machine |\n| --- | --- | --- | --- | --- | --- |\n"
+      "## Result files\n\n#{head}#{@files.values.map { |file| listed(file) }.join}"
+    end
+
+    def listed(file)
+      ruby, glibc, system, machine, load =
+        file.environment.values_at("ruby", "glibc", "distribution", "machine", "load_average")
+      cells = ["[#{file.name}](benchmarks/#{file.name}.json)", file.title, file.date, ruby[/\d[\d.]+\d/],
+               system || "glibc #{glibc}", machine || (load ? "load average #{load}" : "–")]
+      "| #{cells.join(" | ")} |\n"
     end
   end
 end

@@ -32,12 +32,16 @@ module Bench
     KEYS = %w[title command date environment remarks results].freeze
     # Metrics of `culet compare`: label, unit, factor.
     COMPARED = {
-      "peak_rss_bytes" => ["peak RSS", "MB", 1e-6], "mean_rss_bytes" => ["mean RSS", "MB", 1e-6], "end_rss_bytes" => ["end RSS", "MB", 1e-6],
-      "peak_pss_bytes" => ["peak PSS", "MB", 1e-6], "mean_pss_bytes" => ["mean PSS", "MB", 1e-6], "end_pss_bytes" => ["end PSS", "MB", 1e-6],
-      "loaded_rss_bytes" => ["RSS after the load", "MB", 1e-6], "loaded_pss_bytes" => ["PSS after the load", "MB", 1e-6],
-      "cpu_seconds" => ["CPU time", "s", 1], "wall_seconds" => ["wall time", "s", 1], "requests_per_second" => ["requests per second", "1/s", 1],
+      "peak_rss_bytes" => ["peak RSS", "MB", 1e-6], "mean_rss_bytes" => ["mean RSS", "MB", 1e-6],
+      "end_rss_bytes" => ["end RSS", "MB", 1e-6], "peak_pss_bytes" => ["peak PSS", "MB", 1e-6],
+      "mean_pss_bytes" => ["mean PSS", "MB", 1e-6], "end_pss_bytes" => ["end PSS", "MB", 1e-6],
+      "loaded_rss_bytes" => ["RSS after the load", "MB", 1e-6],
+      "loaded_pss_bytes" => ["PSS after the load", "MB", 1e-6],
+      "cpu_seconds" => ["CPU time", "s", 1], "wall_seconds" => ["wall time", "s", 1],
+      "requests_per_second" => ["requests per second", "1/s", 1],
       "cpu_per_request_seconds" => ["CPU time per request", "ms", 1e3],
-      "p50_seconds" => ["median latency (p50)", "ms", 1e3], "p99_seconds" => ["99th percentile latency (p99)", "ms", 1e3]
+      "p50_seconds" => ["median latency (p50)", "ms", 1e3],
+      "p99_seconds" => ["99th percentile latency (p99)", "ms", 1e3]
     }.freeze
     private_constant :COMPARED
 
@@ -50,8 +54,9 @@ module Bench
     # @param environment [Hash] besides the machine
     # @param remarks [Array<String>] sentences for the page
     def self.write(path, title:, rows:, command: command_line, environment: {}, remarks: [])
-      new(title, { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"), "environment" => { **machine, **environment },
-                   "remarks" => remarks, "results" => rows.compact.map(&:to_h) }).save(path)
+      new(title, { "title" => title, "command" => command, "date" => Time.now.utc.strftime("%F"),
+                   "environment" => { **machine, **environment }, "remarks" => remarks,
+                   "results" => rows.compact.map(&:to_h) }).save(path)
     end
 
     # @return [String] of this benchmark, without --out
@@ -59,8 +64,10 @@ module Bench
 
     # @return [Hash]
     def self.machine
-      { "ruby" => RUBY_DESCRIPTION, "glibc" => Culet::Allocators.parse("glibc").version, "kernel" => Etc.uname[:release], "cores" => Etc.nprocessors,
-        "memory" => format("%.1f GB", File.read("/proc/meminfo")[/^MemTotal:\s+(\d+)/, 1].to_i * 1024 / 1e9), "load_average" => File.read("/proc/loadavg").to_f }
+      kilobytes = File.read("/proc/meminfo")[/^MemTotal:\s+(\d+)/, 1].to_i
+      { "ruby" => RUBY_DESCRIPTION, "glibc" => Culet::Allocators.parse("glibc").version,
+        "kernel" => Etc.uname[:release], "cores" => Etc.nprocessors,
+        "memory" => format("%.1f GB", kilobytes * 1024 / 1e9), "load_average" => File.read("/proc/loadavg").to_f }
     end
 
     # @param name [String] without folder and extension
@@ -78,20 +85,25 @@ module Bench
 
     # @param path [String]
     def save(path)
-      head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date, "environment" => environment, "remarks" => remarks }
+      head = { "title" => title, "command" => commands.one? ? commands.first : commands, "date" => date,
+               "environment" => environment, "remarks" => remarks }
       lines = rows.map { |row| "    #{JSON.generate(row.to_h)}" }.join(",\n")
       Culet::AtomicFile.write(path, JSON.pretty_generate(head).sub(/\n}\z/, ",\n  \"results\": [\n#{lines}\n  ]\n}\n"))
     end
 
+    # @param names [Array<String>] subject, metric and contender
     # @return [Row, nil]
-    def find(subject, metric, contender) = rows.find { |row| [row.subject, row.metric, row.contender] == [subject, metric, contender] }
+    def find(*names) = rows.find { |row| [row.subject, row.metric, row.contender] == names }
 
     private
 
     def from_compare(document)
       environment = document.fetch("environment")
-      remarks = document.fetch("excluded").map { |one| "#{one["allocator"]} is missing on `#{one["workload"]}`: #{one["reason"]}." }
-      { "title" => name, "command" => environment.fetch("command").gsub(/ --json\b| --out[ =]\S+/, ""), "date" => environment.fetch("started_at")[0, 10], "environment" => environment.reject { |key, _| key == "command" },
+      remarks = document.fetch("excluded").map do |one|
+        "#{one["allocator"]} is missing on `#{one["workload"]}`: #{one["reason"]}."
+      end
+      { "title" => name, "command" => environment.fetch("command").gsub(/ --json\b| --out[ =]\S+/, ""),
+        "date" => environment.fetch("started_at")[0, 10], "environment" => environment.except("command"),
         "remarks" => remarks, "results" => document.fetch("results").flat_map { |result| compared(result) } }
     end
 
@@ -99,7 +111,8 @@ module Bench
       COMPARED.filter_map do |key, (metric, unit, factor)|
         summary = result.fetch("summary")[key] or next
         { "subject" => result["workload"], "contender" => result["allocator"], "metric" => metric, "unit" => unit,
-          **summary.slice("median", "low", "high").compact.transform_values { |value| (value * factor).round(9) }, "runs" => result["runs"].size }
+          **summary.slice("median", "low", "high").compact.transform_values { |value| (value * factor).round(9) },
+          "runs" => result["runs"].size }
       end
     end
   end

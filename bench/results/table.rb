@@ -27,7 +27,10 @@ module Bench
     # @param row [Row]
     # @return [String] its figure: counts whole, ratios close to 1 with three decimals
     def self.number(row, interval: false)
-      low, high = [row.low, row.high] if interval && Numbers.significant(row.low) != Numbers.significant(row.high)
+      if interval && Numbers.significant(row.low) != Numbers.significant(row.high)
+        low = row.low
+        high = row.high
+      end
       return Numbers.ratio({ "median" => row.median, "low" => low, "high" => high }, apart: true) if row.unit == "ratio"
 
       row.median.is_a?(Integer) && !low ? Numbers.grouped(row.median) : Numbers.interval(row.median, low, high)
@@ -41,7 +44,8 @@ module Bench
       head = [label(metric, unit), *names, *("#{@ratio.first} to #{@ratio.last || "the best other"}" if @ratio)]
       lines = @rows.group_by { |row| [row.subject, row.metric] }.map do |(subject, name), rows|
         best = self.class.best(rows) if rows.size > 1
-        [label(subject, *(name unless metric), *(rows.first.unit unless unit)), *names.map { |name| cell(rows.find { |row| row.contender == name }, best) }, *(ratio(rows) if @ratio)]
+        cells = names.map { |contender| cell(rows.find { |row| row.contender == contender }, best) }
+        [label(subject, *(name unless metric), *(rows.first.unit unless unit)), *cells, *(ratio(rows) if @ratio)]
       end
       markdown(head, lines)
     end

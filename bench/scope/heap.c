@@ -18,7 +18,7 @@
 #define MIXED_AVERAGE 900
 #define SMALL 24
 #define SMALL_CHUNK 32 /* with glibc's header */
-#define STRETCH 4096 /* blocks */
+#define STRETCH 4096   /* blocks */
 
 static const char *kind;
 static size_t share; /* bytes of each thread */

@@ -12,7 +12,6 @@ class Ranking
   METRICS = { "end RSS" => ["end_rss_bytes", "MB", 1e-6], "CPU time" => ["cpu_seconds", "s", 1] }.freeze
   private_constant :HEAD, :KINDS, :CONTENDERS, :METRICS
 
-
   # @param document [Hash] of the comparison
   def initialize(document)
     @results = document.fetch("results").to_h { |result| [result.values_at("workload", "allocator"), result.fetch("summary")] }

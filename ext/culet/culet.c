@@ -23,85 +23,81 @@ typedef int number_function(void);
 typedef int mallctl_function(const char *, void *, size_t *, void *, size_t);
 typedef const char *tc_version_function(int *, int *, const char **);
 
-static VALUE
-text(const char *string)
+static VALUE text(const char *string)
 {
-  return string == NULL ? Qnil : rb_obj_freeze(rb_utf8_str_new_cstr(string));
+    return string == NULL ? Qnil : rb_obj_freeze(rb_utf8_str_new_cstr(string));
 }
 
-static VALUE
-call_for_text(void *pointer)
+static VALUE call_for_text(void *pointer)
 {
-  AS_FUNCTION(text_function, function, pointer);
-  return text(function());
+    AS_FUNCTION(text_function, function, pointer);
+    return text(function());
 }
 
-static VALUE
-jemalloc_version(void *pointer)
+static VALUE jemalloc_version(void *pointer)
 {
-  AS_FUNCTION(mallctl_function, mallctl, pointer);
-  const char *version = NULL;
-  size_t size = sizeof(version);
-  VALUE full;
+    AS_FUNCTION(mallctl_function, mallctl, pointer);
+    const char *version = NULL;
+    size_t size = sizeof(version);
+    VALUE full;
 
-  if (mallctl("version", &version, &size, NULL, 0) != 0 || version == NULL) return Qnil;
-  /* e.g. "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": version and commit */
-  full = rb_utf8_str_new(version, (long)strcspn(version, "-"));
-  return rb_obj_freeze(full);
+    if (mallctl("version", &version, &size, NULL, 0) != 0 || version == NULL)
+        return Qnil;
+    /* e.g. "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": version and commit */
+    full = rb_utf8_str_new(version, (long)strcspn(version, "-"));
+    return rb_obj_freeze(full);
 }
 
-static VALUE
-tcmalloc_version(void *pointer)
+static VALUE tcmalloc_version(void *pointer)
 {
-  AS_FUNCTION(tc_version_function, version, pointer);
-  int major = 0, minor = 0;
-  const char *patch = NULL;
-  version(&major, &minor, &patch);
-  return rb_obj_freeze(rb_sprintf("%d.%d", major, minor));
+    AS_FUNCTION(tc_version_function, version, pointer);
+    int major = 0, minor = 0;
+    const char *patch = NULL;
+    version(&major, &minor, &patch);
+    return rb_obj_freeze(rb_sprintf("%d.%d", major, minor));
 }
 
-static VALUE
-mimalloc_version(void *pointer)
+static VALUE mimalloc_version(void *pointer)
 {
-  AS_FUNCTION(number_function, mi_version, pointer);
-  int version = mi_version();
+    AS_FUNCTION(number_function, mi_version, pointer);
+    int version = mi_version();
 
-  /* Two schemes: 209 is 2.0.9, 20401 is 2.4.1. */
-  if (version < 1000) return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 100, version / 10 % 10, version % 10));
-  return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 10000, version / 100 % 100, version % 100));
+    /* Two schemes: 209 is 2.0.9, 20401 is 2.4.1. */
+    if (version < 1000)
+        return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 100, version / 10 % 10, version % 10));
+    return rb_obj_freeze(rb_sprintf("%d.%d.%d", version / 10000, version / 100 % 100, version % 100));
 }
 
-static void
-identify(const struct active_malloc *library, const char **name, VALUE *version, int *active)
+static void identify(const struct active_malloc *library, const char **name, VALUE *version, int *active)
 {
-  void *pointer;
+    void *pointer;
 
-  *active = 0;
-  *version = Qnil;
-  if ((pointer = culet_malloc_function(library, "culet_version")) != NULL) {
-    *name = "culet";
-    *version = call_for_text(pointer);
-    if ((pointer = culet_malloc_function(library, "culet_active")) != NULL) {
-      AS_FUNCTION(number_function, is_active, pointer);
-      *active = is_active() != 0;
+    *active = 0;
+    *version = Qnil;
+    if ((pointer = culet_malloc_function(library, "culet_version")) != NULL) {
+        *name = "culet";
+        *version = call_for_text(pointer);
+        if ((pointer = culet_malloc_function(library, "culet_active")) != NULL) {
+            AS_FUNCTION(number_function, is_active, pointer);
+            *active = is_active() != 0;
+        }
+    } else if ((pointer = culet_malloc_function(library, "mi_version")) != NULL) {
+        *name = "mimalloc";
+        *version = mimalloc_version(pointer);
+    } else if ((pointer = culet_malloc_function(library, "tc_version")) != NULL) {
+        *name = "tcmalloc";
+        *version = tcmalloc_version(pointer);
+    } else if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
+        *name = "jemalloc";
+        *version = jemalloc_version(pointer);
+    } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
+        *name = "rpmalloc"; /* rpmalloc does not report its version */
+    } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
+        *name = "glibc";
+        *version = call_for_text(pointer);
+    } else {
+        *name = "unknown";
     }
-  } else if ((pointer = culet_malloc_function(library, "mi_version")) != NULL) {
-    *name = "mimalloc";
-    *version = mimalloc_version(pointer);
-  } else if ((pointer = culet_malloc_function(library, "tc_version")) != NULL) {
-    *name = "tcmalloc";
-    *version = tcmalloc_version(pointer);
-  } else if ((pointer = culet_malloc_function(library, "mallctl")) != NULL) {
-    *name = "jemalloc";
-    *version = jemalloc_version(pointer);
-  } else if (culet_malloc_function(library, "rpmalloc_global_statistics") != NULL) {
-    *name = "rpmalloc"; /* rpmalloc does not report its version */
-  } else if ((pointer = culet_malloc_function(library, "gnu_get_libc_version")) != NULL) {
-    *name = "glibc";
-    *version = call_for_text(pointer);
-  } else {
-    *name = "unknown";
-  }
 }
 
 /*
@@ -112,42 +108,41 @@ identify(const struct active_malloc *library, const char **name, VALUE *version,
  *   active:  true if culet serves the process; false with the name "culet" if it is loaded but passes all calls on to
  *            glibc
  */
-static VALUE
-culet_allocator(VALUE self)
+static VALUE culet_allocator(VALUE self)
 {
-  struct active_malloc library = {NULL, NULL};
-  const char *name = "unknown";
-  VALUE version = Qnil;
-  VALUE result = rb_hash_new();
-  int active = 0;
+    struct active_malloc library = {NULL, NULL};
+    const char *name = "unknown";
+    VALUE version = Qnil;
+    VALUE result = rb_hash_new();
+    int active = 0;
 
-  if (culet_find_active_malloc(&library)) identify(&library, &name, &version, &active);
-  culet_hash_set(result, "name", text(name));
-  culet_hash_set(result, "version", version);
-  culet_hash_set(result, "library", text(library.path));
-  culet_hash_set(result, "active", active ? Qtrue : Qfalse);
-  return rb_obj_freeze(result);
+    if (culet_find_active_malloc(&library))
+        identify(&library, &name, &version, &active);
+    culet_hash_set(result, "name", text(name));
+    culet_hash_set(result, "version", version);
+    culet_hash_set(result, "library", text(library.path));
+    culet_hash_set(result, "active", active ? Qtrue : Qfalse);
+    return rb_obj_freeze(result);
 }
 
-RUBY_FUNC_EXPORTED void
-Init_culet(void)
+RUBY_FUNC_EXPORTED void Init_culet(void)
 {
-  VALUE culet;
+    VALUE culet;
 
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
-  rb_ext_ractor_safe(true);
+    rb_ext_ractor_safe(true);
 #endif
-  culet = rb_define_module("Culet");
-  rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
-  rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
-  rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
-  culet_init_agent(culet);
-  culet_init_feature_index(culet);
-  culet_init_require(culet);
-  culet_init_requires(culet);
-  culet_init_strings(culet);
-  culet_init_memory_file(culet);
-  culet_init_trim(culet);
-  culet_init_unused(culet);
-  culet_init_comparison(culet);
+    culet = rb_define_module("Culet");
+    rb_define_singleton_method(culet, "allocator", culet_allocator, 0);
+    rb_define_singleton_method(culet, "stats", culet_stats_of_malloc, 0);
+    rb_define_private_method(rb_singleton_class(culet), "admit_reader", culet_admit_reader, 1);
+    culet_init_agent(culet);
+    culet_init_feature_index(culet);
+    culet_init_require(culet);
+    culet_init_requires(culet);
+    culet_init_strings(culet);
+    culet_init_memory_file(culet);
+    culet_init_trim(culet);
+    culet_init_unused(culet);
+    culet_init_comparison(culet);
 }

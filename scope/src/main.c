@@ -18,7 +18,7 @@
 
 /* In this order: the first that finds its heap serves malloc; the last names the mappings that are still unnamed. */
 static const struct culet_walker *const walkers[] = {
-    &culet_culet_walker, &culet_foreign_allocators_walker, &culet_glibc_walker, &culet_ruby_walker,
+    &culet_culet_walker,   &culet_foreign_allocators_walker, &culet_glibc_walker, &culet_ruby_walker,
     &culet_mapping_walker,
 };
 #define WALKERS (sizeof walkers / sizeof *walkers)
@@ -134,8 +134,9 @@ static void walk(struct culet_reading *reading, void *contexts[WALKERS])
     }
     culet_reading_resume(reading);
     if (reading->pages.exhausted)
-        culet_reading_problem(reading, "Reading the heap of process %d takes more work than its size explains: the "
-                                       "heap is "
+        culet_reading_problem(reading,
+                              "Reading the heap of process %d takes more work than its size explains: the "
+                              "heap is "
                               "damaged, or was made so. The reading was given up; the rest is reported by pages.",
                               (int)reading->target.process);
 }
@@ -173,9 +174,11 @@ static void read_pages(struct culet_reading *reading)
             culet_pages_runs(&reading->pages, mapping, known_states, reading);
     }
     if (reading->pages.incomplete || reading->pages.exhausted)
-        culet_reading_problem(reading, "The state of some pages of process %d is unknown: its mappings are too long "
-                                       "for this "
-                              "kernel. Linux 6.7 and later can read them.", (int)reading->target.process);
+        culet_reading_problem(reading,
+                              "The state of some pages of process %d is unknown: its mappings are too long "
+                              "for this "
+                              "kernel. Linux 6.7 and later can read them.",
+                              (int)reading->target.process);
 }
 
 static void release(struct culet_reading *reading)
@@ -186,8 +189,10 @@ static void release(struct culet_reading *reading)
     culet_target_release(target);
     culet_target_check(target);
     if (pid != target->pid && target->mode == CULET_LIVE)
-        culet_reading_problem(reading, "The thread used to read process %d ended meanwhile, so figures may be "
-                                       "missing: try again, or without --live.", (int)target->process);
+        culet_reading_problem(reading,
+                              "The thread used to read process %d ended meanwhile, so figures may be "
+                              "missing: try again, or without --live.",
+                              (int)target->process);
     if (*target->why_live)
         culet_reading_problem(reading, "%s", target->why_live);
 }
@@ -195,8 +200,8 @@ static void release(struct culet_reading *reading)
 static void read_process(struct culet_reading *reading, void *contexts[WALKERS])
 {
     uint64_t resident = resident_bytes(reading);
-    bool small = (resident < SMALL_BYTES && reading->mapping_count < SMALL_LIST) ||
-        reading->target.mode == CULET_STOPPED;
+    bool small =
+        (resident < SMALL_BYTES && reading->mapping_count < SMALL_LIST) || reading->target.mode == CULET_STOPPED;
 
     culet_pages_set_budget(&reading->pages, resident);
     if (!small)

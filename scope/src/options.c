@@ -46,34 +46,50 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
 struct culet_options culet_options_read(int argc, char **argv)
 {
     static const struct option known[] = {
-        {"live", no_argument, NULL, 'l'},           {"stop", no_argument, NULL, 's'},
-        {"pause-ms", required_argument, NULL, 'p'}, {"max-chunks", required_argument, NULL, 'c'},
-        {"notes", required_argument, NULL, 'n'},    {"help", no_argument, NULL, 'h'},
+        {"live", no_argument, NULL, 'l'},
+        {"stop", no_argument, NULL, 's'},
+        {"pause-ms", required_argument, NULL, 'p'},
+        {"max-chunks", required_argument, NULL, 'c'},
+        {"notes", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct culet_options options = {.mode = CULET_SLICED, .slice_ns = DEFAULT_PAUSE_MS * UINT64_C(1000000),
-                                    .max_chunks = DEFAULT_MAX_CHUNKS, .notes = 2};
+    struct culet_options options = {.mode = CULET_SLICED,
+                                    .slice_ns = DEFAULT_PAUSE_MS * UINT64_C(1000000),
+                                    .max_chunks = DEFAULT_MAX_CHUNKS,
+                                    .notes = 2};
     bool live = false, stop = false;
     int option;
 
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
         switch (option) {
-        case 'l': live = true; break;
-        case 's': stop = true; break;
-        case 'p': options.slice_ns = number("--pause-ms", optarg, 1, MOST_PAUSE_MS) * 1000000; break;
-        case 'c': options.max_chunks = number("--max-chunks", optarg, 0, UINT32_MAX); break;
-        case 'n': options.notes = (int)number("--notes", optarg, 0, INT32_MAX); break;
+        case 'l':
+            live = true;
+            break;
+        case 's':
+            stop = true;
+            break;
+        case 'p':
+            options.slice_ns = number("--pause-ms", optarg, 1, MOST_PAUSE_MS) * 1000000;
+            break;
+        case 'c':
+            options.max_chunks = number("--max-chunks", optarg, 0, UINT32_MAX);
+            break;
+        case 'n':
+            options.notes = (int)number("--notes", optarg, 0, INT32_MAX);
+            break;
         case 'h':
             fputs(usage, stdout);
             exit(0);
-        default: fail_usage("unknown option, or missing argument: ", argv[optind - 1]);
+        default:
+            fail_usage("unknown option, or missing argument: ", argv[optind - 1]);
         }
     if (live && stop)
         fail_usage("--live and --stop exclude each other", "");
     if (optind + 1 != argc)
         fail_usage(optind < argc ? "one PID only, not also " : "the PID is missing",
-              optind < argc ? argv[argc - 1] : "");
+                   optind < argc ? argv[argc - 1] : "");
     options.mode = live ? CULET_LIVE : stop ? CULET_STOPPED : CULET_SLICED;
     options.pid = (pid_t)number("PID", argv[optind], 1, INT32_MAX);
     return options;

@@ -9,7 +9,7 @@ struct culet_options {
     enum culet_mode mode;
     uint64_t slice_ns;
     uint64_t max_chunks; /* blocks to write */
-    int notes; /* descriptor for notes */
+    int notes;           /* descriptor for notes */
 };
 
 /* Parses the command line. Wrong usage ends the program with status 2, --help with 0. */

@@ -76,8 +76,7 @@ static bool covers(const struct culet_maps *maps, uint64_t start, uint64_t end)
 }
 
 struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena,
-                                              uint64_t start,
-                                              uint64_t end, bool full)
+                                              uint64_t start, uint64_t end, bool full)
 {
     if (start >= end || (start | end) % 8)
         return NULL;

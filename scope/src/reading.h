@@ -42,8 +42,7 @@ uint64_t culet_reading_mapped_end(struct culet_reading *reading, uint64_t addres
 
 /* Adds a region with bounds from the process. Returns NULL unless it is wholly mapped and overlaps no other region. */
 struct culet_region *culet_reading_new_region(struct culet_reading *reading, const char *kind, uint32_t arena,
-                                              uint64_t start,
-                                              uint64_t end, bool full);
+                                              uint64_t start, uint64_t end, bool full);
 
 /* Stores the current states of a region's pages from..to (addresses). */
 void culet_reading_note_states(struct culet_reading *reading, struct culet_region *region, uint64_t from, uint64_t to);
@@ -53,7 +52,7 @@ bool culet_reading_note_states_yielding(struct culet_reading *reading, struct cu
                                         uint64_t to);
 
 /* Reports a problem to the user (printf's arguments). The same sentence is reported once. */
-void culet_reading_problem(struct culet_reading *reading, const char *format,
-                           ...) __attribute__((format(printf, 2, 3)));
+void culet_reading_problem(struct culet_reading *reading, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -124,9 +124,10 @@ void culet_records_write_unknown_allocator(const struct culet_reading *reading)
     culet_json_text(&json, "name", reading->readable ? "none" : "unknown");
     culet_json_text(&json, "library", "");
     culet_json_text(&json, "level", "pages");
-    culet_json_text(&json, "why", !reading->readable ? "the memory of the process cannot be read as that of a 64-bit "
-                                                       "program"
-                                                     : "no heap of a known allocator was found");
+    culet_json_text(&json, "why",
+                    !reading->readable ? "the memory of the process cannot be read as that of a 64-bit "
+                                         "program"
+                                       : "no heap of a known allocator was found");
     culet_json_end(&json);
 }
 

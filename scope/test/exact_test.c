@@ -10,10 +10,11 @@ static void check_mode(const struct target *target, const char *mode)
 
     check_complete(&result);
     uint64_t used = number_of(&result, "malloc", 0, "used_bytes"),
-        cached = number_of(&result, "malloc", 0, "tcache_bytes");
+             cached = number_of(&result, "malloc", 0, "tcache_bytes");
     CHECK_EQUAL(used + cached, printed(target, "uordblks"));
     CHECK_EQUAL(number_of(&result, "malloc", 0, "free_resident_bytes") +
-                    number_of(&result, "malloc", 0, "free_returned_bytes"), printed(target, "fordblks") + cached);
+                    number_of(&result, "malloc", 0, "free_returned_bytes"),
+                printed(target, "fordblks") + cached);
     CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_bytes"), printed(target, "hblkhd"));
     CHECK_EQUAL(number_of(&result, "malloc", 0, "mmapped_chunks"), printed(target, "hblks"));
     CHECK_EQUAL(number_of(&result, "malloc", 0, "fastbin_bytes"), printed(target, "fsmblks"));
@@ -31,16 +32,46 @@ static void check_heap(const char *command)
     end(&target);
 }
 
-TEST(one_thread) { check_heap("heap mixed 1 30"); }
-TEST(twenty_threads) { check_heap("heap mixed 20 60"); }
-TEST(small_blocks) { check_heap("heap small 4 20"); }
-TEST(large_blocks) { check_heap("heap large 4 60"); }
-TEST(aligned_blocks) { check_heap("heap aligned 3 8"); }
-TEST(replaced_blocks) { check_heap("heap churned 8 20"); }
-TEST(after_a_trim) { check_heap("heap trimmed 4 30"); }
-TEST(others_use_brk) { check_heap("heap gaps 2 20"); }
-TEST(brk_fails) { check_heap("heap nobrk 2 15"); }
-TEST(linked_statically) { check_heap("static_heap mixed 3 15"); }
+TEST(one_thread)
+{
+    check_heap("heap mixed 1 30");
+}
+TEST(twenty_threads)
+{
+    check_heap("heap mixed 20 60");
+}
+TEST(small_blocks)
+{
+    check_heap("heap small 4 20");
+}
+TEST(large_blocks)
+{
+    check_heap("heap large 4 60");
+}
+TEST(aligned_blocks)
+{
+    check_heap("heap aligned 3 8");
+}
+TEST(replaced_blocks)
+{
+    check_heap("heap churned 8 20");
+}
+TEST(after_a_trim)
+{
+    check_heap("heap trimmed 4 30");
+}
+TEST(others_use_brk)
+{
+    check_heap("heap gaps 2 20");
+}
+TEST(brk_fails)
+{
+    check_heap("heap nobrk 2 15");
+}
+TEST(linked_statically)
+{
+    check_heap("static_heap mixed 3 15");
+}
 
 /* Resident pages of chunks too long for one slice. */
 TEST(vast_chunks)
@@ -51,7 +82,7 @@ TEST(vast_chunks)
         check_mode(&target, modes[i]);
         struct result result = read_process(modes[i], target.pid);
         uint64_t used = number_of(&result, "malloc", 0, "used_resident_bytes"),
-            vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
+                 vacant = number_of(&result, "malloc", 0, "free_resident_bytes");
         CHECK(used >= 3 << 20 && used < (3 << 20) + (1 << 19), "%lu used bytes are in memory", (unsigned long)used);
         CHECK(vacant >= 9 << 20 && vacant < (9 << 20) + (1 << 19), "%lu free bytes are in memory",
               (unsigned long)vacant);
@@ -108,7 +139,7 @@ TEST(max_chunks)
 {
     struct target target = start_frozen("heap small 2 10");
     struct result with = read_process("--stop", target.pid),
-        without = read_process("--stop --max-chunks 10", target.pid);
+                  without = read_process("--stop --max-chunks 10", target.pid);
 
     check_complete(&with);
     check_complete(&without);

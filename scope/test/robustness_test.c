@@ -25,8 +25,7 @@ static void await_count(_Atomic uint64_t *count, uint64_t more)
     for (int i = 0; i < 60000 && atomic_load(count) < from + more; i++)
         nap(1000);
     CHECK(atomic_load(count) >= from + more, "the target does not run: its count went from %lu to %lu",
-          (unsigned long)from,
-          (unsigned long)atomic_load(count));
+          (unsigned long)from, (unsigned long)atomic_load(count));
 }
 
 TEST(nothing_to_read)
@@ -123,8 +122,8 @@ static void write_out(const char *program)
 /* Shared and private clean pages of files are added up: other programs that use the same libraries come and go
  * meanwhile. */
 enum { FIGURES = 7 };
-static const char *const figure_names[FIGURES] = {"Rss:",        "Pss_Anon:", "Private_Dirty:", "Shared_Dirty:",
-                                                  "Anonymous:", "Swap:",     "clean"};
+static const char *const figure_names[FIGURES] = {
+    "Rss:", "Pss_Anon:", "Private_Dirty:", "Shared_Dirty:", "Anonymous:", "Swap:", "clean"};
 
 static void read_figures(pid_t pid, uint64_t figures[FIGURES])
 {
@@ -237,9 +236,9 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
         if (result.status == 0)
             check_complete(&result);
         else
-            CHECK(result.status == 1 && (strstr(result.errors, sentence) ||
-                                         strstr(result.errors, "there is no process") ||
-                                          strstr(result.errors, "is a zombie")),
+            CHECK(result.status == 1 &&
+                      (strstr(result.errors, sentence) || strstr(result.errors, "there is no process") ||
+                       strstr(result.errors, "is a zombie")),
                   "it ended with %d: %s", result.status, result.errors);
         reported += strstr(result.errors, sentence) != NULL;
         free(result.stream);
@@ -250,8 +249,14 @@ static void check_vanishing(const char *what, const char *sentence, unsigned lea
     CHECK(reported >= least, "%u readings reported \"%s\"", reported, sentence);
 }
 
-TEST(ends_meanwhile) { check_vanishing("exit", "ended while it was being read", 1); }
-TEST(executes_meanwhile) { check_vanishing("exec", "executed another program", 1); }
+TEST(ends_meanwhile)
+{
+    check_vanishing("exit", "ended while it was being read", 1);
+}
+TEST(executes_meanwhile)
+{
+    check_vanishing("exec", "executed another program", 1);
+}
 
 /* Threads are killed, and one takes over the main thread's number, while they are being stopped. The process is
  * read, or the reader reports the exec; it never reports that the process ended or is being traced. */
@@ -277,8 +282,14 @@ static void check_executing(const char *command)
     end(&target);
 }
 
-TEST(a_thread_executes_all_the_time) { check_executing("executes 6"); }
-TEST(the_main_thread_executes_all_the_time) { check_executing("executes 6 main"); }
+TEST(a_thread_executes_all_the_time)
+{
+    check_executing("executes 6");
+}
+TEST(the_main_thread_executes_all_the_time)
+{
+    check_executing("executes 6 main");
+}
 
 TEST(forks_all_the_time)
 {
@@ -496,7 +507,8 @@ TEST(pauses_longer_than_asked)
         check_complete(&result);
         if (i == 0)
             CHECK(strncmp(result.errors, "culet-scope: note: ", 19) == 0 && strstr(result.errors, sentence) &&
-                      strstr(result.errors, "--live"), "it printed \"%s\"", result.errors);
+                      strstr(result.errors, "--live"),
+                  "it printed \"%s\"", result.errors);
         else
             CHECK(!*result.errors, "with %s it printed \"%s\"", options[i], result.errors);
         free(result.stream);
@@ -611,8 +623,7 @@ static void check_pages_only(const struct result *result, pid_t pid, const char 
 {
     check_complete(result);
     CHECK(contains(result, "Only pages can be reported, not blocks") && contains(result, why),
-          "the reason is missing: %.300s",
-          object(result, "problem", 0));
+          "the reason is missing: %.300s", object(result, "problem", 0));
     CHECK(contains(result, "\"level\":\"pages\"") && !contains(result, "{\"kind\":\"malloc\""), "blocks are reported");
     CHECK_EQUAL(number_of(result, "process", 0, "rss_bytes"), figure(pid, "smaps_rollup", "Rss:"));
     CHECK(number_of(result, "process", 0, "rss_bytes") > 0 && object(result, "mapping", 3), "nothing is reported");
@@ -625,8 +636,8 @@ TEST(only_its_pages)
     memory_denied = true;
     for (size_t mode = 0; mode < MODES; mode++) {
         struct result result = read_process(modes[mode], target.pid);
-        check_pages_only(&result, target.pid, geteuid() == 0 ? "this container does not let root read process"
-                                                              : "is not dumpable");
+        check_pages_only(&result, target.pid,
+                         geteuid() == 0 ? "this container does not let root read process" : "is not dumpable");
     }
     CHECK(state_of(target.pid) == 'T', "it is in state %c", state_of(target.pid));
     end(&target);
@@ -636,8 +647,7 @@ TEST(only_its_pages)
 TEST(yama)
 {
     static const char *const sentences[] = {"sudo sysctl kernel.yama.ptrace_scope=0",
-                                            "lets only root read other processes",
-                                            "lets nobody read other processes"};
+                                            "lets only root read other processes", "lets nobody read other processes"};
     static const char *const scopes[] = {"1\n", "2\n", "3\n"};
     pid_t child = start_nobody(true);
 

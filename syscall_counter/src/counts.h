@@ -10,8 +10,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Initial-exec, because malloc uses it: access must not allocate. */
-extern __thread struct culet_syscall_counts culet_syscall_counts __attribute__((tls_model("initial-exec"),
-    visibility("hidden")));
+extern __thread struct culet_syscall_counts culet_syscall_counts
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Counts a successful request for memory. Returns the block. */
 static inline void *culet_count_block(void *block, size_t bytes)

@@ -17,22 +17,22 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 /* Looks the next symbol up at the first call; `next` has its type. */
-#define NEXT(type, name, ...) \
-    typedef type function(__VA_ARGS__); \
-    static function *next; \
-    if (__builtin_expect(!next, 0)) { \
-        void *found = culet_next_symbol(name); \
-        memcpy(&next, &found, sizeof next); \
+#define NEXT(type, name, ...)                                                                                          \
+    typedef type function(__VA_ARGS__);                                                                                \
+    static function *next;                                                                                             \
+    if (__builtin_expect(!next, 0)) {                                                                                  \
+        void *found = culet_next_symbol(name);                                                                         \
+        memcpy(&next, &found, sizeof next);                                                                            \
     }
 
 /* Functions that return -1 on an error. */
-#define COUNTED(type, name, parameters, arguments) \
-    EXPORT type name parameters \
-    { \
-        NEXT(type, #name, UNWRAP parameters) \
-        type result = next arguments; \
-        culet_count_path(result < 0); \
-        return result; \
+#define COUNTED(type, name, parameters, arguments)                                                                     \
+    EXPORT type name parameters                                                                                        \
+    {                                                                                                                  \
+        NEXT(type, #name, UNWRAP parameters)                                                                           \
+        type result = next arguments;                                                                                  \
+        culet_count_path(result < 0);                                                                                  \
+        return result;                                                                                                 \
     }
 #define UNWRAP(...) __VA_ARGS__
 
@@ -43,30 +43,30 @@ static mode_t mode_of(int flags, va_list more)
     return flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)) ? (mode_t)va_arg(more, int) : 0;
 }
 
-#define OPEN(name) \
-    EXPORT int name(const char *path, int flags, ...) \
-    { \
-        NEXT(int, #name, const char *, int, ...) \
-        va_list more; \
-        va_start(more, flags); \
-        mode_t mode = mode_of(flags, more); \
-        va_end(more); \
-        int result = next(path, flags, mode); \
-        culet_count_path(result < 0); \
-        return result; \
+#define OPEN(name)                                                                                                     \
+    EXPORT int name(const char *path, int flags, ...)                                                                  \
+    {                                                                                                                  \
+        NEXT(int, #name, const char *, int, ...)                                                                       \
+        va_list more;                                                                                                  \
+        va_start(more, flags);                                                                                         \
+        mode_t mode = mode_of(flags, more);                                                                            \
+        va_end(more);                                                                                                  \
+        int result = next(path, flags, mode);                                                                          \
+        culet_count_path(result < 0);                                                                                  \
+        return result;                                                                                                 \
     }
 
-#define OPENAT(name) \
-    EXPORT int name(int folder, const char *path, int flags, ...) \
-    { \
-        NEXT(int, #name, int, const char *, int, ...) \
-        va_list more; \
-        va_start(more, flags); \
-        mode_t mode = mode_of(flags, more); \
-        va_end(more); \
-        int result = next(folder, path, flags, mode); \
-        culet_count_path(result < 0); \
-        return result; \
+#define OPENAT(name)                                                                                                   \
+    EXPORT int name(int folder, const char *path, int flags, ...)                                                      \
+    {                                                                                                                  \
+        NEXT(int, #name, int, const char *, int, ...)                                                                  \
+        va_list more;                                                                                                  \
+        va_start(more, flags);                                                                                         \
+        mode_t mode = mode_of(flags, more);                                                                            \
+        va_end(more);                                                                                                  \
+        int result = next(folder, path, flags, mode);                                                                  \
+        culet_count_path(result < 0);                                                                                  \
+        return result;                                                                                                 \
     }
 
 OPEN(open)
@@ -78,13 +78,13 @@ COUNTED(int, __open64_2, (const char *path, int flags), (path, flags))
 COUNTED(int, __openat_2, (int folder, const char *path, int flags), (folder, path, flags))
 COUNTED(int, __openat64_2, (int folder, const char *path, int flags), (folder, path, flags))
 
-#define POINTER(name, parameters, arguments) \
-    EXPORT void *name parameters \
-    { \
-        NEXT(void *, #name, UNWRAP parameters) \
-        void *result = next arguments; \
-        culet_count_path(!result); \
-        return result; \
+#define POINTER(name, parameters, arguments)                                                                           \
+    EXPORT void *name parameters                                                                                       \
+    {                                                                                                                  \
+        NEXT(void *, #name, UNWRAP parameters)                                                                         \
+        void *result = next arguments;                                                                                 \
+        culet_count_path(!result);                                                                                     \
+        return result;                                                                                                 \
     }
 
 POINTER(fopen, (const char *path, const char *mode), (path, mode))
@@ -109,21 +109,21 @@ static void count_at(const char *path, bool failed)
         culet_count_path(failed);
 }
 
-#define AT(name, parameters, arguments) \
-    EXPORT int name parameters \
-    { \
-        NEXT(int, #name, UNWRAP parameters) \
-        int result = next arguments; \
-        count_at(path, result < 0); \
-        return result; \
+#define AT(name, parameters, arguments)                                                                                \
+    EXPORT int name parameters                                                                                         \
+    {                                                                                                                  \
+        NEXT(int, #name, UNWRAP parameters)                                                                            \
+        int result = next arguments;                                                                                   \
+        count_at(path, result < 0);                                                                                    \
+        return result;                                                                                                 \
     }
 
 AT(fstatat, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
 AT(fstatat64, (int folder, const char *path, void *answer, int flags), (folder, path, answer, flags))
 AT(__fxstatat, (int version, int folder, const char *path, void *answer, int flags),
-    (version, folder, path, answer, flags))
+   (version, folder, path, answer, flags))
 AT(__fxstatat64, (int version, int folder, const char *path, void *answer, int flags),
-    (version, folder, path, answer, flags))
+   (version, folder, path, answer, flags))
 AT(statx, (int folder, const char *path, int flags, unsigned mask, void *answer), (folder, path, flags, mask, answer))
 
 COUNTED(int, access, (const char *path, int mode), (path, mode))
@@ -133,28 +133,28 @@ COUNTED(int, faccessat, (int folder, const char *path, int mode, int flags), (fo
 
 /* ---- links ---- */
 
-#define LINK(name, parameters, arguments) \
-    EXPORT ssize_t name parameters \
-    { \
-        NEXT(ssize_t, #name, UNWRAP parameters) \
-        ssize_t result = next arguments; \
-        culet_count_path(result < 0 && errno != EINVAL); \
-        return result; \
+#define LINK(name, parameters, arguments)                                                                              \
+    EXPORT ssize_t name parameters                                                                                     \
+    {                                                                                                                  \
+        NEXT(ssize_t, #name, UNWRAP parameters)                                                                        \
+        ssize_t result = next arguments;                                                                               \
+        culet_count_path(result < 0 && errno != EINVAL);                                                               \
+        return result;                                                                                                 \
     }
 
 LINK(readlink, (const char *path, char *answer, size_t bytes), (path, answer, bytes))
 LINK(__readlink_chk, (const char *path, char *answer, size_t bytes, size_t size), (path, answer, bytes, size))
 LINK(readlinkat, (int folder, const char *path, char *answer, size_t bytes), (folder, path, answer, bytes))
 LINK(__readlinkat_chk, (int folder, const char *path, char *answer, size_t bytes, size_t size),
-    (folder, path, answer, bytes, size))
+     (folder, path, answer, bytes, size))
 
-#define REALPATH(name, parameters, arguments) \
-    EXPORT char *name parameters \
-    { \
-        NEXT(char *, #name, UNWRAP parameters) \
-        char *result = next arguments; \
-        culet_count_realpath(path, result); \
-        return result; \
+#define REALPATH(name, parameters, arguments)                                                                          \
+    EXPORT char *name parameters                                                                                       \
+    {                                                                                                                  \
+        NEXT(char *, #name, UNWRAP parameters)                                                                         \
+        char *result = next arguments;                                                                                 \
+        culet_count_realpath(path, result);                                                                            \
+        return result;                                                                                                 \
     }
 
 REALPATH(realpath, (const char *path, char *answer), (path, answer))

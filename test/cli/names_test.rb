@@ -63,7 +63,7 @@ class CliNamesTest < Minitest::Test
         assert_match(/process #{pids[0]} has no agent|agent/, err.lines.last)
       end
       _, err, = culet("require", "--unused", @name)
-      assert_match(/process #{pids[0]} does not follow which of its code runs/, err)
+      assert_match(/process #{pids[0]} does not record which code runs/, err)
     end
   end
 

@@ -55,7 +55,8 @@ class Page
   def blocks
     text.to_enum(:scan, FENCE).map do
       match = Regexp.last_match
-      Block.new(match[:language], !match[:marks].split.include?("no-run"), match[:reason], match[:code], match.pre_match.count("\n") + 1)
+      run = !match[:marks].split.include?("no-run")
+      Block.new(match[:language], run, match[:reason], match[:code], match.pre_match.count("\n") + 1)
     end
   end
 end

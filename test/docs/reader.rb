@@ -3,8 +3,8 @@
 require "fileutils"
 require "rbconfig"
 
-# The reader of a page who types its commands: a folder with the files that the pages speak of, `culet` and stand-ins for
-# servers in PATH, and a running server whose number takes the place of 4242 and of the name `puma`.
+# The reader of a page, who types its commands: a folder with the files that the pages name, `culet` and stand-ins for
+# servers in PATH, and a running server, whose number replaces 4242 and the name `puma`.
 class Reader
   ROOT = File.expand_path("../..", __dir__)
   FIXTURES = File.join(ROOT, "test/fixtures/docs")
@@ -32,7 +32,10 @@ class Reader
     FileUtils.cp_r("#{FIXTURES}/.", @folder)
     write_culet
     write_program(File.join(@programs, "bundle"), "[ \"$1\" != exec ] || shift", "exec \"$@\"")
-    PROGRAMS.each { |name, script| write_program(File.join(name.include?("/") ? @folder : @programs, name), "exec #{RbConfig.ruby} #{@folder}/#{script} \"$@\"") }
+    PROGRAMS.each do |name, script|
+      folder = name.include?("/") ? @folder : @programs
+      write_program(File.join(folder, name), "exec #{RbConfig.ruby} #{@folder}/#{script} \"$@\"")
+    end
   end
 
   # @param blocks [Array<Page::Block>] those whose first line names a file are written to it
@@ -47,8 +50,9 @@ class Reader
   # @return [Hash{String => String, nil}]
   def environment
     libraries = ["#{ROOT}/lib", *$LOAD_PATH.grep(%r{\A#{Regexp.escape(ROOT)}/\.gems/})]
-    TestHelper::NEUTRAL.merge("PATH" => "#{@programs}:#{File.dirname(RbConfig.ruby)}:#{ENV.fetch("PATH")}", "HOME" => @home,
-                              "RUBYLIB" => libraries.join(":"), "XDG_CACHE_HOME" => nil)
+    paths = [@programs, File.dirname(RbConfig.ruby), ENV.fetch("PATH")].join(":")
+    TestHelper::NEUTRAL.merge("PATH" => paths, "HOME" => @home, "XDG_CACHE_HOME" => nil,
+                              "RUBYLIB" => libraries.join(":"))
   end
 
   # @return [Array<String>] the command of the server
@@ -64,7 +68,8 @@ class Reader
   private
 
   def typed(code, pid)
-    SHORTER.reduce(code) { |text, (long, short)| text.gsub(long, short) }.gsub(NAMED) { "#{Regexp.last_match(1)} #{pid}" }.gsub(NUMBER, pid.to_s)
+    short = SHORTER.reduce(code) { |text, (long, short)| text.gsub(long, short) }
+    short.gsub(NAMED, "\\1 #{pid}").gsub(NUMBER, pid.to_s)
   end
 
   # What `culet doctor` finds depends on the machine: its status 1 is no failure here.

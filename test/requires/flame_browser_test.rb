@@ -24,7 +24,7 @@ class RequiresFlameBrowserTest < Minitest::Test
       whole = width(browser, "all requires")
       browser.evaluate("(#{bar("big")}).click()")
       assert_in_delta whole, width(browser, "big"), 2
-      assert_match(/big\.rb.*memory left at the end/, browser.evaluate("document.getElementById('told').textContent"))
+      assert_match(/big\.rb.*memory retained/, browser.evaluate("document.getElementById('told').textContent"))
       browser.key("Escape")
       choose(browser, 0)
       browser.evaluate("(function () { var one = document.getElementById('find'); one.value = 'inner'; one.dispatchEvent(new Event('input')); }())")

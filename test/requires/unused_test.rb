@@ -101,13 +101,13 @@ class RequiresUnusedTest < Minitest::Test
     with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
       first, err, status = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
-      assert_match(/\Anote: process #{pid}: from now on it is followed which code runs .*ask\s+again/m, first)
+      assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
       all = idle_of(pid)
       assert_equal ["idle", "ran", "rescued"], all & ["idle", "ran", "rescued"]
       assert_equal ["block in idle", "idle"], all - idle_after(pid, :USR1, "idle")
       assert_equal ["block in idle", "block in ran", "idle", "ran"], all - idle_after(pid, :USR2, "ran")
       table, = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
-      assert_match(/of compiled code did not run while it was followed/, table)
+      assert_match(/of compiled code did not run while coverage was on/, table)
     end
   end
 
@@ -210,7 +210,7 @@ class RequiresUnusedTest < Minitest::Test
 
   def test_bad_input_is_one_sentence
     with_program(RbConfig.ruby, "-e", WAITING, env: TestHelper::NEUTRAL) do |pid|
-      { [pid.to_s] => /does not follow which of its code runs; start it with/, ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
+      { [pid.to_s] => /does not record which code runs; start it with/, ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
         ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
         out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
         assert_equal [words.last.include?("KILL") ? 137 : 1, "", 1], [status.exitstatus, out, err.lines.size], err

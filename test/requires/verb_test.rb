@@ -31,10 +31,10 @@ class RequiresVerbTest < Minitest::Test
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
     assert_match(/^[\d,]+ file-system calls to find them, [\d,]+ of which failed; [\d.]+ MB of compiled code at the end$/, out)
     assert_match(/^1 require of what was loaded already took/, out)
-    assert_match(/^gem +self ms +cpu ms +objects +left +left kB/, out)
+    assert_match(/^gem +self ms +cpu ms +objects +retained +retained kB/, out)
     assert_match(/^the program +[\d.]+/, out)
     assert_match(%r{^#{path("a.rb")} +[\d.]+}, out)
-    assert_match(/^1 require that failed:\n  nowhere_to_be_found: LoadError \([\d.]+ ms\)$/, out)
+    assert_match(/^1 failed require:\n  nowhere_to_be_found: LoadError \([\d.]+ ms\)$/, out)
     refute_includes out, "\e"
   end
 

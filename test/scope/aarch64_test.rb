@@ -33,7 +33,7 @@ class ScopeAarch64Test < Minitest::Test
   def test_its_parts_by_themselves
     in_directory do |directory|
       programs = UNITS.map { |name| "#{directory}/test/unit/#{name}" }
-      make(directory, "UNIT_CFLAGS=-std=gnu11 -pthread -Isrc -I../allocator/test -O1 -g", *programs)
+      make(directory, "UNIT_CFLAGS=-std=gnu11 -pthread -Isrc -I.. -I../allocator/test -O1 -g", *programs)
       programs.product(PAGES) do |program, page|
         out, err, status = run_program(*emulator("-p", page), program, env: NEUTRAL)
         assert_predicate status, :success?, "#{program} with pages of #{page} bytes: #{out}#{err}"

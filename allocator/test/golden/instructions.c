@@ -19,7 +19,9 @@
 void *culet_test_block[UNITS * UNIT]; /* not static, so that the stores are not removed */
 #define block culet_test_block
 
-#define MEASURE(name) __attribute__((noinline, noclone)) void measure_##name(void); void measure_##name(void)
+#define MEASURE(name)                                                                                                  \
+    __attribute__((noinline, noclone)) void measure_##name(void);                                                      \
+    void measure_##name(void)
 
 MEASURE(malloc)
 {

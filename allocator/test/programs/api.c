@@ -8,10 +8,10 @@
 #define TOO_MUCH ((size_t)PTRDIFF_MAX + 1)
 #define MEBIBYTE ((size_t)1 << 20)
 
-static const size_t sizes[] = {0,     1,     8,     15,     16,     17,      24,          63,          64,          65,
-                               100,   511,   512,   513,    1008,   1024,    1025,        2000,        4095,        4096,
-                               4097,  10000, 32767, 32768,  32769,  65536,   100000,      262144,      MEBIBYTE - 1, MEBIBYTE,
-                               MEBIBYTE + 1, 3 * MEBIBYTE, 9 * MEBIBYTE + 123};
+static const size_t sizes[] = {
+    0,     1,     8,     15,    16,     17,     24,           63,       64,           65,           100,
+    511,   512,   513,   1008,  1024,   1025,   2000,         4095,     4096,         4097,         10000,
+    32767, 32768, 32769, 65536, 100000, 262144, MEBIBYTE - 1, MEBIBYTE, MEBIBYTE + 1, 3 * MEBIBYTE, 9 * MEBIBYTE + 123};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
 /* Hides where a size comes from: the compiler warns of sizes that are too large. */
@@ -38,7 +38,8 @@ TEST(malloc_gives_aligned_writable_blocks)
         fill(block[i], (int)i + 1, malloc_usable_size(block[i]));
     }
     for (size_t i = 0; i < SIZES; i++) {
-        CHECK(filled(block[i], (int)i + 1, malloc_usable_size(block[i])), "a neighbour wrote into malloc(%zu)", sizes[i]);
+        CHECK(filled(block[i], (int)i + 1, malloc_usable_size(block[i])), "a neighbour wrote into malloc(%zu)",
+              sizes[i]);
         free(block[i]);
     }
 }
@@ -89,8 +90,12 @@ TEST(too_much_is_refused_with_enomem)
 
 TEST(calloc_overflow_is_refused)
 {
-    const size_t pairs[][2] = {{SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX / 2 + 1, 2}, {(size_t)1 << 32, (size_t)1 << 32},
-                               {((size_t)1 << 32) + 1, (size_t)1 << 32}, {SIZE_MAX, SIZE_MAX}};
+    const size_t pairs[][2] = {{SIZE_MAX, 2},
+                               {2, SIZE_MAX},
+                               {SIZE_MAX / 2 + 1, 2},
+                               {(size_t)1 << 32, (size_t)1 << 32},
+                               {((size_t)1 << 32) + 1, (size_t)1 << 32},
+                               {SIZE_MAX, SIZE_MAX}};
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         errno = 0;
@@ -216,7 +221,8 @@ TEST(every_alignment)
     for (size_t alignment = 1; alignment <= 8 * MEBIBYTE; alignment *= 2)
         for (size_t i = 0; i < SIZES; i++) {
             void *a = memalign(alignment, sizes[i]), *b = aligned_alloc(alignment, sizes[i]), *c = NULL;
-            CHECK(a && aligned_to(a, alignment) && aligned_to(a, 16), "memalign(%zu, %zu) returned %p", alignment, sizes[i], a);
+            CHECK(a && aligned_to(a, alignment) && aligned_to(a, 16), "memalign(%zu, %zu) returned %p", alignment,
+                  sizes[i], a);
             CHECK(b && aligned_to(b, alignment), "aligned_alloc(%zu, %zu) returned %p", alignment, sizes[i], b);
             if (alignment >= sizeof(void *)) {
                 CHECK_EQUAL(posix_memalign(&c, alignment, sizes[i]), 0);
@@ -273,7 +279,8 @@ TEST(valloc_and_pvalloc_align_to_pages)
         void *a = valloc(sizes[i]), *b = pvalloc(sizes[i]);
         CHECK(a && aligned_to(a, page), "valloc(%zu) returned %p", sizes[i], a);
         CHECK(b && aligned_to(b, page), "pvalloc(%zu) returned %p", sizes[i], b);
-        CHECK(malloc_usable_size(b) >= (sizes[i] + page - 1) / page * page, "pvalloc(%zu) was not rounded up", sizes[i]);
+        CHECK(malloc_usable_size(b) >= (sizes[i] + page - 1) / page * page, "pvalloc(%zu) was not rounded up",
+              sizes[i]);
         free(a);
         free(b);
     }
@@ -333,14 +340,16 @@ TEST(mallinfo_follows_the_heap)
     for (int i = 0; i < MANY; i++)
         block[i] = malloc(200);
     now = heap_info();
-    CHECK(now.uordblks >= start.uordblks + MANY * 200, "uordblks rose from %zu to %zu only", start.uordblks, now.uordblks);
+    CHECK(now.uordblks >= start.uordblks + MANY * 200, "uordblks rose from %zu to %zu only", start.uordblks,
+          now.uordblks);
     CHECK(now.uordblks <= start.uordblks + MANY * 240, "uordblks rose from %zu to %zu", start.uordblks, now.uordblks);
     CHECK_EQUAL(now.uordblks + now.fordblks, now.arena);
     CHECK_EQUAL(now.hblks, start.hblks);
     for (int i = 0; i < MANY; i++)
         free(block[i]);
     now = heap_info();
-    CHECK(now.uordblks <= start.uordblks + 100000, "uordblks fell to %zu only, from %zu at first", now.uordblks, start.uordblks);
+    CHECK(now.uordblks <= start.uordblks + 100000, "uordblks fell to %zu only, from %zu at first", now.uordblks,
+          start.uordblks);
     CHECK_EQUAL(now.uordblks + now.fordblks, now.arena);
 
     void *huge = malloc(64 * MEBIBYTE);

@@ -104,8 +104,8 @@ static void show_stack(pid_t child)
     char command[200];
 
     unsetenv("LD_PRELOAD");
-    snprintf(command, sizeof command, "command -v gdb >/dev/null && gdb -batch -p %d -ex 'thread apply all bt' 2>/dev/null",
-             (int)child);
+    snprintf(command, sizeof command,
+             "command -v gdb >/dev/null && gdb -batch -p %d -ex 'thread apply all bt' 2>/dev/null", (int)child);
     if (system(command) != 0)
         printf("(no gdb to show the stack of %d)\n", (int)child);
 }

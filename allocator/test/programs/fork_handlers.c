@@ -14,7 +14,8 @@ struct library {
     int *prepared, *in_parent, *in_child;
 };
 
-static struct library early, late = {&handlers_lock, handlers_work, &handlers_prepared, &handlers_in_parent, &handlers_in_child};
+static struct library early,
+    late = {&handlers_lock, handlers_work, &handlers_prepared, &handlers_in_parent, &handlers_in_child};
 
 /* The preloaded library by its name, as the program's own symbols hide the library's. */
 static void find_early(void)

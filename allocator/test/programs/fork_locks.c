@@ -77,20 +77,20 @@ static void fork_beside(void *(*body)(void *))
 }
 
 /* BESIDE(name) { one round of the other thread }: a test of that name. */
-#define BESIDE(name)                                                   \
-    static void beside_##name(unsigned round);                         \
-    static void *repeat_##name(void *unused)                           \
-    {                                                                  \
-        for (unsigned round = 0; !atomic_load(&stop); round++) {       \
-            beside_##name(round);                                      \
-            atomic_fetch_add(&rounds, 1);                              \
-        }                                                              \
-        return unused;                                                 \
-    }                                                                  \
-    TEST(fork_beside_##name)                                           \
-    {                                                                  \
-        fork_beside(repeat_##name);                                    \
-    }                                                                  \
+#define BESIDE(name)                                                                                                   \
+    static void beside_##name(unsigned round);                                                                         \
+    static void *repeat_##name(void *unused)                                                                           \
+    {                                                                                                                  \
+        for (unsigned round = 0; !atomic_load(&stop); round++) {                                                       \
+            beside_##name(round);                                                                                      \
+            atomic_fetch_add(&rounds, 1);                                                                              \
+        }                                                                                                              \
+        return unused;                                                                                                 \
+    }                                                                                                                  \
+    TEST(fork_beside_##name)                                                                                           \
+    {                                                                                                                  \
+        fork_beside(repeat_##name);                                                                                    \
+    }                                                                                                                  \
     static void beside_##name(unsigned round)
 
 /* ---- stdio: the list of streams, and single ones ---- */

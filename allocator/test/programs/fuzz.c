@@ -52,11 +52,11 @@ struct step {
 static struct slot slots[SLOTS];
 static unsigned thread_count = 4, rounds = 6;
 static unsigned long steps = 4000;
-static unsigned fork_every;       /* steps; 0: never */
-static unsigned forks_apart;      /* the main thread forks so often in a round, and does nothing else */
+static unsigned fork_every;  /* steps; 0: never */
+static unsigned forks_apart; /* the main thread forks so often in a round, and does nothing else */
 static _Atomic bool forks_done;
-static _Atomic bool refusals;     /* memory may be refused */
-static _Atomic uint64_t refused;  /* and was, so often */
+static _Atomic bool refusals;    /* memory may be refused */
+static _Atomic uint64_t refused; /* and was, so often */
 static _Atomic bool limits_end;
 static bool in_child;
 static pthread_barrier_t gate;
@@ -735,6 +735,7 @@ int main(int argc, char **argv)
     while (fuzz_seed == 0)
         if (getrandom(&fuzz_seed, sizeof fuzz_seed, 0) < 0)
             fuzz_seed = (uint64_t)getpid();
-    printf("# --seed %lu --threads %u --rounds %u --steps %lu\n", (unsigned long)fuzz_seed, thread_count, rounds, steps);
+    printf("# --seed %lu --threads %u --rounds %u --steps %lu\n", (unsigned long)fuzz_seed, thread_count, rounds,
+           steps);
     return check_main(argc - first + 1, argv + first - 1);
 }

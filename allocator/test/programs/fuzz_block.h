@@ -15,10 +15,10 @@
 static uint64_t fuzz_seed = 1;
 
 /* CHECK, with the seed; the counter that CHECK moves is shared by all processes and too slow for each byte. */
-#define AGREE(condition, format, ...)                                                                           \
-    do {                                                                                                        \
-        if (__builtin_expect(!(condition), 0))                                                                  \
-            check_fail(__FILE__, __LINE__, #condition, "--seed %lu: " format, (unsigned long)fuzz_seed, __VA_ARGS__); \
+#define AGREE(condition, format, ...)                                                                                  \
+    do {                                                                                                               \
+        if (__builtin_expect(!(condition), 0))                                                                         \
+            check_fail(__FILE__, __LINE__, #condition, "--seed %lu: " format, (unsigned long)fuzz_seed, __VA_ARGS__);  \
     } while (0)
 
 struct block {

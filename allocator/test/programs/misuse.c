@@ -19,19 +19,19 @@ static struct misuse {
 static unsigned misuse_count;
 
 /* Defines and registers a misuse; the body follows. */
-#define MISUSE(title, diagnostic)                                                        \
-    static void title(void);                                                             \
-    __attribute__((constructor)) static void register_##title(void)                      \
-    {                                                                                    \
-        misuses[misuse_count++] = (struct misuse){#title, "culet: " diagnostic, title};  \
-    }                                                                                    \
+#define MISUSE(title, diagnostic)                                                                                      \
+    static void title(void);                                                                                           \
+    __attribute__((constructor)) static void register_##title(void)                                                    \
+    {                                                                                                                  \
+        misuses[misuse_count++] = (struct misuse){#title, "culet: " diagnostic, title};                                \
+    }                                                                                                                  \
     static void title(void)
 
 /* A misuse of one call. */
-#define MISUSE_BY(call, title, diagnostic) \
-    MISUSE(title, diagnostic)              \
-    {                                      \
-        call;                              \
+#define MISUSE_BY(call, title, diagnostic)                                                                             \
+    MISUSE(title, diagnostic)                                                                                          \
+    {                                                                                                                  \
+        call;                                                                                                          \
     }
 
 /* Sizes: of a block in a slab, of a large block, of a huge one. */

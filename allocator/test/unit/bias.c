@@ -243,7 +243,8 @@ static void change_biased_thread(void *(*const others[])(void *), unsigned count
     check_used(0);
     for (unsigned i = 0; i < THREADS; i++)
         biased_threads += owned[i] > 0;
-    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased", biased_threads, THREADS);
+    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased",
+          biased_threads, THREADS);
     CHECK(biased_threads > 0 || !barrier_there(), "no thread was ever biased: this tested nothing");
     culet_malloc_trim(0);
     struct heap_counts counts;

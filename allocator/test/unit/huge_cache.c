@@ -105,7 +105,8 @@ TEST(the_oldest_extent_goes_back_first)
     /* Many small extents: only a few fit. */
     for (unsigned i = 0; i < 100; i++)
         culet_huge_cache_put(extent(culet_os_page_bytes()));
-    CHECK(culet_huge_cache_bytes() <= 32 * culet_os_page_bytes() && culet_huge_cache_bytes() > 0, "%zu bytes", culet_huge_cache_bytes());
+    CHECK(culet_huge_cache_bytes() <= 32 * culet_os_page_bytes() && culet_huge_cache_bytes() > 0, "%zu bytes",
+          culet_huge_cache_bytes());
     culet_huge_cache_check();
 }
 

@@ -217,8 +217,8 @@ TEST(growing_a_huge_block_needs_no_second_copy)
 
 TEST(sizes_cross_all_borders_by_realloc)
 {
-    static const size_t sizes[] = {10, 1000, 32768, 32769, 200000, 1 << 20, (1 << 20) + 1, 9 << 20,
-                                   (1 << 20) + 1, 1 << 20, 40000, 32768, 900, 1};
+    static const size_t sizes[] = {10,      1000,          32768,   32769, 200000, 1 << 20, (1 << 20) + 1,
+                                   9 << 20, (1 << 20) + 1, 1 << 20, 40000, 32768,  900,     1};
     unsigned char *block = culet_malloc(1);
     size_t held = 1;
 
@@ -375,7 +375,8 @@ TEST(a_huge_block_without_a_pagemap_entry_is_unmapped)
         void *block = culet_malloc(bytes);
         culet_os_refuse = NULL;
         if (!block)
-            CHECK(address_space() <= before + (1 << 20), "%zu bytes of address space are lost", address_space() - before);
+            CHECK(address_space() <= before + (1 << 20), "%zu bytes of address space are lost",
+                  address_space() - before);
         culet_free(block);
     }
     CHECK_EQUAL(culet_large_stats().huge, 0);

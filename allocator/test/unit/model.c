@@ -321,7 +321,8 @@ static void try_everything(void)
         struct block old = leave((unsigned)draw(count));
         got = culet_realloc(old.start, bytes);
         culet_os_refuse = NULL;
-        AGREE(got || (bytes > old.bytes && errno == ENOMEM), "realloc from %zu to %zu, errno %d", old.bytes, bytes, errno);
+        AGREE(got || (bytes > old.bytes && errno == ENOMEM), "realloc from %zu to %zu, errno %d", old.bytes, bytes,
+              errno);
         if (got)
             old.start = got;
         read_some(&old, got && bytes < old.bytes ? bytes : old.bytes);

@@ -236,7 +236,8 @@ TEST(intervals_within_the_bounds_are_accepted)
     CHECK_EQUAL(culet_reclaim_parse_decay("10"), 10);
     CHECK_EQUAL(culet_reclaim_parse_decay("2500"), 2500);
     CHECK_EQUAL(culet_reclaim_parse_decay("3600000"), 3600000);
-    static const char *const others[] = {"", "0", "9", "3600001", "99999999999999999999999", "-20", "20ms", "1.5", " 20"};
+    static const char *const others[] = {"",    "0",    "9",   "3600001", "99999999999999999999999",
+                                         "-20", "20ms", "1.5", " 20"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         CHECK(culet_reclaim_parse_decay(others[i]) == CULET_DECAY_MS, "'%s' was accepted", others[i]);
 }

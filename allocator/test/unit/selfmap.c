@@ -32,7 +32,8 @@ TEST(the_record_finds_itself)
     CHECK(memcmp(MAP.magic, CULET_SELFMAP_MAGIC, 16) == 0, "magic %.16s", MAP.magic);
     CHECK_EQUAL(MAP.self, (uintptr_t)&MAP);
     CHECK_EQUAL(MAP.bytes, sizeof MAP);
-    CHECK(MAP.bss <= MAP.segments && MAP.segments + 8 * MAP.segment_entries <= MAP.bss_end, "the segments are elsewhere");
+    CHECK(MAP.bss <= MAP.segments && MAP.segments + 8 * MAP.segment_entries <= MAP.bss_end,
+          "the segments are elsewhere");
     CHECK(MAP.bss <= MAP.root && MAP.root + 8 * MAP.root_entries <= MAP.bss_end, "the pagemap's root is elsewhere");
 }
 
@@ -162,7 +163,8 @@ TEST(cached_extents_are_found)
     char *pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     CHECK_EQUAL(half(MAP.extent_count), 0);
-    culet_huge_cache_put((struct culet_extent){.start = (uintptr_t)pages, .bytes = 1 << 20, .mapping = culet_huge_cache_new_mapping()});
+    culet_huge_cache_put(
+        (struct culet_extent){.start = (uintptr_t)pages, .bytes = 1 << 20, .mapping = culet_huge_cache_new_mapping()});
     CHECK_EQUAL(half(MAP.extent_count), 1);
     CHECK_EQUAL(word(MAP.extents + MAP.extent.start), (uintptr_t)pages);
     CHECK_EQUAL(word(MAP.extents + MAP.extent.length), 1 << 20);

@@ -18,7 +18,8 @@ TEST(every_size_gets_the_smallest_class_it_fits)
         CHECK(klass >= 1 && klass <= CULET_SIZES, "%zu bytes: class %u", bytes, klass);
         CHECK(culet_classes[klass].size >= bytes, "%zu bytes: %u-byte blocks", bytes, culet_classes[klass].size);
         if (klass > 1)
-            CHECK(culet_classes[klass - 1].size < bytes, "%zu bytes would fit %u", bytes, culet_classes[klass - 1].size);
+            CHECK(culet_classes[klass - 1].size < bytes, "%zu bytes would fit %u", bytes,
+                  culet_classes[klass - 1].size);
     }
     CHECK_EQUAL(culet_size_class(CULET_SMALL_MAX), CULET_SIZES);
     CHECK_EQUAL(culet_classes[CULET_SIZES].size, CULET_SMALL_MAX);
@@ -29,7 +30,8 @@ TEST(sizes_grow_and_are_multiples_of_the_alignment)
     culet_size_class_setup();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         CHECK(culet_classes[klass].size % CULET_ALIGNMENT == 0, "class %u", klass);
-        CHECK((klass - 1) % CULET_SIZES == 0 || culet_classes[klass].size > culet_classes[klass - 1].size, "class %u", klass);
+        CHECK((klass - 1) % CULET_SIZES == 0 || culet_classes[klass].size > culet_classes[klass - 1].size, "class %u",
+              klass);
     }
 }
 

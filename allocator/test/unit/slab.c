@@ -71,8 +71,8 @@ TEST(every_byte_has_its_block_index)
             CHECK(index.exact == exact, "size %u, offset %u", c->size, offset);
             CHECK(index.unit < CULET_UNITS, "size %u, offset %u: unit %u", c->size, offset, index.unit);
             if (block < c->count)
-                CHECK(index.unit == block >> c->unit_shift &&
-                          index.bit == UINT64_C(1) << (block & ((1u << c->unit_shift) - 1)),
+                CHECK(index.unit == block >> c->unit_shift && index.bit == UINT64_C(1)
+                                                                               << (block & ((1u << c->unit_shift) - 1)),
                       "size %u, offset %u: unit %u, bit %lx", c->size, offset, index.unit, (unsigned long)index.bit);
         }
     }

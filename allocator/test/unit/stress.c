@@ -204,8 +204,7 @@ static void check_empty(void)
     CHECK_EQUAL(counts.cached_bytes, 0);
     CHECK_EQUAL(counts.threads, 0);
     CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
-    CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing",
-          counts.pages.used);
+    CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing", counts.pages.used);
     culet_malloc_trim(0);
     count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);

@@ -76,7 +76,8 @@ static void trim_and_look(void)
     int result = culet_malloc_trim(0);
     size_t after = idle_resident();
 
-    CHECK(result == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim returned %d", before, after, result);
+    CHECK(result == (before > 0), "%zu bytes were resident before and %zu after, malloc_trim returned %d", before,
+          after, result);
     CHECK_EQUAL(after, 0);
     CHECK_EQUAL(culet_malloc_trim(0), 0);
     check_contents();
@@ -151,8 +152,9 @@ TEST(the_result_is_right_for_any_number_of_idle_slabs)
         size_t after = idle_resident();
         if (culet_os_page_bytes() == CULET_PAGE)
             CHECK_EQUAL(after, 0);
-        CHECK(result || before <= after, "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim returned %d",
-              before, after, last, result);
+        CHECK(result || before <= after,
+              "%zu bytes were resident before and %zu after, classes up to %u: malloc_trim returned %d", before, after,
+              last, result);
     }
 }
 

@@ -29,16 +29,49 @@
 enum { THREADS = 3, MESSAGES = 14, CODE = 200, REGISTERS = 4, STEPS = 250 };
 
 /* Locations. LIST, CONTENT: plain memory, whose accesses must be ordered. Each thread has its own `busy`. */
-enum { BIASED, BIAS_LOCK, BIN_LOCK, UNCACHED, BUSY, LIVE = BUSY + THREADS, LIST, CONTENT,
-       COUNT = CONTENT + 2, WAKEUP, LOCATIONS };
+enum {
+    BIASED,
+    BIAS_LOCK,
+    BIN_LOCK,
+    UNCACHED,
+    BUSY,
+    LIVE = BUSY + THREADS,
+    LIST,
+    CONTENT,
+    COUNT = CONTENT + 2,
+    WAKEUP,
+    LOCATIONS
+};
 enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
 
 /* ---- what is weakened ---- */
 
 enum choice {
-    ENTER_BUSY, ENTER_BIASED, LEAVE_BUSY, SLOW_BUSY, SLOW_UNCACHED, SLOW_BIASED, LEAVE_UNCACHED,
-    BEGIN_EXCLUSIVE, WAIT, END_EXCLUSIVE, FREE, CLAIM, READ_LIVE, LOCK, UNLOCK, ORDERS,
-    BARRIER = ORDERS, ENTER_FENCE, WAIT_BIASED, WAIT_ALL, WAIT_UNCACHED, BIN_LOCKED, WAKEUP_BARRIER, WAKEUP_FENCE, CHOICES
+    ENTER_BUSY,
+    ENTER_BIASED,
+    LEAVE_BUSY,
+    SLOW_BUSY,
+    SLOW_UNCACHED,
+    SLOW_BIASED,
+    LEAVE_UNCACHED,
+    BEGIN_EXCLUSIVE,
+    WAIT,
+    END_EXCLUSIVE,
+    FREE,
+    CLAIM,
+    READ_LIVE,
+    LOCK,
+    UNLOCK,
+    ORDERS,
+    BARRIER = ORDERS,
+    ENTER_FENCE,
+    WAIT_BIASED,
+    WAIT_ALL,
+    WAIT_UNCACHED,
+    BIN_LOCKED,
+    WAKEUP_BARRIER,
+    WAKEUP_FENCE,
+    CHOICES
 };
 
 /* The order in the code, and the weakest that suffices: anything weaker is an error. */
@@ -77,8 +110,28 @@ static bool left_out[CHOICES];
 /* ---- programs ---- */
 
 enum operation {
-    LOAD, STORE, STORE_REGISTER, AND_NOT, OR, ADD, EXCHANGE, COMPARE_EXCHANGE, TAKE_LOCK, GIVE_LOCK, WAIT_ZERO,
-    TOUCH, EXACT, FENCE_ALL, JUMP, JUMP_IF, JUMP_UNLESS, MAY_JUMP, CLEAR_BITS, DROP, GET, END
+    LOAD,
+    STORE,
+    STORE_REGISTER,
+    AND_NOT,
+    OR,
+    ADD,
+    EXCHANGE,
+    COMPARE_EXCHANGE,
+    TAKE_LOCK,
+    GIVE_LOCK,
+    WAIT_ZERO,
+    TOUCH,
+    EXACT,
+    FENCE_ALL,
+    JUMP,
+    JUMP_IF,
+    JUMP_UNLESS,
+    MAY_JUMP,
+    CLEAR_BITS,
+    DROP,
+    GET,
+    END
 };
 
 struct instruction {
@@ -343,11 +396,13 @@ struct thread {
 
 struct state {
     uint8_t count[LOCATIONS], fenced[LOCATIONS], strict[LOCATIONS]; /* seen by all fences; the last seq_cst store */
-    uint8_t held;                                           /* blocks given out */
+    uint8_t held;                                                   /* blocks given out */
     struct thread thread[THREADS];
     struct message message[LOCATIONS][MESSAGES];
     uint16_t steps; /* taken so far; not part of the state */
-    struct { uint8_t thread, at, number; } trail[STEPS];
+    struct {
+        uint8_t thread, at, number;
+    } trail[STEPS];
 };
 
 static const char *wrong; /* the error, if one was found */
@@ -407,7 +462,10 @@ static uint8_t change(struct state *s, struct thread *thread, unsigned location,
                       uint8_t value)
 {
     uint8_t number = last(s, location), old = see(s, thread, location, number, o);
-    uint8_t new = operation == AND_NOT ? old & (uint8_t)~value : operation == OR ? old | value : operation == ADD ? (uint8_t)(old + value) : value;
+    uint8_t new = operation == AND_NOT ? old &(uint8_t)~value
+                  : operation == OR    ? old | value
+                  : operation == ADD   ? (uint8_t)(old + value)
+                                       : value;
 
     put(s, thread, location, new, o, s->message[location][number].view);
     return old;
@@ -478,7 +536,8 @@ static void step(struct state *s, unsigned t, uint8_t number)
         change(s, thread, i.location, i.order, EXCHANGE, 0);
         break;
     case TOUCH:
-        touch(s, thread, i.location, i.location == LIST ? "a bin is used by two threads" : "a block is written by two threads");
+        touch(s, thread, i.location,
+              i.location == LIST ? "a bin is used by two threads" : "a block is written by two threads");
         break;
     case EXACT:
         if (thread->view[i.location] != last(s, i.location))
@@ -557,10 +616,11 @@ static void forget_old(struct state *s)
 static void show(const struct state *s)
 {
     static const char *const operations[] = {
-        "load", "store", "store", "and", "or", "add", "exchange", "compare and exchange", "lock", "unlock", "wait for 0",
-        "touch", "look at", "membarrier", "jump", "jump if", "jump unless", "may jump", "clear bits", "drop", "get", "end"};
-    static const char *const locations[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2", "live",
-                                         "list", "block 0", "block 1", "count", "wake-up"};
+        "load",        "store",    "store",      "and",   "or",      "add",        "exchange", "compare and exchange",
+        "lock",        "unlock",   "wait for 0", "touch", "look at", "membarrier", "jump",     "jump if",
+        "jump unless", "may jump", "clear bits", "drop",  "get",     "end"};
+    static const char *const locations[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2",
+                                            "live",   "list",      "block 0",  "block 1",  "count",  "wake-up"};
 
     if (!getenv("WEAK_VERBOSE"))
         return;
@@ -577,7 +637,7 @@ static void show(const struct state *s)
 #define SEEN_MOST ((size_t)1 << 22)
 static struct seen {
     uint64_t hash[2];
-} *seen;
+} * seen;
 static size_t seen_count;
 
 static struct state *stack;
@@ -811,8 +871,9 @@ static uint8_t notify_and_wait(void)
     return 0;
 }
 
-static uint8_t (*const scenes[])(void) = {notify_and_wait, biased_and_one_more, a_thread_becomes_biased,
-                                          a_thread_becomes_biased_beside_an_uncached_one, biased_and_one_exclusive, shared_and_one_exclusive,
+static uint8_t (*const scenes[])(void) = {notify_and_wait,          biased_and_one_more,
+                                          a_thread_becomes_biased,  a_thread_becomes_biased_beside_an_uncached_one,
+                                          biased_and_one_exclusive, shared_and_one_exclusive,
                                           biased_and_two_more};
 static size_t states; /* of all scenes */
 

@@ -21,112 +21,112 @@
 #include "common/values.h"
 
 /* GC.stat and the Ruby version. */
-static void
-write_vm(struct culet_buffer *buffer)
+static void write_vm(struct culet_buffer *buffer)
 {
-  VALUE stat = rb_hash_new();
+    VALUE stat = rb_hash_new();
 
-  rb_gc_stat(stat);
-  culet_buffer_format(buffer, "{\"kind\":\"gc\"");
-  culet_buffer_json_members(buffer, stat);
-  culet_buffer_text(buffer, "}\n{\"kind\":\"vm\",\"version\":");
-  culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_VERSION")));
-  culet_buffer_text(buffer, ",\"description\":");
-  culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
-  culet_buffer_text(buffer, "}\n");
+    rb_gc_stat(stat);
+    culet_buffer_format(buffer, "{\"kind\":\"gc\"");
+    culet_buffer_json_members(buffer, stat);
+    culet_buffer_text(buffer, "}\n{\"kind\":\"vm\",\"version\":");
+    culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_VERSION")));
+    culet_buffer_text(buffer, ",\"description\":");
+    culet_buffer_json(buffer, rb_const_get(rb_cObject, rb_intern("RUBY_DESCRIPTION")));
+    culet_buffer_text(buffer, "}\n");
 }
 
 struct report {
-  struct culet_buffer buffer;
-  struct culet_request request;
+    struct culet_buffer buffer;
+    struct culet_request request;
 };
 
 /* Writes a slice of the strings; or the statistics before the count, then the count. */
-static VALUE
-write_report(VALUE data)
+static VALUE write_report(VALUE data)
 {
-  struct report *report = (struct report *)data;
+    struct report *report = (struct report *)data;
 
-  if (report->request.kind == CULET_STRINGS) {
-    culet_strings_write(&report->buffer, &report->request.strings);
-  } else {
-    write_vm(&report->buffer);
-    culet_statistics_write(&report->buffer);
-    culet_objects_write(&report->buffer, &report->request.objects);
-  }
-  if (report->buffer.failed) rb_raise(rb_eNoMemError, "not enough memory for the answer");
-  return Qnil;
+    if (report->request.kind == CULET_STRINGS) {
+        culet_strings_write(&report->buffer, &report->request.strings);
+    } else {
+        write_vm(&report->buffer);
+        culet_statistics_write(&report->buffer);
+        culet_objects_write(&report->buffer, &report->request.objects);
+    }
+    if (report->buffer.failed)
+        rb_raise(rb_eNoMemError, "not enough memory for the answer");
+    return Qnil;
 }
 
 /* ---- requests from outside ---- */
 
-static VALUE
-describe(VALUE error)
+static VALUE describe(VALUE error)
 {
-  VALUE message = rb_obj_as_string(rb_funcall(error, rb_intern("message"), 0));
+    VALUE message = rb_obj_as_string(rb_funcall(error, rb_intern("message"), 0));
 
-  return rb_str_plus(rb_sprintf("the count failed with %s: ", rb_obj_classname(error)), message);
+    return rb_str_plus(rb_sprintf("the count failed with %s: ", rb_obj_classname(error)), message);
 }
 
 /* Copies the exception's message, if it has one. Control characters would end the line. */
-static void
-error_message(VALUE error, char *message, size_t size)
+static void error_message(VALUE error, char *message, size_t size)
 {
-  int failure = 0;
-  VALUE buffer = rb_protect(describe, error, &failure);
+    int failure = 0;
+    VALUE buffer = rb_protect(describe, error, &failure);
 
-  if (failure || !RB_TYPE_P(buffer, T_STRING)) {
-    rb_set_errinfo(Qnil);
-    snprintf(message, size, "the count failed with an exception without message");
-    return;
-  }
-  snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));
-  for (char *byte = message; *byte != '\0'; byte++)
-    if ((unsigned char)*byte < 0x20) *byte = ' ';
+    if (failure || !RB_TYPE_P(buffer, T_STRING)) {
+        rb_set_errinfo(Qnil);
+        snprintf(message, size, "the count failed with an exception without message");
+        return;
+    }
+    snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));
+    for (char *byte = message; *byte != '\0'; byte++)
+        if ((unsigned char)*byte < 0x20)
+            *byte = ' ';
 }
 
-static void
-answer_unused(void)
+static void answer_unused(void)
 {
-  struct culet_copy copy;
-  char message[400];
-  const char *error;
-  int failure = 0;
+    struct culet_copy copy;
+    char message[400];
+    const char *error;
+    int failure = 0;
 
-  culet_listener_no_child(1);
-  error = culet_copy_start(&copy);
-  culet_listener_no_child(0);
-  if (error != NULL) culet_listener_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
-  else culet_listener_answer_later(&copy);
-  rb_protect(culet_copy_follow_unused, Qnil, &failure);
-  if (!failure) return;
-  error_message(rb_errinfo(), message, sizeof(message));
-  rb_set_errinfo(Qnil);
-  rb_warn("culet: cannot follow which code runs: %s", message);
+    culet_listener_no_child(1);
+    error = culet_copy_start(&copy);
+    culet_listener_no_child(0);
+    if (error != NULL)
+        culet_listener_answer(&(struct culet_buffer){NULL, 0, 0, 0}, error);
+    else
+        culet_listener_answer_later(&copy);
+    rb_protect(culet_copy_follow_unused, Qnil, &failure);
+    if (!failure)
+        return;
+    error_message(rb_errinfo(), message, sizeof(message));
+    rb_set_errinfo(Qnil);
+    rb_warn("culet: cannot follow which code runs: %s", message);
 }
 
 /* Errors are reported to the client, not to the program. */
-static VALUE
-answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
+static VALUE answer_uninterrupted(RB_BLOCK_CALL_FUNC_ARGLIST(unused, data))
 {
-  struct report report = {.request = {.kind = CULET_OBJECTS}};
-  char message[400];
-  int failure = 0;
+    struct report report = {.request = {.kind = CULET_OBJECTS}};
+    char message[400];
+    int failure = 0;
 
-  if (!culet_listener_take(&report.request)) return Qnil;
-  if (report.request.kind == CULET_UNUSED) {
-    answer_unused();
+    if (!culet_listener_take(&report.request))
+        return Qnil;
+    if (report.request.kind == CULET_UNUSED) {
+        answer_unused();
+        return Qnil;
+    }
+    rb_protect(write_report, (VALUE)&report, &failure);
+    if (failure) {
+        VALUE error = rb_errinfo();
+        rb_set_errinfo(Qnil);
+        error_message(error, message, sizeof(message));
+        culet_buffer_free(&report.buffer);
+    }
+    culet_listener_answer(&report.buffer, failure ? message : NULL);
     return Qnil;
-  }
-  rb_protect(write_report, (VALUE)&report, &failure);
-  if (failure) {
-    VALUE error = rb_errinfo();
-    rb_set_errinfo(Qnil);
-    error_message(error, message, sizeof(message));
-    culet_buffer_free(&report.buffer);
-  }
-  culet_listener_answer(&report.buffer, failure ? message : NULL);
-  return Qnil;
 }
 
 /* { Object => :never }, for Thread.handle_interrupt: defers every exception. */
@@ -136,124 +136,119 @@ static VALUE interrupt_mask;
  * The trap handler. Exceptions from other threads (Timeout, Thread#kill) are deferred: they are meant for the program
  * and would abort the count.
  */
-static VALUE
-answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
+static VALUE answer(RB_BLOCK_CALL_FUNC_ARGLIST(signal, unused))
 {
-  return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_uninterrupted, Qnil);
+    return rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &interrupt_mask, answer_uninterrupted, Qnil);
 }
 
 /* Returns the highest real-time signal without a handler; 0: none. */
-static int
-free_signal(void)
+static int free_signal(void)
 {
-  struct sigaction action;
+    struct sigaction action;
 
-  for (int number = SIGRTMAX; number > SIGRTMIN; number--)
-    if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL)
-        return number;
-  return 0;
+    for (int number = SIGRTMAX; number > SIGRTMIN; number--)
+        if (sigaction(number, NULL, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+            action.sa_handler == SIG_DFL)
+            return number;
+    return 0;
 }
 
-static void
-stop_at_exit(ruby_vm_t *vm)
+static void stop_at_exit(ruby_vm_t *vm)
 {
-  culet_listener_end();
+    culet_listener_end();
 }
 
 static int started;
 
 /* Culet::Agent.start: listens from now on, in this process and in those it forks. Returns whether it listens. */
-static VALUE
-agent_start(VALUE self)
+static VALUE agent_start(VALUE self)
 {
-  int number;
+    int number;
 
-  if (started) return culet_listener_error() == 0 ? Qtrue : Qfalse;
-  number = free_signal();
-  if (number == 0) rb_raise(rb_eRuntimeError, "no real-time signal is free");
-  interrupt_mask = rb_hash_new();
-  rb_hash_aset(interrupt_mask, rb_cObject, culet_symbol("never"));
-  rb_gc_register_mark_object(rb_obj_freeze(interrupt_mask));
-  rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
-      rb_proc_new(answer, Qnil));
-  ruby_vm_at_exit(stop_at_exit);
-  started = 1;
-  return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
+    if (started)
+        return culet_listener_error() == 0 ? Qtrue : Qfalse;
+    number = free_signal();
+    if (number == 0)
+        rb_raise(rb_eRuntimeError, "no real-time signal is free");
+    interrupt_mask = rb_hash_new();
+    rb_hash_aset(interrupt_mask, rb_cObject, culet_symbol("never"));
+    rb_gc_register_mark_object(rb_obj_freeze(interrupt_mask));
+    rb_funcall(rb_const_get(rb_cObject, rb_intern("Signal")), rb_intern("trap"), 2, INT2FIX(number),
+               rb_proc_new(answer, Qnil));
+    ruby_vm_at_exit(stop_at_exit);
+    started = 1;
+    return culet_listener_start(number) == 0 ? Qtrue : Qfalse;
 }
 
 /* Culet::Agent.listening?: whether this process answers requests now. */
-static VALUE
-agent_listening(VALUE self)
+static VALUE agent_listening(VALUE self)
 {
-  return started && culet_listener_error() == 0 ? Qtrue : Qfalse;
+    return started && culet_listener_error() == 0 ? Qtrue : Qfalse;
 }
 
 /* Culet::Agent.problem: why it does not listen; nil if it listens or was not started. */
-static VALUE
-agent_problem(VALUE self)
+static VALUE agent_problem(VALUE self)
 {
-  int error = started ? culet_listener_error() : 0;
+    int error = started ? culet_listener_error() : 0;
 
-  return error == 0 ? Qnil : rb_utf8_str_new_cstr(strerror(error));
+    return error == 0 ? Qnil : rb_utf8_str_new_cstr(strerror(error));
 }
 
 /* ---- requests from inside ---- */
 
-static VALUE
-string_of(VALUE data)
+static VALUE string_of(VALUE data)
 {
-  struct culet_buffer *buffer = (struct culet_buffer *)data;
+    struct culet_buffer *buffer = (struct culet_buffer *)data;
 
-  return rb_str_new(buffer->bytes, (long)buffer->length);
+    return rb_str_new(buffer->bytes, (long)buffer->length);
 }
 
 /* Writes the report into a Ruby String. */
-static VALUE
-report_to_string(struct report *report)
+static VALUE report_to_string(struct report *report)
 {
-  VALUE result = Qnil;
-  int failure = 0;
+    VALUE result = Qnil;
+    int failure = 0;
 
-  rb_protect(write_report, (VALUE)report, &failure);
-  if (!failure) result = rb_protect(string_of, (VALUE)&report->buffer, &failure);
-  culet_buffer_free(&report->buffer);
-  if (failure) rb_jump_tag(failure);
-  return result;
+    rb_protect(write_report, (VALUE)report, &failure);
+    if (!failure)
+        result = rb_protect(string_of, (VALUE)&report->buffer, &failure);
+    culet_buffer_free(&report->buffer);
+    if (failure)
+        rb_jump_tag(failure);
+    return result;
 }
 
 /*
  * Culet::Agent.detail(data, limit_seconds): a String of JSON lines of the kinds "gc", "vm", "allocator_statistics" and
  * "objects" (agent/objects.h). data: whether extensions' objects report their sizes.
  */
-static VALUE
-agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
+static VALUE agent_detail(VALUE self, VALUE data, VALUE limit_seconds)
 {
-  struct report report = {.request = {.kind = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
+    struct report report = {.request = {.kind = CULET_OBJECTS, .objects = {RTEST(data), NUM2DBL(limit_seconds)}}};
 
-  return report_to_string(&report);
+    return report_to_string(&report);
 }
 
 /*
  * Culet::Agent.strings(from, collect, content, limit_seconds): a slice of this process's strings (agent/strings.h): a
  * String of one JSON line and records.
  */
-static VALUE
-agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
+static VALUE agent_strings(VALUE self, VALUE from, VALUE collect, VALUE content, VALUE limit_seconds)
 {
-  struct report report = {.request = {.kind = CULET_STRINGS,
-      .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
+    struct report report = {
+        .request = {.kind = CULET_STRINGS,
+                    .strings = {NUM2ULL(from), RTEST(collect), RTEST(content), NUM2DBL(limit_seconds)}}};
 
-  return report_to_string(&report);
+    return report_to_string(&report);
 }
 
-void
-culet_init_agent(VALUE culet)
+void culet_init_agent(VALUE culet)
 {
-  VALUE agent = rb_define_module_under(culet, "Agent");
+    VALUE agent = rb_define_module_under(culet, "Agent");
 
-  rb_define_singleton_method(agent, "start", agent_start, 0);
-  rb_define_singleton_method(agent, "listening?", agent_listening, 0);
-  rb_define_singleton_method(agent, "problem", agent_problem, 0);
-  rb_define_singleton_method(agent, "detail", agent_detail, 2);
-  rb_define_singleton_method(agent, "strings", agent_strings, 4);
+    rb_define_singleton_method(agent, "start", agent_start, 0);
+    rb_define_singleton_method(agent, "listening?", agent_listening, 0);
+    rb_define_singleton_method(agent, "problem", agent_problem, 0);
+    rb_define_singleton_method(agent, "detail", agent_detail, 2);
+    rb_define_singleton_method(agent, "strings", agent_strings, 4);
 }

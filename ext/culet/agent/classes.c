@@ -11,83 +11,84 @@
 
 /* Ruby 4.0's rb_gc_object_metadata returns an array of these, which ends with a zero name (internal/gc.h). */
 struct metadata {
-  ID name;
-  VALUE value;
+    ID name;
+    VALUE value;
 };
 
 /* Not in Ruby's headers: the former exists up to 3.4, the latter from 4.0 on. */
 typedef size_t flags_function(VALUE object, ID *flags, size_t most);
 typedef struct metadata *metadata_function(VALUE object);
 
-static int
-is_old_by_flags(void *pointer, VALUE object)
+static int is_old_by_flags(void *pointer, VALUE object)
 {
-  ID flags[MOST_FLAGS];
-  size_t count;
+    ID flags[MOST_FLAGS];
+    size_t count;
 
-  AS_FUNCTION(flags_function, gc_flags, pointer);
-  count = gc_flags(object, flags, MOST_FLAGS);
-  for (size_t i = 0; i < count; i++)
-    if (flags[i] == rb_intern("old")) return 1;
-  return 0;
+    AS_FUNCTION(flags_function, gc_flags, pointer);
+    count = gc_flags(object, flags, MOST_FLAGS);
+    for (size_t i = 0; i < count; i++)
+        if (flags[i] == rb_intern("old"))
+            return 1;
+    return 0;
 }
 
-static int
-is_old_by_metadata(void *pointer, VALUE object)
+static int is_old_by_metadata(void *pointer, VALUE object)
 {
-  AS_FUNCTION(metadata_function, write_report, pointer);
+    AS_FUNCTION(metadata_function, write_report, pointer);
 
-  for (const struct metadata *entry = write_report(object); entry->name != 0; entry++)
-    if (entry->name == rb_intern("old")) return RTEST(entry->value);
-  return 0;
+    for (const struct metadata *entry = write_report(object); entry->name != 0; entry++)
+        if (entry->name == rb_intern("old"))
+            return RTEST(entry->value);
+    return 0;
 }
 
-static int
-is_old(struct culet_classes *classes, VALUE object)
+static int is_old(struct culet_classes *classes, VALUE object)
 {
-  if (!classes->looked_up) {
-    classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
-    classes->metadata = dlsym(RTLD_DEFAULT, "rb_gc_object_metadata");
-    classes->looked_up = 1;
-  }
-  if (classes->gc_flags != NULL) return is_old_by_flags(classes->gc_flags, object);
-  return classes->metadata != NULL && is_old_by_metadata(classes->metadata, object);
+    if (!classes->looked_up) {
+        classes->gc_flags = dlsym(RTLD_DEFAULT, "rb_obj_gc_flags");
+        classes->metadata = dlsym(RTLD_DEFAULT, "rb_gc_object_metadata");
+        classes->looked_up = 1;
+    }
+    if (classes->gc_flags != NULL)
+        return is_old_by_flags(classes->gc_flags, object);
+    return classes->metadata != NULL && is_old_by_metadata(classes->metadata, object);
 }
 
-static void
-add_name(struct culet_classes *classes, VALUE object)
+static void add_name(struct culet_classes *classes, VALUE object)
 {
-  VALUE name;
+    VALUE name;
 
-  /* A class under construction has no class itself; a singleton class has no name. */
-  if (RBASIC_CLASS(object) == 0 || RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON)) return;
-  name = rb_mod_name(object);
-  if (!RB_TYPE_P(name, T_STRING)) return;
-  culet_buffer_format(&classes->names, "%s[%llu,", classes->names.length > 0 ? "," : "", (unsigned long long)object);
-  culet_buffer_json_string(&classes->names, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-  culet_buffer_text(&classes->names, "]");
+    /* A class under construction has no class itself; a singleton class has no name. */
+    if (RBASIC_CLASS(object) == 0 || RB_FL_TEST_RAW(object, RUBY_FL_SINGLETON))
+        return;
+    name = rb_mod_name(object);
+    if (!RB_TYPE_P(name, T_STRING))
+        return;
+    culet_buffer_format(&classes->names, "%s[%llu,", classes->names.length > 0 ? "," : "", (unsigned long long)object);
+    culet_buffer_json_string(&classes->names, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    culet_buffer_text(&classes->names, "]");
 }
 
-void
-culet_classes_add(struct culet_classes *classes, VALUE object)
+void culet_classes_add(struct culet_classes *classes, VALUE object)
 {
-  VALUE flags = RBASIC(object)->flags;
-  VALUE type = flags & RUBY_T_MASK;
+    VALUE flags = RBASIC(object)->flags;
+    VALUE type = flags & RUBY_T_MASK;
 
-  if ((flags & AGES) != 0 && is_old(classes, object)) {
-    classes->old_bits = classes->old_count == 0 ? flags & AGES : classes->old_bits & flags;
-    classes->old_count++;
-  }
-  if (type == T_CLASS || type == T_MODULE) add_name(classes, object);
+    if ((flags & AGES) != 0 && is_old(classes, object)) {
+        classes->old_bits = classes->old_count == 0 ? flags & AGES : classes->old_bits & flags;
+        classes->old_count++;
+    }
+    if (type == T_CLASS || type == T_MODULE)
+        add_name(classes, object);
 }
 
-void
-culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes)
+void culet_classes_write(struct culet_buffer *buffer, struct culet_classes *classes)
 {
-  culet_buffer_format(buffer, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[",
-      (unsigned long long)classes->old_bits);
-  if (classes->names.length > 0) culet_buffer_add(buffer, classes->names.bytes, classes->names.length);
-  culet_buffer_text(buffer, "]}\n");
-  buffer->failed |= classes->names.failed;
-  culet_buffer_free(&classes->names);
+    culet_buffer_format(buffer, "{\"kind\":\"classes\",\"old_bits\":%llu,\"names\":[",
+                        (unsigned long long)classes->old_bits);
+    if (classes->names.length > 0)
+        culet_buffer_add(buffer, classes->names.bytes, classes->names.length);
+    culet_buffer_text(buffer, "]}\n");
+    buffer->failed |= classes->names.failed;
+    culet_buffer_free(&classes->names);
 }

@@ -11,118 +11,117 @@
 #define LONGEST_MS 600000 /* upper bound of every limit */
 #define SEND_MS 10000     /* for the client to receive the answer */
 
-int64_t
-culet_now_ms(void)
+int64_t culet_now_ms(void)
 {
-  struct timespec time;
+    struct timespec time;
 
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
 /* Parses a request line. Returns whether it is valid. */
-static int
-parse_request(const char *line, struct culet_request *request, long *wait_ms)
+static int parse_request(const char *line, struct culet_request *request, long *wait_ms)
 {
-  unsigned long long from;
-  long limit_ms;
+    unsigned long long from;
+    long limit_ms;
 
-  memset(request, 0, sizeof(*request));
-  if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
-      &request->strings.collect,
-             &request->strings.content, &limit_ms, wait_ms) == 5) {
-    request->kind = CULET_STRINGS;
-    request->strings.from = from;
-  } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
-    request->kind = CULET_UNUSED;
-  } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
-      wait_ms) == 3) {
-    request->kind = CULET_OBJECTS;
-  } else {
-    return 0;
-  }
-  if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS) return 0;
-  request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
-  return 1;
+    memset(request, 0, sizeof(*request));
+    if (sscanf(line, "culet-agent 1 strings from=%llu collect=%d content=%d limit_ms=%ld wait_ms=%ld", &from,
+               &request->strings.collect, &request->strings.content, &limit_ms, wait_ms) == 5) {
+        request->kind = CULET_STRINGS;
+        request->strings.from = from;
+    } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
+        request->kind = CULET_UNUSED;
+    } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
+                      wait_ms) == 3) {
+        request->kind = CULET_OBJECTS;
+    } else {
+        return 0;
+    }
+    if (limit_ms < 0 || limit_ms > LONGEST_MS || *wait_ms < 0 || *wait_ms > LONGEST_MS)
+        return 0;
+    request->limit_seconds = request->objects.limit_seconds = request->strings.limit_seconds = (double)limit_ms / 1000;
+    return 1;
 }
 
-short
-culet_client_events(const struct culet_client *client)
+short culet_client_events(const struct culet_client *client)
 {
-  if (client->stage == CLIENT_READING) return POLLIN;
-  return client->stage == CLIENT_SENDING ? POLLOUT : 0; /* poll(2) reports a hang-up in any case */
+    if (client->stage == CLIENT_READING)
+        return POLLIN;
+    return client->stage == CLIENT_SENDING ? POLLOUT : 0; /* poll(2) reports a hang-up in any case */
 }
 
-void
-culet_client_read(struct culet_client *client)
+void culet_client_read(struct culet_client *client)
 {
-  ssize_t got = recv(client->connection, client->line + client->length, CULET_LINE_BYTES - 1 - client->length,
-      MSG_DONTWAIT);
-  char *end;
+    ssize_t got =
+        recv(client->connection, client->line + client->length, CULET_LINE_BYTES - 1 - client->length, MSG_DONTWAIT);
+    char *end;
 
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (got <= 0) {
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        culet_client_close(client);
+        return;
+    }
+    end = memchr(client->line + client->length, '\n', (size_t)got);
+    client->length += (size_t)got;
+    if (end != NULL) {
+        *end = '\0';
+        client->stage = CLIENT_QUEUED;
+        if (!parse_request(client->line, &client->request, &client->wait_ms))
+            culet_client_answer(client, NULL, "its agent belongs to another version of culet; use that version");
+    } else if (client->length == CULET_LINE_BYTES - 1) {
+        culet_client_close(client);
+    }
+}
+
+void culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error)
+{
+    int length;
+
+    if (error != NULL) {
+        length = snprintf(client->head, sizeof(client->head), "error %s\n", error);
+    } else {
+        client->buffer = *buffer;
+        length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->buffer.length);
+    }
+    client->head_length = (size_t)length < sizeof(client->head) ? (size_t)length : sizeof(client->head) - 1;
+    client->head[client->head_length - 1] = '\n';
+    client->sent = 0;
+    client->stage = CLIENT_SENDING;
+    client->until = culet_now_ms() + SEND_MS;
+    culet_client_send(client);
+}
+
+void culet_client_send(struct culet_client *client)
+{
+    size_t whole = client->head_length + client->buffer.length;
+
+    while (client->sent < whole) {
+        int in_head = client->sent < client->head_length;
+        const char *from =
+            in_head ? client->head + client->sent : client->buffer.bytes + (client->sent - client->head_length);
+        size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
+        ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent > 0)
+            client->sent += (size_t)sent;
+        else if (errno == EAGAIN)
+            return;
+        else if (errno != EINTR)
+            break; /* the client is gone */
+    }
     culet_client_close(client);
-    return;
-  }
-  end = memchr(client->line + client->length, '\n', (size_t)got);
-  client->length += (size_t)got;
-  if (end != NULL) {
-    *end = '\0';
-    client->stage = CLIENT_QUEUED;
-    if (!parse_request(client->line, &client->request, &client->wait_ms))
-      culet_client_answer(client, NULL, "its agent belongs to another version of culet; use that version");
-  } else if (client->length == CULET_LINE_BYTES - 1) {
-    culet_client_close(client);
-  }
 }
 
-void
-culet_client_answer(struct culet_client *client, struct culet_buffer *buffer, const char *error)
+void culet_client_close(struct culet_client *client)
 {
-  int length;
-
-  if (error != NULL) {
-    length = snprintf(client->head, sizeof(client->head), "error %s\n", error);
-  } else {
-    client->buffer = *buffer;
-    length = snprintf(client->head, sizeof(client->head), "ok %zu\n", client->buffer.length);
-  }
-  client->head_length = (size_t)length < sizeof(client->head) ? (size_t)length : sizeof(client->head) - 1;
-  client->head[client->head_length - 1] = '\n';
-  client->sent = 0;
-  client->stage = CLIENT_SENDING;
-  client->until = culet_now_ms() + SEND_MS;
-  culet_client_send(client);
-}
-
-void
-culet_client_send(struct culet_client *client)
-{
-  size_t whole = client->head_length + client->buffer.length;
-
-  while (client->sent < whole) {
-    int in_head = client->sent < client->head_length;
-    const char *from = in_head ? client->head + client->sent
-        : client->buffer.bytes + (client->sent - client->head_length);
-    size_t length = in_head ? client->head_length - client->sent : whole - client->sent;
-    ssize_t sent = send(client->connection, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) client->sent += (size_t)sent;
-    else if (errno == EAGAIN) return;
-    else if (errno != EINTR) break; /* the client is gone */
-  }
-  culet_client_close(client);
-}
-
-void
-culet_client_close(struct culet_client *client)
-{
-  if (client->stage == CLIENT_NONE) return;
-  close(client->connection);
-  if (client->stage == CLIENT_COPYING) {
-    close(client->copy.status);
-    close(client->copy.output);
-  }
-  culet_buffer_free(&client->buffer);
-  client->stage = CLIENT_NONE;
+    if (client->stage == CLIENT_NONE)
+        return;
+    close(client->connection);
+    if (client->stage == CLIENT_COPYING) {
+        close(client->copy.status);
+        close(client->copy.output);
+    }
+    culet_buffer_free(&client->buffer);
+    client->stage = CLIENT_NONE;
 }

@@ -13,31 +13,31 @@
 #define CULET_ERROR_BYTES 400
 
 enum culet_stage {
-  CLIENT_NONE,    /* free entry */
-  CLIENT_READING, /* the request is incomplete */
-  CLIENT_QUEUED,  /* waits for the main thread */
-  CLIENT_IN_PROGRESS,  /* the main thread has the request */
-  CLIENT_COPYING, /* a copy of the process makes the answer */
-  CLIENT_SENDING   /* the answer is being sent */
+    CLIENT_NONE,        /* free entry */
+    CLIENT_READING,     /* the request is incomplete */
+    CLIENT_QUEUED,      /* waits for the main thread */
+    CLIENT_IN_PROGRESS, /* the main thread has the request */
+    CLIENT_COPYING,     /* a copy of the process makes the answer */
+    CLIENT_SENDING      /* the answer is being sent */
 };
 
 struct culet_client {
-  enum culet_stage stage;
-  int connection;
-  struct culet_credentials credentials;
-  uint64_t sequence;   /* order of arrival */
-  int64_t since;   /* when it connected, in culet_now_ms */
-  int64_t until;   /* when it is dropped, or its copy killed */
-  char line[CULET_LINE_BYTES];
-  size_t length;
-  struct culet_request request;
-  long wait_ms;
-  struct culet_copy copy;
-  pid_t copy_pid;  /* 0: not known yet */
-  int copy_whole;
-  char head[CULET_ERROR_BYTES + 16]; /* first line of the answer */
-  size_t head_length, sent;
-  struct culet_buffer buffer;
+    enum culet_stage stage;
+    int connection;
+    struct culet_credentials credentials;
+    uint64_t sequence; /* order of arrival */
+    int64_t since;     /* when it connected, in culet_now_ms */
+    int64_t until;     /* when it is dropped, or its copy killed */
+    char line[CULET_LINE_BYTES];
+    size_t length;
+    struct culet_request request;
+    long wait_ms;
+    struct culet_copy copy;
+    pid_t copy_pid; /* 0: not known yet */
+    int copy_whole;
+    char head[CULET_ERROR_BYTES + 16]; /* first line of the answer */
+    size_t head_length, sent;
+    struct culet_buffer buffer;
 };
 
 /* Milliseconds of the monotonic clock. */

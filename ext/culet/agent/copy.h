@@ -6,9 +6,9 @@
 
 /* A running copy. */
 struct culet_copy {
-  /* reading end of a pipe: the copy's pid_t, one byte when the answer is complete, end of file when the copy ends */
-  int status;
-  int output; /* file that receives the answer, JSON */
+    /* reading end of a pipe: the copy's pid_t, one byte when the answer is complete, end of file when the copy ends */
+    int status;
+    int output; /* file that receives the answer, JSON */
 };
 
 /*

@@ -5,9 +5,9 @@
 #include <sys/types.h>
 
 struct culet_credentials {
-  pid_t pid; /* 0: in another PID namespace */
-  uid_t uid; /* in this process's user namespace */
-  gid_t gid;
+    pid_t pid; /* 0: in another PID namespace */
+    uid_t uid; /* in this process's user namespace */
+    gid_t gid;
 };
 
 /*

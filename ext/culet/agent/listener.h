@@ -23,10 +23,10 @@
 enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED };
 
 struct culet_request {
-  enum culet_request_kind kind;
-  double limit_seconds;
-  struct culet_objects_options objects;
-  struct culet_strings_options strings;
+    enum culet_request_kind kind;
+    double limit_seconds;
+    struct culet_objects_options objects;
+    struct culet_strings_options strings;
 };
 
 /*

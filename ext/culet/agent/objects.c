@@ -22,43 +22,41 @@
 typedef const char *internal_name_function(int kind);
 
 struct tally {
-  const void *key;
-  const char *name;
-  size_t count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, unmeasured;
+    const void *key;
+    const char *name;
+    size_t count, slot_bytes, malloc_bytes, elsewhere_bytes, shared, unmeasured;
 };
 
 struct count {
-  culet_heap_memsize_function *memsize;
-  culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
-  const struct culet_objects_options *options;
-  size_t vm_stack_bytes; /* of a thread; 0: not known */
-  struct timespec start;
-  size_t since_clock; /* slots since the last look at the clock */
-  int incomplete;
-  struct tally all;
-  struct tally types[TYPES];
-  struct tally internals[INTERNALS];
-  struct tally data[DATA_TYPES]; /* hash table with open addressing */
-  struct tally other_data;       /* types beyond the table's capacity or the largest ones */
-  struct culet_classes classes;
+    culet_heap_memsize_function *memsize;
+    culet_heap_memsize_function *base_bytes; /* NULL: the slot's size */
+    const struct culet_objects_options *options;
+    size_t vm_stack_bytes; /* of a thread; 0: not known */
+    struct timespec start;
+    size_t since_clock; /* slots since the last look at the clock */
+    int incomplete;
+    struct tally all;
+    struct tally types[TYPES];
+    struct tally internals[INTERNALS];
+    struct tally data[DATA_TYPES]; /* hash table with open addressing */
+    struct tally other_data;       /* types beyond the table's capacity or the largest ones */
+    struct culet_classes classes;
 };
 
 /* ---- one object ---- */
 
-static int
-data_has_size(const struct count *count, VALUE object)
+static int data_has_size(const struct count *count, VALUE object)
 {
-  return (count->options->data & CULET_REPORT_DATA) && culet_heap_data_has_size(object);
+    return (count->options->data & CULET_REPORT_DATA) && culet_heap_data_has_size(object);
 }
 
 /* Bytes outside of the slot. */
-static size_t
-malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
+static size_t malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
-  size_t bytes = count->memsize(object);
-  size_t base = count->base_bytes != NULL ? count->base_bytes(object) : slot_bytes;
+    size_t bytes = count->memsize(object);
+    size_t base = count->base_bytes != NULL ? count->base_bytes(object) : slot_bytes;
 
-  return bytes > base ? bytes - base : 0;
+    return bytes > base ? bytes - base : 0;
 }
 
 /*
@@ -66,275 +64,286 @@ malloc_bytes_of(const struct count *count, VALUE object, size_t slot_bytes)
  * structs and objects. Flags as in internal/{array,hash,struct,variable}.h. Ruby 3.2 allocates that heap by malloc,
  * later Rubies have none.
  */
-static int
-transient(int type, VALUE flags)
+static int transient(int type, VALUE flags)
 {
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 2
-  switch (type) {
-    case T_ARRAY: return (flags & RUBY_FL_USER13) != 0 && (flags & RUBY_FL_USER1) == 0; /* not embedded */
-    case T_OBJECT: return (flags & RUBY_FL_USER13) != 0;
-    case T_HASH: return (flags & RUBY_FL_USER14) != 0;
-    case T_STRUCT: return (flags & RUBY_FL_USER3) != 0;
-    default: return 0;
-  }
+    switch (type) {
+    case T_ARRAY:
+        return (flags & RUBY_FL_USER13) != 0 && (flags & RUBY_FL_USER1) == 0; /* not embedded */
+    case T_OBJECT:
+        return (flags & RUBY_FL_USER13) != 0;
+    case T_HASH:
+        return (flags & RUBY_FL_USER14) != 0;
+    case T_STRUCT:
+        return (flags & RUBY_FL_USER3) != 0;
+    default:
+        return 0;
+    }
 #else
-  return 0;
+    return 0;
 #endif
 }
 
-static int
-is_thread(VALUE object)
+static int is_thread(VALUE object)
 {
-  const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
+    const char *name = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object)->wrap_struct_name : NULL;
 
-  return name != NULL && strcmp(name, "VM/thread") == 0;
+    return name != NULL && strcmp(name, "VM/thread") == 0;
 }
 
 /*
  * The object's bytes that are not malloc's. A thread's size includes its VM stack, which is on the native stack (alloca
  * in thread.c).
  */
-static size_t
-bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
+static size_t bytes_elsewhere(const struct count *count, VALUE object, int type, size_t bytes)
 {
-  if (transient(type, RBASIC(object)->flags)) return bytes;
-  return type == T_DATA && bytes >= count->vm_stack_bytes && is_thread(object) ? count->vm_stack_bytes : 0;
+    if (transient(type, RBASIC(object)->flags))
+        return bytes;
+    return type == T_DATA && bytes >= count->vm_stack_bytes && is_thread(object) ? count->vm_stack_bytes : 0;
 }
 
 /* What one object adds to the sums. */
-static struct tally
-tally_of(const struct count *count, VALUE object, size_t slot_bytes)
+static struct tally tally_of(const struct count *count, VALUE object, size_t slot_bytes)
 {
-  VALUE flags = RBASIC(object)->flags;
-  int type = (int)(flags & RUBY_T_MASK);
-  int measured = culet_heap_memsize_is_safe(type) && (type != T_DATA || data_has_size(count, object));
-  size_t bytes = measured ? malloc_bytes_of(count, object, slot_bytes) : 0;
-  size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
-  int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
+    VALUE flags = RBASIC(object)->flags;
+    int type = (int)(flags & RUBY_T_MASK);
+    int measured = culet_heap_memsize_is_safe(type) && (type != T_DATA || data_has_size(count, object));
+    size_t bytes = measured ? malloc_bytes_of(count, object, slot_bytes) : 0;
+    size_t elsewhere = bytes == 0 ? 0 : bytes_elsewhere(count, object, type, bytes);
+    int shared = (type == T_STRING || type == T_ARRAY) && (flags & CULET_ELEMENTS_SHARED) != 0;
 
-  return (struct tally){.count = 1, .slot_bytes = slot_bytes, .malloc_bytes = bytes - elsewhere,
-                        .elsewhere_bytes = elsewhere, .shared = shared != 0, .unmeasured = !measured};
+    return (struct tally){.count = 1,
+                          .slot_bytes = slot_bytes,
+                          .malloc_bytes = bytes - elsewhere,
+                          .elsewhere_bytes = elsewhere,
+                          .shared = shared != 0,
+                          .unmeasured = !measured};
 }
 
-static void
-add(struct tally *sum, const struct tally *part)
+static void add(struct tally *sum, const struct tally *part)
 {
-  sum->count += part->count;
-  sum->slot_bytes += part->slot_bytes;
-  sum->malloc_bytes += part->malloc_bytes;
-  sum->elsewhere_bytes += part->elsewhere_bytes;
-  sum->shared += part->shared;
-  sum->unmeasured += part->unmeasured;
+    sum->count += part->count;
+    sum->slot_bytes += part->slot_bytes;
+    sum->malloc_bytes += part->malloc_bytes;
+    sum->elsewhere_bytes += part->elsewhere_bytes;
+    sum->shared += part->shared;
+    sum->unmeasured += part->unmeasured;
 }
 
-static struct tally *
-tally_of_data(struct count *count, VALUE object)
+static struct tally *tally_of_data(struct count *count, VALUE object)
 {
-  const rb_data_type_t *type = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object) : NULL;
-  size_t at = ((uintptr_t)type >> 3) * 0x9e3779b1U % DATA_TYPES;
+    const rb_data_type_t *type = RTYPEDDATA_P(object) ? RTYPEDDATA_TYPE(object) : NULL;
+    size_t at = ((uintptr_t)type >> 3) * 0x9e3779b1U % DATA_TYPES;
 
-  for (size_t tries = 0; tries < DATA_TYPES; tries++, at = (at + 1) % DATA_TYPES) {
-    struct tally *tally = &count->data[at];
-    if (tally->name == NULL) {
-      tally->key = type;
-      tally->name = type == NULL ? "untyped" : type->wrap_struct_name != NULL ? type->wrap_struct_name : "unnamed";
+    for (size_t tries = 0; tries < DATA_TYPES; tries++, at = (at + 1) % DATA_TYPES) {
+        struct tally *tally = &count->data[at];
+        if (tally->name == NULL) {
+            tally->key = type;
+            tally->name = type == NULL                     ? "untyped"
+                          : type->wrap_struct_name != NULL ? type->wrap_struct_name
+                                                           : "unnamed";
+        }
+        if (tally->key == type)
+            return tally;
     }
-    if (tally->key == type) return tally;
-  }
-  return &count->other_data;
+    return &count->other_data;
 }
 
-static void
-count_object(struct count *count, VALUE object, size_t slot_bytes)
+static void count_object(struct count *count, VALUE object, size_t slot_bytes)
 {
-  struct tally one = tally_of(count, object, slot_bytes);
-  VALUE flags = RBASIC(object)->flags;
-  int type = (int)(flags & RUBY_T_MASK);
+    struct tally one = tally_of(count, object, slot_bytes);
+    VALUE flags = RBASIC(object)->flags;
+    int type = (int)(flags & RUBY_T_MASK);
 
-  add(&count->all, &one);
-  add(&count->types[type], &one);
-  if (type == T_DATA) add(tally_of_data(count, object), &one);
-  if (count->options->data & CULET_REPORT_CLASSES) culet_classes_add(&count->classes, object);
-  if (type == T_IMEMO) add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
+    add(&count->all, &one);
+    add(&count->types[type], &one);
+    if (type == T_DATA)
+        add(tally_of_data(count, object), &one);
+    if (count->options->data & CULET_REPORT_CLASSES)
+        culet_classes_add(&count->classes, object);
+    if (type == T_IMEMO)
+        add(&count->internals[(flags >> RUBY_FL_USHIFT) % INTERNALS], &one);
 }
 
 /* Looks at the clock before the first slot, and then once per CLOCK_EVERY slots: with MMTk each slot is a run. */
-static int
-is_late(struct count *count, size_t slots)
+static int is_late(struct count *count, size_t slots)
 {
-  int look = count->since_clock == 0 || count->since_clock >= CLOCK_EVERY;
+    int look = count->since_clock == 0 || count->since_clock >= CLOCK_EVERY;
 
-  count->since_clock = (look ? 0 : count->since_clock) + slots;
-  return look && culet_seconds_since(&count->start) > count->options->limit_seconds;
+    count->since_clock = (look ? 0 : count->since_clock) + slots;
+    return look && culet_seconds_since(&count->start) > count->options->limit_seconds;
 }
 
 /* Counts one run of slots. */
-static int
-count_page(void *start, void *past, size_t slot_bytes, void *data)
+static int count_page(void *start, void *past, size_t slot_bytes, void *data)
 {
-  struct count *count = data;
+    struct count *count = data;
 
-  if (count->incomplete || is_late(count, (size_t)((char *)past - (char *)start) / slot_bytes)) {
-    count->incomplete = 1;
-    return 1;
-  }
-  for (char *slot = start; slot < (char *)past; slot += slot_bytes) {
-    VALUE object = (VALUE)slot;
-    int type = (int)(RBASIC(object)->flags & RUBY_T_MASK);
-    if (type != T_NONE && type != T_MOVED) count_object(count, object, slot_bytes);
-  }
-  return 0;
+    if (count->incomplete || is_late(count, (size_t)((char *)past - (char *)start) / slot_bytes)) {
+        count->incomplete = 1;
+        return 1;
+    }
+    for (char *slot = start; slot < (char *)past; slot += slot_bytes) {
+        VALUE object = (VALUE)slot;
+        int type = (int)(RBASIC(object)->flags & RUBY_T_MASK);
+        if (type != T_NONE && type != T_MOVED)
+            count_object(count, object, slot_bytes);
+    }
+    return 0;
 }
 
 /* ---- names ---- */
 
-static const char *
-type_name(int type)
+static const char *type_name(int type)
 {
-  static const char *const names[TYPES] = {
-    [T_OBJECT] = "T_OBJECT", [T_CLASS] = "T_CLASS", [T_MODULE] = "T_MODULE", [T_FLOAT] = "T_FLOAT", [T_STRING] =
-        "T_STRING",
-    [T_REGEXP] = "T_REGEXP", [T_ARRAY] = "T_ARRAY", [T_HASH] = "T_HASH", [T_STRUCT] = "T_STRUCT", [T_BIGNUM] =
-        "T_BIGNUM",
-    [T_FILE] = "T_FILE", [T_DATA] = "T_DATA", [T_MATCH] = "T_MATCH", [T_COMPLEX] = "T_COMPLEX", [T_RATIONAL] =
-        "T_RATIONAL",
-    [T_SYMBOL] = "T_SYMBOL", [T_IMEMO] = "T_IMEMO", [T_NODE] = "T_NODE", [T_ICLASS] = "T_ICLASS", [T_ZOMBIE] =
-        "T_ZOMBIE",
-  };
+    static const char *const names[TYPES] = {
+        [T_OBJECT] = "T_OBJECT", [T_CLASS] = "T_CLASS",     [T_MODULE] = "T_MODULE",     [T_FLOAT] = "T_FLOAT",
+        [T_STRING] = "T_STRING", [T_REGEXP] = "T_REGEXP",   [T_ARRAY] = "T_ARRAY",       [T_HASH] = "T_HASH",
+        [T_STRUCT] = "T_STRUCT", [T_BIGNUM] = "T_BIGNUM",   [T_FILE] = "T_FILE",         [T_DATA] = "T_DATA",
+        [T_MATCH] = "T_MATCH",   [T_COMPLEX] = "T_COMPLEX", [T_RATIONAL] = "T_RATIONAL", [T_SYMBOL] = "T_SYMBOL",
+        [T_IMEMO] = "T_IMEMO",   [T_NODE] = "T_NODE",       [T_ICLASS] = "T_ICLASS",     [T_ZOMBIE] = "T_ZOMBIE",
+    };
 
-  return names[type] != NULL ? names[type] : "unknown";
+    return names[type] != NULL ? names[type] : "unknown";
 }
 
-static void
-name_all(struct count *count)
+static void name_all(struct count *count)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_imemo_name");
 
-  for (int type = 0; type < TYPES; type++) count->types[type].name = type_name(type);
-  for (int kind = 0; kind < INTERNALS; kind++) count->internals[kind].name = NULL;
-  if (pointer == NULL) return;
-  AS_FUNCTION(internal_name_function, internal_name, pointer);
-  /* rb_imemo_name ends the process on unknown kinds: only for those that exist. */
-  for (int kind = 0; kind < INTERNALS; kind++)
-    if (count->internals[kind].count > 0) count->internals[kind].name = internal_name(kind);
+    for (int type = 0; type < TYPES; type++)
+        count->types[type].name = type_name(type);
+    for (int kind = 0; kind < INTERNALS; kind++)
+        count->internals[kind].name = NULL;
+    if (pointer == NULL)
+        return;
+    AS_FUNCTION(internal_name_function, internal_name, pointer);
+    /* rb_imemo_name ends the process on unknown kinds: only for those that exist. */
+    for (int kind = 0; kind < INTERNALS; kind++)
+        if (count->internals[kind].count > 0)
+            count->internals[kind].name = internal_name(kind);
 }
 
 /* ---- report ---- */
 
-static int
-larger_first(const void *one, const void *other)
+static int larger_first(const void *one, const void *other)
 {
-  const struct tally *a = one, *b = other;
-  size_t a_bytes = a->slot_bytes + a->malloc_bytes, b_bytes = b->slot_bytes + b->malloc_bytes;
+    const struct tally *a = one, *b = other;
+    size_t a_bytes = a->slot_bytes + a->malloc_bytes, b_bytes = b->slot_bytes + b->malloc_bytes;
 
-  return (a_bytes < b_bytes) - (a_bytes > b_bytes);
+    return (a_bytes < b_bytes) - (a_bytes > b_bytes);
 }
 
-static void
-write_tally(struct culet_buffer *buffer, const struct tally *tally, int kind)
+static void write_tally(struct culet_buffer *buffer, const struct tally *tally, int kind)
 {
-  char number[32];
-  const char *name = tally->name;
+    char number[32];
+    const char *name = tally->name;
 
-  snprintf(number, sizeof(number), "kind %d", kind);
-  if (name == NULL) name = number;
-  culet_buffer_text(buffer, "{\"name\":");
-  culet_buffer_json_string(buffer, name, strlen(name));
-  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count,
-      tally->slot_bytes, tally->malloc_bytes);
-  culet_buffer_format(buffer, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes,
-      tally->shared, tally->unmeasured);
+    snprintf(number, sizeof(number), "kind %d", kind);
+    if (name == NULL)
+        name = number;
+    culet_buffer_text(buffer, "{\"name\":");
+    culet_buffer_json_string(buffer, name, strlen(name));
+    culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu", tally->count,
+                        tally->slot_bytes, tally->malloc_bytes);
+    culet_buffer_format(buffer, ",\"elsewhere_bytes\":%zu,\"shared\":%zu,\"untold\":%zu}", tally->elsewhere_bytes,
+                        tally->shared, tally->unmeasured);
 }
 
-static void
-write_list(struct culet_buffer *buffer, const char *name, const struct tally *list, int length)
+static void write_list(struct culet_buffer *buffer, const char *name, const struct tally *list, int length)
 {
-  int measured = 0;
+    int measured = 0;
 
-  culet_buffer_format(buffer, ",\"%s\":[", name);
-  for (int i = 0; i < length; i++) {
-    if (list[i].count == 0) continue;
-    if (measured++ > 0) culet_buffer_text(buffer, ",");
-    write_tally(buffer, &list[i], i);
-  }
-  culet_buffer_text(buffer, "]");
+    culet_buffer_format(buffer, ",\"%s\":[", name);
+    for (int i = 0; i < length; i++) {
+        if (list[i].count == 0)
+            continue;
+        if (measured++ > 0)
+            culet_buffer_text(buffer, ",");
+        write_tally(buffer, &list[i], i);
+    }
+    culet_buffer_text(buffer, "]");
 }
 
 /* Sums up all but the largest types behind them. Returns how many entries to report. */
-static int
-gather_data(struct count *count)
+static int gather_data(struct count *count)
 {
-  struct tally *others = &count->data[DATA_SHOWN];
+    struct tally *others = &count->data[DATA_SHOWN];
 
-  qsort(count->data, DATA_TYPES, sizeof(count->data[0]), larger_first);
-  for (int i = DATA_SHOWN; i < DATA_TYPES; i++) add(&count->other_data, &count->data[i]);
-  *others = count->other_data;
-  others->name = "others";
-  return DATA_SHOWN + 1;
+    qsort(count->data, DATA_TYPES, sizeof(count->data[0]), larger_first);
+    for (int i = DATA_SHOWN; i < DATA_TYPES; i++)
+        add(&count->other_data, &count->data[i]);
+    *others = count->other_data;
+    others->name = "others";
+    return DATA_SHOWN + 1;
 }
 
-static void
-write_count(struct culet_buffer *buffer, struct count *count)
+static void write_count(struct culet_buffer *buffer, struct count *count)
 {
-  int data;
+    int data;
 
-  name_all(count);
-  data = gather_data(count);
-  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s",
-      culet_seconds_since(&count->start),
-                    count->incomplete ? "false" : "true", count->options->data & CULET_REPORT_DATA ? "true" : "false");
-  culet_buffer_format(buffer, ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"", count->all.count,
-                    count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
-  write_list(buffer, "data", count->data, data);
-  write_list(buffer, "internals", count->internals, INTERNALS);
-  qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
-  write_list(buffer, "types", count->types, TYPES);
-  culet_buffer_text(buffer, "}\n");
-  if (count->options->data & CULET_REPORT_CLASSES) culet_classes_write(buffer, &count->classes);
+    name_all(count);
+    data = gather_data(count);
+    culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":%.6f,\"complete\":%s,\"data_asked\":%s",
+                        culet_seconds_since(&count->start), count->incomplete ? "false" : "true",
+                        count->options->data & CULET_REPORT_DATA ? "true" : "false");
+    culet_buffer_format(buffer,
+                        ",\"count\":%zu,\"slot_bytes\":%zu,\"malloc_bytes\":%zu,\"elsewhere_bytes\":%zu,\"why\":\"\"",
+                        count->all.count, count->all.slot_bytes, count->all.malloc_bytes, count->all.elsewhere_bytes);
+    write_list(buffer, "data", count->data, data);
+    write_list(buffer, "internals", count->internals, INTERNALS);
+    qsort(count->types, TYPES, sizeof(count->types[0]), larger_first);
+    write_list(buffer, "types", count->types, TYPES);
+    culet_buffer_text(buffer, "}\n");
+    if (count->options->data & CULET_REPORT_CLASSES)
+        culet_classes_write(buffer, &count->classes);
 }
 
-static void
-write_empty(struct culet_buffer *buffer, const char *why)
+static void write_empty(struct culet_buffer *buffer, const char *why)
 {
-  culet_buffer_format(buffer, "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
-                          "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n", why);
+    culet_buffer_format(
+        buffer,
+        "{\"kind\":\"objects\",\"seconds\":0.0,\"complete\":false,\"data_asked\":false,\"count\":0,\"slot_bytes\":0,"
+        "\"malloc_bytes\":0,\"elsewhere_bytes\":0,\"types\":[],\"data\":[],\"internals\":[],\"why\":\"%s\"}\n",
+        why);
 }
 
 /* ---- the count ---- */
 
 /* The size of a thread's VM stack, from RubyVM::DEFAULT_PARAMS; 0: not known. */
-static size_t
-vm_stack_bytes(void)
+static size_t vm_stack_bytes(void)
 {
-  VALUE parameters = rb_const_get(rb_const_get(rb_cObject, rb_intern("RubyVM")), rb_intern("DEFAULT_PARAMS"));
-  VALUE bytes = rb_hash_aref(parameters, culet_symbol("thread_vm_stack_size"));
+    VALUE parameters = rb_const_get(rb_const_get(rb_cObject, rb_intern("RubyVM")), rb_intern("DEFAULT_PARAMS"));
+    VALUE bytes = rb_hash_aref(parameters, culet_symbol("thread_vm_stack_size"));
 
-  return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 0;
+    return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 0;
 }
 
-void
-culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
+void culet_objects_write(struct culet_buffer *buffer, const struct culet_objects_options *options)
 {
-  const char *obstacle = culet_heap_walk_obstacle();
-  struct count *count;
-  size_t stack_bytes;
-  int failure;
+    const char *obstacle = culet_heap_walk_obstacle();
+    struct count *count;
+    size_t stack_bytes;
+    int failure;
 
-  if (obstacle != NULL) {
-    write_empty(buffer, obstacle);
-    return;
-  }
-  stack_bytes = vm_stack_bytes();
-  count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (count == MAP_FAILED) rb_raise(rb_eNoMemError, "not enough memory to count objects");
-  count->memsize = culet_heap_memsize();
-  count->base_bytes = culet_heap_slot_size();
-  count->options = options;
-  count->vm_stack_bytes = stack_bytes;
-  clock_gettime(CLOCK_MONOTONIC, &count->start);
-  failure = culet_heap_walk(count_page, count);
-  if (!failure) write_count(buffer, count);
-  culet_buffer_free(&count->classes.names);
-  munmap(count, sizeof(*count));
-  if (failure) rb_jump_tag(failure);
+    if (obstacle != NULL) {
+        write_empty(buffer, obstacle);
+        return;
+    }
+    stack_bytes = vm_stack_bytes();
+    count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (count == MAP_FAILED)
+        rb_raise(rb_eNoMemError, "not enough memory to count objects");
+    count->memsize = culet_heap_memsize();
+    count->base_bytes = culet_heap_slot_size();
+    count->options = options;
+    count->vm_stack_bytes = stack_bytes;
+    clock_gettime(CLOCK_MONOTONIC, &count->start);
+    failure = culet_heap_walk(count_page, count);
+    if (!failure)
+        write_count(buffer, count);
+    culet_buffer_free(&count->classes.names);
+    munmap(count, sizeof(*count));
+    if (failure)
+        rb_jump_tag(failure);
 }

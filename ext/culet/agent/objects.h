@@ -7,13 +7,13 @@
 
 /* Options, the number after "data=" in a request. */
 enum culet_report {
-  CULET_REPORT_DATA = 1,   /* sizes of extensions' objects (T_DATA) */
-  CULET_REPORT_CLASSES = 2 /* names of classes (agent/classes.h) */
+    CULET_REPORT_DATA = 1,   /* sizes of extensions' objects (T_DATA) */
+    CULET_REPORT_CLASSES = 2 /* names of classes (agent/classes.h) */
 };
 
 struct culet_objects_options {
-  int data;             /* sum of enum culet_report */
-  double limit_seconds; /* the count stops after that */
+    int data;             /* sum of enum culet_report */
+    double limit_seconds; /* the count stops after that */
 };
 
 /*

@@ -26,141 +26,150 @@
  * others: mode bits that must not be set
  * Returns a descriptor, or -1.
  */
-static int
-open_own(int within, const char *name, mode_t others)
+static int open_own(int within, const char *name, mode_t others)
 {
-  int fd = openat(within, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat stat;
+    int fd = openat(within, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat stat;
 
-  if (fd < 0) return -1;
-  if (fstat(fd, &stat) == 0 && stat.st_uid == geteuid() && (stat.st_mode & others) == 0) return fd;
-  close(fd);
-  return -1;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &stat) == 0 && stat.st_uid == geteuid() && (stat.st_mode & others) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 /* Opens "culet" in a folder in which no other user can create files. Returns a descriptor, or -1. */
-static int
-open_folder(const char *base)
+static int open_folder(const char *base)
 {
-  int outer, inner;
+    int outer, inner;
 
-  if (base == NULL || base[0] != '/') return -1;
-  outer = open_own(AT_FDCWD, base, S_IWGRP | S_IWOTH);
-  if (outer < 0) return -1;
-  (void)mkdirat(outer, FOLDER, S_IRWXU); /* if it exists, opening it checks it */
-  inner = open_own(outer, FOLDER, S_IRWXG | S_IRWXO);
-  close(outer);
-  return inner;
+    if (base == NULL || base[0] != '/')
+        return -1;
+    outer = open_own(AT_FDCWD, base, S_IWGRP | S_IWOTH);
+    if (outer < 0)
+        return -1;
+    (void)mkdirat(outer, FOLDER, S_IRWXU); /* if it exists, opening it checks it */
+    inner = open_own(outer, FOLDER, S_IRWXG | S_IRWXO);
+    close(outer);
+    return inner;
 }
 
 /* PID namespaces may share a folder and use the same PIDs. 0: /proc is not mounted. */
-static unsigned long long
-namespace_inode(void)
+static unsigned long long namespace_inode(void)
 {
-  struct stat space = {0};
+    struct stat space = {0};
 
-  (void)stat("/proc/self/ns/pid", &space);
-  return (unsigned long long)space.st_ino;
+    (void)stat("/proc/self/ns/pid", &space);
+    return (unsigned long long)space.st_ino;
 }
 
 /* Removes the sockets of killed processes. */
-static void
-sweep_folder(int folder)
+static void sweep_folder(int folder)
 {
-  unsigned long long own = namespace_inode(), inode;
-  struct dirent *entry;
-  DIR *list;
-  int copy = dup(folder);
-  long pid;
+    unsigned long long own = namespace_inode(), inode;
+    struct dirent *entry;
+    DIR *list;
+    int copy = dup(folder);
+    long pid;
 
-  if (copy < 0 || own == 0 || (list = fdopendir(copy)) == NULL) {
-    if (copy >= 0) close(copy);
-    return;
-  }
-  while ((entry = readdir(list)) != NULL)
-    if (sscanf(entry->d_name, "agent-%ld-%llu", &pid, &inode) == 2 && inode == own && pid > 0 &&
-        kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-      (void)unlinkat(folder, entry->d_name, 0);
-  closedir(list);
+    if (copy < 0 || own == 0 || (list = fdopendir(copy)) == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    while ((entry = readdir(list)) != NULL)
+        if (sscanf(entry->d_name, "agent-%ld-%llu", &pid, &inode) == 2 && inode == own && pid > 0 &&
+            kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            (void)unlinkat(folder, entry->d_name, 0);
+    closedir(list);
 }
 
-static int
-listen_in(struct culet_agent_socket *opened, const char *base, int sweep)
+static int listen_in(struct culet_agent_socket *opened, const char *base, int sweep)
 {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  size_t size = sizeof(address.sun_path);
-  int folder = open_folder(base), length, bound;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = sizeof(address.sun_path);
+    int folder = open_folder(base), length, bound;
 
-  if (folder < 0) return 0;
-  if (sweep) sweep_folder(folder);
-  length = snprintf(address.sun_path, size, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
-  close(folder);
-  if (length < 0 || (size_t)length >= size) return 0;
-  (void)unlink(address.sun_path); /* of an earlier process with this PID */
-  bound = bind(opened->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-  if (bound) memcpy(opened->path, address.sun_path, sizeof(opened->path));
-  return bound;
+    if (folder < 0)
+        return 0;
+    if (sweep)
+        sweep_folder(folder);
+    length = snprintf(address.sun_path, size, "%s/" FOLDER "/agent-%ld-%llu", base, (long)getpid(), namespace_inode());
+    close(folder);
+    if (length < 0 || (size_t)length >= size)
+        return 0;
+    (void)unlink(address.sun_path); /* of an earlier process with this PID */
+    bound = bind(opened->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (bound)
+        memcpy(opened->path, address.sun_path, sizeof(opened->path));
+    return bound;
 }
 
-static int
-listen_in_folder(struct culet_agent_socket *opened, int sweep)
+static int listen_in_folder(struct culet_agent_socket *opened, int sweep)
 {
-  char folder[64], first[sizeof(opened->path)];
-  const char *list = getenv("RUNTIME_DIRECTORY");
+    char folder[64], first[sizeof(opened->path)];
+    const char *list = getenv("RUNTIME_DIRECTORY");
 
-  if (listen_in(opened, getenv("XDG_RUNTIME_DIR"), sweep)) return 1;
-  if (list != NULL) {
-    snprintf(first, sizeof(first), "%.*s", (int)strcspn(list, ":"), list);
-    if (listen_in(opened, first, sweep)) return 1;
-  }
-  snprintf(folder, sizeof(folder), "/run/user/%lu", (unsigned long)geteuid());
-  return listen_in(opened, folder, sweep) || (geteuid() == 0 && listen_in(opened, "/run", sweep));
+    if (listen_in(opened, getenv("XDG_RUNTIME_DIR"), sweep))
+        return 1;
+    if (list != NULL) {
+        snprintf(first, sizeof(first), "%.*s", (int)strcspn(list, ":"), list);
+        if (listen_in(opened, first, sweep))
+            return 1;
+    }
+    snprintf(folder, sizeof(folder), "/run/user/%lu", (unsigned long)geteuid());
+    return listen_in(opened, folder, sweep) || (geteuid() == 0 && listen_in(opened, "/run", sweep));
 }
 
 /* ---- the abstract name ---- */
 
-static int
-listen_abstract(struct culet_agent_socket *opened)
+static int listen_abstract(struct culet_agent_socket *opened)
 {
-  for (int i = 0; i < TRIES; i++) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    uint64_t number;
-    int length;
+    for (int i = 0; i < TRIES; i++) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        uint64_t number;
+        int length;
 
-    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) return 0;
-    length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "culet-agent/%ld/%016llx", (long)getpid(),
-        (unsigned long long)number);
-    if (bind(opened->fd, (struct sockaddr *)&address,
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) return 1;
-    if (errno != EADDRINUSE) return 0;
-  }
-  return 0;
+        if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+            return 0;
+        length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "culet-agent/%ld/%016llx", (long)getpid(),
+                          (unsigned long long)number);
+        if (bind(opened->fd, (struct sockaddr *)&address,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
+            return 1;
+        if (errno != EADDRINUSE)
+            return 0;
+    }
+    return 0;
 }
 
-int
-culet_agent_socket_open(struct culet_agent_socket *opened, int sweep)
+int culet_agent_socket_open(struct culet_agent_socket *opened, int sweep)
 {
-  int error;
+    int error;
 
-  *opened = (struct culet_agent_socket){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  if (opened->fd < 0) return errno;
-  if ((listen_in_folder(opened, sweep) || listen_abstract(opened)) && listen(opened->fd, BACKLOG) == 0) return 0;
-  error = errno;
-  culet_agent_socket_close(opened, 0);
-  return error;
+    *opened = (struct culet_agent_socket){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (opened->fd < 0)
+        return errno;
+    if ((listen_in_folder(opened, sweep) || listen_abstract(opened)) && listen(opened->fd, BACKLOG) == 0)
+        return 0;
+    error = errno;
+    culet_agent_socket_close(opened, 0);
+    return error;
 }
 
-void
-culet_agent_socket_forget(struct culet_agent_socket *opened)
+void culet_agent_socket_forget(struct culet_agent_socket *opened)
 {
-  if (opened->path[0] != '\0') (void)unlink(opened->path);
-  opened->path[0] = '\0';
+    if (opened->path[0] != '\0')
+        (void)unlink(opened->path);
+    opened->path[0] = '\0';
 }
 
-void
-culet_agent_socket_close(struct culet_agent_socket *opened, int keep_name)
+void culet_agent_socket_close(struct culet_agent_socket *opened, int keep_name)
 {
-  if (opened->fd >= 0) close(opened->fd);
-  if (!keep_name) culet_agent_socket_forget(opened);
-  *opened = (struct culet_agent_socket){.fd = -1};
+    if (opened->fd >= 0)
+        close(opened->fd);
+    if (!keep_name)
+        culet_agent_socket_forget(opened);
+    *opened = (struct culet_agent_socket){.fd = -1};
 }

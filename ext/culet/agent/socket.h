@@ -12,8 +12,8 @@
 #include <sys/un.h>
 
 struct culet_agent_socket {
-  int fd;                                            /* non-blocking; -1: none */
-  char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* "": abstract */
+    int fd;                                                 /* non-blocking; -1: none */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* "": abstract */
 };
 
 /*

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct culet_strings_options {
-  uint64_t from;        /* the slot to start at: 0, or `next` of the previous slice */
-  int collect;          /* whether to collect garbage first; otherwise dead strings are reported until they are swept */
-  int content;          /* whether to report the strings' bytes instead of digests */
-  /* ends the slice, but not before twice the time that listing the pages takes; 0: as early as possible */
-  double limit_seconds;
+    uint64_t from; /* the slot to start at: 0, or `next` of the previous slice */
+    int collect;   /* whether to collect garbage first; otherwise dead strings are reported until they are swept */
+    int content;   /* whether to report the strings' bytes instead of digests */
+    /* ends the slice, but not before twice the time that listing the pages takes; 0: as early as possible */
+    double limit_seconds;
 };
 
 /*

@@ -12,8 +12,8 @@
 #include <string.h>
 
 struct active_malloc {
-  void *base;       /* load address */
-  const char *path; /* its file; valid while the library is loaded */
+    void *base;       /* load address */
+    const char *path; /* its file; valid while the library is loaded */
 };
 
 /* Returns whether the library was found. */
@@ -26,8 +26,8 @@ int culet_find_active_malloc(struct active_malloc *library);
 void *culet_malloc_function(const struct active_malloc *library, const char *name);
 
 /* ISO C cannot convert object pointers to function pointers; POSIX guarantees that both have the same size. */
-#define AS_FUNCTION(type, variable, pointer) \
-  type *variable; \
-  memcpy(&variable, &(pointer), sizeof(variable))
+#define AS_FUNCTION(type, variable, pointer)                                                                           \
+    type *variable;                                                                                                    \
+    memcpy(&variable, &(pointer), sizeof(variable))
 
 #endif

@@ -8,163 +8,180 @@
 
 #define FIRST_ROOM ((size_t)64 << 10) /* a multiple of every page size */
 
-static int
-grow(struct culet_buffer *buffer, size_t length)
+static int grow(struct culet_buffer *buffer, size_t length)
 {
-  size_t capacity = buffer->capacity == 0 ? FIRST_ROOM : buffer->capacity;
-  void *bytes;
+    size_t capacity = buffer->capacity == 0 ? FIRST_ROOM : buffer->capacity;
+    void *bytes;
 
-  while (capacity < length) capacity *= 2;
-  if (capacity == buffer->capacity) return 1;
-  if (buffer->bytes == NULL)
-    bytes = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  else
-    bytes = mremap(buffer->bytes, buffer->capacity, capacity, MREMAP_MAYMOVE);
-  if (bytes == MAP_FAILED) return 0;
-  buffer->bytes = bytes;
-  buffer->capacity = capacity;
-  return 1;
+    while (capacity < length)
+        capacity *= 2;
+    if (capacity == buffer->capacity)
+        return 1;
+    if (buffer->bytes == NULL)
+        bytes = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    else
+        bytes = mremap(buffer->bytes, buffer->capacity, capacity, MREMAP_MAYMOVE);
+    if (bytes == MAP_FAILED)
+        return 0;
+    buffer->bytes = bytes;
+    buffer->capacity = capacity;
+    return 1;
 }
 
-void *
-culet_buffer_reserve(struct culet_buffer *buffer, size_t length)
+void *culet_buffer_reserve(struct culet_buffer *buffer, size_t length)
 {
-  if (buffer->failed || !grow(buffer, buffer->length + length)) {
-    buffer->failed = 1;
-    return NULL;
-  }
-  buffer->length += length;
-  return buffer->bytes + buffer->length - length;
+    if (buffer->failed || !grow(buffer, buffer->length + length)) {
+        buffer->failed = 1;
+        return NULL;
+    }
+    buffer->length += length;
+    return buffer->bytes + buffer->length - length;
 }
 
-void
-culet_buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length)
+void culet_buffer_add(struct culet_buffer *buffer, const void *bytes, size_t length)
 {
-  void *capacity = culet_buffer_reserve(buffer, length);
+    void *capacity = culet_buffer_reserve(buffer, length);
 
-  if (capacity != NULL && length > 0) memcpy(capacity, bytes, length);
+    if (capacity != NULL && length > 0)
+        memcpy(capacity, bytes, length);
 }
 
-void
-culet_buffer_text(struct culet_buffer *buffer, const char *text)
+void culet_buffer_text(struct culet_buffer *buffer, const char *text)
 {
-  culet_buffer_add(buffer, text, strlen(text));
+    culet_buffer_add(buffer, text, strlen(text));
 }
 
-void
-culet_buffer_format(struct culet_buffer *buffer, const char *format, ...)
+void culet_buffer_format(struct culet_buffer *buffer, const char *format, ...)
 {
-  char line[512];
-  va_list arguments;
-  int length;
+    char line[512];
+    va_list arguments;
+    int length;
 
-  va_start(arguments, format);
-  length = vsnprintf(line, sizeof(line), format, arguments);
-  va_end(arguments);
-  if (length < 0) buffer->failed = 1;
-  else culet_buffer_add(buffer, line, (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
+    va_start(arguments, format);
+    length = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        buffer->failed = 1;
+    else
+        culet_buffer_add(buffer, line, (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
 }
 
-void
-culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, size_t length)
+void culet_buffer_json_string(struct culet_buffer *buffer, const char *bytes, size_t length)
 {
-  culet_buffer_text(buffer, "\"");
-  for (size_t i = 0; i < length; i++) {
-    unsigned char byte = (unsigned char)bytes[i];
-    if (byte < 0x20 || byte == 0x7f) culet_buffer_format(buffer, "\\u%04x", byte);
-    else if (byte == '"' || byte == '\\') culet_buffer_format(buffer, "\\%c", byte);
-    else culet_buffer_add(buffer, &byte, 1);
-  }
-  culet_buffer_text(buffer, "\"");
+    culet_buffer_text(buffer, "\"");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte < 0x20 || byte == 0x7f)
+            culet_buffer_format(buffer, "\\u%04x", byte);
+        else if (byte == '"' || byte == '\\')
+            culet_buffer_format(buffer, "\\%c", byte);
+        else
+            culet_buffer_add(buffer, &byte, 1);
+    }
+    culet_buffer_text(buffer, "\"");
 }
 
-static void
-add_ruby_string(struct culet_buffer *buffer, VALUE string)
+static void add_ruby_string(struct culet_buffer *buffer, VALUE string)
 {
-  culet_buffer_json_string(buffer, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-  RB_GC_GUARD(string);
+    culet_buffer_json_string(buffer, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    RB_GC_GUARD(string);
 }
 
-static void
-add_key(struct culet_buffer *buffer, VALUE key)
+static void add_key(struct culet_buffer *buffer, VALUE key)
 {
-  add_ruby_string(buffer, rb_obj_as_string(key));
-  culet_buffer_text(buffer, ":");
+    add_ruby_string(buffer, rb_obj_as_string(key));
+    culet_buffer_text(buffer, ":");
 }
 
-static int
-add_member(VALUE key, VALUE value, VALUE data)
+static int add_member(VALUE key, VALUE value, VALUE data)
 {
-  struct culet_buffer *buffer = (struct culet_buffer *)data;
+    struct culet_buffer *buffer = (struct culet_buffer *)data;
 
-  culet_buffer_text(buffer, ",");
-  add_key(buffer, key);
-  culet_buffer_json(buffer, value);
-  return ST_CONTINUE;
+    culet_buffer_text(buffer, ",");
+    add_key(buffer, key);
+    culet_buffer_json(buffer, value);
+    return ST_CONTINUE;
 }
 
-void
-culet_buffer_json_members(struct culet_buffer *buffer, VALUE hash)
+void culet_buffer_json_members(struct culet_buffer *buffer, VALUE hash)
 {
-  rb_hash_foreach(hash, add_member, (VALUE)buffer);
+    rb_hash_foreach(hash, add_member, (VALUE)buffer);
 }
 
-static void
-add_array(struct culet_buffer *buffer, VALUE array)
+static void add_array(struct culet_buffer *buffer, VALUE array)
 {
-  culet_buffer_text(buffer, "[");
-  for (long i = 0; i < RARRAY_LEN(array); i++) {
-    if (i > 0) culet_buffer_text(buffer, ",");
-    culet_buffer_json(buffer, RARRAY_AREF(array, i));
-  }
-  culet_buffer_text(buffer, "]");
+    culet_buffer_text(buffer, "[");
+    for (long i = 0; i < RARRAY_LEN(array); i++) {
+        if (i > 0)
+            culet_buffer_text(buffer, ",");
+        culet_buffer_json(buffer, RARRAY_AREF(array, i));
+    }
+    culet_buffer_text(buffer, "]");
 }
 
 /* Each member starts with a comma; the first one is overwritten with a blank. */
-static void
-add_hash(struct culet_buffer *buffer, VALUE hash)
+static void add_hash(struct culet_buffer *buffer, VALUE hash)
 {
-  size_t start = buffer->length + 1;
+    size_t start = buffer->length + 1;
 
-  culet_buffer_text(buffer, "{");
-  culet_buffer_json_members(buffer, hash);
-  if (!buffer->failed && buffer->length > start) buffer->bytes[start] = ' ';
-  culet_buffer_text(buffer, "}");
+    culet_buffer_text(buffer, "{");
+    culet_buffer_json_members(buffer, hash);
+    if (!buffer->failed && buffer->length > start)
+        buffer->bytes[start] = ' ';
+    culet_buffer_text(buffer, "}");
 }
 
-static void
-add_float(struct culet_buffer *buffer, double number)
+static void add_float(struct culet_buffer *buffer, double number)
 {
-  if (isfinite(number)) culet_buffer_format(buffer, "%.17g", number);
-  else culet_buffer_text(buffer, "null"); /* JSON has no infinity and no NaN */
+    if (isfinite(number))
+        culet_buffer_format(buffer, "%.17g", number);
+    else
+        culet_buffer_text(buffer, "null"); /* JSON has no infinity and no NaN */
 }
 
-void
-culet_buffer_json(struct culet_buffer *buffer, VALUE value)
+void culet_buffer_json(struct culet_buffer *buffer, VALUE value)
 {
-  switch (rb_type(value)) {
-    case T_NIL: culet_buffer_text(buffer, "null"); break;
-    case T_TRUE: culet_buffer_text(buffer, "true"); break;
-    case T_FALSE: culet_buffer_text(buffer, "false"); break;
-    case T_FLOAT: add_float(buffer, NUM2DBL(value)); break;
+    switch (rb_type(value)) {
+    case T_NIL:
+        culet_buffer_text(buffer, "null");
+        break;
+    case T_TRUE:
+        culet_buffer_text(buffer, "true");
+        break;
+    case T_FALSE:
+        culet_buffer_text(buffer, "false");
+        break;
+    case T_FLOAT:
+        add_float(buffer, NUM2DBL(value));
+        break;
     case T_FIXNUM:
     case T_BIGNUM: {
-      VALUE digits = rb_obj_as_string(value);
-      culet_buffer_add(buffer, RSTRING_PTR(digits), (size_t)RSTRING_LEN(digits));
-      RB_GC_GUARD(digits);
-      break;
+        VALUE digits = rb_obj_as_string(value);
+        culet_buffer_add(buffer, RSTRING_PTR(digits), (size_t)RSTRING_LEN(digits));
+        RB_GC_GUARD(digits);
+        break;
     }
-    case T_SYMBOL: add_ruby_string(buffer, rb_sym2str(value)); break;
-    case T_STRING: add_ruby_string(buffer, value); break;
-    case T_ARRAY: add_array(buffer, value); break;
-    case T_HASH: add_hash(buffer, value); break;
-    default: add_ruby_string(buffer, rb_class_name(CLASS_OF(value))); break;
-  }
+    case T_SYMBOL:
+        add_ruby_string(buffer, rb_sym2str(value));
+        break;
+    case T_STRING:
+        add_ruby_string(buffer, value);
+        break;
+    case T_ARRAY:
+        add_array(buffer, value);
+        break;
+    case T_HASH:
+        add_hash(buffer, value);
+        break;
+    default:
+        add_ruby_string(buffer, rb_class_name(CLASS_OF(value)));
+        break;
+    }
 }
 
-void
-culet_buffer_free(struct culet_buffer *buffer)
+void culet_buffer_free(struct culet_buffer *buffer)
 {
-  if (buffer->bytes != NULL) munmap(buffer->bytes, buffer->capacity);
-  *buffer = (struct culet_buffer){NULL, 0, 0, 0};
+    if (buffer->bytes != NULL)
+        munmap(buffer->bytes, buffer->capacity);
+    *buffer = (struct culet_buffer){NULL, 0, 0, 0};
 }

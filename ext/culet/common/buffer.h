@@ -11,10 +11,10 @@
 
 /* All zeros: empty. */
 struct culet_buffer {
-  char *bytes;
-  size_t length;
-  size_t capacity;
-  int failed; /* memory ran out: the contents are useless */
+    char *bytes;
+    size_t length;
+    size_t capacity;
+    int failed; /* memory ran out: the contents are useless */
 };
 
 /* Adds bytes. */

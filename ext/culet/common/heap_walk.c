@@ -10,113 +10,118 @@
 typedef void each_function(culet_heap_walk_function *function, void *data);
 
 struct walk {
-  each_function *each;
-  culet_heap_walk_function *function;
-  void *data;
+    each_function *each;
+    culet_heap_walk_function *function;
+    void *data;
 };
 
 struct call {
-  void (*function)(void *data);
-  void *data;
+    void (*function)(void *data);
+    void *data;
 };
 
-static VALUE
-call_it(VALUE data)
+static VALUE call_it(VALUE data)
 {
-  struct call *call = (struct call *)data;
+    struct call *call = (struct call *)data;
 
-  call->function(call->data);
-  return Qnil;
+    call->function(call->data);
+    return Qnil;
 }
 
-static void
-walk_slots(void *data)
+static void walk_slots(void *data)
 {
-  struct walk *walk = data;
+    struct walk *walk = data;
 
-  walk->each(walk->function, walk->data);
+    walk->each(walk->function, walk->data);
 }
 
 /* Other Ractors change their objects during the walk. */
-static int
-several_ractors(void)
+static int several_ractors(void)
 {
-  ID ractor = rb_intern("Ractor");
+    ID ractor = rb_intern("Ractor");
 
-  return rb_const_defined(rb_cObject, ractor) &&
-      NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
+    return rb_const_defined(rb_cObject, ractor) &&
+           NUM2INT(rb_funcall(rb_const_get(rb_cObject, ractor), rb_intern("count"), 0)) > 1;
 }
 
-culet_heap_memsize_function *
-culet_heap_memsize(void)
+culet_heap_memsize_function *culet_heap_memsize(void)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
 
-  AS_FUNCTION(culet_heap_memsize_function, function, pointer);
-  return function;
+    AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+    return function;
 }
 
-culet_heap_memsize_function *
-culet_heap_slot_size(void)
+culet_heap_memsize_function *culet_heap_slot_size(void)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_gc_obj_slot_size");
 
-  AS_FUNCTION(culet_heap_memsize_function, function, pointer);
-  return function;
+    AS_FUNCTION(culet_heap_memsize_function, function, pointer);
+    return function;
 }
 
-int
-culet_heap_memsize_is_safe(int type)
+int culet_heap_memsize_is_safe(int type)
 {
-  switch (type) {
-    case T_OBJECT: case T_STRING: case T_REGEXP: case T_ARRAY: case T_HASH: case T_STRUCT: case T_BIGNUM: case T_FILE:
-    case T_DATA: case T_MATCH: case T_COMPLEX: case T_RATIONAL: case T_FLOAT: case T_SYMBOL: case T_IMEMO:
-    case T_CLASS: case T_MODULE: case T_ICLASS:
-      return 1;
+    switch (type) {
+    case T_OBJECT:
+    case T_STRING:
+    case T_REGEXP:
+    case T_ARRAY:
+    case T_HASH:
+    case T_STRUCT:
+    case T_BIGNUM:
+    case T_FILE:
+    case T_DATA:
+    case T_MATCH:
+    case T_COMPLEX:
+    case T_RATIONAL:
+    case T_FLOAT:
+    case T_SYMBOL:
+    case T_IMEMO:
+    case T_CLASS:
+    case T_MODULE:
+    case T_ICLASS:
+        return 1;
     default:
-      return 0;
-  }
+        return 0;
+    }
 }
 
-int
-culet_heap_data_has_size(VALUE object)
+int culet_heap_data_has_size(VALUE object)
 {
-  return RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
+    return RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) != NULL && RTYPEDDATA_TYPE(object)->function.dsize != NULL;
 }
 
-int
-culet_heap_walk_is_possible(void)
+int culet_heap_walk_is_possible(void)
 {
-  return dlsym(RTLD_DEFAULT, "rb_objspace_each_objects") != NULL;
+    return dlsym(RTLD_DEFAULT, "rb_objspace_each_objects") != NULL;
 }
 
-const char *
-culet_heap_walk_obstacle(void)
+const char *culet_heap_walk_obstacle(void)
 {
-  if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
-    return "this Ruby does not support counting its objects";
-  return several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
+    if (!culet_heap_walk_is_possible() || culet_heap_memsize() == NULL)
+        return "this Ruby does not support counting its objects";
+    return several_ractors() ? "several Ractors run, and objects cannot be counted meanwhile" : NULL;
 }
 
 /* rb_gc_disable returns whether GC was disabled before. */
-int
-culet_without_gc(void (*function)(void *data), void *data)
+int culet_without_gc(void (*function)(void *data), void *data)
 {
-  struct call call = {function, data};
-  int failure = 0;
-  int was_off = RTEST(rb_gc_disable());
+    struct call call = {function, data};
+    int failure = 0;
+    int was_off = RTEST(rb_gc_disable());
 
-  rb_protect(call_it, (VALUE)&call, &failure);
-  if (!was_off) rb_gc_enable();
-  return failure;
+    rb_protect(call_it, (VALUE)&call, &failure);
+    if (!was_off)
+        rb_gc_enable();
+    return failure;
 }
 
-int
-culet_heap_walk(culet_heap_walk_function *function, void *data)
+int culet_heap_walk(culet_heap_walk_function *function, void *data)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
+    void *pointer = dlsym(RTLD_DEFAULT, "rb_objspace_each_objects");
 
-  AS_FUNCTION(each_function, each, pointer);
-  struct walk walk = {each, function, data};
-  return culet_without_gc(walk_slots, &walk);
+    AS_FUNCTION(each_function, each, pointer);
+    struct walk walk = {each, function, data};
+    return culet_without_gc(walk_slots, &walk);
 }

@@ -15,13 +15,12 @@
 #endif
 
 /* Seconds since a time of CLOCK_MONOTONIC. */
-static inline double
-culet_seconds_since(const struct timespec *start)
+static inline double culet_seconds_since(const struct timespec *start)
 {
-  struct timespec now;
+    struct timespec now;
 
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
 }
 
 /* Called for one run of slots. Returns whether to end the walk. May raise. */

@@ -42,19 +42,19 @@ typedef int mi_version_function(void);
 #define MIMALLOC_OLDEST 170 /* 1.7.0 */
 
 static struct {
-  malloc_trim_function *malloc_trim;
-  mallctl_function *mallctl;
-  mallctl_name_function *mallctl_name;
-  tc_release_function *tc_release;
-  tc_release_all_function *tc_release_all;
-  tc_property_function *tc_property;
-  mi_collect_function *mi_collect;
-  mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
-  long mi_purge_delay;                   /* the program's setting */
-  char jemalloc_purge[40];
-  char jemalloc_dirty[40];
-  char jemalloc_muzzy[40];
-  size_t jemalloc_page_bytes; /* 0: no statistics */
+    malloc_trim_function *malloc_trim;
+    mallctl_function *mallctl;
+    mallctl_name_function *mallctl_name;
+    tc_release_function *tc_release;
+    tc_release_all_function *tc_release_all;
+    tc_property_function *tc_property;
+    mi_collect_function *mi_collect;
+    mi_option_set_function *mi_option_set; /* NULL: unknown in this version */
+    long mi_purge_delay;                   /* the program's setting */
+    char jemalloc_purge[40];
+    char jemalloc_dirty[40];
+    char jemalloc_muzzy[40];
+    size_t jemalloc_page_bytes; /* 0: no statistics */
 } calls;
 
 static struct culet_release found = {"unknown", NULL, "no allocator was looked for yet", 0};
@@ -62,187 +62,196 @@ static struct culet_release found = {"unknown", NULL, "no allocator was looked f
 /* Looks up a function of the active malloc into a member of `calls`. Returns whether it exists. */
 #define LOOK_UP(library, name, member) look_up(library, name, &calls.member, sizeof(calls.member))
 
-static int
-look_up(const struct active_malloc *library, const char *name, void *member, size_t size)
+static int look_up(const struct active_malloc *library, const char *name, void *member, size_t size)
 {
-  void *pointer = culet_malloc_function(library, name);
+    void *pointer = culet_malloc_function(library, name);
 
-  if (pointer == NULL) return 0;
-  memcpy(member, &pointer, size);
-  return 1;
+    if (pointer == NULL)
+        return 0;
+    memcpy(member, &pointer, size);
+    return 1;
 }
 
 /* ---- jemalloc ---- */
 
-static int
-jemalloc_knows(const char *name)
+static int jemalloc_knows(const char *name)
 {
-  size_t mib[8], length = sizeof(mib) / sizeof(mib[0]);
+    size_t mib[8], length = sizeof(mib) / sizeof(mib[0]);
 
-  return calls.mallctl_name(name, mib, &length) == 0;
+    return calls.mallctl_name(name, mib, &length) == 0;
 }
 
-static int
-jemalloc_tells(const char *name, void *value, size_t size)
+static int jemalloc_tells(const char *name, void *value, size_t size)
 {
-  size_t got = size;
+    size_t got = size;
 
-  return calls.mallctl(name, value, &got, NULL, 0) == 0 && got == size;
+    return calls.mallctl(name, value, &got, NULL, 0) == 0 && got == size;
 }
 
-static int
-find_jemalloc(const struct active_malloc *library)
+static int find_jemalloc(const struct active_malloc *library)
 {
-  unsigned all = JEMALLOC_ALL_ARENAS;
+    unsigned all = JEMALLOC_ALL_ARENAS;
 
-  if (!LOOK_UP(library, "mallctl", mallctl) || !LOOK_UP(library, "mallctlnametomib", mallctl_name)) return 0;
-  found.allocator = "jemalloc";
-  snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
-  if (!jemalloc_knows(calls.jemalloc_purge)) {
-    if (!jemalloc_tells("arenas.narenas", &all, sizeof(all))) all = 0;
+    if (!LOOK_UP(library, "mallctl", mallctl) || !LOOK_UP(library, "mallctlnametomib", mallctl_name))
+        return 0;
+    found.allocator = "jemalloc";
     snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
-  }
-  if (!jemalloc_knows(calls.jemalloc_purge)) {
-    found.why_not = "this jemalloc has no mallctl \"arena.<i>.purge\"";
+    if (!jemalloc_knows(calls.jemalloc_purge)) {
+        if (!jemalloc_tells("arenas.narenas", &all, sizeof(all)))
+            all = 0;
+        snprintf(calls.jemalloc_purge, sizeof(calls.jemalloc_purge), "arena.%u.purge", all);
+    }
+    if (!jemalloc_knows(calls.jemalloc_purge)) {
+        found.why_not = "this jemalloc has no mallctl \"arena.<i>.purge\"";
+        return 1;
+    }
+    snprintf(calls.jemalloc_dirty, sizeof(calls.jemalloc_dirty), "stats.arenas.%u.pdirty", all);
+    snprintf(calls.jemalloc_muzzy, sizeof(calls.jemalloc_muzzy), "stats.arenas.%u.pmuzzy", all);
+    if (!jemalloc_knows(calls.jemalloc_dirty) ||
+        !jemalloc_tells("arenas.page", &calls.jemalloc_page_bytes, sizeof(size_t)))
+        calls.jemalloc_page_bytes = 0;
+    found.call = "mallctl(\"arena.<all>.purge\")";
     return 1;
-  }
-  snprintf(calls.jemalloc_dirty, sizeof(calls.jemalloc_dirty), "stats.arenas.%u.pdirty", all);
-  snprintf(calls.jemalloc_muzzy, sizeof(calls.jemalloc_muzzy), "stats.arenas.%u.pmuzzy", all);
-  if (!jemalloc_knows(calls.jemalloc_dirty) || !jemalloc_tells("arenas.page", &calls.jemalloc_page_bytes,
-      sizeof(size_t)))
-    calls.jemalloc_page_bytes = 0;
-  found.call = "mallctl(\"arena.<all>.purge\")";
-  return 1;
 }
 
 /* Bytes of free resident pages: dirty ones, and muzzy ones (MADV_FREE). */
-static size_t
-estimate_jemalloc(void)
+static size_t estimate_jemalloc(void)
 {
-  uint64_t epoch = 1;
-  size_t dirty = 0, muzzy = 0;
+    uint64_t epoch = 1;
+    size_t dirty = 0, muzzy = 0;
 
-  if (calls.jemalloc_page_bytes == 0) return SIZE_MAX;
-  if (calls.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0) return SIZE_MAX;
-  if (!jemalloc_tells(calls.jemalloc_dirty, &dirty, sizeof(dirty))) return SIZE_MAX;
-  if (!jemalloc_tells(calls.jemalloc_muzzy, &muzzy, sizeof(muzzy))) muzzy = 0; /* unknown before 5.0 */
-  return (dirty + muzzy) * calls.jemalloc_page_bytes;
+    if (calls.jemalloc_page_bytes == 0)
+        return SIZE_MAX;
+    if (calls.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) != 0)
+        return SIZE_MAX;
+    if (!jemalloc_tells(calls.jemalloc_dirty, &dirty, sizeof(dirty)))
+        return SIZE_MAX;
+    if (!jemalloc_tells(calls.jemalloc_muzzy, &muzzy, sizeof(muzzy)))
+        muzzy = 0; /* unknown before 5.0 */
+    return (dirty + muzzy) * calls.jemalloc_page_bytes;
 }
 
 /* ---- tcmalloc ---- */
 
-static int
-find_tcmalloc(const struct active_malloc *library)
+static int find_tcmalloc(const struct active_malloc *library)
 {
-  if (!LOOK_UP(library, "MallocExtension_ReleaseFreeMemory", tc_release_all)) return 0;
-  found.allocator = "tcmalloc";
-  found.call = "MallocExtension_ReleaseFreeMemory()";
-  if (LOOK_UP(library, "MallocExtension_GetNumericProperty", tc_property) &&
-      LOOK_UP(library, "MallocExtension_ReleaseToSystem", tc_release))
-    found.call = "MallocExtension_ReleaseToSystem()";
-  return 1;
+    if (!LOOK_UP(library, "MallocExtension_ReleaseFreeMemory", tc_release_all))
+        return 0;
+    found.allocator = "tcmalloc";
+    found.call = "MallocExtension_ReleaseFreeMemory()";
+    if (LOOK_UP(library, "MallocExtension_GetNumericProperty", tc_property) &&
+        LOOK_UP(library, "MallocExtension_ReleaseToSystem", tc_release))
+        found.call = "MallocExtension_ReleaseToSystem()";
+    return 1;
 }
 
-static size_t
-estimate_tcmalloc(void)
+static size_t estimate_tcmalloc(void)
 {
-  size_t bytes;
+    size_t bytes;
 
-  if (calls.tc_property == NULL || !calls.tc_property("tcmalloc.pageheap_free_bytes", &bytes)) return SIZE_MAX;
-  return bytes;
+    if (calls.tc_property == NULL || !calls.tc_property("tcmalloc.pageheap_free_bytes", &bytes))
+        return SIZE_MAX;
+    return bytes;
 }
 
 /* In slices, so that a thread that needs pages waits for one slice at most. */
-static void
-release_tcmalloc(void)
+static void release_tcmalloc(void)
 {
-  size_t bytes = calls.tc_release == NULL ? SIZE_MAX : estimate_tcmalloc();
+    size_t bytes = calls.tc_release == NULL ? SIZE_MAX : estimate_tcmalloc();
 
-  if (bytes == SIZE_MAX) {
-    calls.tc_release_all();
-    return;
-  }
-  for (size_t slices = bytes / SLICE_BYTES + 1; slices > 0 && estimate_tcmalloc() > 0; slices--)
-      calls.tc_release(SLICE_BYTES);
+    if (bytes == SIZE_MAX) {
+        calls.tc_release_all();
+        return;
+    }
+    for (size_t slices = bytes / SLICE_BYTES + 1; slices > 0 && estimate_tcmalloc() > 0; slices--)
+        calls.tc_release(SLICE_BYTES);
 }
 
 /* ---- mimalloc ---- */
 
-static void
-find_mimalloc(const struct active_malloc *library)
+static void find_mimalloc(const struct active_malloc *library)
 {
-  mi_option_get_function *get;
-  mi_version_function *version;
+    mi_option_get_function *get;
+    mi_version_function *version;
 
-  found.allocator = "mimalloc";
-  if (!LOOK_UP(library, "mi_collect", mi_collect)) return;
-  found.call = "mi_collect(true)";
-  found.in_ruby_threads = 1;
-  if (!look_up(library, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST) return;
-  if (!look_up(library, "mi_option_get", &get, sizeof(get))) return;
-  calls.mi_purge_delay = get(MIMALLOC_PURGE_DELAY);
-  (void)LOOK_UP(library, "mi_option_set", mi_option_set);
+    found.allocator = "mimalloc";
+    if (!LOOK_UP(library, "mi_collect", mi_collect))
+        return;
+    found.call = "mi_collect(true)";
+    found.in_ruby_threads = 1;
+    if (!look_up(library, "mi_version", &version, sizeof(version)) || version() < MIMALLOC_OLDEST)
+        return;
+    if (!look_up(library, "mi_option_get", &get, sizeof(get)))
+        return;
+    calls.mi_purge_delay = get(MIMALLOC_PURGE_DELAY);
+    (void)LOOK_UP(library, "mi_option_set", mi_option_set);
 }
 
 /* Several threads may run this at once; the last one restores the delay. */
-static void
-release_mimalloc(void)
+static void release_mimalloc(void)
 {
-  if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) {
-    calls.mi_option_set(MIMALLOC_PURGE_DELAY, 0);
+    if (calls.mi_option_set != NULL && calls.mi_purge_delay > 0) {
+        calls.mi_option_set(MIMALLOC_PURGE_DELAY, 0);
+        calls.mi_collect(true);
+        calls.mi_option_set(MIMALLOC_PURGE_DELAY, calls.mi_purge_delay);
+    }
     calls.mi_collect(true);
-    calls.mi_option_set(MIMALLOC_PURGE_DELAY, calls.mi_purge_delay);
-  }
-  calls.mi_collect(true);
 }
 
 /* ---- any allocator ---- */
 
-static void
-find_by_trim(const struct active_malloc *library)
+static void find_by_trim(const struct active_malloc *library)
 {
-  int is_culet = culet_malloc_function(library, "culet_version") != NULL;
+    int is_culet = culet_malloc_function(library, "culet_version") != NULL;
 
-  if (!is_culet && culet_malloc_function(library, "gnu_get_libc_version") == NULL) return;
-  found.allocator = is_culet ? "culet" : "glibc";
-  if (LOOK_UP(library, "malloc_trim", malloc_trim)) found.call = "malloc_trim(0)";
+    if (!is_culet && culet_malloc_function(library, "gnu_get_libc_version") == NULL)
+        return;
+    found.allocator = is_culet ? "culet" : "glibc";
+    if (LOOK_UP(library, "malloc_trim", malloc_trim))
+        found.call = "malloc_trim(0)";
 }
 
-void
-culet_release_find(void)
+void culet_release_find(void)
 {
-  struct active_malloc library;
+    struct active_malloc library;
 
-  found.why_not = NULL;
-  if (culet_find_active_malloc(&library)) {
-    if (culet_malloc_function(&library, "mi_version") != NULL) find_mimalloc(&library);
-    else if (!find_tcmalloc(&library) && !find_jemalloc(&library)) find_by_trim(&library);
-    if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL) found.allocator = "rpmalloc";
-  }
-  if (found.call == NULL && found.why_not == NULL)
-    found.why_not = "culet knows no call by which this allocator returns memory";
+    found.why_not = NULL;
+    if (culet_find_active_malloc(&library)) {
+        if (culet_malloc_function(&library, "mi_version") != NULL)
+            find_mimalloc(&library);
+        else if (!find_tcmalloc(&library) && !find_jemalloc(&library))
+            find_by_trim(&library);
+        if (culet_malloc_function(&library, "rpmalloc_global_statistics") != NULL)
+            found.allocator = "rpmalloc";
+    }
+    if (found.call == NULL && found.why_not == NULL)
+        found.why_not = "culet knows no call by which this allocator returns memory";
 }
 
-const struct culet_release *
-culet_release_found(void)
+const struct culet_release *culet_release_found(void)
 {
-  return &found;
+    return &found;
 }
 
-void
-culet_release_memory(void)
+void culet_release_memory(void)
 {
-  if (found.call == NULL) return;
-  if (calls.malloc_trim != NULL) (void)calls.malloc_trim(0); /* the result shows in the resident bytes */
-  else if (calls.mi_collect != NULL) release_mimalloc();
-  else if (calls.tc_release_all != NULL) release_tcmalloc();
-  else (void)calls.mallctl(calls.jemalloc_purge, NULL, NULL, NULL, 0); /* known to exist */
+    if (found.call == NULL)
+        return;
+    if (calls.malloc_trim != NULL)
+        (void)calls.malloc_trim(0); /* the result shows in the resident bytes */
+    else if (calls.mi_collect != NULL)
+        release_mimalloc();
+    else if (calls.tc_release_all != NULL)
+        release_tcmalloc();
+    else
+        (void)calls.mallctl(calls.jemalloc_purge, NULL, NULL, NULL, 0); /* known to exist */
 }
 
-size_t
-culet_release_estimate(void)
+size_t culet_release_estimate(void)
 {
-  if (calls.tc_release_all != NULL) return estimate_tcmalloc();
-  if (found.call != NULL && calls.mallctl != NULL) return estimate_jemalloc();
-  return SIZE_MAX;
+    if (calls.tc_release_all != NULL)
+        return estimate_tcmalloc();
+    if (found.call != NULL && calls.mallctl != NULL)
+        return estimate_jemalloc();
+    return SIZE_MAX;
 }

@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 struct culet_release {
-  const char *allocator; /* as Culet.allocator names it */
-  const char *call;      /* the function's name for reports; NULL: there is none */
-  const char *why_not;   /* why no memory can be returned, or NULL */
-  int in_ruby_threads;   /* the call acts on the calling thread's heap and must not be interrupted by fork */
+    const char *allocator; /* as Culet.allocator names it */
+    const char *call;      /* the function's name for reports; NULL: there is none */
+    const char *why_not;   /* why no memory can be returned, or NULL */
+    int in_ruby_threads;   /* the call acts on the calling thread's heap and must not be interrupted by fork */
 };
 
 /* Looks up the call, once, before the functions below. Not during GC. */

@@ -11,7 +11,7 @@
 
 /* mallinfo2 of glibc 2.33 and later, which the headers may lack. */
 struct info {
-  size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
 
 typedef struct info mallinfo2_function(void);
@@ -20,152 +20,149 @@ typedef struct mallinfo mallinfo_function(void);
 #endif
 typedef int culet_stats_function(struct culet_stats *, size_t);
 
-static void
-store(VALUE hash, const char *name, uint64_t value)
+static void store(VALUE hash, const char *name, uint64_t value)
 {
-  culet_hash_set(hash, name, ULL2NUM(value));
+    culet_hash_set(hash, name, ULL2NUM(value));
 }
 
 /* ---- culet's own statistics ---- */
 
 struct question {
-  culet_stats_function *ask;
-  struct culet_stats stats;
-  int done;
+    culet_stats_function *ask;
+    struct culet_stats stats;
+    int done;
 };
 
-static void *
-ask_without_gvl(void *data)
+static void *ask_without_gvl(void *data)
 {
-  struct question *question = data;
+    struct question *question = data;
 
-  question->done = question->ask(&question->stats, sizeof(question->stats)) == 0;
-  return NULL;
+    question->done = question->ask(&question->stats, sizeof(question->stats)) == 0;
+    return NULL;
 }
 
 /* Returns whether culet is active. Counting a large heap takes milliseconds, so the GVL is released. */
-static int
-read_culet(const struct active_malloc *library, struct question *question)
+static int read_culet(const struct active_malloc *library, struct question *question)
 {
-  void *pointer = culet_malloc_function(library, "culet_stats");
+    void *pointer = culet_malloc_function(library, "culet_stats");
 
-  if (pointer == NULL) return 0;
-  AS_FUNCTION(culet_stats_function, ask, pointer);
-  question->ask = ask;
-  rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
-  return question->done;
+    if (pointer == NULL)
+        return 0;
+    AS_FUNCTION(culet_stats_function, ask, pointer);
+    question->ask = ask;
+    rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
+    return question->done;
 }
 
-static VALUE
-hash_of_class(const struct culet_stats_class *class)
+static VALUE hash_of_class(const struct culet_stats_class *class)
 {
-  VALUE hash = rb_hash_new();
+    VALUE hash = rb_hash_new();
 
-  store(hash, "block_bytes", class->block_bytes);
-  store(hash, "slabs", class->slabs);
-  store(hash, "used", class->used);
-  store(hash, "free", class->free);
-  store(hash, "cached", class->cached);
-  return hash;
+    store(hash, "block_bytes", class->block_bytes);
+    store(hash, "slabs", class->slabs);
+    store(hash, "used", class->used);
+    store(hash, "free", class->free);
+    store(hash, "cached", class->cached);
+    return hash;
 }
 
-static VALUE
-array_of_classes(const struct culet_stats *stats)
+static VALUE array_of_classes(const struct culet_stats *stats)
 {
-  VALUE array = rb_ary_new();
+    VALUE array = rb_ary_new();
 
-  for (uint64_t i = 0; i < stats->classes && i < CULET_STATS_CLASSES; i++)
-    if (stats->class[i].slabs > 0) rb_ary_push(array, hash_of_class(&stats->class[i]));
-  return array;
+    for (uint64_t i = 0; i < stats->classes && i < CULET_STATS_CLASSES; i++)
+        if (stats->class[i].slabs > 0)
+            rb_ary_push(array, hash_of_class(&stats->class[i]));
+    return array;
 }
 
 /* A library older than the extension fills fewer members; the others are omitted. */
-#define STORE(hash, stats, member) \
-  if ((stats)->filled_bytes >= offsetof(struct culet_stats, member) + sizeof((stats)->member)) \
+#define STORE(hash, stats, member)                                                                                     \
+    if ((stats)->filled_bytes >= offsetof(struct culet_stats, member) + sizeof((stats)->member))                       \
     store(hash, #member, (stats)->member)
 
-static VALUE
-hash_of_culet(const struct culet_stats *stats)
+static VALUE hash_of_culet(const struct culet_stats *stats)
 {
-  VALUE hash = rb_hash_new();
+    VALUE hash = rb_hash_new();
 
-  STORE(hash, stats, mapped_bytes);
-  STORE(hash, stats, heap_bytes);
-  STORE(hash, stats, used_bytes);
-  STORE(hash, stats, free_bytes);
-  STORE(hash, stats, cached_bytes);
-  STORE(hash, stats, slab_bytes);
-  STORE(hash, stats, run_bytes);
-  STORE(hash, stats, free_resident_bytes);
-  STORE(hash, stats, free_returned_bytes);
-  STORE(hash, stats, large_bytes);
-  STORE(hash, stats, descriptor_bytes);
-  STORE(hash, stats, returned_bytes);
-  STORE(hash, stats, segments);
-  STORE(hash, stats, runs);
-  STORE(hash, stats, large_blocks);
-  STORE(hash, stats, purges);
-  STORE(hash, stats, forks);
-  STORE(hash, stats, threads);
-  if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
-    culet_hash_set(hash, "classes", array_of_classes(stats));
-  return hash;
+    STORE(hash, stats, mapped_bytes);
+    STORE(hash, stats, heap_bytes);
+    STORE(hash, stats, used_bytes);
+    STORE(hash, stats, free_bytes);
+    STORE(hash, stats, cached_bytes);
+    STORE(hash, stats, slab_bytes);
+    STORE(hash, stats, run_bytes);
+    STORE(hash, stats, free_resident_bytes);
+    STORE(hash, stats, free_returned_bytes);
+    STORE(hash, stats, large_bytes);
+    STORE(hash, stats, descriptor_bytes);
+    STORE(hash, stats, returned_bytes);
+    STORE(hash, stats, segments);
+    STORE(hash, stats, runs);
+    STORE(hash, stats, large_blocks);
+    STORE(hash, stats, purges);
+    STORE(hash, stats, forks);
+    STORE(hash, stats, threads);
+    if (stats->filled_bytes >= offsetof(struct culet_stats, class) + sizeof(stats->class))
+        culet_hash_set(hash, "classes", array_of_classes(stats));
+    return hash;
 }
 
 /* ---- glibc's mallinfo2, see mallinfo(3); also culet's answer while it is dormant ---- */
 
-static int
-read_info(const struct active_malloc *library, struct info *info)
+static int read_info(const struct active_malloc *library, struct info *info)
 {
-  void *pointer;
+    void *pointer;
 
-  if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
-    AS_FUNCTION(mallinfo2_function, ask, pointer);
-    *info = ask();
-    return 1;
-  }
+    if ((pointer = culet_malloc_function(library, "mallinfo2")) != NULL) {
+        AS_FUNCTION(mallinfo2_function, ask, pointer);
+        *info = ask();
+        return 1;
+    }
 #ifdef HAVE_STRUCT_MALLINFO_UORDBLKS
-  /*
+    /*
    * glibc before 2.33. Its fields are ints that wrap; read as unsigned they hold up to 4 GiB. The mallinfo of mimalloc
    * and tcmalloc has other meanings and is not read.
    */
-  if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
-      (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
-    AS_FUNCTION(mallinfo_function, ask, pointer);
-    struct mallinfo old = ask();
-    info->arena = (unsigned int)old.arena;
-    info->hblks = (unsigned int)old.hblks;
-    info->hblkhd = (unsigned int)old.hblkhd;
-    info->uordblks = (unsigned int)old.uordblks;
-    info->fordblks = (unsigned int)old.fordblks;
-    return 1;
-  }
+    if (culet_malloc_function(library, "gnu_get_libc_version") != NULL &&
+        (pointer = culet_malloc_function(library, "mallinfo")) != NULL) {
+        AS_FUNCTION(mallinfo_function, ask, pointer);
+        struct mallinfo old = ask();
+        info->arena = (unsigned int)old.arena;
+        info->hblks = (unsigned int)old.hblks;
+        info->hblkhd = (unsigned int)old.hblkhd;
+        info->uordblks = (unsigned int)old.uordblks;
+        info->fordblks = (unsigned int)old.fordblks;
+        return 1;
+    }
 #endif
-  return 0;
+    return 0;
 }
 
-static VALUE
-hash_of_info(const struct info *info)
+static VALUE hash_of_info(const struct info *info)
 {
-  VALUE hash = rb_hash_new();
+    VALUE hash = rb_hash_new();
 
-  store(hash, "heap_bytes", info->arena);
-  store(hash, "used_bytes", info->uordblks);
-  store(hash, "free_bytes", info->fordblks);
-  store(hash, "large_blocks", info->hblks);
-  store(hash, "large_bytes", info->hblkhd);
-  return hash;
+    store(hash, "heap_bytes", info->arena);
+    store(hash, "used_bytes", info->uordblks);
+    store(hash, "free_bytes", info->fordblks);
+    store(hash, "large_blocks", info->hblks);
+    store(hash, "large_bytes", info->hblkhd);
+    return hash;
 }
 
 VALUE
 culet_stats_of_malloc(VALUE self)
 {
-  struct question question;
-  struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  struct active_malloc library;
+    struct question question;
+    struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct active_malloc library;
 
-  if (!culet_find_active_malloc(&library)) return Qnil;
-  if (read_culet(&library, &question)) return hash_of_culet(&question.stats);
-  if (read_info(&library, &info)) return hash_of_info(&info);
-  return Qnil;
+    if (!culet_find_active_malloc(&library))
+        return Qnil;
+    if (read_culet(&library, &question))
+        return hash_of_culet(&question.stats);
+    if (read_info(&library, &info))
+        return hash_of_info(&info);
+    return Qnil;
 }

@@ -8,10 +8,9 @@
 #define PR_SET_PTRACER 0x59616d61
 #endif
 
-int
-culet_allow_tracer(pid_t pid)
+int culet_allow_tracer(pid_t pid)
 {
-  return prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0) == 0 ? 0 : errno;
+    return prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0) == 0 ? 0 : errno;
 }
 
 /*
@@ -21,9 +20,11 @@ culet_allow_tracer(pid_t pid)
 VALUE
 culet_admit_reader(VALUE self, VALUE pid)
 {
-  int error = culet_allow_tracer(NUM2PIDT(pid));
+    int error = culet_allow_tracer(NUM2PIDT(pid));
 
-  if (error == 0) return Qtrue;
-  if (error == EINVAL) return Qfalse;
-  rb_syserr_fail(error, "prctl");
+    if (error == 0)
+        return Qtrue;
+    if (error == EINVAL)
+        return Qfalse;
+    rb_syserr_fail(error, "prctl");
 }

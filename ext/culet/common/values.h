@@ -5,16 +5,14 @@
 #include <ruby.h>
 
 /* The Symbol with a name. */
-static inline VALUE
-culet_symbol(const char *name)
+static inline VALUE culet_symbol(const char *name)
 {
-  return ID2SYM(rb_intern(name));
+    return ID2SYM(rb_intern(name));
 }
 
-static inline void
-culet_hash_set(VALUE hash, const char *name, VALUE value)
+static inline void culet_hash_set(VALUE hash, const char *name, VALUE value)
 {
-  rb_hash_aset(hash, culet_symbol(name), value);
+    rb_hash_aset(hash, culet_symbol(name), value);
 }
 
 #endif

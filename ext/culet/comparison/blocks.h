@@ -12,23 +12,23 @@
 
 /* Adjacent blocks. */
 struct comparison_run {
-  uint64_t first, past; /* addresses */
-  uint32_t at, count;   /* number of the first block; number of blocks */
-  uint32_t index;       /* start of its part of the index */
-  unsigned shift;       /* log2 of the units per entry of the index */
+    uint64_t first, past; /* addresses */
+    uint32_t at, count;   /* number of the first block; number of blocks */
+    uint32_t index;       /* start of its part of the index */
+    unsigned shift;       /* log2 of the units per entry of the index */
 };
 
 struct comparison_blocks {
-  uint64_t header_bytes; /* from a block's start to the address that the program has */
-  uint32_t *starts;      /* of each block, in units from the start of its run */
-  unsigned char *states;
-  uint32_t count;
-  uint32_t capacity;
-  struct comparison_run *runs; /* in address order */
-  size_t run_count, run_capacity;
-  uint32_t *index; /* per run: how many of its blocks start before each step of addresses */
-  size_t index_capacity;
-  size_t last_run; /* used last */
+    uint64_t header_bytes; /* from a block's start to the address that the program has */
+    uint32_t *starts;      /* of each block, in units from the start of its run */
+    unsigned char *states;
+    uint32_t count;
+    uint32_t capacity;
+    struct comparison_run *runs; /* in address order */
+    size_t run_count, run_capacity;
+    uint32_t *index; /* per run: how many of its blocks start before each step of addresses */
+    size_t index_capacity;
+    size_t last_run; /* used last */
 };
 
 /*
@@ -45,7 +45,7 @@ int culet_comparison_blocks_reserve(struct comparison_blocks *blocks, uint64_t c
  * Returns 0 if the record is truncated or exceeds the region.
  */
 int culet_comparison_blocks_add(struct comparison_blocks *blocks, uint64_t first, uint64_t past,
-    const unsigned char *payload, size_t bytes);
+                                const unsigned char *payload, size_t bytes);
 
 /* Counts the numbers in a record. */
 uint64_t culet_comparison_numbers(const unsigned char *payload, size_t bytes);

@@ -9,21 +9,23 @@
 
 /* A heap page, as packed by Culet::Cow::Comparison. */
 struct comparison_heap_page {
-  uint64_t address, slot_bytes, first_slot, slots; /* first_slot: offset in the page */
+    uint64_t address, slot_bytes, first_slot, slots; /* first_slot: offset in the page */
 };
 
 /* The page that contains an address, of `count` pages in address order; NULL if there is none. */
-static inline const struct comparison_heap_page *
-culet_heap_page_at(const struct comparison_heap_page *pages, size_t count, uint64_t page_bytes, uint64_t address)
+static inline const struct comparison_heap_page *culet_heap_page_at(const struct comparison_heap_page *pages,
+                                                                    size_t count, uint64_t page_bytes, uint64_t address)
 {
-  size_t low = 0, high = count;
+    size_t low = 0, high = count;
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (pages[middle].address <= address) low = middle + 1;
-    else high = middle;
-  }
-  return low > 0 && address - pages[low - 1].address < page_bytes ? &pages[low - 1] : NULL;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pages[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && address - pages[low - 1].address < page_bytes ? &pages[low - 1] : NULL;
 }
 
 #endif

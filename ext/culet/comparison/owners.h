@@ -10,26 +10,26 @@
 
 /* Below these: Ruby's type number. */
 enum comparison_owner {
-  OWNER_CODE = 32, /* instruction sequences, method entries, call caches */
-  OWNER_HEAP_PAGE,      /* the collector's description of a heap page */
-  OWNER_UNKNOWN,    /* no known owner */
-  OWNERS
+    OWNER_CODE = 32, /* instruction sequences, method entries, call caches */
+    OWNER_HEAP_PAGE, /* the collector's description of a heap page */
+    OWNER_UNKNOWN,   /* no known owner */
+    OWNERS
 };
 
 /* Blocks to be followed. */
 struct comparison_list {
-  uint32_t *blocks;
-  size_t count, capacity;
+    uint32_t *blocks;
+    size_t count, capacity;
 };
 
 #define COMPARISON_DEEP 6
 
 struct comparison_owners {
-  unsigned char *owners; /* of each block */
-  /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
-  uint64_t *classes;
-  struct comparison_list deep[COMPARISON_DEEP], next;
-  char *page; /* space for a heap page */
+    unsigned char *owners; /* of each block */
+    /* second word of each block's object, usually its class; 0: not known. NULL unless requested */
+    uint64_t *classes;
+    struct comparison_list deep[COMPARISON_DEEP], next;
+    char *page; /* space for a heap page */
 };
 
 /*

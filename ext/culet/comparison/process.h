@@ -7,11 +7,11 @@
 #include "comparison/process_memory.h"
 
 struct comparison_process {
-  struct comparison_memory memory;
-  struct comparison_blocks blocks;
-  const struct comparison_heap_page *pages; /* in address order, without overlaps, containing their slots */
-  size_t page_count;
-  uint64_t page_bytes; /* of a heap page */
+    struct comparison_memory memory;
+    struct comparison_blocks blocks;
+    const struct comparison_heap_page *pages; /* in address order, without overlaps, containing their slots */
+    size_t page_count;
+    uint64_t page_bytes; /* of a heap page */
 };
 
 #endif

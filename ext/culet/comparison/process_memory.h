@@ -13,16 +13,16 @@
 #define COMPARISON_PEEK_BYTES 65536
 
 struct comparison_extent {
-  uint64_t first, past;
+    uint64_t first, past;
 };
 
 struct comparison_memory {
-  int fd;
-  const struct comparison_extent *present; /* pages in memory, in address order, without overlaps */
-  size_t extents;
-  char *window; /* NULL before the first peek */
-  uint64_t window_from;
-  int window_held; /* whether the window is valid */
+    int fd;
+    const struct comparison_extent *present; /* pages in memory, in address order, without overlaps */
+    size_t extents;
+    char *window; /* NULL before the first peek */
+    uint64_t window_from;
+    int window_held; /* whether the window is valid */
 };
 
 /* Whether all of [first, past) is in memory. */

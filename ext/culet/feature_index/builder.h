@@ -19,7 +19,7 @@ void culet_builder_free(struct culet_builder *builder);
  * Returns its number, or CULET_INDEX_NONE.
  */
 uint32_t culet_builder_root(struct culet_builder *builder, const char *path, size_t length,
-    const struct culet_stamp *stamp, int unreadable);
+                            const struct culet_stamp *stamp, int unreadable);
 
 /*
  * Adds a file or folder of a root.
@@ -30,8 +30,7 @@ uint32_t culet_builder_root(struct culet_builder *builder, const char *path, siz
  * Returns 1, or 0 without memory or space.
  */
 int culet_builder_add(struct culet_builder *builder, uint32_t root, const char *path, size_t length,
-    enum culet_node_kind kind,
-                      const struct culet_stamp *stamp);
+                      enum culet_node_kind kind, const struct culet_stamp *stamp);
 
 /* Copies a root and its contents from another index. Returns 1 or 0. */
 int culet_builder_copy(struct culet_builder *builder, const struct culet_index *index, uint32_t root);

@@ -12,40 +12,40 @@
 #define CULET_LOAD_PATH_MAX_RETRY_MS (1 << 24)
 
 enum entry_state {
-  ENTRY_INDEXED,
-  ENTRY_PROBED,  /* not up to date in the index: looked up by stat(2) */
-  ENTRY_ABSENT, /* does not exist */
-  ENTRY_OPAQUE    /* unknown to the index: the lookup stops here, and Ruby searches the rest */
+    ENTRY_INDEXED,
+    ENTRY_PROBED, /* not up to date in the index: looked up by stat(2) */
+    ENTRY_ABSENT, /* does not exist */
+    ENTRY_OPAQUE  /* unknown to the index: the lookup stops here, and Ruby searches the rest */
 };
 
 struct entry {
-  char *written; /* as in the load path; NULL: opaque */
-  char *path;    /* real path; `written` if the folder does not exist */
-  enum entry_state state;
-  uint32_t root;
-  int missing;   /* not in the index, or changed since */
-  int changed_below;     /* a subfolder changed */
-  uint32_t checked; /* when it was last found unchanged */
-  struct culet_stamp stamp;
+    char *written; /* as in the load path; NULL: opaque */
+    char *path;    /* real path; `written` if the folder does not exist */
+    enum entry_state state;
+    uint32_t root;
+    int missing;       /* not in the index, or changed since */
+    int changed_below; /* a subfolder changed */
+    uint32_t checked;  /* when it was last found unchanged */
+    struct culet_stamp stamp;
 };
 
 struct culet_resolver {
-  char *file;
-  char native_extension[16];
-  struct culet_index index;
-  void *in_memory;         /* memory of an index that was built here, else NULL */
-  int file_read;
-  struct entry *entries;
-  size_t count;
-  size_t first_opaque;       /* index of the first opaque entry; count: none */
-  size_t probed;
-  uint32_t *entry_of_root; /* per root: number of its entry + 1, or 0 */
-  uint32_t *checked;    /* per stamp: when it was last found right */
-  uint32_t retry;      /* when to read folders again; 0: never */
-  uint32_t backoff;   /* milliseconds */
-  uint32_t builds;
-  char problem[512];
-  int problem_reported;
+    char *file;
+    char native_extension[16];
+    struct culet_index index;
+    void *in_memory; /* memory of an index that was built here, else NULL */
+    int file_read;
+    struct entry *entries;
+    size_t count;
+    size_t first_opaque; /* index of the first opaque entry; count: none */
+    size_t probed;
+    uint32_t *entry_of_root; /* per root: number of its entry + 1, or 0 */
+    uint32_t *checked;       /* per stamp: when it was last found right */
+    uint32_t retry;          /* when to read folders again; 0: never */
+    uint32_t backoff;        /* milliseconds */
+    uint32_t builds;
+    char problem[512];
+    int problem_reported;
 };
 
 /* Whether a folder of the index still has its stamp; sets `now` to its present one. */

@@ -16,9 +16,9 @@
 #include <limits.h>
 
 enum culet_answer {
-  CULET_FOUND,
-  CULET_NOWHERE, /* no folder of the load path has it */
-  CULET_UNSURE   /* Ruby has to search */
+    CULET_FOUND,
+    CULET_NOWHERE, /* no folder of the load path has it */
+    CULET_UNSURE   /* Ruby has to search */
 };
 
 /* Kinds of files, a bit mask. */
@@ -27,17 +27,17 @@ enum culet_answer {
 
 /* A folder of the load path as written there. */
 struct culet_load_path_entry {
-  const char *path; /* absolute; NULL: the lookup stops at this entry */
-  size_t length;
+    const char *path; /* absolute; NULL: the lookup stops at this entry */
+    size_t length;
 };
 
 struct culet_resolver_stats {
-  size_t bytes;     /* of the index */
-  uint32_t folders; /* roots */
-  uint32_t files;   /* files and subfolders */
-  uint32_t probed;   /* folders of this load path that are not up to date */
-  uint32_t builds;  /* how often this process read folders */
-  int shared;       /* whether it was read from its file */
+    size_t bytes;     /* of the index */
+    uint32_t folders; /* roots */
+    uint32_t files;   /* files and subfolders */
+    uint32_t probed;  /* folders of this load path that are not up to date */
+    uint32_t builds;  /* how often this process read folders */
+    int shared;       /* whether it was read from its file */
 };
 
 struct culet_resolver;
@@ -52,7 +52,7 @@ struct culet_resolver *culet_resolver_new(const char *file, const char *native_e
 
 /* Sets the load path, and reads the folders that the index lacks. */
 void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct culet_load_path_entry *entries,
-    size_t count);
+                                  size_t count);
 
 /*
  * name: without extension, see culet_resolver_plain
@@ -60,7 +60,7 @@ void culet_resolver_set_load_path(struct culet_resolver *resolver, const struct 
  * path: set to the file if it is found
  */
 enum culet_answer culet_resolver_find(struct culet_resolver *resolver, const char *name, size_t length, unsigned kinds,
-    int now, char path[PATH_MAX]);
+                                      int now, char path[PATH_MAX]);
 
 /* Whether the index can answer for a name: ASCII, no part starts with a dot. */
 int culet_resolver_plain(const char *name, size_t length);

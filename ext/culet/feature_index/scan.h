@@ -5,11 +5,11 @@
 #include "feature_index/builder.h"
 
 enum culet_scanned {
-  CULET_SCANNED,    /* all files are in the index */
-  CULET_UNREADABLE, /* in the index without its files: too many, or of a type that the index cannot represent */
-  CULET_TOO_RECENT,      /* changed just now: a further change might leave the same time; not in the index */
-  CULET_GONE,       /* not a folder, or not readable; not in the index */
-  CULET_NO_MEMORY     /* not in the index */
+    CULET_SCANNED,    /* all files are in the index */
+    CULET_UNREADABLE, /* in the index without its files: too many, or of a type that the index cannot represent */
+    CULET_TOO_RECENT, /* changed just now: a further change might leave the same time; not in the index */
+    CULET_GONE,       /* not a folder, or not readable; not in the index */
+    CULET_NO_MEMORY   /* not in the index */
 };
 
 /* Reads a folder by its real path. Names that start with a dot are omitted, so a lookup must not answer for them. */

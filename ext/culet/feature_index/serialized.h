@@ -28,60 +28,60 @@
 enum culet_node_kind { CULET_NODE_RUBY, CULET_NODE_NATIVE, CULET_NODE_FOLDER, CULET_NODE_ROOT };
 
 struct culet_index_header {
-  char magic[8];
-  uint32_t version;
-  uint32_t byte_order;
-  uint64_t bytes;       /* size of the index */
-  uint64_t sum;         /* checksum of all bytes after the header */
-  char native_extension[16];     /* such as ".so", padded with zeros */
-  uint32_t roots;       /* counts */
-  uint32_t stamps;
-  uint32_t nodes;
-  uint32_t buckets;     /* a power of two */
-  uint32_t roots_at;    /* offsets from the start of the index, multiples of 8 */
-  uint32_t stamps_at;
-  uint32_t nodes_at;
-  uint32_t buckets_at;
-  uint32_t text_at;
-  uint32_t text_bytes;
+    char magic[8];
+    uint32_t version;
+    uint32_t byte_order;
+    uint64_t bytes;            /* size of the index */
+    uint64_t sum;              /* checksum of all bytes after the header */
+    char native_extension[16]; /* such as ".so", padded with zeros */
+    uint32_t roots;            /* counts */
+    uint32_t stamps;
+    uint32_t nodes;
+    uint32_t buckets;  /* a power of two */
+    uint32_t roots_at; /* offsets from the start of the index, multiples of 8 */
+    uint32_t stamps_at;
+    uint32_t nodes_at;
+    uint32_t buckets_at;
+    uint32_t text_at;
+    uint32_t text_bytes;
 };
 
 /* State of a folder when it was read: while it is the same, the folder has the same entries. */
 struct culet_stamp {
-  uint64_t inode;
-  int64_t modified_seconds;
-  int64_t changed_seconds;
-  uint32_t modified_nanoseconds;
-  uint32_t changed_nanoseconds;
+    uint64_t inode;
+    int64_t modified_seconds;
+    int64_t changed_seconds;
+    uint32_t modified_nanoseconds;
+    uint32_t changed_nanoseconds;
 };
 
 struct culet_index_root {
-  uint32_t node;       /* of the root; its files and folders follow */
-  uint32_t last_node;
-  uint32_t unreadable; /* the root's files are not in the index, see CULET_UNREADABLE */
-  uint32_t reserved;
+    uint32_t node; /* of the root; its files and folders follow */
+    uint32_t last_node;
+    uint32_t unreadable; /* the root's files are not in the index, see CULET_UNREADABLE */
+    uint32_t reserved;
 };
 
 struct culet_node {
-  uint32_t hash;
-  uint32_t next;   /* number + 1 of the previous node in the bucket; 0: none */
-  uint32_t path;   /* offset in the text */
-  uint16_t length; /* of the path */
-  uint16_t suffix; /* offset in the path of the name */
-  uint32_t root;
-  uint32_t stamp;  /* of a folder or root; else CULET_INDEX_NONE */
-  uint32_t kind;
+    uint32_t hash;
+    uint32_t next;   /* number + 1 of the previous node in the bucket; 0: none */
+    uint32_t path;   /* offset in the text */
+    uint16_t length; /* of the path */
+    uint16_t suffix; /* offset in the path of the name */
+    uint32_t root;
+    uint32_t stamp; /* of a folder or root; else CULET_INDEX_NONE */
+    uint32_t kind;
 };
 
 struct culet_index {
-  const uint8_t *base;
-  size_t bytes;
-  const struct culet_index_header *header;
-  const struct culet_index_root *roots;
-  const struct culet_stamp *stamps;
-  const struct culet_node *nodes;
-  const uint32_t *buckets;
-  const char *text;
+    const uint8_t *base;
+    size_t bytes;
+    const struct culet_index_header *header;
+    const struct culet_index_root *roots;
+    const struct culet_stamp *stamps;
+    const struct culet_node *nodes;
+    const uint32_t *buckets;
+    const char *text;
 };
 
 /* The hash of a name: 32-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) with mixed low bits. */
@@ -111,16 +111,16 @@ size_t culet_index_extension(const struct culet_index *index, const struct culet
 
 /* A lookup of all nodes with one name. */
 struct culet_index_lookup {
-  const struct culet_index *index;
-  const char *name;
-  size_t length;
-  uint32_t hash;
-  uint32_t next;
-  uint32_t number; /* of the last node returned */
+    const struct culet_index *index;
+    const char *name;
+    size_t length;
+    uint32_t hash;
+    uint32_t next;
+    uint32_t number; /* of the last node returned */
 };
 
 void culet_index_look_up(struct culet_index_lookup *lookup, const struct culet_index *index, const char *name,
-    size_t length);
+                         size_t length);
 
 /* The next node with the name and its path, or NULL. */
 const struct culet_node *culet_index_next(struct culet_index_lookup *lookup, const char **path);

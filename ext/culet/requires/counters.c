@@ -24,114 +24,105 @@ static __thread uint32_t tag;
 static __thread int in_pause;
 
 /* Runs at each allocation of an object. */
-static void
-on_object(VALUE tracepoint, void *unused)
+static void on_object(VALUE tracepoint, void *unused)
 {
-  VALUE object = rb_tracearg_object(rb_tracearg_from_tracepoint(tracepoint));
+    VALUE object = rb_tracearg_object(rb_tracearg_from_tracepoint(tracepoint));
 
-  if (in_pause) {
-    culet_tags_set(object, 0);
-    return;
-  }
-  objects++;
-  object_bytes += slot_bytes != NULL ? slot_bytes(object) : 5 * sizeof(VALUE);
-  culet_tags_set(object, tag);
+    if (in_pause) {
+        culet_tags_set(object, 0);
+        return;
+    }
+    objects++;
+    object_bytes += slot_bytes != NULL ? slot_bytes(object) : 5 * sizeof(VALUE);
+    culet_tags_set(object, tag);
 }
 
-int
-culet_counters_start(int follow_objects)
+int culet_counters_start(int follow_objects)
 {
-  void *pointer = dlsym(RTLD_DEFAULT, "culet_syscall_counter_read");
-  static VALUE tracepoint;
+    void *pointer = dlsym(RTLD_DEFAULT, "culet_syscall_counter_read");
+    static VALUE tracepoint;
 
-  AS_FUNCTION(read_function, reader, pointer);
-  read_syscall_counts = reader;
-  slot_bytes = culet_heap_slot_size();
-  total_objects = culet_symbol("total_allocated_objects");
-  if (follow_objects) {
-    tracepoint = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_NEWOBJ, on_object, NULL);
-    rb_gc_register_mark_object(tracepoint);
-    rb_tracepoint_enable(tracepoint);
-    follows_objects = 1;
-  }
-  return read_syscall_counts != NULL;
+    AS_FUNCTION(read_function, reader, pointer);
+    read_syscall_counts = reader;
+    slot_bytes = culet_heap_slot_size();
+    total_objects = culet_symbol("total_allocated_objects");
+    if (follow_objects) {
+        tracepoint = rb_tracepoint_new(0, RUBY_INTERNAL_EVENT_NEWOBJ, on_object, NULL);
+        rb_gc_register_mark_object(tracepoint);
+        rb_tracepoint_enable(tracepoint);
+        follows_objects = 1;
+    }
+    return read_syscall_counts != NULL;
 }
 
-int
-culet_counters_follow(void)
+int culet_counters_follow(void)
 {
-  return follows_objects;
+    return follows_objects;
 }
 
-static double
-seconds_of(clockid_t clock)
+static double seconds_of(clockid_t clock)
 {
-  struct timespec now;
+    struct timespec now;
 
-  clock_gettime(clock, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static struct culet_counters
-raw(void)
+static struct culet_counters raw(void)
 {
-  struct culet_counters counters = {0, 0, objects, object_bytes, 0, 0, 0, 0};
-  struct culet_syscall_counts calls = {0, 0, 0, 0};
+    struct culet_counters counters = {0, 0, objects, object_bytes, 0, 0, 0, 0};
+    struct culet_syscall_counts calls = {0, 0, 0, 0};
 
-  counters.seconds = seconds_of(CLOCK_MONOTONIC);
-  counters.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-  if (read_syscall_counts != NULL) read_syscall_counts(&calls);
-  counters.mallocs = calls.mallocs;
-  counters.malloc_bytes = calls.malloc_bytes;
-  counters.paths = calls.paths;
-  counters.failed_paths = calls.failed_paths;
-  if (!follows_objects) {
-    counters.objects = rb_gc_stat(total_objects);
-    counters.object_bytes = counters.objects * 5 * sizeof(VALUE);
-  }
-  return counters;
+    counters.seconds = seconds_of(CLOCK_MONOTONIC);
+    counters.cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    if (read_syscall_counts != NULL)
+        read_syscall_counts(&calls);
+    counters.mallocs = calls.mallocs;
+    counters.malloc_bytes = calls.malloc_bytes;
+    counters.paths = calls.paths;
+    counters.failed_paths = calls.failed_paths;
+    if (!follows_objects) {
+        counters.objects = rb_gc_stat(total_objects);
+        counters.object_bytes = counters.objects * 5 * sizeof(VALUE);
+    }
+    return counters;
 }
 
-struct culet_counters
-culet_counters_since(const struct culet_counters *later, const struct culet_counters *earlier)
+struct culet_counters culet_counters_since(const struct culet_counters *later, const struct culet_counters *earlier)
 {
-  return (struct culet_counters){later->seconds - earlier->seconds,           later->cpu_seconds - earlier->cpu_seconds,
-                                later->objects - earlier->objects,
-                                    later->object_bytes - earlier->object_bytes, later->mallocs - earlier->mallocs,
-                                later->malloc_bytes - earlier->malloc_bytes, later->paths - earlier->paths,
-                                later->failed_paths - earlier->failed_paths};
+    return (struct culet_counters){later->seconds - earlier->seconds, later->cpu_seconds - earlier->cpu_seconds,
+                                   later->objects - earlier->objects, later->object_bytes - earlier->object_bytes,
+                                   later->mallocs - earlier->mallocs, later->malloc_bytes - earlier->malloc_bytes,
+                                   later->paths - earlier->paths,     later->failed_paths - earlier->failed_paths};
 }
 
-struct culet_counters
-culet_counters_pause(void)
+struct culet_counters culet_counters_pause(void)
 {
-  pause_start = raw();
-  in_pause = 1;
-  return culet_counters_since(&pause_start, &recorder);
+    pause_start = raw();
+    in_pause = 1;
+    return culet_counters_since(&pause_start, &recorder);
 }
 
-void
-culet_counters_resume(void)
+void culet_counters_resume(void)
 {
-  struct culet_counters now = raw();
-  struct culet_counters pause = culet_counters_since(&now, &pause_start);
+    struct culet_counters now = raw();
+    struct culet_counters pause = culet_counters_since(&now, &pause_start);
 
-  recorder.seconds += pause.seconds;
-  recorder.cpu_seconds += pause.cpu_seconds;
-  recorder.objects += pause.objects;
-  recorder.object_bytes += pause.object_bytes;
-  recorder.mallocs += pause.mallocs;
-  recorder.malloc_bytes += pause.malloc_bytes;
-  recorder.paths += pause.paths;
-  recorder.failed_paths += pause.failed_paths;
-  in_pause = 0;
+    recorder.seconds += pause.seconds;
+    recorder.cpu_seconds += pause.cpu_seconds;
+    recorder.objects += pause.objects;
+    recorder.object_bytes += pause.object_bytes;
+    recorder.mallocs += pause.mallocs;
+    recorder.malloc_bytes += pause.malloc_bytes;
+    recorder.paths += pause.paths;
+    recorder.failed_paths += pause.failed_paths;
+    in_pause = 0;
 }
 
-uint32_t
-culet_counters_tag(uint32_t number)
+uint32_t culet_counters_tag(uint32_t number)
 {
-  uint32_t before = tag;
+    uint32_t before = tag;
 
-  tag = number;
-  return before;
+    tag = number;
+    return before;
 }

@@ -11,8 +11,8 @@
  * threads.
  */
 struct culet_counters {
-  double seconds, cpu_seconds;
-  uint64_t objects, object_bytes, mallocs, malloc_bytes, paths, failed_paths;
+    double seconds, cpu_seconds;
+    uint64_t objects, object_bytes, mallocs, malloc_bytes, paths, failed_paths;
 };
 
 /*

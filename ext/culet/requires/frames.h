@@ -11,23 +11,23 @@
  * the start.
  */
 struct frame {
-  struct frame *up;
-  struct culet_counters start;
-  uint32_t id; /* 0: not written yet */
-  uint32_t tag_before;
-  int marked;
-  int named;
-  int running;  /* calls of the C function in progress */
-  int compiled; /* the file was compiled */
-  VALUE result; /* Qtrue, Qfalse, or the class of the exception; Qundef: left otherwise (throw) */
-  struct culet_counters before_run; /* when the file was compiled */
+    struct frame *up;
+    struct culet_counters start;
+    uint32_t id; /* 0: not written yet */
+    uint32_t tag_before;
+    int marked;
+    int named;
+    int running;                      /* calls of the C function in progress */
+    int compiled;                     /* the file was compiled */
+    VALUE result;                     /* Qtrue, Qfalse, or the class of the exception; Qundef: left otherwise (throw) */
+    struct culet_counters before_run; /* when the file was compiled */
 };
 
 struct culet_recording {
-  uint32_t last_id;
-  uint32_t first_id; /* of this process; a forked process continues its parent's numbers */
-  int has_syscall_counter;
-  double start_seconds;
+    uint32_t last_id;
+    uint32_t first_id; /* of this process; a forked process continues its parent's numbers */
+    int has_syscall_counter;
+    double start_seconds;
 };
 
 extern struct culet_recording culet_recording;

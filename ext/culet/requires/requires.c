@@ -29,310 +29,301 @@ static int started;
 
 /* ---- RubyGems' method ---- */
 
-static void
-on_rubygems(VALUE tracepoint, void *unused)
+static void on_rubygems(VALUE tracepoint, void *unused)
 {
-  int begins = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(tracepoint)) == RUBY_EVENT_CALL;
-  struct culet_counters now = culet_counters_pause();
+    int begins = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(tracepoint)) == RUBY_EVENT_CALL;
+    struct culet_counters now = culet_counters_pause();
 
-  if (begins) {
-    culet_frames_push(1, &now);
-  } else {
-    struct frame *mark = culet_frames_top;
-    while (mark != NULL && (!mark->marked || mark->running)) mark = mark->up;
-    if (mark != NULL) culet_frames_pop(mark, &now);
-  }
-  culet_counters_resume();
+    if (begins) {
+        culet_frames_push(1, &now);
+    } else {
+        struct frame *mark = culet_frames_top;
+        while (mark != NULL && (!mark->marked || mark->running))
+            mark = mark->up;
+        if (mark != NULL)
+            culet_frames_pop(mark, &now);
+    }
+    culet_counters_resume();
 }
 
-static void
-watch_rubygems(void)
+static void watch_rubygems(void)
 {
-  VALUE method = rb_funcall(rb_mKernel, rb_intern("instance_method"), 1, culet_symbol("require"));
-  VALUE tracepoint, options;
+    VALUE method = rb_funcall(rb_mKernel, rb_intern("instance_method"), 1, culet_symbol("require"));
+    VALUE tracepoint, options;
 
-  if (NIL_P(rb_funcall(method, rb_intern("source_location"), 0))) return;
-  tracepoint = rb_tracepoint_new(0, RUBY_EVENT_CALL | RUBY_EVENT_RETURN, on_rubygems, NULL);
-  rb_gc_register_mark_object(tracepoint);
-  options = rb_hash_new();
-  culet_hash_set(options, "target", method);
-  rb_funcallv_kw(tracepoint, rb_intern("enable"), 1, &options, RB_PASS_KEYWORDS);
+    if (NIL_P(rb_funcall(method, rb_intern("source_location"), 0)))
+        return;
+    tracepoint = rb_tracepoint_new(0, RUBY_EVENT_CALL | RUBY_EVENT_RETURN, on_rubygems, NULL);
+    rb_gc_register_mark_object(tracepoint);
+    options = rb_hash_new();
+    culet_hash_set(options, "target", method);
+    rb_funcallv_kw(tracepoint, rb_intern("enable"), 1, &options, RB_PASS_KEYWORDS);
 }
 
 /* ---- the three methods ---- */
 
 /* A call of one of Ruby's functions. */
 struct call {
-  const char *how;
-  VALUE name;
-  VALUE (*function)(const struct call *call);
-  VALUE self;
-  int argc;
-  const VALUE *argv;
-  struct frame *frame;
-  int done;
-  VALUE result;
+    const char *how;
+    VALUE name;
+    VALUE (*function)(const struct call *call);
+    VALUE self;
+    int argc;
+    const VALUE *argv;
+    struct frame *frame;
+    int done;
+    VALUE result;
 };
 
 static VALUE (*original_require)(VALUE self, VALUE name) = rb_f_require;
 static VALUE (*original_relative)(VALUE self, VALUE name);
 static VALUE (*original_load)(int argc, const VALUE *argv, VALUE self);
 
-static VALUE
-run_call(VALUE data)
+static VALUE run_call(VALUE data)
 {
-  struct call *call = (struct call *)data;
+    struct call *call = (struct call *)data;
 
-  call->result = call->function(call);
-  call->done = 1;
-  return call->result;
+    call->result = call->function(call);
+    call->done = 1;
+    return call->result;
 }
 
-static VALUE
-class_of_error(void)
+static VALUE class_of_error(void)
 {
-  VALUE error = rb_errinfo();
+    VALUE error = rb_errinfo();
 
-  return RB_TYPE_P(error, T_OBJECT) || rb_obj_is_kind_of(error, rb_eException) ? rb_obj_class(error) : Qundef;
+    return RB_TYPE_P(error, T_OBJECT) || rb_obj_is_kind_of(error, rb_eException) ? rb_obj_class(error) : Qundef;
 }
 
-static VALUE
-end_call(VALUE data)
+static VALUE end_call(VALUE data)
 {
-  struct call *call = (struct call *)data;
-  struct culet_counters now = culet_counters_pause();
+    struct call *call = (struct call *)data;
+    struct culet_counters now = culet_counters_pause();
 
-  if (culet_frames_include(call->frame)) {
-    call->frame->running--;
-    call->frame->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
-    if (!call->frame->marked) culet_frames_pop(call->frame, &now);
-  }
-  culet_counters_resume();
-  return Qnil;
+    if (culet_frames_include(call->frame)) {
+        call->frame->running--;
+        call->frame->result = call->done ? (RTEST(call->result) ? Qtrue : Qfalse) : class_of_error();
+        if (!call->frame->marked)
+            culet_frames_pop(call->frame, &now);
+    }
+    culet_counters_resume();
+    return Qnil;
 }
 
-static VALUE
-call_require(const struct call *call)
+static VALUE call_require(const struct call *call)
 {
-  return original_require(call->self, call->argv[0]);
+    return original_require(call->self, call->argv[0]);
 }
 
-static VALUE
-call_relative(const struct call *call)
+static VALUE call_relative(const struct call *call)
 {
-  return original_relative(call->self, call->argv[0]);
+    return original_relative(call->self, call->argv[0]);
 }
 
-static VALUE
-call_load(const struct call *call)
+static VALUE call_load(const struct call *call)
 {
-  return original_load(call->argc, call->argv, call->self);
+    return original_load(call->argc, call->argv, call->self);
 }
 
 /* What RubyGems' method calls belongs to the require that it started. */
-static int
-belongs_to_mark(const struct call *call)
+static int belongs_to_mark(const struct call *call)
 {
-  return call->function == call_require && culet_frames_top != NULL && culet_frames_top->marked &&
-      !culet_frames_top->running;
+    return call->function == call_require && culet_frames_top != NULL && culet_frames_top->marked &&
+           !culet_frames_top->running;
 }
 
-static VALUE
-record_call(struct call *call)
+static VALUE record_call(struct call *call)
 {
-  struct culet_counters now = culet_counters_pause();
+    struct culet_counters now = culet_counters_pause();
 
-  call->frame = belongs_to_mark(call) ? culet_frames_top : culet_frames_push(0, &now);
-  if (call->frame != NULL) {
-    call->frame->running++;
-    if (!call->frame->named) culet_frames_name(call->frame, call->how, call->name);
-  }
-  culet_counters_resume();
-  if (call->frame == NULL) return call->function(call);
-  return rb_ensure(run_call, (VALUE)call, end_call, (VALUE)call);
+    call->frame = belongs_to_mark(call) ? culet_frames_top : culet_frames_push(0, &now);
+    if (call->frame != NULL) {
+        call->frame->running++;
+        if (!call->frame->named)
+            culet_frames_name(call->frame, call->how, call->name);
+    }
+    culet_counters_resume();
+    if (call->frame == NULL)
+        return call->function(call);
+    return rb_ensure(run_call, (VALUE)call, end_call, (VALUE)call);
 }
 
-static VALUE
-record_require(VALUE self, VALUE feature)
+static VALUE record_require(VALUE self, VALUE feature)
 {
-  struct call call = {"require", feature, call_require, self, 1, &feature, NULL, 0, Qnil};
+    struct call call = {"require", feature, call_require, self, 1, &feature, NULL, 0, Qnil};
 
-  return record_call(&call);
+    return record_call(&call);
 }
 
-static VALUE
-record_relative(VALUE self, VALUE feature)
+static VALUE record_relative(VALUE self, VALUE feature)
 {
-  struct call call = {"require_relative", feature, call_relative, self, 1, &feature, NULL, 0, Qnil};
+    struct call call = {"require_relative", feature, call_relative, self, 1, &feature, NULL, 0, Qnil};
 
-  return record_call(&call);
+    return record_call(&call);
 }
 
-static VALUE
-record_load(int argc, const VALUE *argv, VALUE self)
+static VALUE record_load(int argc, const VALUE *argv, VALUE self)
 {
-  struct call call = {"load", argc > 0 ? argv[0] : Qnil, call_load, self, argc, argv, NULL, 0, Qnil};
+    struct call call = {"load", argc > 0 ? argv[0] : Qnil, call_load, self, argc, argv, NULL, 0, Qnil};
 
-  return record_call(&call);
+    return record_call(&call);
 }
 
 /* Under RubyGems Ruby's function is the method gem_original_require, but backtraces show "require": the same here. */
-static void
-replace_require(void)
+static void replace_require(void)
 {
-  VALUE scratch, method;
-  VALUE original = culet_symbol("gem_original_require");
+    VALUE scratch, method;
+    VALUE original = culet_symbol("gem_original_require");
 
-  if (!RTEST(rb_funcall(rb_mKernel, rb_intern("private_method_defined?"), 1, original))) {
-    rb_define_global_function("require", record_require, 1);
-    return;
-  }
-  scratch = rb_module_new();
-  rb_define_method(scratch, "require", record_require, 1);
-  method = rb_funcall(scratch, rb_intern("instance_method"), 1, culet_symbol("require"));
-  rb_funcall(rb_mKernel, rb_intern("define_method"), 2, original, method);
-  rb_funcall(rb_mKernel, rb_intern("private"), 1, original);
-  rb_define_singleton_method(rb_mKernel, "require", record_require, 1);
+    if (!RTEST(rb_funcall(rb_mKernel, rb_intern("private_method_defined?"), 1, original))) {
+        rb_define_global_function("require", record_require, 1);
+        return;
+    }
+    scratch = rb_module_new();
+    rb_define_method(scratch, "require", record_require, 1);
+    method = rb_funcall(scratch, rb_intern("instance_method"), 1, culet_symbol("require"));
+    rb_funcall(rb_mKernel, rb_intern("define_method"), 2, original, method);
+    rb_funcall(rb_mKernel, rb_intern("private"), 1, original);
+    rb_define_singleton_method(rb_mKernel, "require", record_require, 1);
 }
 
 /* A method whose C function is not found is left alone. */
-static void
-replace_others(void)
+static void replace_others(void)
 {
-  void *relative = culet_original_function(rb_mKernel, "require_relative");
-  void *load = culet_original_function(rb_mKernel, "load");
+    void *relative = culet_original_function(rb_mKernel, "require_relative");
+    void *load = culet_original_function(rb_mKernel, "load");
 
-  if (relative != NULL) {
-    memcpy(&original_relative, &relative, sizeof(relative));
-    rb_define_global_function("require_relative", record_relative, 1);
-  }
-  if (load != NULL) {
-    memcpy(&original_load, &load, sizeof(load));
-    rb_define_global_function("load", record_load, -1);
-  }
+    if (relative != NULL) {
+        memcpy(&original_relative, &relative, sizeof(relative));
+        rb_define_global_function("require_relative", record_relative, 1);
+    }
+    if (load != NULL) {
+        memcpy(&original_load, &load, sizeof(load));
+        rb_define_global_function("load", record_load, -1);
+    }
 }
 
 /* ---- compiled files ---- */
 
-static VALUE
-write_compiled(VALUE tracepoint)
+static VALUE write_compiled(VALUE tracepoint)
 {
-  VALUE code, path;
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-  struct frame *frame = culet_frames_top;
+    VALUE code, path;
+    struct culet_buffer buffer = {NULL, 0, 0, 0};
+    struct frame *frame = culet_frames_top;
 
-  if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0))) return Qnil;
-  code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
-  path = rb_funcall(code, rb_intern("path"), 0);
-  while (frame != NULL && frame->id == 0) frame = frame->up;
-  if (frame != NULL && frame->running && !frame->compiled) {
-    struct culet_counters until = culet_counters_since(&frame->before_run, &frame->start);
-    frame->compiled = 1;
-    culet_buffer_format(&buffer, "{\"kind\":\"compiled\",\"id\":%u", frame->id);
-    culet_frames_add_counters(&buffer, &until);
-  } else {
-    culet_buffer_format(&buffer, "{\"kind\":\"inner\",\"up\":%u", frame != NULL ? frame->id : 0);
-  }
-  culet_frames_add_string(&buffer, "path", path);
-  culet_buffer_text(&buffer, "}\n");
-  culet_frames_write(&buffer, culet_frames_top);
-  return Qnil;
+    if (!NIL_P(rb_funcall(tracepoint, rb_intern("eval_script"), 0)))
+        return Qnil;
+    code = rb_funcall(tracepoint, rb_intern("instruction_sequence"), 0);
+    path = rb_funcall(code, rb_intern("path"), 0);
+    while (frame != NULL && frame->id == 0)
+        frame = frame->up;
+    if (frame != NULL && frame->running && !frame->compiled) {
+        struct culet_counters until = culet_counters_since(&frame->before_run, &frame->start);
+        frame->compiled = 1;
+        culet_buffer_format(&buffer, "{\"kind\":\"compiled\",\"id\":%u", frame->id);
+        culet_frames_add_counters(&buffer, &until);
+    } else {
+        culet_buffer_format(&buffer, "{\"kind\":\"inner\",\"up\":%u", frame != NULL ? frame->id : 0);
+    }
+    culet_frames_add_string(&buffer, "path", path);
+    culet_buffer_text(&buffer, "}\n");
+    culet_frames_write(&buffer, culet_frames_top);
+    return Qnil;
 }
 
 /* An exception here must not reach the program. */
-static void
-on_compiled(VALUE tracepoint, void *unused)
+static void on_compiled(VALUE tracepoint, void *unused)
 {
-  struct culet_counters now = culet_counters_pause();
-  int failure = 0;
+    struct culet_counters now = culet_counters_pause();
+    int failure = 0;
 
-  if (culet_frames_top != NULL) culet_frames_top->before_run = now;
-  rb_protect(write_compiled, tracepoint, &failure);
-  if (failure) rb_set_errinfo(Qnil);
-  culet_counters_resume();
+    if (culet_frames_top != NULL)
+        culet_frames_top->before_run = now;
+    rb_protect(write_compiled, tracepoint, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil);
+    culet_counters_resume();
 }
 
-static void
-watch_compiled(void)
+static void watch_compiled(void)
 {
-  VALUE tracepoint = rb_tracepoint_new(0, RUBY_EVENT_SCRIPT_COMPILED, on_compiled, NULL);
+    VALUE tracepoint = rb_tracepoint_new(0, RUBY_EVENT_SCRIPT_COMPILED, on_compiled, NULL);
 
-  rb_gc_register_mark_object(tracepoint);
-  rb_tracepoint_enable(tracepoint);
+    rb_gc_register_mark_object(tracepoint);
+    rb_tracepoint_enable(tracepoint);
 }
 
 /* ---- the end ---- */
 
-static VALUE
-write_retained(VALUE unused)
+static VALUE write_retained(VALUE unused)
 {
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
+    struct culet_buffer buffer = {NULL, 0, 0, 0};
 
-  rb_gc_start();
-  culet_retained_write(&buffer, culet_recording.first_id, culet_recording.last_id);
-  culet_buffer_format(&buffer, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
-  culet_frames_write(&buffer, culet_frames_top);
-  return Qnil;
+    rb_gc_start();
+    culet_retained_write(&buffer, culet_recording.first_id, culet_recording.last_id);
+    culet_buffer_format(&buffer, "{\"kind\":\"exit\",\"lost_tags\":%zu}\n", culet_tags_lost());
+    culet_frames_write(&buffer, culet_frames_top);
+    return Qnil;
 }
 
 /* A forked process without requires writes no file. */
-static void
-at_end(VALUE unused)
+static void at_end(VALUE unused)
 {
-  struct culet_counters now;
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-  int failure = 0;
+    struct culet_counters now;
+    struct culet_buffer buffer = {NULL, 0, 0, 0};
+    int failure = 0;
 
-  if (!culet_requires_file_begun()) return;
-  now = culet_counters_pause();
-  culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - culet_recording.start_seconds);
-  culet_frames_write(&buffer, culet_frames_top);
-  rb_protect(write_retained, Qnil, &failure);
-  if (failure) rb_set_errinfo(Qnil);
-  culet_counters_resume();
+    if (!culet_requires_file_begun())
+        return;
+    now = culet_counters_pause();
+    culet_buffer_format(&buffer, "{\"kind\":\"last\",\"at\":%.6f}\n", now.seconds - culet_recording.start_seconds);
+    culet_frames_write(&buffer, culet_frames_top);
+    rb_protect(write_retained, Qnil, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil);
+    culet_counters_resume();
 }
 
 /*
  * Culet::Requires.start(folder, follow): records from now on into a file in the folder, each forked process into a file
  * of its own. follow: whether to follow objects, to find those that are retained. Once; returns false at further calls.
  */
-static VALUE
-requires_start(VALUE self, VALUE directory, VALUE follow_objects)
+static VALUE requires_start(VALUE self, VALUE directory, VALUE follow_objects)
 {
-  VALUE *verbose = rb_ruby_verbose_ptr();
-  VALUE verbose_before = *verbose;
-  struct culet_counters now;
+    VALUE *verbose = rb_ruby_verbose_ptr();
+    VALUE verbose_before = *verbose;
+    struct culet_counters now;
 
-  if (started) return Qfalse;
-  started = 1;
-  culet_requires_file_in(StringValueCStr(directory));
-  *verbose = Qnil; /* no warnings about redefined methods */
-  replace_require();
-  replace_others();
-  *verbose = verbose_before;
-  watch_rubygems();
-  watch_compiled();
-  rb_set_end_proc(at_end, Qnil);
-  culet_recording.has_syscall_counter = culet_counters_start(RTEST(follow_objects));
-  now = culet_counters_pause();
-  culet_recording.start_seconds = now.seconds;
-  struct culet_buffer buffer = {NULL, 0, 0, 0};
-  culet_frames_write(&buffer, NULL);
-  culet_counters_resume();
-  return Qtrue;
+    if (started)
+        return Qfalse;
+    started = 1;
+    culet_requires_file_in(StringValueCStr(directory));
+    *verbose = Qnil; /* no warnings about redefined methods */
+    replace_require();
+    replace_others();
+    *verbose = verbose_before;
+    watch_rubygems();
+    watch_compiled();
+    rb_set_end_proc(at_end, Qnil);
+    culet_recording.has_syscall_counter = culet_counters_start(RTEST(follow_objects));
+    now = culet_counters_pause();
+    culet_recording.start_seconds = now.seconds;
+    struct culet_buffer buffer = {NULL, 0, 0, 0};
+    culet_frames_write(&buffer, NULL);
+    culet_counters_resume();
+    return Qtrue;
 }
 
-int
-culet_requires_serve_by(VALUE (*require)(VALUE self, VALUE feature))
+int culet_requires_serve_by(VALUE (*require)(VALUE self, VALUE feature))
 {
-  if (started) original_require = require;
-  return started;
+    if (started)
+        original_require = require;
+    return started;
 }
 
-void
-culet_init_requires(VALUE culet)
+void culet_init_requires(VALUE culet)
 {
-  VALUE requires = rb_define_module_under(culet, "Requires");
+    VALUE requires = rb_define_module_under(culet, "Requires");
 
-  rb_define_singleton_method(requires, "start", requires_start, 2);
+    rb_define_singleton_method(requires, "start", requires_start, 2);
 }

@@ -18,181 +18,204 @@
 #define MAX_PARTS 8
 
 typedef void each_record(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
-    uint64_t offset);
+                         uint64_t offset);
 
 /* Calls a function with each string of the file. Returns whether the whole file consists of records. */
-static int
-each_string(struct culet_strings_analysis *analysis, each_record *function)
+static int each_string(struct culet_strings_analysis *analysis, each_record *function)
 {
-  struct culet_record_file *file = &analysis->file;
-  const struct culet_string_record *record;
-  uint64_t offset = 0;
+    struct culet_record_file *file = &analysis->file;
+    const struct culet_string_record *record;
+    uint64_t offset = 0;
 
-  for (; offset < file->size; offset += record->bytes) {
-    record = culet_record_file_record(file, offset);
-    if (record == NULL) return 0;
-    if ((record->flags & STRING_SITE) == 0) function(analysis, record, offset);
-    culet_record_file_passed(file, record);
-  }
-  return 1;
+    for (; offset < file->size; offset += record->bytes) {
+        record = culet_record_file_record(file, offset);
+        if (record == NULL)
+            return 0;
+        if ((record->flags & STRING_SITE) == 0)
+            function(analysis, record, offset);
+        culet_record_file_passed(file, record);
+    }
+    return 1;
 }
 
 /* ---- first pass: counts, roots ---- */
 
-static void
-count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+static void count_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
+                         uint64_t offset)
 {
-  (void)offset;
-  analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
-  if (record->slot < analysis->smallest_slot) analysis->smallest_slot = record->slot;
-  /* A slot of 40 bytes holds 23 bytes of text if the length is in the flags (up to Ruby 3.1), else 15. */
-  if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT &&
-      record->length >= SMALLEST_SLOT - LATER_HEADER) analysis->header = HEADER;
-  if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root)) analysis->out_of_memory = 1;
+    (void)offset;
+    analysis->with_content += (record->flags & STRING_HAS_CONTENT) != 0;
+    if (record->slot < analysis->smallest_slot)
+        analysis->smallest_slot = record->slot;
+    /* A slot of 40 bytes holds 23 bytes of text if the length is in the flags (up to Ruby 3.1), else 15. */
+    if ((record->flags & STRING_EMBEDDED) && record->slot == SMALLEST_SLOT &&
+        record->length >= SMALLEST_SLOT - LATER_HEADER)
+        analysis->header = HEADER;
+    if (record->root != 0 && !culet_string_roots_add(&analysis->roots, record->root))
+        analysis->out_of_memory = 1;
 }
 
 /* ---- second pass: sums; further passes: entries ---- */
 
-static enum culet_string_place
-place_of(const struct culet_string_record *record)
+static enum culet_string_place place_of(const struct culet_string_record *record)
 {
-  if (record->flags & STRING_EMBEDDED) return PLACE_EMBEDDED;
-  if (record->flags & STRING_SHARED) return PLACE_SHARED;
-  return record->flags & STRING_NOFREE ? PLACE_NOFREE : PLACE_OWN;
+    if (record->flags & STRING_EMBEDDED)
+        return PLACE_EMBEDDED;
+    if (record->flags & STRING_SHARED)
+        return PLACE_SHARED;
+    return record->flags & STRING_NOFREE ? PLACE_NOFREE : PLACE_OWN;
 }
 
-static void
-add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum,
-    const struct culet_string_record *record)
+static void add_to(const struct culet_strings_analysis *analysis, struct culet_string_sum *sum,
+                   const struct culet_string_record *record)
 {
-  uint64_t used = analysis->header + record->length + 1, buffer = record->held - record->slot;
+    uint64_t used = analysis->header + record->length + 1, buffer = record->held - record->slot;
 
-  sum->count++;
-  sum->text_bytes += record->flags & STRING_LENGTH_UNKNOWN ? 0 : record->length;
-  sum->slots += record->slot;
-  sum->buffers += buffer;
-  if (record->flags & STRING_EMBEDDED) sum->slot_slack += record->slot > used ? record->slot - used : 0;
-  else sum->capacity_slack += buffer > record->length + 1 ? buffer - record->length - 1 : 0;
+    sum->count++;
+    sum->text_bytes += record->flags & STRING_LENGTH_UNKNOWN ? 0 : record->length;
+    sum->slots += record->slot;
+    sum->buffers += buffer;
+    if (record->flags & STRING_EMBEDDED)
+        sum->slot_slack += record->slot > used ? record->slot - used : 0;
+    else
+        sum->capacity_slack += buffer > record->length + 1 ? buffer - record->length - 1 : 0;
 }
 
-static uint64_t
-key_of(const struct culet_strings_analysis *analysis, const struct culet_string_record *record)
+static uint64_t key_of(const struct culet_strings_analysis *analysis, const struct culet_string_record *record)
 {
-  size_t length = record->flags & STRING_DIGEST ? STRINGS_DIGEST_BYTES : record->content_bytes;
-  uint64_t digest[2];
+    size_t length = record->flags & STRING_DIGEST ? STRINGS_DIGEST_BYTES : record->content_bytes;
+    uint64_t digest[2];
 
-  culet_strings_digest(&analysis->secret, culet_strings_content(record), length, digest);
-  return digest[0] ^ (record->kind + record->length) * KIND_MIX;
+    culet_strings_digest(&analysis->secret, culet_strings_content(record), length, digest);
+    return digest[0] ^ (record->kind + record->length) * KIND_MIX;
 }
 
-static struct culet_string_entry
-entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset, uint32_t more_flags)
+static struct culet_string_entry entry_of(const struct culet_string_record *record, uint64_t key, uint64_t offset,
+                                          uint32_t more_flags)
 {
-  uint64_t held = record->held < STRINGS_MAX_HELD ? record->held : STRINGS_MAX_HELD;
+    uint64_t held = record->held < STRINGS_MAX_HELD ? record->held : STRINGS_MAX_HELD;
 
-  return (struct culet_string_entry){.key = key, .offset = offset, .flags = (record->flags | more_flags) & 0xffff,
-                                     .site = record->site, .length = record->length < UINT32_MAX
-                                         ? (uint32_t)record->length : UINT32_MAX,
-                                     .held_high = held >> 32, .held_low = (uint32_t)held};
+    return (struct culet_string_entry){.key = key,
+                                       .offset = offset,
+                                       .flags = (record->flags | more_flags) & 0xffff,
+                                       .site = record->site,
+                                       .length = record->length < UINT32_MAX ? (uint32_t)record->length : UINT32_MAX,
+                                       .held_high = held >> 32,
+                                       .held_low = (uint32_t)held};
 }
 
-static void
-note_site(struct culet_strings_analysis *analysis, const struct culet_string_record *record)
+static void note_site(struct culet_strings_analysis *analysis, const struct culet_string_record *record)
 {
-  struct culet_string_site *place;
+    struct culet_string_site *place;
 
-  if (record->site == 0) return;
-  place = culet_string_sites_at(&analysis->sites, record->site);
-  if (place == NULL) {
-    analysis->out_of_memory = 1;
-    return;
-  }
-  place->strings++;
-  place->held += record->held;
+    if (record->site == 0)
+        return;
+    place = culet_string_sites_at(&analysis->sites, record->site);
+    if (place == NULL) {
+        analysis->out_of_memory = 1;
+        return;
+    }
+    place->strings++;
+    place->held += record->held;
 }
 
-static void
-sum_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+static void sum_string(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
+                       uint64_t offset)
 {
-  struct culet_string_root *root = culet_string_roots_find(&analysis->roots, record->address);
+    struct culet_string_root *root = culet_string_roots_find(&analysis->roots, record->address);
 
-  if (root != NULL) {
-    root->offset = offset;
-    add_to(analysis, &analysis->roots_sum, record);
-  }
-  add_to(analysis, &analysis->places[place_of(record)], record);
-  if (record->flags & STRING_INTERNED) add_to(analysis, &analysis->interned, record);
-  if (record->flags & STRING_FROZEN) add_to(analysis, &analysis->frozen, record);
-  note_site(analysis, record);
-  if (!(record->flags & STRING_HAS_CONTENT)) add_to(analysis, &analysis->without_content, record);
+    if (root != NULL) {
+        root->offset = offset;
+        add_to(analysis, &analysis->roots_sum, record);
+    }
+    add_to(analysis, &analysis->places[place_of(record)], record);
+    if (record->flags & STRING_INTERNED)
+        add_to(analysis, &analysis->interned, record);
+    if (record->flags & STRING_FROZEN)
+        add_to(analysis, &analysis->frozen, record);
+    note_site(analysis, record);
+    if (!(record->flags & STRING_HAS_CONTENT))
+        add_to(analysis, &analysis->without_content, record);
 }
 
 /* Adds an entry for a string of the current part. */
-static void
-add_entry(struct culet_strings_analysis *analysis, const struct culet_string_record *record, uint64_t offset)
+static void add_entry(struct culet_strings_analysis *analysis, const struct culet_string_record *record,
+                      uint64_t offset)
 {
-  uint64_t key;
-  uint32_t more;
+    uint64_t key;
+    uint32_t more;
 
-  if (!(record->flags & STRING_HAS_CONTENT)) return;
-  key = key_of(analysis, record);
-  if (key % analysis->parts != analysis->part) return;
-  more = culet_string_roots_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
-  analysis->entries[analysis->entry_count++] = entry_of(record, key, offset, more);
+    if (!(record->flags & STRING_HAS_CONTENT))
+        return;
+    key = key_of(analysis, record);
+    if (key % analysis->parts != analysis->part)
+        return;
+    more = culet_string_roots_find(&analysis->roots, record->address) != NULL ? STRING_ROOT : 0;
+    analysis->entries[analysis->entry_count++] = entry_of(record, key, offset, more);
 }
 
 /* ---- analysis ---- */
 
-static int
-reserve(struct culet_strings_analysis *analysis, size_t top)
+static int reserve(struct culet_strings_analysis *analysis, size_t top)
 {
-  /* Sized for all strings, because one part may have them all; untouched pages use no memory. */
-  size_t bytes = (analysis->with_content + 1) * sizeof(*analysis->entries);
-  void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* Sized for all strings, because one part may have them all; untouched pages use no memory. */
+    size_t bytes = (analysis->with_content + 1) * sizeof(*analysis->entries);
+    void *entries = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-  if (entries == MAP_FAILED) return 0;
-  analysis->entries = entries;
-  analysis->entry_bytes = bytes;
-  analysis->parts = analysis->with_content / PART_STRINGS + 1;
-  if (analysis->parts > MAX_PARTS) analysis->parts = MAX_PARTS;
-  analysis->duplicates.groups = calloc(top + 1, sizeof(struct culet_string_group));
-  analysis->suffixes.groups = calloc(top + 1, sizeof(struct culet_string_group));
-  analysis->duplicates.capacity = analysis->suffixes.capacity = top;
-  return analysis->duplicates.groups != NULL && analysis->suffixes.groups != NULL;
+    if (entries == MAP_FAILED)
+        return 0;
+    analysis->entries = entries;
+    analysis->entry_bytes = bytes;
+    analysis->parts = analysis->with_content / PART_STRINGS + 1;
+    if (analysis->parts > MAX_PARTS)
+        analysis->parts = MAX_PARTS;
+    analysis->duplicates.groups = calloc(top + 1, sizeof(struct culet_string_group));
+    analysis->suffixes.groups = calloc(top + 1, sizeof(struct culet_string_group));
+    analysis->duplicates.capacity = analysis->suffixes.capacity = top;
+    return analysis->duplicates.groups != NULL && analysis->suffixes.groups != NULL;
 }
 
-const char *
-culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path, size_t top)
+const char *culet_strings_analyse(struct culet_strings_analysis *analysis, const char *path, size_t top)
 {
-  int error;
+    int error;
 
-  memset(analysis, 0, sizeof(*analysis));
-  analysis->smallest_slot = SMALLEST_SLOT;
-  analysis->header = LATER_HEADER;
-  if ((error = culet_strings_secret_make(&analysis->secret)) != 0) return strerror(error);
-  if ((error = culet_record_file_open(&analysis->file, path)) != 0) return strerror(error);
-  if (analysis->file.size >= STRINGS_MAX_FILE) return "the strings exceed one terabyte";
-  if (!each_string(analysis, count_string)) return DAMAGED;
-  if (analysis->out_of_memory) return NO_MEMORY;
-  culet_string_roots_merge(&analysis->roots);
-  if (!reserve(analysis, top)) return NO_MEMORY;
-  if (!each_string(analysis, sum_string)) return DAMAGED;
-  if (analysis->out_of_memory) return NO_MEMORY;
-  for (; analysis->part < analysis->parts; analysis->part++)
-    if (!each_string(analysis, add_entry) || !culet_strings_group_duplicates(analysis)) return NO_MEMORY;
-  if (!culet_strings_group_suffixes(analysis)) return NO_MEMORY;
-  culet_top_groups_sort(&analysis->duplicates);
-  culet_top_groups_sort(&analysis->suffixes);
-  return NULL;
+    memset(analysis, 0, sizeof(*analysis));
+    analysis->smallest_slot = SMALLEST_SLOT;
+    analysis->header = LATER_HEADER;
+    if ((error = culet_strings_secret_make(&analysis->secret)) != 0)
+        return strerror(error);
+    if ((error = culet_record_file_open(&analysis->file, path)) != 0)
+        return strerror(error);
+    if (analysis->file.size >= STRINGS_MAX_FILE)
+        return "the strings exceed one terabyte";
+    if (!each_string(analysis, count_string))
+        return DAMAGED;
+    if (analysis->out_of_memory)
+        return NO_MEMORY;
+    culet_string_roots_merge(&analysis->roots);
+    if (!reserve(analysis, top))
+        return NO_MEMORY;
+    if (!each_string(analysis, sum_string))
+        return DAMAGED;
+    if (analysis->out_of_memory)
+        return NO_MEMORY;
+    for (; analysis->part < analysis->parts; analysis->part++)
+        if (!each_string(analysis, add_entry) || !culet_strings_group_duplicates(analysis))
+            return NO_MEMORY;
+    if (!culet_strings_group_suffixes(analysis))
+        return NO_MEMORY;
+    culet_top_groups_sort(&analysis->duplicates);
+    culet_top_groups_sort(&analysis->suffixes);
+    return NULL;
 }
 
-void
-culet_strings_analysis_free(struct culet_strings_analysis *analysis)
+void culet_strings_analysis_free(struct culet_strings_analysis *analysis)
 {
-  culet_record_file_close(&analysis->file);
-  if (analysis->entries != NULL) munmap(analysis->entries, analysis->entry_bytes);
-  free(analysis->duplicates.groups);
-  free(analysis->suffixes.groups);
-  culet_string_sites_free(&analysis->sites);
-  culet_string_roots_free(&analysis->roots);
+    culet_record_file_close(&analysis->file);
+    if (analysis->entries != NULL)
+        munmap(analysis->entries, analysis->entry_bytes);
+    free(analysis->duplicates.groups);
+    free(analysis->suffixes.groups);
+    culet_string_sites_free(&analysis->sites);
+    culet_string_roots_free(&analysis->roots);
 }

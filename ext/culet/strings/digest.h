@@ -14,7 +14,7 @@
 #define STRINGS_LINK_BYTES 4
 
 struct culet_strings_secret {
-  uint64_t words[4];
+    uint64_t words[4];
 };
 
 /* Fills the secret with random words of the kernel. Returns 0 or an errno. */
@@ -22,7 +22,7 @@ int culet_strings_secret_make(struct culet_strings_secret *secret);
 
 /* A 128-bit digest. */
 void culet_strings_digest(const struct culet_strings_secret *secret, const void *bytes, size_t length,
-    uint64_t digest[2]);
+                          uint64_t digest[2]);
 
 /*
  * A chain of links from the end of a string to its start, each made of a byte and all bytes after it. Two strings have
@@ -31,6 +31,6 @@ void culet_strings_digest(const struct culet_strings_secret *secret, const void 
  * chain: receives STRINGS_LINK_BYTES per byte, in the order of the bytes
  */
 void culet_strings_chain(const struct culet_strings_secret *secret, const unsigned char *bytes, size_t length,
-    unsigned char *chain);
+                         unsigned char *chain);
 
 #endif

@@ -13,17 +13,17 @@
 #define CULET_DUMP_LINE_MAX ((uint64_t)1 << 47)
 
 struct culet_dump_text {
-  const char *bytes; /* NULL: missing */
-  size_t length;
+    const char *bytes; /* NULL: missing */
+    size_t length;
 };
 
 /* Missing members are zero; `has_` says whether a number is present. */
 struct culet_dump_line {
-  uint64_t address, class_address, root;
-  uint64_t bytesize, memsize, slot_size, line;
-  int has_bytesize, has_memsize;
-  int embedded, shared, interned, frozen;
-  struct culet_dump_text value, encoding, file;
+    uint64_t address, class_address, root;
+    uint64_t bytesize, memsize, slot_size, line;
+    int has_bytesize, has_memsize;
+    int embedded, shared, interned, frozen;
+    struct culet_dump_text value, encoding, file;
 };
 
 enum culet_dump_line_kind { LINE_STRING, LINE_OTHER, LINE_UNKNOWN };

@@ -8,10 +8,10 @@
 #include "strings/record.h"
 
 struct culet_record_file {
-  const unsigned char *bytes;
-  size_t size;
-  int fd;         /* -1: closed */
-  size_t released; /* offset up to which pages were released */
+    const unsigned char *bytes;
+    size_t size;
+    int fd;          /* -1: closed */
+    size_t released; /* offset up to which pages were released */
 };
 
 /* Maps the file. Returns 0 or an errno. An empty file has size 0. */
@@ -24,10 +24,9 @@ int culet_record_file_open(struct culet_record_file *file, const char *path);
 const struct culet_string_record *culet_record_file_record(struct culet_record_file *file, uint64_t offset);
 
 /* Its content. */
-static inline const unsigned char *
-culet_strings_content(const struct culet_string_record *record)
+static inline const unsigned char *culet_strings_content(const struct culet_string_record *record)
 {
-  return (const unsigned char *)(record + 1);
+    return (const unsigned char *)(record + 1);
 }
 
 /* Called for each record in order; now and then releases the pages before it. */
@@ -35,7 +34,7 @@ void culet_record_file_passed(struct culet_record_file *file, const struct culet
 
 /* Copies a record's content by read(2), so that no page of the mapping becomes resident. Returns 0 on an error. */
 int culet_record_file_copy(const struct culet_record_file *file, uint64_t offset, size_t content_bytes,
-    unsigned char *content);
+                           unsigned char *content);
 
 void culet_record_file_close(struct culet_record_file *file);
 

@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 struct culet_string_site {
-  uint64_t site; /* 0: a free entry */
-  uint64_t strings, held, copies, gain;
+    uint64_t site; /* 0: a free entry */
+    uint64_t strings, held, copies, gain;
 };
 
 /* A hash table with open addressing. All zeros: empty. */
 struct culet_string_sites {
-  struct culet_string_site *places;
-  size_t count, capacity;
-  uint64_t mix; /* random, against keys chosen to collide: they come from another process */
+    struct culet_string_site *places;
+    size_t count, capacity;
+    uint64_t mix; /* random, against keys chosen to collide: they come from another process */
 };
 
 /* The entry of a site, created if missing; NULL without memory. */
@@ -23,15 +23,15 @@ struct culet_string_site *culet_string_sites_at(struct culet_string_sites *sites
 void culet_string_sites_free(struct culet_string_sites *sites);
 
 struct culet_string_root {
-  uint64_t address;
-  uint64_t count;  /* strings that share its buffer */
-  uint64_t offset; /* of its record; UINT64_MAX: none */
+    uint64_t address;
+    uint64_t count;  /* strings that share its buffer */
+    uint64_t offset; /* of its record; UINT64_MAX: none */
 };
 
 /* All zeros: empty. */
 struct culet_string_roots {
-  struct culet_string_root *list;
-  size_t count, capacity;
+    struct culet_string_root *list;
+    size_t count, capacity;
 };
 
 /* Notes that a string shares a root's buffer. Returns 0 without memory. */

@@ -4,63 +4,61 @@
 
 typedef struct culet_string_group group;
 
-static void
-swap(group *one, group *other)
+static void swap(group *one, group *other)
 {
-  group kept = *one;
+    group kept = *one;
 
-  *one = *other;
-  *other = kept;
+    *one = *other;
+    *other = kept;
 }
 
-static void
-rise(group *groups, size_t at)
+static void rise(group *groups, size_t at)
 {
-  for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2)
-      swap(&groups[at], &groups[(at - 1) / 2]);
+    for (; at > 0 && groups[at].gain < groups[(at - 1) / 2].gain; at = (at - 1) / 2)
+        swap(&groups[at], &groups[(at - 1) / 2]);
 }
 
-static void
-sink(group *groups, size_t count)
+static void sink(group *groups, size_t count)
 {
-  for (size_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
-    if (child + 1 < count && groups[child + 1].gain < groups[child].gain) child++;
-    if (groups[at].gain <= groups[child].gain) return;
-    swap(&groups[at], &groups[child]);
-  }
+    for (size_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && groups[child + 1].gain < groups[child].gain)
+            child++;
+        if (groups[at].gain <= groups[child].gain)
+            return;
+        swap(&groups[at], &groups[child]);
+    }
 }
 
-int
-culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain)
+int culet_top_groups_wants(const struct culet_top_groups *top, uint64_t gain)
 {
-  if (top->capacity == 0) return 0;
-  return top->count < top->capacity || gain > top->groups[0].gain;
+    if (top->capacity == 0)
+        return 0;
+    return top->count < top->capacity || gain > top->groups[0].gain;
 }
 
-void
-culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *added)
+void culet_top_groups_add(struct culet_top_groups *top, const struct culet_string_group *added)
 {
-  if (!culet_top_groups_wants(top, added->gain)) return;
-  if (top->count < top->capacity) {
-    top->groups[top->count] = *added;
-    rise(top->groups, top->count++);
-  } else {
-    top->groups[0] = *added;
-    sink(top->groups, top->count);
-  }
+    if (!culet_top_groups_wants(top, added->gain))
+        return;
+    if (top->count < top->capacity) {
+        top->groups[top->count] = *added;
+        rise(top->groups, top->count++);
+    } else {
+        top->groups[0] = *added;
+        sink(top->groups, top->count);
+    }
 }
 
-static int
-larger_first(const void *one, const void *other)
+static int larger_first(const void *one, const void *other)
 {
-  const group *a = one, *b = other;
+    const group *a = one, *b = other;
 
-  if (a->gain != b->gain) return a->gain < b->gain ? 1 : -1;
-  return (a->offset > b->offset) - (a->offset < b->offset);
+    if (a->gain != b->gain)
+        return a->gain < b->gain ? 1 : -1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-void
-culet_top_groups_sort(struct culet_top_groups *top)
+void culet_top_groups_sort(struct culet_top_groups *top)
 {
-  qsort(top->groups, top->count, sizeof(*top->groups), larger_first);
+    qsort(top->groups, top->count, sizeof(*top->groups), larger_first);
 }

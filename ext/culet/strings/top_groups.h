@@ -10,22 +10,22 @@
 
 /* Equal strings, or a string and its suffixes. */
 struct culet_string_group {
-  uint64_t gain;   /* bytes that could be saved */
-  uint64_t held;   /* bytes of all slots and buffers */
-  uint64_t count;
-  uint64_t offset; /* record of the string that stays */
-  uint64_t sites[STRINGS_GROUP_SITES];       /* allocation sites of the copies; 0: not known, or no more */
-  uint64_t site_counts[STRINGS_GROUP_SITES];
-  uint64_t parts[STRINGS_GROUP_PARTS]; /* offsets of the suffixes' records, longest first */
-  uint32_t part_count;
-  uint32_t flags; /* of all strings, combined by | */
-  uint32_t frozen; /* number of frozen strings */
-  uint32_t interned;
+    uint64_t gain; /* bytes that could be saved */
+    uint64_t held; /* bytes of all slots and buffers */
+    uint64_t count;
+    uint64_t offset;                     /* record of the string that stays */
+    uint64_t sites[STRINGS_GROUP_SITES]; /* allocation sites of the copies; 0: not known, or no more */
+    uint64_t site_counts[STRINGS_GROUP_SITES];
+    uint64_t parts[STRINGS_GROUP_PARTS]; /* offsets of the suffixes' records, longest first */
+    uint32_t part_count;
+    uint32_t flags;  /* of all strings, combined by | */
+    uint32_t frozen; /* number of frozen strings */
+    uint32_t interned;
 };
 
 struct culet_top_groups {
-  struct culet_string_group *groups; /* a heap, smallest gain first */
-  size_t count, capacity;
+    struct culet_string_group *groups; /* a heap, smallest gain first */
+    size_t count, capacity;
 };
 
 /* Adds a group if its gain is among the largest. capacity: number of groups kept. */

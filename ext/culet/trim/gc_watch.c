@@ -25,85 +25,81 @@ static size_t majors;
  * collection when it starts. MMTk marks in its own threads and counts it when Ruby's threads resume, so the count is
  * still one too low.
  */
-static size_t
-collection_number(void)
+static size_t collection_number(void)
 {
-  size_t count = rb_gc_stat(key_count);
+    size_t count = rb_gc_stat(key_count);
 
-  return ruby_native_thread_p() ? count : count + 1;
+    return ruby_native_thread_p() ? count : count + 1;
 }
 
 /*
  * ObjectSpace.dump_all and others also call mark functions; the number is then unchanged. Numbers may be skipped. The
  * exchange is atomic, because a parallel collector may call this in two threads.
  */
-static void
-mark(void *unused)
+static void mark(void *unused)
 {
-  int major = 1;
+    int major = 1;
 
-  if (key_count != 0) {
-    size_t current = collection_number();
-    if (atomic_exchange(&last_collection, current) == current) return;
-  }
-  if (key_major != 0) {
-    size_t current = rb_gc_stat(key_major);
-    major = current != majors;
-    majors = current;
-  }
-  watcher(major);
+    if (key_count != 0) {
+        size_t current = collection_number();
+        if (atomic_exchange(&last_collection, current) == current)
+            return;
+    }
+    if (key_major != 0) {
+        size_t current = rb_gc_stat(key_major);
+        major = current != majors;
+        majors = current;
+    }
+    watcher(major);
 }
 
 static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .function = {.dmark = mark}};
 
-static VALUE
-read_stat(VALUE key)
+static VALUE read_stat(VALUE key)
 {
-  return SIZET2NUM(rb_gc_stat(key));
+    return SIZET2NUM(rb_gc_stat(key));
 }
 
-static VALUE
-read_info(VALUE key)
+static VALUE read_info(VALUE key)
 {
-  return rb_gc_latest_gc_info(key);
+    return rb_gc_latest_gc_info(key);
 }
 
 /*
  * Returns a Symbol, or 0 if the collector does not know the key. The first call creates symbols, so it must not be
  * during GC.
  */
-static VALUE
-supported_key(VALUE (*read)(VALUE), const char *name)
+static VALUE supported_key(VALUE (*read)(VALUE), const char *name)
 {
-  VALUE key = culet_symbol(name), answer;
-  int failure = 0;
+    VALUE key = culet_symbol(name), answer;
+    int failure = 0;
 
-  answer = rb_protect(read, key, &failure);
-  if (failure) rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
-  return failure || NIL_P(answer) ? 0 : key;
+    answer = rb_protect(read, key, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
+    return failure || NIL_P(answer) ? 0 : key;
 }
 
-void
-culet_gc_prepare(void)
+void culet_gc_prepare(void)
 {
-  key_count = supported_key(read_stat, "count");
-  key_major = supported_key(read_stat, "major_gc_count");
-  key_state = supported_key(read_info, "state");
-  state_none = culet_symbol("none");
+    key_count = supported_key(read_stat, "count");
+    key_major = supported_key(read_stat, "major_gc_count");
+    key_state = supported_key(read_info, "state");
+    state_none = culet_symbol("none");
 }
 
-void
-culet_gc_watch(culet_gc_watcher *function)
+void culet_gc_watch(culet_gc_watcher *function)
 {
-  if (key_count != 0) atomic_store(&last_collection, rb_gc_stat(key_count));
-  if (key_major != 0) majors = rb_gc_stat(key_major);
-  watcher = function;
-  /* not NULL, or Ruby does not mark it */
-  rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors));
+    if (key_count != 0)
+        atomic_store(&last_collection, rb_gc_stat(key_count));
+    if (key_major != 0)
+        majors = rb_gc_stat(key_major);
+    watcher = function;
+    /* not NULL, or Ruby does not mark it */
+    rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors));
 }
 
-int
-culet_gc_swept(void)
+int culet_gc_swept(void)
 {
-  return key_state != 0 && rb_gc_latest_gc_info(key_state) == state_none;
+    return key_state != 0 && rb_gc_latest_gc_info(key_state) == state_none;
 }

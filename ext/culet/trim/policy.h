@@ -30,25 +30,25 @@
 #define CULET_TRIM_MAX_DOUBLINGS 8
 
 struct culet_trim_settings {
-  double interval_seconds; /* shortest time between the end of a trim and the start of the next */
-  uint64_t minimum_bytes;  /* a trim that returns less is unproductive */
+    double interval_seconds; /* shortest time between the end of a trim and the start of the next */
+    uint64_t minimum_bytes;  /* a trim that returns less is unproductive */
 };
 
 /* The last trim. ended == 0: there was none. */
 struct culet_trim_policy {
-  struct culet_trim_settings settings;
-  double refault_seconds_per_byte; /* processor time to get returned memory back on this machine */
-  double ended;
-  double seconds;          /* processor time of the trim */
-  uint64_t returned_bytes;
-  uint64_t resident_bytes; /* after the trim */
-  unsigned unproductive;   /* consecutive trims that returned less than the minimum */
-  unsigned ineffective;    /* consecutive trims before the last whose memory was resident again at the next trim */
+    struct culet_trim_settings settings;
+    double refault_seconds_per_byte; /* processor time to get returned memory back on this machine */
+    double ended;
+    double seconds; /* processor time of the trim */
+    uint64_t returned_bytes;
+    uint64_t resident_bytes; /* after the trim */
+    unsigned unproductive;   /* consecutive trims that returned less than the minimum */
+    unsigned ineffective;    /* consecutive trims before the last whose memory was resident again at the next trim */
 };
 
 /* Records a trim: when it ended, its processor time, the resident bytes before and after it. */
 void culet_trim_policy_record(struct culet_trim_policy *policy, double ended, double seconds, uint64_t before,
-    uint64_t after);
+                              uint64_t after);
 
 /* How much of what the last trim returned is resident again, or was replaced by as much. */
 uint64_t culet_trim_policy_refaulted(const struct culet_trim_policy *policy, uint64_t resident);

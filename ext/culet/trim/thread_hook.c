@@ -13,43 +13,41 @@ static _Atomic int enabled;
 static unsigned current_round;
 static _Thread_local unsigned last_round; /* the last round in which this thread ran the hook */
 
-static void
-at_allocation(VALUE unused, void *data)
+static void at_allocation(VALUE unused, void *data)
 {
-  if (last_round == current_round) return;
-  last_round = current_round;
-  hook();
+    if (last_round == current_round)
+        return;
+    last_round = current_round;
+    hook();
 }
 
-void
-culet_thread_hook_prepare(culet_thread_hook *what)
+void culet_thread_hook_prepare(culet_thread_hook *what)
 {
-  hook = what;
-  main_ractor = rb_ractor_local_storage_value_newkey();
-  rb_ractor_local_storage_value_set(main_ractor, Qtrue);
-  tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, at_allocation, NULL);
-  rb_gc_register_mark_object(tracepoint);
+    hook = what;
+    main_ractor = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
+    tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, at_allocation, NULL);
+    rb_gc_register_mark_object(tracepoint);
 }
 
-void
-culet_thread_hook_enable(void)
+void culet_thread_hook_enable(void)
 {
-  if (enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue) return;
-  last_round = ++current_round;
-  enabled = 1;
-  rb_tracepoint_enable(tracepoint);
+    if (enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+        return;
+    last_round = ++current_round;
+    enabled = 1;
+    rb_tracepoint_enable(tracepoint);
 }
 
-void
-culet_thread_hook_disable(void)
+void culet_thread_hook_disable(void)
 {
-  if (!enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue) return;
-  rb_tracepoint_disable(tracepoint);
-  enabled = 0;
+    if (!enabled || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+        return;
+    rb_tracepoint_disable(tracepoint);
+    enabled = 0;
 }
 
-int
-culet_thread_hook_enabled(void)
+int culet_thread_hook_enabled(void)
 {
-  return enabled;
+    return enabled;
 }

@@ -23,8 +23,8 @@
 /* ELSEWHERE: another copy of this library trims for the process. */
 enum mode { OFF, BACKGROUND, NOW, ELSEWHERE };
 
-static enum mode mode;       /* as requested */
-static _Atomic int refusal;  /* errno of the failed thread creation; 0: none */
+static enum mode mode;      /* as requested */
+static _Atomic int refusal; /* errno of the failed thread creation; 0: none */
 static VALUE error_class;
 
 /* ---- the postponed job ---- */
@@ -33,65 +33,65 @@ static VALUE error_class;
 static rb_postponed_job_handle_t job_handle;
 #endif
 
-static int
-in_ruby_threads(void)
+static int in_ruby_threads(void)
 {
-  return mode == NOW || culet_release_found()->in_ruby_threads || refusal != 0;
+    return mode == NOW || culet_release_found()->in_ruby_threads || refusal != 0;
 }
 
 /* Printed once, and not by Ruby's warn: the job may run at any point of the program. */
-static void
-report_refusal(int error)
+static void report_refusal(int error)
 {
-  if (atomic_exchange(&refusal, error) != 0) return;
-  dprintf(STDERR_FILENO,
-          "culet: cannot create a thread for trims (%s); Ruby threads return memory instead. Allow the process one more "
-          "thread (ulimit -u, pids.max), or set CULET_TRIM=now\n",
-          strerror(error));
+    if (atomic_exchange(&refusal, error) != 0)
+        return;
+    dprintf(
+        STDERR_FILENO,
+        "culet: cannot create a thread for trims (%s); Ruby threads return memory instead. Allow the process one more "
+        "thread (ulimit -u, pids.max), or set CULET_TRIM=now\n",
+        strerror(error));
 }
 
 /*
  * Runs in the other threads, at their next allocation before the next collection. An idle thread trims when it runs
  * again.
  */
-static void
-trim_own_heap(void)
+static void trim_own_heap(void)
 {
-  (void)culet_trimmer_trim(0);
+    (void)culet_trimmer_trim(0);
 }
 
-static void
-trim_in_ruby_threads(void)
+static void trim_in_ruby_threads(void)
 {
-  int in_each = culet_release_found()->in_ruby_threads;
+    int in_each = culet_release_found()->in_ruby_threads;
 
-  if (in_each) culet_thread_hook_disable();
-  if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each) culet_thread_hook_enable();
+    if (in_each)
+        culet_thread_hook_disable();
+    if (culet_trimmer_trim_if_due(culet_gc_swept()) && in_each)
+        culet_thread_hook_enable();
 }
 
 /* In a Ruby thread, not during GC. */
-static void
-job(void *unused)
+static void job(void *unused)
 {
-  int error;
+    int error;
 
-  if (in_ruby_threads()) {
-    trim_in_ruby_threads();
-    return;
-  }
-  if (culet_gc_swept()) culet_trimmer_swept();
-  if ((error = culet_trimmer_start()) != 0) report_refusal(error);
+    if (in_ruby_threads()) {
+        trim_in_ruby_threads();
+        return;
+    }
+    if (culet_gc_swept())
+        culet_trimmer_swept();
+    if ((error = culet_trimmer_start()) != 0)
+        report_refusal(error);
 }
 
 /* May be called during GC. */
-static void
-trigger_job(void)
+static void trigger_job(void)
 {
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-  rb_postponed_job_trigger(job_handle);
+    rb_postponed_job_trigger(job_handle);
 #else
-  /* if the queue is full, the next collection triggers the job again */
-  (void)rb_postponed_job_register_one(0, job, NULL);
+    /* if the queue is full, the next collection triggers the job again */
+    (void)rb_postponed_job_register_one(0, job, NULL);
 #endif
 }
 
@@ -99,28 +99,27 @@ trigger_job(void)
  * During GC. The job runs soon after, when an immediate sweep such as GC.start's has ended. Minor collections trigger
  * the job again if the trim was not due yet.
  */
-static void
-on_collection(int major)
+static void on_collection(int major)
 {
-  int wanted = culet_trimmer_collection(major);
+    int wanted = culet_trimmer_collection(major);
 
-  if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_thread_hook_enabled()) trigger_job();
+    if (major || (wanted && (in_ruby_threads() || !culet_trimmer_runs())) || culet_thread_hook_enabled())
+        trigger_job();
 }
 
 /* ---- Culet.trim ---- */
 
 struct manual_trim {
-  int swept;
-  uint64_t bytes;
+    int swept;
+    uint64_t bytes;
 };
 
-static void *
-run_manual_trim(void *data)
+static void *run_manual_trim(void *data)
 {
-  struct manual_trim *manual_trim = data;
+    struct manual_trim *manual_trim = data;
 
-  manual_trim->bytes = culet_trimmer_trim(manual_trim->swept);
-  return NULL;
+    manual_trim->bytes = culet_trimmer_trim(manual_trim->swept);
+    return NULL;
 }
 
 /*
@@ -128,37 +127,42 @@ run_manual_trim(void *data)
  * resident memory shrank. Other Ruby threads keep running, except under mimalloc. Raises Culet::Error if the allocator
  * has no such call.
  */
-static VALUE
-culet_trim(VALUE self)
+static VALUE culet_trim(VALUE self)
 {
-  const struct culet_release *release = culet_release_found();
-  struct manual_trim manual_trim = {culet_gc_swept(), 0};
+    const struct culet_release *release = culet_release_found();
+    struct manual_trim manual_trim = {culet_gc_swept(), 0};
 
-  if (release->call == NULL) rb_raise(error_class, "%s", release->why_not);
-  if (release->in_ruby_threads) (void)run_manual_trim(&manual_trim);
-  else rb_thread_call_without_gvl(run_manual_trim, &manual_trim, NULL, NULL);
-  return ULL2NUM(manual_trim.bytes);
+    if (release->call == NULL)
+        rb_raise(error_class, "%s", release->why_not);
+    if (release->in_ruby_threads)
+        (void)run_manual_trim(&manual_trim);
+    else
+        rb_thread_call_without_gvl(run_manual_trim, &manual_trim, NULL, NULL);
+    return ULL2NUM(manual_trim.bytes);
 }
 
 /* ---- Culet.trim_stats ---- */
 
-static const char *
-mode_name(void)
+static const char *mode_name(void)
 {
-  if (mode == OFF) return "off";
-  if (mode == ELSEWHERE) return "elsewhere";
-  return in_ruby_threads() ? "now" : "background";
+    if (mode == OFF)
+        return "off";
+    if (mode == ELSEWHERE)
+        return "elsewhere";
+    return in_ruby_threads() ? "now" : "background";
 }
 
-static VALUE
-problem(void)
+static VALUE problem(void)
 {
-  if (culet_release_found()->call == NULL) return rb_utf8_str_new_cstr(culet_release_found()->why_not);
-  if (mode == ELSEWHERE)
-    return rb_utf8_str_new_cstr("another copy of culet in this process (another Ruby::Box or version) already trims after "
-                                "collections; see its Culet.trim_stats");
-  if (refusal != 0) return rb_sprintf("cannot create a thread for trims: %s", strerror(refusal));
-  return Qnil;
+    if (culet_release_found()->call == NULL)
+        return rb_utf8_str_new_cstr(culet_release_found()->why_not);
+    if (mode == ELSEWHERE)
+        return rb_utf8_str_new_cstr(
+            "another copy of culet in this process (another Ruby::Box or version) already trims after "
+            "collections; see its Culet.trim_stats");
+    if (refusal != 0)
+        return rb_sprintf("cannot create a thread for trims: %s", strerror(refusal));
+    return Qnil;
 }
 
 /*
@@ -177,36 +181,34 @@ problem(void)
  *   allocator:, call: names of the allocator and of its function; nil if it has none
  *   problem:          why trims do not run as requested, or nil
  */
-static VALUE
-culet_trim_stats(VALUE self)
+static VALUE culet_trim_stats(VALUE self)
 {
-  struct culet_trimmer_stats stats = culet_trimmer_stats();
-  const struct culet_release *release = culet_release_found();
-  VALUE hash = rb_hash_new();
+    struct culet_trimmer_stats stats = culet_trimmer_stats();
+    const struct culet_release *release = culet_release_found();
+    VALUE hash = rb_hash_new();
 
-  culet_hash_set(hash, "trims", ULL2NUM(stats.trims));
-  culet_hash_set(hash, "skipped", ULL2NUM(stats.skipped));
-  culet_hash_set(hash, "requested", ULL2NUM(stats.requested));
-  culet_hash_set(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
-  culet_hash_set(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
-  culet_hash_set(hash, "seconds", rb_float_new(stats.seconds));
-  culet_hash_set(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
-  culet_hash_set(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
-  culet_hash_set(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
-  culet_hash_set(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
-  culet_hash_set(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
-  culet_hash_set(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
-  culet_hash_set(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
-  culet_hash_set(hash, "problem", problem());
-  return hash;
+    culet_hash_set(hash, "trims", ULL2NUM(stats.trims));
+    culet_hash_set(hash, "skipped", ULL2NUM(stats.skipped));
+    culet_hash_set(hash, "requested", ULL2NUM(stats.requested));
+    culet_hash_set(hash, "returned_bytes", ULL2NUM(stats.returned_bytes));
+    culet_hash_set(hash, "refaulted_bytes", ULL2NUM(stats.refaulted_bytes));
+    culet_hash_set(hash, "seconds", rb_float_new(stats.seconds));
+    culet_hash_set(hash, "longest_seconds", rb_float_new(stats.longest_seconds));
+    culet_hash_set(hash, "interval_seconds", rb_float_new(stats.interval_seconds));
+    culet_hash_set(hash, "active", mode != OFF && release->call != NULL ? Qtrue : Qfalse);
+    culet_hash_set(hash, "mode", rb_utf8_str_new_cstr(mode_name()));
+    culet_hash_set(hash, "thread", stats.has_thread ? Qtrue : Qfalse);
+    culet_hash_set(hash, "allocator", rb_utf8_str_new_cstr(release->allocator));
+    culet_hash_set(hash, "call", release->call == NULL ? Qnil : rb_utf8_str_new_cstr(release->call));
+    culet_hash_set(hash, "problem", problem());
+    return hash;
 }
 
 /* ---- Culet::Trim ---- */
 
-static void
-stop_at_exit(ruby_vm_t *vm)
+static void stop_at_exit(ruby_vm_t *vm)
 {
-  culet_trimmer_end();
+    culet_trimmer_end();
 }
 
 /*
@@ -214,54 +216,58 @@ stop_at_exit(ruby_vm_t *vm)
  * this process and those it forks. at_once: in Ruby threads. interval_seconds: nil for the default. A second call
  * changes the settings. Returns nil, or why no trims are possible.
  */
-static VALUE
-trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
+static VALUE trim_start(VALUE self, VALUE at_once, VALUE minimum_bytes, VALUE interval_seconds)
 {
-  static int watching;
-  int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
-  double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
-  struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds),
-      NUM2ULL(minimum_bytes)};
-  int error;
+    static int watching;
+    int in_background = !RTEST(at_once) && !culet_release_found()->in_ruby_threads;
+    double interval = in_background ? CULET_TRIM_INTERVAL_SECONDS : 0;
+    struct culet_trim_settings settings = {NIL_P(interval_seconds) ? interval : NUM2DBL(interval_seconds),
+                                           NUM2ULL(minimum_bytes)};
+    int error;
 
-  if (culet_release_found()->call == NULL) return problem();
-  if (mode == OFF && culet_trim_mark_exists()) mode = ELSEWHERE;
-  if (mode == ELSEWHERE) return Qnil;
-  if ((error = culet_trimmer_prepare(&settings)) != 0) return rb_utf8_str_new_cstr(strerror(error));
-  mode = RTEST(at_once) ? NOW : BACKGROUND;
-  culet_trim_mark(mode_name());
-  if (watching) return Qnil;
-  watching = 1;
-  ruby_vm_at_exit(stop_at_exit);
+    if (culet_release_found()->call == NULL)
+        return problem();
+    if (mode == OFF && culet_trim_mark_exists())
+        mode = ELSEWHERE;
+    if (mode == ELSEWHERE)
+        return Qnil;
+    if ((error = culet_trimmer_prepare(&settings)) != 0)
+        return rb_utf8_str_new_cstr(strerror(error));
+    mode = RTEST(at_once) ? NOW : BACKGROUND;
+    culet_trim_mark(mode_name());
+    if (watching)
+        return Qnil;
+    watching = 1;
+    ruby_vm_at_exit(stop_at_exit);
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
-  job_handle = rb_postponed_job_preregister(0, job, NULL);
-  if (job_handle == POSTPONED_JOB_HANDLE_INVALID) rb_raise(error_class, "Ruby cannot register another postponed job");
+    job_handle = rb_postponed_job_preregister(0, job, NULL);
+    if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
+        rb_raise(error_class, "Ruby cannot register another postponed job");
 #endif
-  if (culet_release_found()->in_ruby_threads) culet_thread_hook_prepare(trim_own_heap);
-  culet_gc_watch(on_collection);
-  return Qnil;
+    if (culet_release_found()->in_ruby_threads)
+        culet_thread_hook_prepare(trim_own_heap);
+    culet_gc_watch(on_collection);
+    return Qnil;
 }
 
 /*
  * Culet::Trim.waits?: whether a trim is pending that could run now, when no request waits: `Culet.trim if
  * Culet::Trim.waits?`. False if trims are off, or if trims are ineffective at present. Allocates nothing.
  */
-static VALUE
-trim_pending_p(VALUE self)
+static VALUE trim_pending_p(VALUE self)
 {
-  return (mode == BACKGROUND || mode == NOW) && culet_trimmer_pending(culet_gc_swept()) ? Qtrue : Qfalse;
+    return (mode == BACKGROUND || mode == NOW) && culet_trimmer_pending(culet_gc_swept()) ? Qtrue : Qfalse;
 }
 
-void
-culet_init_trim(VALUE culet)
+void culet_init_trim(VALUE culet)
 {
-  VALUE trim = rb_define_module_under(culet, "Trim");
+    VALUE trim = rb_define_module_under(culet, "Trim");
 
-  error_class = rb_const_get(culet, rb_intern("Error"));
-  culet_release_find();
-  culet_gc_prepare();
-  rb_define_singleton_method(culet, "trim", culet_trim, 0);
-  rb_define_singleton_method(culet, "trim_stats", culet_trim_stats, 0);
-  rb_define_singleton_method(trim, "start", trim_start, 3);
-  rb_define_singleton_method(trim, "waits?", trim_pending_p, 0);
+    error_class = rb_const_get(culet, rb_intern("Error"));
+    culet_release_find();
+    culet_gc_prepare();
+    rb_define_singleton_method(culet, "trim", culet_trim, 0);
+    rb_define_singleton_method(culet, "trim_stats", culet_trim_stats, 0);
+    rb_define_singleton_method(trim, "start", trim_start, 3);
+    rb_define_singleton_method(trim, "waits?", trim_pending_p, 0);
 }

@@ -25,76 +25,76 @@ enum { NO_THREAD, STARTING, RUNNING };
 
 /* Collections seen. Written by culet_trimmer_collection; wakeups also by culet_trimmer_end. */
 static struct {
-  _Atomic uint32_t wakeups;   /* futex: incremented to wake the thread */
-  _Atomic uint64_t all;
-  _Atomic uint64_t majors;
-  _Atomic uint64_t swept;  /* majors whose sweep has certainly ended */
+    _Atomic uint32_t wakeups; /* futex: incremented to wake the thread */
+    _Atomic uint64_t all;
+    _Atomic uint64_t majors;
+    _Atomic uint64_t swept; /* majors whose sweep has certainly ended */
 } seen;
 
 static struct {
-  pthread_mutex_t trim_lock; /* held during a trim */
-  pthread_mutex_t stats_lock; /* for the members below; held briefly, taken after trim_lock */
-  struct culet_trim_policy policy;
-  struct culet_trimmer_stats stats;
-  _Atomic uint64_t attempted; /* majors that need another trim only if their sweep has ended since */
-  _Atomic uint64_t completed;  /* majors that need no further trim */
-  pthread_t thread;
-  _Atomic int state; /* of the thread */
-  _Atomic int ended;
+    pthread_mutex_t trim_lock;  /* held during a trim */
+    pthread_mutex_t stats_lock; /* for the members below; held briefly, taken after trim_lock */
+    struct culet_trim_policy policy;
+    struct culet_trimmer_stats stats;
+    _Atomic uint64_t attempted; /* majors that need another trim only if their sweep has ended since */
+    _Atomic uint64_t completed; /* majors that need no further trim */
+    pthread_t thread;
+    _Atomic int state; /* of the thread */
+    _Atomic int ended;
 } trimmer = {.trim_lock = PTHREAD_MUTEX_INITIALIZER, .stats_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static double
-read_clock(clockid_t clock)
+static double read_clock(clockid_t clock)
 {
-  struct timespec time;
+    struct timespec time;
 
-  clock_gettime(clock, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static double
-now(void)
+static double now(void)
 {
-  return read_clock(CLOCK_MONOTONIC);
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 /* Of the calling thread: other threads make a trim longer, but not more expensive. */
-static double
-processor_time(void)
+static double processor_time(void)
 {
-  return read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- resident bytes ---- */
 
 /* The second number in /proc/self/statm, in pages; RESIDENT_UNKNOWN if there is none. */
-static uint64_t
-second_number(const char *line)
+static uint64_t second_number(const char *line)
 {
-  uint64_t pages = 0;
+    uint64_t pages = 0;
 
-  while (*line != ' ' && *line != '\0') line++;
-  if (line[0] != ' ' || line[1] < '0' || line[1] > '9') return RESIDENT_UNKNOWN;
-  for (line++; *line >= '0' && *line <= '9'; line++) pages = pages * 10 + (uint64_t)(*line - '0');
-  return pages;
+    while (*line != ' ' && *line != '\0')
+        line++;
+    if (line[0] != ' ' || line[1] < '0' || line[1] > '9')
+        return RESIDENT_UNKNOWN;
+    for (line++; *line >= '0' && *line <= '9'; line++)
+        pages = pages * 10 + (uint64_t)(*line - '0');
+    return pages;
 }
 
 /* Opens the file at each call, because a forked child would read its parent's. Allocates nothing. */
-static uint64_t
-resident_bytes(void)
+static uint64_t resident_bytes(void)
 {
-  char line[STATM_BYTES];
-  uint64_t pages;
-  ssize_t length;
-  int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    char line[STATM_BYTES];
+    uint64_t pages;
+    ssize_t length;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 
-  if (fd < 0) return RESIDENT_UNKNOWN;
-  length = read(fd, line, sizeof(line) - 1);
-  close(fd);
-  if (length <= 0) return RESIDENT_UNKNOWN;
-  line[length] = '\0';
-  pages = second_number(line);
-  return pages == RESIDENT_UNKNOWN ? pages : pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (fd < 0)
+        return RESIDENT_UNKNOWN;
+    length = read(fd, line, sizeof(line) - 1);
+    close(fd);
+    if (length <= 0)
+        return RESIDENT_UNKNOWN;
+    line[length] = '\0';
+    pages = second_number(line);
+    return pages == RESIDENT_UNKNOWN ? pages : pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* ---- cost of a page fault ---- */
@@ -109,307 +109,306 @@ resident_bytes(void)
  * Processor time to fault a returned byte in again, which differs twentyfold between machines. Doubled, because the
  * page is also lost from the CPU caches.
  */
-static double
-measure_refault(void)
+static double measure_refault(void)
 {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  double began = processor_time(), seconds;
-  volatile char *bytes = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    double began = processor_time(), seconds;
+    volatile char *bytes = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-  if (bytes == MAP_FAILED) return MOST_PAGE_SECONDS / 4096;
-  (void)madvise((void *)bytes, PROBE_BYTES, MADV_NOHUGEPAGE); /* as Ruby's heap; may fail */
-  for (size_t i = 0; i < PROBE_BYTES; i += page) bytes[i] = 1;
-  (void)munmap((void *)bytes, PROBE_BYTES);
-  seconds = 2 * (processor_time() - began) / (double)(PROBE_BYTES / 4096);
-  if (seconds < LEAST_PAGE_SECONDS) seconds = LEAST_PAGE_SECONDS;
-  if (seconds > MOST_PAGE_SECONDS) seconds = MOST_PAGE_SECONDS;
-  return seconds / 4096;
+    if (bytes == MAP_FAILED)
+        return MOST_PAGE_SECONDS / 4096;
+    (void)madvise((void *)bytes, PROBE_BYTES, MADV_NOHUGEPAGE); /* as Ruby's heap; may fail */
+    for (size_t i = 0; i < PROBE_BYTES; i += page)
+        bytes[i] = 1;
+    (void)munmap((void *)bytes, PROBE_BYTES);
+    seconds = 2 * (processor_time() - began) / (double)(PROBE_BYTES / 4096);
+    if (seconds < LEAST_PAGE_SECONDS)
+        seconds = LEAST_PAGE_SECONDS;
+    if (seconds > MOST_PAGE_SECONDS)
+        seconds = MOST_PAGE_SECONDS;
+    return seconds / 4096;
 }
 
 /* ---- a trim ---- */
 
 /* A trim that ran. */
 struct trim {
-  double began, ended, processor_seconds;
-  uint64_t before, after; /* resident bytes */
+    double began, ended, processor_seconds;
+    uint64_t before, after; /* resident bytes */
 };
 
 /* Updates policy and statistics. Returns the bytes returned. Requires stats_lock. */
-static uint64_t
-record(const struct trim *trim)
+static uint64_t record(const struct trim *trim)
 {
-  struct culet_trimmer_stats *stats = &trimmer.stats;
-  uint64_t returned = trim->before > trim->after ? trim->before - trim->after : 0;
-  double seconds = trim->ended - trim->began;
+    struct culet_trimmer_stats *stats = &trimmer.stats;
+    uint64_t returned = trim->before > trim->after ? trim->before - trim->after : 0;
+    double seconds = trim->ended - trim->began;
 
-  stats->refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, trim->before);
-  culet_trim_policy_record(&trimmer.policy, trim->ended, trim->processor_seconds, trim->before, trim->after);
-  stats->trims++;
-  stats->returned_bytes += returned;
-  stats->seconds += seconds;
-  if (seconds > stats->longest_seconds) stats->longest_seconds = seconds;
-  return returned;
+    stats->refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, trim->before);
+    culet_trim_policy_record(&trimmer.policy, trim->ended, trim->processor_seconds, trim->before, trim->after);
+    stats->trims++;
+    stats->returned_bytes += returned;
+    stats->seconds += seconds;
+    if (seconds > stats->longest_seconds)
+        stats->longest_seconds = seconds;
+    return returned;
 }
 
 /* Requires trim_lock. */
-static struct trim
-run_trim(void)
+static struct trim run_trim(void)
 {
-  struct trim trim;
-  double processor;
+    struct trim trim;
+    double processor;
 
-  if (trimmer.policy.refault_seconds_per_byte == 0) trimmer.policy.refault_seconds_per_byte = measure_refault();
-  processor = processor_time();
-  trim.before = resident_bytes();
-  trim.began = now();
-  culet_release_memory();
-  trim.ended = now();
-  trim.after = resident_bytes();
-  trim.processor_seconds = processor_time() - processor;
-  if (trim.before == RESIDENT_UNKNOWN || trim.after == RESIDENT_UNKNOWN) trim.before = trim.after = 0;
-  return trim;
+    if (trimmer.policy.refault_seconds_per_byte == 0)
+        trimmer.policy.refault_seconds_per_byte = measure_refault();
+    processor = processor_time();
+    trim.before = resident_bytes();
+    trim.began = now();
+    culet_release_memory();
+    trim.ended = now();
+    trim.after = resident_bytes();
+    trim.processor_seconds = processor_time() - processor;
+    if (trim.before == RESIDENT_UNKNOWN || trim.after == RESIDENT_UNKNOWN)
+        trim.before = trim.after = 0;
+    return trim;
 }
 
 /* A request for a trim, and the state once it is complete. */
 struct trim_request {
-  int wanted;
-  int swept;      /* a major's sweep has ended since the last trim */
-  uint64_t attempted; /* the new values for the trimmer */
-  uint64_t completed;
+    int wanted;
+    int swept;          /* a major's sweep has ended since the last trim */
+    uint64_t attempted; /* the new values for the trimmer */
+    uint64_t completed;
 };
 
 /* idle: the last major is old enough to be trimmed without knowing about its sweep. ended: its sweep has ended. */
-static struct trim_request
-pending_request(int idle, int ended)
+static struct trim_request pending_request(int idle, int ended)
 {
-  uint64_t majors = atomic_load(&seen.majors), swept = ended ? majors : atomic_load(&seen.swept);
-  struct trim_request trim_request = {.attempted = idle ? majors : swept, .completed = swept};
+    uint64_t majors = atomic_load(&seen.majors), swept = ended ? majors : atomic_load(&seen.swept);
+    struct trim_request trim_request = {.attempted = idle ? majors : swept, .completed = swept};
 
-  trim_request.swept = swept > atomic_load(&trimmer.completed);
-  trim_request.wanted = trim_request.swept || majors > atomic_load(&trimmer.attempted);
-  return trim_request;
+    trim_request.swept = swept > atomic_load(&trimmer.completed);
+    trim_request.wanted = trim_request.swept || majors > atomic_load(&trimmer.attempted);
+    return trim_request;
 }
 
-static void
-complete(const struct trim_request *trim_request)
+static void complete(const struct trim_request *trim_request)
 {
-  atomic_store(&trimmer.attempted, trim_request->attempted);
-  atomic_store(&trimmer.completed, trim_request->completed);
+    atomic_store(&trimmer.attempted, trim_request->attempted);
+    atomic_store(&trimmer.completed, trim_request->completed);
 }
 
 /* A trim of an idle program that returned memory may have run during a slow sweep, so the request stays pending. */
-static uint64_t
-trim_for_request(const struct trim_request *trim_request)
+static uint64_t trim_for_request(const struct trim_request *trim_request)
 {
-  uint64_t returned;
-  struct trim trim;
+    uint64_t returned;
+    struct trim trim;
 
-  pthread_mutex_lock(&trimmer.trim_lock);
-  trim = run_trim();
-  pthread_mutex_lock(&trimmer.stats_lock);
-  returned = record(&trim);
-  pthread_mutex_unlock(&trimmer.stats_lock);
-  if (trim_request->swept || returned < trimmer.policy.settings.minimum_bytes) complete(trim_request);
-  pthread_mutex_unlock(&trimmer.trim_lock);
-  return returned;
+    pthread_mutex_lock(&trimmer.trim_lock);
+    trim = run_trim();
+    pthread_mutex_lock(&trimmer.stats_lock);
+    returned = record(&trim);
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    if (trim_request->swept || returned < trimmer.policy.settings.minimum_bytes)
+        complete(trim_request);
+    pthread_mutex_unlock(&trimmer.trim_lock);
+    return returned;
 }
 
-uint64_t
-culet_trimmer_trim(int swept)
+uint64_t culet_trimmer_trim(int swept)
 {
-  struct trim_request trim_request = pending_request(swept, swept);
+    struct trim_request trim_request = pending_request(swept, swept);
 
-  return trim_for_request(&trim_request);
+    return trim_for_request(&trim_request);
 }
 
 /* Skips the trim if the allocator reports less than the minimum. */
-static void
-trim_if_worthwhile(const struct trim_request *trim_request)
+static void trim_if_worthwhile(const struct trim_request *trim_request)
 {
-  if (culet_release_estimate() >= trimmer.policy.settings.minimum_bytes) {
-    trim_for_request(trim_request);
-    return;
-  }
-  pthread_mutex_lock(&trimmer.stats_lock);
-  trimmer.stats.skipped++;
-  pthread_mutex_unlock(&trimmer.stats_lock);
-  complete(trim_request);
+    if (culet_release_estimate() >= trimmer.policy.settings.minimum_bytes) {
+        trim_for_request(trim_request);
+        return;
+    }
+    pthread_mutex_lock(&trimmer.stats_lock);
+    trimmer.stats.skipped++;
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    complete(trim_request);
 }
 
 /* When the requested trim is due. */
-static double
-read_due(int swept, double idle_since)
+static double read_due(int swept, double idle_since)
 {
-  uint64_t resident = resident_bytes();
-  double due;
+    uint64_t resident = resident_bytes();
+    double due;
 
-  pthread_mutex_lock(&trimmer.stats_lock);
-  due = culet_trim_policy_due(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident, swept, idle_since);
-  pthread_mutex_unlock(&trimmer.stats_lock);
-  return due;
+    pthread_mutex_lock(&trimmer.stats_lock);
+    due = culet_trim_policy_due(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident, swept, idle_since);
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    return due;
 }
 
 /*
  * Without a thread no later trim can be scheduled, so the program counts as idle. If the sweep has already ended, the
  * program asked for a full collection (GC.start), and no further collection may follow: trim in any case.
  */
-int
-culet_trimmer_trim_if_due(int swept)
+int culet_trimmer_trim_if_due(int swept)
 {
-  struct trim_request trim_request = pending_request(swept, swept);
-  double time = now();
+    struct trim_request trim_request = pending_request(swept, swept);
+    double time = now();
 
-  if (!trim_request.swept || (!swept && read_due(1, -HUGE_VAL) > time)) return 0;
-  trim_if_worthwhile(&trim_request);
-  return 1;
+    if (!trim_request.swept || (!swept && read_due(1, -HUGE_VAL) > time))
+        return 0;
+    trim_if_worthwhile(&trim_request);
+    return 1;
 }
 
-int
-culet_trimmer_pending(int swept)
+int culet_trimmer_pending(int swept)
 {
-  struct trim_request trim_request = pending_request(0, 0); /* a trim of an idle program counts */
-  uint64_t resident;
-  int is_ineffective;
+    struct trim_request trim_request = pending_request(0, 0); /* a trim of an idle program counts */
+    uint64_t resident;
+    int is_ineffective;
 
-  if (!trim_request.wanted || !(swept || trim_request.swept)) return 0;
-  if (pthread_mutex_trylock(&trimmer.trim_lock) != 0) return 0; /* a trim is running */
-  pthread_mutex_unlock(&trimmer.trim_lock);
-  resident = resident_bytes();
-  pthread_mutex_lock(&trimmer.stats_lock);
-  is_ineffective = culet_trim_policy_is_ineffective(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
-  pthread_mutex_unlock(&trimmer.stats_lock);
-  return !is_ineffective;
+    if (!trim_request.wanted || !(swept || trim_request.swept))
+        return 0;
+    if (pthread_mutex_trylock(&trimmer.trim_lock) != 0)
+        return 0; /* a trim is running */
+    pthread_mutex_unlock(&trimmer.trim_lock);
+    resident = resident_bytes();
+    pthread_mutex_lock(&trimmer.stats_lock);
+    is_ineffective = culet_trim_policy_is_ineffective(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    return !is_ineffective;
 }
 
 /* ---- the thread ---- */
 
 /* Sleeps until `wakeups` changes, or for some seconds; negative: no limit. */
-static void
-wait_for_wakeup(uint32_t wakeups_seen, double seconds)
+static void wait_for_wakeup(uint32_t wakeups_seen, double seconds)
 {
-  struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
-  /* the caller checks everything again, whatever ended the wait */
-  (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, seconds < 0 ? NULL : &time, NULL, 0);
+    /* the caller checks everything again, whatever ended the wait */
+    (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, seconds < 0 ? NULL : &time, NULL, 0);
 }
 
-static void
-wake_thread(void)
+static void wake_thread(void)
 {
-  atomic_fetch_add(&seen.wakeups, 1);
-  (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    atomic_fetch_add(&seen.wakeups, 1);
+    (void)syscall(SYS_futex, &seen.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Trims if a trim is due. Returns how long to wait otherwise; negative: until woken. */
-static double
-trim_or_wait(uint64_t *collections, double *idle_since)
+static double trim_or_wait(uint64_t *collections, double *idle_since)
 {
-  uint64_t all = atomic_load(&seen.all);
-  double time = now(), due;
-  struct trim_request trim_request;
+    uint64_t all = atomic_load(&seen.all);
+    double time = now(), due;
+    struct trim_request trim_request;
 
-  if (all != *collections) {
-    *collections = all;
-    *idle_since = time;
-  }
-  trim_request = pending_request(culet_trim_policy_is_idle(*idle_since, time), 0);
-  if (!trim_request.wanted) return -1;
-  due = read_due(trim_request.swept, *idle_since);
-  if (due > time) return due - time;
-  trim_if_worthwhile(&trim_request);
-  return 0;
+    if (all != *collections) {
+        *collections = all;
+        *idle_since = time;
+    }
+    trim_request = pending_request(culet_trim_policy_is_idle(*idle_since, time), 0);
+    if (!trim_request.wanted)
+        return -1;
+    due = read_due(trim_request.swept, *idle_since);
+    if (due > time)
+        return due - time;
+    trim_if_worthwhile(&trim_request);
+    return 0;
 }
 
-static void *
-run_thread(void *unused)
+static void *run_thread(void *unused)
 {
-  uint64_t collections = 0;
-  double idle_since = 0;
+    uint64_t collections = 0;
+    double idle_since = 0;
 
-  (void)unused;
-  prctl(PR_SET_NAME, "culet-trim", 0, 0, 0);
-  while (!atomic_load(&trimmer.ended)) {
-    uint32_t wakeups_seen = atomic_load(&seen.wakeups);
-    double wait = trim_or_wait(&collections, &idle_since);
-    if (wait != 0 && !atomic_load(&trimmer.ended)) wait_for_wakeup(wakeups_seen, wait);
-  }
-  return NULL;
+    (void)unused;
+    prctl(PR_SET_NAME, "culet-trim", 0, 0, 0);
+    while (!atomic_load(&trimmer.ended)) {
+        uint32_t wakeups_seen = atomic_load(&seen.wakeups);
+        double wait = trim_or_wait(&collections, &idle_since);
+        if (wait != 0 && !atomic_load(&trimmer.ended))
+            wait_for_wakeup(wakeups_seen, wait);
+    }
+    return NULL;
 }
 
 /* The thread blocks all signals: they are for the program's threads. */
-int
-culet_trimmer_start(void)
+int culet_trimmer_start(void)
 {
-  sigset_t all, before;
-  pthread_attr_t attributes;
-  int error, none = NO_THREAD;
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    int error, none = NO_THREAD;
 
-  if (atomic_load(&trimmer.ended) || !atomic_compare_exchange_strong(&trimmer.state, &none, STARTING)) return 0;
-  pthread_attr_init(&attributes); /* cannot fail in glibc */
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  error = pthread_create(&trimmer.thread, &attributes, run_thread, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  atomic_store(&trimmer.state, error == 0 ? RUNNING : NO_THREAD);
-  return error;
+    if (atomic_load(&trimmer.ended) || !atomic_compare_exchange_strong(&trimmer.state, &none, STARTING))
+        return 0;
+    pthread_attr_init(&attributes); /* cannot fail in glibc */
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&trimmer.thread, &attributes, run_thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    atomic_store(&trimmer.state, error == 0 ? RUNNING : NO_THREAD);
+    return error;
 }
 
-int
-culet_trimmer_runs(void)
+int culet_trimmer_runs(void)
 {
-  return atomic_load(&trimmer.state) == RUNNING;
+    return atomic_load(&trimmer.state) == RUNNING;
 }
 
-void
-culet_trimmer_end(void)
+void culet_trimmer_end(void)
 {
-  atomic_store(&trimmer.ended, 1);
-  wake_thread();
-  if (atomic_exchange(&trimmer.state, NO_THREAD) == RUNNING) pthread_join(trimmer.thread, NULL);
+    atomic_store(&trimmer.ended, 1);
+    wake_thread();
+    if (atomic_exchange(&trimmer.state, NO_THREAD) == RUNNING)
+        pthread_join(trimmer.thread, NULL);
 }
 
 /* ---- collections and statistics ---- */
 
-int
-culet_trimmer_collection(int major)
+int culet_trimmer_collection(int major)
 {
-  uint64_t majors = atomic_load(&seen.majors);
-  int changed = major;
+    uint64_t majors = atomic_load(&seen.majors);
+    int changed = major;
 
-  atomic_fetch_add(&seen.all, 1);
-  if (atomic_load(&seen.swept) != majors) {
-    atomic_store(&seen.swept, majors);
-    changed = 1;
-  }
-  if (major) atomic_store(&seen.majors, majors + 1);
-  if (changed && culet_trimmer_runs()) wake_thread();
-  return pending_request(0, 0).wanted;
+    atomic_fetch_add(&seen.all, 1);
+    if (atomic_load(&seen.swept) != majors) {
+        atomic_store(&seen.swept, majors);
+        changed = 1;
+    }
+    if (major)
+        atomic_store(&seen.majors, majors + 1);
+    if (changed && culet_trimmer_runs())
+        wake_thread();
+    return pending_request(0, 0).wanted;
 }
 
-void
-culet_trimmer_swept(void)
+void culet_trimmer_swept(void)
 {
-  uint64_t majors = atomic_load(&seen.majors);
+    uint64_t majors = atomic_load(&seen.majors);
 
-  if (atomic_exchange(&seen.swept, majors) != majors && culet_trimmer_runs()) wake_thread();
+    if (atomic_exchange(&seen.swept, majors) != majors && culet_trimmer_runs())
+        wake_thread();
 }
 
-struct culet_trimmer_stats
-culet_trimmer_stats(void)
+struct culet_trimmer_stats culet_trimmer_stats(void)
 {
-  uint64_t resident = resident_bytes();
-  struct culet_trimmer_stats stats;
+    uint64_t resident = resident_bytes();
+    struct culet_trimmer_stats stats;
 
-  pthread_mutex_lock(&trimmer.stats_lock);
-  stats = trimmer.stats;
-  if (resident != RESIDENT_UNKNOWN) stats.refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, resident);
-  stats.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
-  pthread_mutex_unlock(&trimmer.stats_lock);
-  stats.requested = atomic_load(&seen.majors);
-  stats.has_thread = culet_trimmer_runs();
-  return stats;
+    pthread_mutex_lock(&trimmer.stats_lock);
+    stats = trimmer.stats;
+    if (resident != RESIDENT_UNKNOWN)
+        stats.refaulted_bytes += culet_trim_policy_refaulted(&trimmer.policy, resident);
+    stats.interval_seconds = culet_trim_policy_interval(&trimmer.policy, resident == RESIDENT_UNKNOWN ? 0 : resident);
+    pthread_mutex_unlock(&trimmer.stats_lock);
+    stats.requested = atomic_load(&seen.majors);
+    stats.has_thread = culet_trimmer_runs();
+    return stats;
 }
 
 /* ---- fork ---- */
@@ -418,30 +417,30 @@ culet_trimmer_stats(void)
  * A child has none of its parent's threads, and memory of its own, so all counts restart. Its thread starts at the
  * first major collection; most children end earlier.
  */
-static void
-reset_in_child(void)
+static void reset_in_child(void)
 {
-  pthread_mutex_init(&trimmer.trim_lock, NULL);
-  pthread_mutex_init(&trimmer.stats_lock, NULL);
-  trimmer.policy = (struct culet_trim_policy){
-    .settings = trimmer.policy.settings, .refault_seconds_per_byte = trimmer.policy.refault_seconds_per_byte};
-  memset(&trimmer.stats, 0, sizeof(trimmer.stats));
-  atomic_store(&trimmer.attempted, 0);
-  atomic_store(&trimmer.completed, 0);
-  atomic_store(&seen.majors, 0);
-  atomic_store(&seen.swept, 0);
-  atomic_store(&seen.all, 0);
-  atomic_store(&trimmer.state, NO_THREAD);
+    pthread_mutex_init(&trimmer.trim_lock, NULL);
+    pthread_mutex_init(&trimmer.stats_lock, NULL);
+    trimmer.policy = (struct culet_trim_policy){.settings = trimmer.policy.settings,
+                                                .refault_seconds_per_byte = trimmer.policy.refault_seconds_per_byte};
+    memset(&trimmer.stats, 0, sizeof(trimmer.stats));
+    atomic_store(&trimmer.attempted, 0);
+    atomic_store(&trimmer.completed, 0);
+    atomic_store(&seen.majors, 0);
+    atomic_store(&seen.swept, 0);
+    atomic_store(&seen.all, 0);
+    atomic_store(&trimmer.state, NO_THREAD);
 }
 
-int
-culet_trimmer_prepare(const struct culet_trim_settings *settings)
+int culet_trimmer_prepare(const struct culet_trim_settings *settings)
 {
-  static int prepared;
-  int error;
+    static int prepared;
+    int error;
 
-  trimmer.policy.settings = *settings;
-  if (prepared) return 0;
-  if ((error = pthread_atfork(NULL, NULL, reset_in_child)) == 0) prepared = 1;
-  return error;
+    trimmer.policy.settings = *settings;
+    if (prepared)
+        return 0;
+    if ((error = pthread_atfork(NULL, NULL, reset_in_child)) == 0)
+        prepared = 1;
+    return error;
 }

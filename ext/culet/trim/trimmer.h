@@ -8,15 +8,15 @@
 
 /* Since the process started or was forked. */
 struct culet_trimmer_stats {
-  uint64_t requested;        /* major collections */
-  uint64_t trims;            /* carried out */
-  uint64_t skipped;          /* due, but the allocator had less than the minimum to return */
-  uint64_t returned_bytes;   /* sum of resident bytes before minus after */
-  uint64_t refaulted_bytes;  /* of these, resident again at the next trim, or now */
-  double seconds;            /* all trims together */
-  double longest_seconds;    /* the longest trim */
-  double interval_seconds;   /* shortest time from the last trim to the next, at present */
-  int has_thread;            /* whether the native thread runs */
+    uint64_t requested;       /* major collections */
+    uint64_t trims;           /* carried out */
+    uint64_t skipped;         /* due, but the allocator had less than the minimum to return */
+    uint64_t returned_bytes;  /* sum of resident bytes before minus after */
+    uint64_t refaulted_bytes; /* of these, resident again at the next trim, or now */
+    double seconds;           /* all trims together */
+    double longest_seconds;   /* the longest trim */
+    double interval_seconds;  /* shortest time from the last trim to the next, at present */
+    int has_thread;           /* whether the native thread runs */
 };
 
 /* Applies the settings and, once, registers the fork handler. Returns 0 or an errno. */

@@ -139,9 +139,9 @@ module Culet
         interruption = Culet::Compare::Interruption.new
         command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **looking)
         interruption.watch { command.call }
-        raise Foreground.error("#{words.first} ended before it could be read#{": it #{ending(command.status)}" unless command.status.success?}", command.status) unless command.family
+        raise Foreground.error("#{words.first} ended before it could be read#{": it #{ending(command.status)}" unless command.status.success?}", command.status) unless command.tree
 
-        status = conclude(command.family, command.history)
+        status = conclude(command.tree, command.history)
         return status if command.status.success?
 
         err.puts("culet: the command #{ending(command.status)}")

@@ -6,12 +6,12 @@ require_relative "requires/log"
 require_relative "requires/run"
 
 module Culet
-  # What each require of a program costs, and what of the compiled code never runs. The recorder is in ext/culet
-  # (requires.c), what it counts of mallocs and file-system calls comes from a preloaded library (syscall_counter/).
+  # The cost of each require of a program, and compiled code that never runs. The recorder is in ext/culet/requires; a
+  # preloaded library (syscall_counter/) counts mallocs and file-system calls.
   #
-  #   Run       runs a command with the recorder in it
-  #   Log       what one process recorded: the tree of its Features
-  #   Document  the figures of a run, as `--json` has them; the rest is made from them:
+  #   Run       runs a command with the recorder
+  #   Log       the recording of one process: a tree of Features
+  #   Document  the JSON document of a run, the source of all reports:
   #   Table, Flame, Difference, DifferenceTable
   module Requires
   end

@@ -10,7 +10,7 @@
 static _Noreturn void no_memory(size_t bytes)
 {
     culet_fail("out of memory for %zu kB of bookkeeping; free some memory, or raise the limit (ulimit -v)",
-                   bytes / 1000);
+               bytes / 1000);
 }
 
 void *culet_new(size_t count, size_t bytes)

@@ -43,9 +43,8 @@ static void list_kept(struct culet_reading *reading, struct culet_heap *heap)
 
     culet_memory_copy(&reading->memory, self->extent_count, &count, sizeof count);
     for (uint32_t i = 0; i < count && i < self->extent_entries; i++) {
-        const unsigned char *extent = culet_memory_at(&reading->memory,
-                                                      self->extents + (uint64_t)i * self->extent.bytes,
-                                                      self->extent.bytes);
+        const unsigned char *extent =
+            culet_memory_at(&reading->memory, self->extents + (uint64_t)i * self->extent.bytes, self->extent.bytes);
         if (!extent)
             return;
         add_extent(heap, culet_word_at(extent + self->extent.start), culet_word_at(extent + self->extent.length),
@@ -153,9 +152,8 @@ bool culet_extents_next(struct culet_reading *reading, struct culet_heap *heap)
         return false;
     const struct culet_extent *extent = &heap->extents[heap->extents_done++];
     bool is_metadata = extent->kind == CULET_EXTENT_METADATA, full = is_metadata || extent->kind == CULET_EXTENT_HUGE;
-    struct culet_region *region = culet_heap_new_region(reading, heap, is_metadata ? "metadata" : "large",
-                                                        extent->start,
-                                                        extent->end, full);
+    struct culet_region *region =
+        culet_heap_new_region(reading, heap, is_metadata ? "metadata" : "large", extent->start, extent->end, full);
     if (!region) {
         heap->inconsistent++;
         return true;

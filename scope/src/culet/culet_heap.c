@@ -15,8 +15,8 @@ static bool is_locked(struct culet_reading *reading, const struct culet_heap *he
 void culet_heap_pause(struct culet_reading *reading, struct culet_heap *heap)
 {
     culet_reading_pause(reading);
-    for (unsigned i = 0; reading->target.mode == CULET_SLICED && !heap->always_locked &&
-         is_locked(reading, heap); i++) {
+    for (unsigned i = 0; reading->target.mode == CULET_SLICED && !heap->always_locked && is_locked(reading, heap);
+         i++) {
         if (i == MOST_RETRIES) {
             heap->always_locked = true;
             culet_reading_problem(reading, "The process was changing its heap in every pause: some figures may be "

@@ -94,8 +94,7 @@ static size_t descriptor_bytes(const struct culet_heap *heap)
 
 /* Copies the descriptors of `count` items, each kind with its own length. */
 static void read_descriptors(struct culet_reading *reading, struct culet_heap *heap,
-                             const struct culet_segment_item *items,
-                             size_t count)
+                             const struct culet_segment_item *items, size_t count)
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
 
@@ -119,8 +118,7 @@ static void read_descriptors(struct culet_reading *reading, struct culet_heap *h
 
 /* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
 static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item,
-                        const unsigned char *descriptor,
-                        uint64_t start)
+                        const unsigned char *descriptor, uint64_t start)
 {
     const struct culet_selfmap *self = &heap->self;
 
@@ -181,7 +179,10 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
                       const struct culet_segment_item *item, const unsigned char *descriptor)
 {
     const struct culet_shape *shape = &heap->shapes[item->klass];
-    struct slab_walk walk = {.reading = reading, .heap = heap, .region = region, .shape = shape,
+    struct slab_walk walk = {.reading = reading,
+                             .heap = heap,
+                             .region = region,
+                             .shape = shape,
                              .start = region->start + (uint64_t)item->page * heap->self.page_bytes};
     uint64_t bytes = (uint64_t)shape->pages * heap->self.page_bytes;
 

@@ -81,8 +81,9 @@ static void culet_walk(struct culet_reading *reading, void *context)
     culet_reading_resume(reading);
     heap->walk_ns = culet_now() - began;
     if (heap->inconsistent)
-        culet_reading_problem(reading, "%llu parts of culet's heap changed while they were read: their bytes are "
-                                       "missing in the figures. --stop reads the whole heap in one pause.",
+        culet_reading_problem(reading,
+                              "%llu parts of culet's heap changed while they were read: their bytes are "
+                              "missing in the figures. --stop reads the whole heap in one pause.",
                               (unsigned long long)heap->inconsistent);
 }
 
@@ -92,9 +93,13 @@ static void write_arena(const struct culet_heap *heap)
 {
     uint64_t system_bytes = heap->segments * heap->self.segment_pages * heap->self.page_bytes;
 
-    culet_arena_record_write(&(struct culet_arena_record){
-        .id = CULET_HEAP_ARENA, .name = "culet", .address = heap->self.self, .system_bytes = system_bytes,
-        .used_bytes = heap->used_bytes, .free_bytes = system_bytes - heap->used_bytes, .trim_bytes = heap->trim_bytes});
+    culet_arena_record_write(&(struct culet_arena_record){.id = CULET_HEAP_ARENA,
+                                                          .name = "culet",
+                                                          .address = heap->self.self,
+                                                          .system_bytes = system_bytes,
+                                                          .used_bytes = heap->used_bytes,
+                                                          .free_bytes = system_bytes - heap->used_bytes,
+                                                          .trim_bytes = heap->trim_bytes});
 }
 
 /* Metadata counts as far as it is in memory: tables are long and mostly never touched. */
@@ -114,11 +119,17 @@ static void add_region(struct culet_malloc_record *total, const struct culet_reg
 
 static void write_malloc(const struct culet_reading *reading, const struct culet_heap *heap)
 {
-    struct culet_malloc_record total = {
-        .arenas = 1, .heaps = heap->segments, .used_bytes = heap->used_bytes, .mmapped_bytes = heap->huge_bytes,
-        .mmapped_chunks = heap->huge_blocks, .tcache_bytes = heap->cached_bytes, .kept_bytes = heap->kept_bytes,
-        .has_kept = true, .trim_bytes = heap->trim_bytes, .chunks = reading->regions.block_count,
-            .walk_ns = heap->walk_ns};
+    struct culet_malloc_record total = {.arenas = 1,
+                                        .heaps = heap->segments,
+                                        .used_bytes = heap->used_bytes,
+                                        .mmapped_bytes = heap->huge_bytes,
+                                        .mmapped_chunks = heap->huge_blocks,
+                                        .tcache_bytes = heap->cached_bytes,
+                                        .kept_bytes = heap->kept_bytes,
+                                        .has_kept = true,
+                                        .trim_bytes = heap->trim_bytes,
+                                        .chunks = reading->regions.block_count,
+                                        .walk_ns = heap->walk_ns};
 
     for (size_t i = 0; i < reading->regions.count; i++) {
         const struct culet_region *region = reading->regions.all[i];
@@ -142,5 +153,8 @@ static void culet_write(struct culet_reading *reading, void *context)
     culet_free_runs_write(&reading->regions);
 }
 
-const struct culet_walker culet_culet_walker = {.name = "culet", .context_bytes = sizeof(struct culet_heap),
-                                                .recognize = culet_recognize, .walk = culet_walk, .write = culet_write};
+const struct culet_walker culet_culet_walker = {.name = "culet",
+                                                .context_bytes = sizeof(struct culet_heap),
+                                                .recognize = culet_recognize,
+                                                .walk = culet_walk,
+                                                .write = culet_write};

@@ -55,8 +55,8 @@ static bool is_bin(struct culet_reading *reading, const unsigned char *data, uin
         culet_pages_forget(&reading->pages);
         culet_memory_forget(&reading->memory);
         consistent = culet_memory_word(&reading->memory, pair, &fd) &&
-            culet_memory_word(&reading->memory, pair + 8, &bk) &&
-                     can_be_bin(bin, fd, bk) && points_back(reading, bin, fd, bk);
+                     culet_memory_word(&reading->memory, pair + 8, &bk) && can_be_bin(bin, fd, bk) &&
+                     points_back(reading, bin, fd, bk);
     }
     return consistent;
 }
@@ -174,13 +174,13 @@ bool culet_glibc_arena_top_end(struct culet_reading *reading, const struct culet
 static uint64_t find_heap_max(struct culet_reading *reading, const struct culet_glibc_arena *arena)
 {
     static const uint64_t sizes[] = {UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(32) << 20, UINT64_C(128) << 20,
-                                     UINT64_C(4) << 30, UINT64_C(1) << 20, UINT64_C(2) << 30};
+                                     UINT64_C(4) << 30,  UINT64_C(1) << 20, UINT64_C(2) << 30};
     uint64_t one, other;
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (culet_memory_word(&reading->memory, arena->top & ~(sizes[i] - 1), &one) &&
-            culet_memory_word(&reading->memory, arena->address & ~(sizes[i] - 1), &other) &&
-            one == arena->address && other == arena->address && (arena->address & (sizes[i] - 1)) < 0x100)
+            culet_memory_word(&reading->memory, arena->address & ~(sizes[i] - 1), &other) && one == arena->address &&
+            other == arena->address && (arena->address & (sizes[i] - 1)) < 0x100)
             return sizes[i];
     return 0;
 }
@@ -236,6 +236,6 @@ uint64_t culet_glibc_heap_bytes(struct culet_reading *reading, const struct cule
     if (!culet_memory_word(&reading->memory, start, &of_arena) || of_arena != arena->address ||
         !culet_memory_word(&reading->memory, start + 16, &bytes))
         return 0;
-    return bytes <= heap->heap_max && bytes % 8 == 0 &&
-        culet_reading_mapped_end(reading, start, start + bytes) ? bytes : 0;
+    return bytes <= heap->heap_max && bytes % 8 == 0 && culet_reading_mapped_end(reading, start, start + bytes) ? bytes
+                                                                                                                : 0;
 }

@@ -121,8 +121,8 @@ void culet_glibc_caches_add_tcache(struct culet_reading *reading, struct culet_g
         memcpy(tcache.entry, data + tcache.bins * 2, tcache.bins * 8);
         if (!is_plausible(&tcache))
             return;
-        caches->tcaches = culet_grow(caches->tcaches, &caches->tcache_room, caches->tcache_count + 1,
-                                     sizeof *caches->tcaches);
+        caches->tcaches =
+            culet_grow(caches->tcaches, &caches->tcache_room, caches->tcache_count + 1, sizeof *caches->tcaches);
         caches->tcaches[caches->tcache_count++] = tcache;
         if (tcache.counts && heap->candidates.links == CULET_GLIBC_LINKS_UNKNOWN &&
             caches->tcaches_tried < MOST_TCACHES_TRIED && !culet_target_due(&reading->target))
@@ -240,8 +240,7 @@ static void correct_blocks(const struct culet_glibc_candidates *candidates, stru
         while (next < range.past && culet_glibc_candidate_chunk(&candidates->all[next]) < at)
             next++;
         if (next < range.past && culet_glibc_candidate_chunk(&candidates->all[next]) == at &&
-            candidates->all[next].cache &&
-            (items[i] & 3) == CULET_BLOCK_USED)
+            candidates->all[next].cache && (items[i] & 3) == CULET_BLOCK_USED)
             items[i] |= CULET_BLOCK_CACHED;
         at += (uint64_t)(items[i] >> CULET_BLOCK_STATE_BITS) * CULET_BLOCK_UNIT;
     }

@@ -12,7 +12,8 @@ bool culet_glibc_chain(struct culet_reading *reading, struct culet_glibc *heap, 
 
     for (unsigned i = 0; i < PROOF && address != end; i++) {
         const void *at = heap->chain_steps && end - address >= sizeof header
-                             ? culet_memory_at(&reading->memory, address, sizeof header) : NULL;
+                             ? culet_memory_at(&reading->memory, address, sizeof header)
+                             : NULL;
         if (!at)
             return false;
         heap->chain_steps--;

@@ -51,8 +51,8 @@ bool culet_glibc_find(struct culet_reading *reading, struct culet_glibc *heap)
     for (int in_program = 0; in_program < 2; in_program++)
         for (size_t i = 0; i < reading->maps.count; i++) {
             const struct culet_mapping *mapping = &reading->maps.all[i];
-            if (!mapping->inode || (in_program ? strcmp(mapping->path, reading->program) != 0
-                                    : !is_libc(mapping->path)))
+            if (!mapping->inode ||
+                (in_program ? strcmp(mapping->path, reading->program) != 0 : !is_libc(mapping->path)))
                 continue;
             culet_reading_yield(reading);
             if (!reading->pages.exhausted && search_mapping(reading, heap, mapping)) {

@@ -79,11 +79,11 @@ struct culet_glibc_caches {
 };
 
 struct culet_glibc {
-    char library[512];   /* path */
-    uint64_t main;       /* address of main_arena */
-    bool lost;           /* the arenas were not found, though there must be some */
-    unsigned top_offset; /* of `top` in an arena */
-    uint64_t sbrk_field; /* address of mp_.sbrk_base; 0: not found */
+    char library[512];             /* path */
+    uint64_t main;                 /* address of main_arena */
+    bool lost;                     /* the arenas were not found, though there must be some */
+    unsigned top_offset;           /* of `top` in an arena */
+    uint64_t sbrk_field;           /* address of mp_.sbrk_base; 0: not found */
     unsigned counts_before;        /* distance of n_mmaps before it: CULET_GLIBC_COUNTS_... */
     uint64_t text_start, text_end; /* libc's code */
     uint64_t heap_max;             /* HEAP_MAX_SIZE; 0: no arena except main */

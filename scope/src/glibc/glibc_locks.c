@@ -60,8 +60,8 @@ static void run_thread(struct culet_reading *reading, const struct culet_glibc *
 {
     size_t before = count_locked(reading, heap);
 
-    for (unsigned i = 0; i < THREAD_RUNS && before && !culet_target_due(&reading->target) &&
-                         is_in_libc(reading, heap, thread); i++) {
+    for (unsigned i = 0;
+         i < THREAD_RUNS && before && !culet_target_due(&reading->target) && is_in_libc(reading, heap, thread); i++) {
         bool ran = culet_target_run_thread(&reading->target, thread);
         culet_pages_forget(&reading->pages);
         culet_memory_forget(&reading->memory);
@@ -77,7 +77,8 @@ static void run_threads(struct culet_reading *reading, const struct culet_glibc 
                         const struct culet_glibc_arena *arena)
 {
     for (size_t thread = 0; thread < reading->target.tracing.count && !culet_target_due(&reading->target) &&
-                            culet_glibc_is_busy(reading, heap, arena); thread++)
+                            culet_glibc_is_busy(reading, heap, arena);
+         thread++)
         run_thread(reading, heap, thread);
 }
 

@@ -58,8 +58,8 @@ static bool probe(struct culet_reading *reading, const struct culet_mapping *map
 
 static bool add(struct culet_reading *reading, struct culet_glibc *heap, const struct culet_range *range)
 {
-    struct culet_region *region = culet_reading_new_region(reading, "mmapped", CULET_NO_ARENA, range->start, range->end,
-                                                           true);
+    struct culet_region *region =
+        culet_reading_new_region(reading, "mmapped", CULET_NO_ARENA, range->start, range->end, true);
 
     if (!region)
         return false;

@@ -11,9 +11,12 @@
 static void write_allocator(const struct culet_glibc *heap)
 {
     culet_allocator_record_write(&(struct culet_allocator_record){
-        .name = "glibc", .library = heap->library, .by_pages = heap->lost,
+        .name = "glibc",
+        .library = heap->library,
+        .by_pages = heap->lost,
         .why = heap->lost ? "glibc's arenas were not found: unexplained anonymous memory is attributed to its heap, "
-                            "page by page." : ""});
+                            "page by page."
+                          : ""});
 }
 
 static void write_arena(const struct culet_glibc_arena *arena)
@@ -22,11 +25,16 @@ static void write_arena(const struct culet_glibc_arena *arena)
 
     if (arena->id)
         snprintf(name, sizeof name, "thread %u", arena->id);
-    culet_arena_record_write(&(struct culet_arena_record){
-        .id = arena->id, .name = name, .why = arena->broken ? arena->why : NULL, .address = arena->address,
-        .system_bytes = arena->system_bytes, .used_bytes = arena->sum.used + arena->sum.overhead,
-        .free_bytes = arena->sum.free + arena->sum.fastbin + arena->sum.tcache, .top_bytes = arena->top_bytes,
-        .trim_bytes = arena->sum.trim});
+    culet_arena_record_write(
+        &(struct culet_arena_record){.id = arena->id,
+                                     .name = name,
+                                     .why = arena->broken ? arena->why : NULL,
+                                     .address = arena->address,
+                                     .system_bytes = arena->system_bytes,
+                                     .used_bytes = arena->sum.used + arena->sum.overhead,
+                                     .free_bytes = arena->sum.free + arena->sum.fastbin + arena->sum.tcache,
+                                     .top_bytes = arena->top_bytes,
+                                     .trim_bytes = arena->sum.trim});
     if (arena->broken)
         culet_json_problem("The walk of the %s arena (%s) was stopped: %s. The rest of this heap is reported as "
                            "unknown.",
@@ -48,7 +56,7 @@ static void add_arena(struct culet_malloc_record *total, const struct culet_glib
 static bool is_of_glibc(const struct culet_region *region)
 {
     return strcmp(region->kind, "mmapped") == 0 || strcmp(region->kind, "main") == 0 ||
-        strcmp(region->kind, "heap") == 0;
+           strcmp(region->kind, "heap") == 0;
 }
 
 static void add_region(struct culet_malloc_record *total, const struct culet_region_sum *sum)
@@ -62,8 +70,10 @@ static void add_region(struct culet_malloc_record *total, const struct culet_reg
 
 static void write_malloc(const struct culet_reading *reading, const struct culet_glibc *heap)
 {
-    struct culet_malloc_record total = {.mmapped_bytes = heap->found_mmapped_bytes, .mmapped_chunks = heap->found_mmaps,
-                                        .chunks = heap->found_mmaps, .walk_ns = heap->walk_ns};
+    struct culet_malloc_record total = {.mmapped_bytes = heap->found_mmapped_bytes,
+                                        .mmapped_chunks = heap->found_mmaps,
+                                        .chunks = heap->found_mmaps,
+                                        .walk_ns = heap->walk_ns};
 
     for (size_t i = 0; i < heap->arena_count; i++)
         add_arena(&total, &heap->arenas[i]);

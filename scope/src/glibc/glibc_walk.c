@@ -90,8 +90,10 @@ static enum outcome unreadable(struct culet_glibc_walk *walk, uint64_t at)
 {
     uint8_t state = culet_pages_at(&walk->reading->pages, at);
 
-    return fault(walk, at, state & CULET_PAGE_SWAPPED ? "a chunk's header is in swap" :
-                 state ? "a chunk's header cannot be read" : "a chunk's header is not in memory");
+    return fault(walk, at,
+                 state & CULET_PAGE_SWAPPED ? "a chunk's header is in swap"
+                 : state                    ? "a chunk's header cannot be read"
+                                            : "a chunk's header is not in memory");
 }
 
 /* ---- the end of a region ---- */
@@ -138,13 +140,13 @@ static enum outcome finish_at_fencepost(struct culet_glibc_walk *walk, uint64_t 
 /* ---- the chunks ---- */
 
 /* Bits of a plain chunk's size: a multiple of 16 below 1 KiB, and all flags except MMAPPED. */
-#define PLAIN_BITS \
+#define PLAIN_BITS                                                                                                     \
     ((uint64_t)(CULET_HISTOGRAM_EXACT - CULET_HISTOGRAM_STEP) | GLIBC_CHUNK_PREV_INUSE | GLIBC_CHUNK_NON_MAIN)
 
 /* Bit n: a chunk of n times 16 bytes is plain by its size: not too small, and not of a tcache's size. */
 #define UP_TO(bytes) ((UINT64_C(2) << (bytes) / CULET_HISTOGRAM_STEP) - 1)
-#define PLAIN_SIZES \
-    (~UP_TO(GLIBC_CHUNK_LEAST_BYTES - CULET_HISTOGRAM_STEP) & \
+#define PLAIN_SIZES                                                                                                    \
+    (~UP_TO(GLIBC_CHUNK_LEAST_BYTES - CULET_HISTOGRAM_STEP) &                                                          \
      ~(UP_TO(CULET_GLIBC_MOST_TCACHE) & ~UP_TO(CULET_GLIBC_LEAST_TCACHE - CULET_HISTOGRAM_STEP)))
 
 /* The fast path for most chunks: used, smaller than 1 KiB, followed by a used one, header in the window. Ends at the
@@ -312,9 +314,14 @@ void culet_glibc_walk_region(struct culet_reading *reading, struct culet_glibc *
     size_t first_candidate = heap->candidates.count;
     bool done = false;
 
-    *walk = (struct culet_glibc_walk){
-        .reading = reading, .heap = heap, .arena = arena, .region = region, .first = first, .heap_start = heap_start,
-        .is_main = arena->address == heap->main, .fetch_bytes = FIRST_FETCH};
+    *walk = (struct culet_glibc_walk){.reading = reading,
+                                      .heap = heap,
+                                      .arena = arena,
+                                      .region = region,
+                                      .first = first,
+                                      .heap_start = heap_start,
+                                      .is_main = arena->address == heap->main,
+                                      .fetch_bytes = FIRST_FETCH};
     culet_glibc_checkpoint_init(walk);
     walk->now.at = walk->now.used_from = region->start;
     walk->now.states_to = region->start & ~(uint64_t)(reading->page_bytes - 1);

@@ -68,7 +68,7 @@ static void report_by_pages(struct culet_reading *reading, struct culet_glibc *h
     snprintf(heap->library, sizeof heap->library, "%s", reading->libc ? reading->libc : "");
     reading->malloc_by_pages = "glibc";
     culet_reading_problem(reading, "glibc's arenas were not found, because they changed too often meanwhile or are in "
-                          "swap: try again, or with --stop.");
+                                   "swap: try again, or with --stop.");
 }
 
 static bool glibc_recognize(struct culet_reading *reading, void *context)
@@ -110,8 +110,7 @@ static struct culet_region *new_region(struct culet_reading *reading, struct cul
 
 /* Walks a contiguous part of main's heap, from `start` to its top, or else to `end`. */
 static struct culet_region *walk_main(struct culet_reading *reading, struct culet_glibc *heap,
-                                      struct culet_glibc_arena *arena,
-                                      uint64_t start, uint64_t end)
+                                      struct culet_glibc_arena *arena, uint64_t start, uint64_t end)
 {
     culet_glibc_arena_top_end(reading, arena, start, &end);
     struct culet_region *region = new_region(reading, arena, "main", start, end);
@@ -254,5 +253,8 @@ static void glibc_write(struct culet_reading *reading, void *context)
     culet_glibc_write(reading, context);
 }
 
-const struct culet_walker culet_glibc_walker = {.name = "glibc", .context_bytes = sizeof(struct culet_glibc),
-                                                .recognize = glibc_recognize, .walk = glibc_walk, .write = glibc_write};
+const struct culet_walker culet_glibc_walker = {.name = "glibc",
+                                                .context_bytes = sizeof(struct culet_glibc),
+                                                .recognize = glibc_recognize,
+                                                .walk = glibc_walk,
+                                                .write = glibc_write};

@@ -110,8 +110,8 @@ static bool foreign_recognize(struct culet_reading *reading, void *context)
         return false;
     reading->libc = malloc && is_libc(malloc) ? malloc->path : NULL;
     if (!libc) /* a program without a C library brings its own malloc */
-        *foreign = (struct foreign_allocator){.library = reading->program,
-                                              .name = name_by_symbol(reading, reading->program)};
+        *foreign =
+            (struct foreign_allocator){.library = reading->program, .name = name_by_symbol(reading, reading->program)};
     else if (malloc && malloc->inode && !is_libc(malloc))
         *foreign = (struct foreign_allocator){.library = malloc->path, .name = name_of(reading, malloc->path)};
     else if (is_musl(libc))
@@ -138,12 +138,16 @@ static void foreign_write(struct culet_reading *reading, void *context)
         return;
     reading->active_malloc = foreign->name ? foreign->name : "unknown";
     culet_allocator_record_write(&(struct culet_allocator_record){
-        .name = reading->active_malloc, .library = foreign->in_program ? "" : foreign->library, .by_pages = true,
+        .name = reading->active_malloc,
+        .library = foreign->in_program ? "" : foreign->library,
+        .by_pages = true,
         .why = foreign->name ? "Its blocks cannot be read from outside: unexplained anonymous memory is attributed to "
                                "its heap, page by page."
                              : "This library serves malloc, and is no known allocator."});
 }
 
-const struct culet_walker culet_foreign_allocators_walker = {
-    .name = "foreign allocators", .context_bytes = sizeof(struct foreign_allocator), .recognize = foreign_recognize,
-    .walk = foreign_walk, .write = foreign_write};
+const struct culet_walker culet_foreign_allocators_walker = {.name = "foreign allocators",
+                                                             .context_bytes = sizeof(struct foreign_allocator),
+                                                             .recognize = foreign_recognize,
+                                                             .walk = foreign_walk,
+                                                             .write = foreign_write};

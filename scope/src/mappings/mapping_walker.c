@@ -9,8 +9,8 @@
 static bool is_shared_memory(const char *path)
 {
     return culet_starts_with(path, "/memfd:") || culet_starts_with(path, "/dev/zero") ||
-        culet_starts_with(path, "/dev/shm/") ||
-           culet_starts_with(path, "/SYSV") || culet_starts_with(path, "anon_inode:");
+           culet_starts_with(path, "/dev/shm/") || culet_starts_with(path, "/SYSV") ||
+           culet_starts_with(path, "anon_inode:");
 }
 
 /* The end of the adjacent mappings of one file from number `from` on. The file is a library if one of them is
@@ -114,6 +114,9 @@ static void mapping_write(struct culet_reading *reading, void *context)
     culet_thread_stacks_write(context);
 }
 
-const struct culet_walker culet_mapping_walker = {
-    .name = "mappings", .context_bytes = sizeof(struct culet_thread_stacks), .without_memory = true,
-    .recognize = mapping_recognize, .walk = mapping_walk, .write = mapping_write};
+const struct culet_walker culet_mapping_walker = {.name = "mappings",
+                                                  .context_bytes = sizeof(struct culet_thread_stacks),
+                                                  .without_memory = true,
+                                                  .recognize = mapping_recognize,
+                                                  .walk = mapping_walk,
+                                                  .write = mapping_write};

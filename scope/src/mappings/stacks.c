@@ -148,7 +148,7 @@ static bool is_in_fiber(struct culet_reading *reading, const struct culet_thread
     decidable = true;
 #endif
     return decidable && can_be_fiber(reading, thread->mapping) &&
-        count_equal(fibers, length_of(thread->mapping)) >= FIBERS &&
+           count_equal(fibers, length_of(thread->mapping)) >= FIBERS &&
            (main_thread || !has_control_block(reading, thread->mapping));
 }
 
@@ -203,8 +203,7 @@ static uint32_t *count_stacks(const struct culet_reading *reading, const struct 
 }
 
 static void label_thread(const struct culet_reading *reading, const struct culet_thread_stack *thread,
-                         uint32_t in_mapping,
-                         char *label, size_t room)
+                         uint32_t in_mapping, char *label, size_t room)
 {
     const char *where = thread->in_fiber ? " in it" : "", *fiber = thread->in_fiber ? "fiber, " : "";
 

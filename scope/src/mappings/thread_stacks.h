@@ -9,7 +9,7 @@ struct culet_thread_stack {
     char name[64];
     uint64_t pointer; /* stack pointer; 0: the kernel does not report it, because the thread was running */
     const struct culet_mapping *mapping; /* of its stack, or NULL */
-    bool in_fiber; /* the mapping is a fiber's; the thread's own stack is another */
+    bool in_fiber;                       /* the mapping is a fiber's; the thread's own stack is another */
 };
 
 struct culet_thread_stacks {

@@ -9,8 +9,11 @@
 /* Length of the valid UTF-8 character at `text`; 0: invalid (RFC 3629). */
 static size_t character_bytes(const unsigned char *text)
 {
-    size_t bytes = *text < 0x80 ? 1 : *text >= 0xc2 && *text < 0xe0 ? 2 : *text >= 0xe0 && *text < 0xf0 ? 3
-                   : *text >= 0xf0 && *text < 0xf5 ? 4 : 0;
+    size_t bytes = *text < 0x80                    ? 1
+                   : *text >= 0xc2 && *text < 0xe0 ? 2
+                   : *text >= 0xe0 && *text < 0xf0 ? 3
+                   : *text >= 0xf0 && *text < 0xf5 ? 4
+                                                   : 0;
 
     for (size_t i = 1; i < bytes; i++)
         if ((text[i] & 0xc0) != 0x80)

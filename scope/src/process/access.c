@@ -49,21 +49,28 @@ void culet_access_explain(pid_t pid, int error, char *sentence, size_t bytes)
         snprintf(sentence, bytes, "process %d belongs to another user (%s); run this as that user or as root (sudo)",
                  (int)pid, name);
     } else if (error == ENOSYS) {
-        snprintf(sentence, bytes, "a sandbox (seccomp) keeps this program from reading other processes; start the "
+        snprintf(sentence, bytes,
+                 "a sandbox (seccomp) keeps this program from reading other processes; start the "
                  "container with --cap-add SYS_PTRACE, or run this on the host");
     } else if (geteuid() == 0) {
-        snprintf(sentence, bytes, "this container does not let root read process %d; start it with --cap-add "
-                 "SYS_PTRACE, or run this on the host", (int)pid);
+        snprintf(sentence, bytes,
+                 "this container does not let root read process %d; start it with --cap-add "
+                 "SYS_PTRACE, or run this on the host",
+                 (int)pid);
     } else if (yama == 1) {
-        snprintf(sentence, bytes, "the kernel lets only a parent or root read process %d (Yama, "
+        snprintf(sentence, bytes,
+                 "the kernel lets only a parent or root read process %d (Yama, "
                  "kernel.yama.ptrace_scope is 1); run this as root (sudo), or allow it until the next boot: "
-                 "sudo sysctl kernel.yama.ptrace_scope=0", (int)pid);
+                 "sudo sysctl kernel.yama.ptrace_scope=0",
+                 (int)pid);
     } else if (yama >= 2) {
         snprintf(sentence, bytes, "the kernel lets %s read other processes (Yama, kernel.yama.ptrace_scope is %ld)%s",
                  yama == 2 ? "only root" : "nobody", yama,
                  yama == 2 ? "; run this as root (sudo)" : "; this stays so until the next boot");
     } else {
-        snprintf(sentence, bytes, "process %d is not dumpable: it changed its user, has capabilities, or asked for "
-                 "it; run this as root (sudo)", (int)pid);
+        snprintf(sentence, bytes,
+                 "process %d is not dumpable: it changed its user, has capabilities, or asked for "
+                 "it; run this as root (sudo)",
+                 (int)pid);
     }
 }

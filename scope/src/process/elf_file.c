@@ -52,7 +52,7 @@ static bool read_header(struct culet_elf *elf)
         head->e_ident[EI_CLASS] != ELFCLASS64 ||
         head->e_ident[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) ||
         head->e_shentsize != sizeof(Elf64_Shdr) || head->e_phentsize != sizeof(Elf64_Phdr) ||
-            head->e_shnum > MOST_SECTIONS)
+        head->e_shnum > MOST_SECTIONS)
         return false;
     elf->sections = read_items(elf, head->e_shoff, head->e_shnum, sizeof *elf->sections);
     elf->section_count = elf->sections ? head->e_shnum : 0;
@@ -172,8 +172,8 @@ bool culet_elf_defines(struct culet_elf *elf, const char *name)
 bool culet_elf_text(struct culet_elf *elf, const char *name, char *text, size_t room)
 {
     const Elf64_Sym *symbol = find(elf, name);
-    const Elf64_Shdr *holder = symbol && symbol->st_shndx < elf->section_count ? &elf->sections[symbol->st_shndx]
-        : NULL;
+    const Elf64_Shdr *holder =
+        symbol && symbol->st_shndx < elf->section_count ? &elf->sections[symbol->st_shndx] : NULL;
 
     if (!holder || holder->sh_type == SHT_NOBITS || symbol->st_value < holder->sh_addr || symbol->st_size == 0 ||
         symbol->st_size > room)

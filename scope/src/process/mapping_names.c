@@ -18,14 +18,21 @@ const char *culet_mapping_special_use(const char *path)
     static const struct {
         const char *part, *use;
     } anonymous[] = {
-        {"Ruby:GC:", "ruby"},         {"mmtk:", "ruby"},
-        {"fiber_pool", "fiber"},      {"jit_reserve_addr", "jit"},
+        {"Ruby:GC:", "ruby"},
+        {"mmtk:", "ruby"},
+        {"fiber_pool", "fiber"},
+        {"jit_reserve_addr", "jit"},
         {"nt_alloc_thread_stack", "stack"},
-        {"Ruby:", "other"},           {"glibc: pthread", "stack"},
-        {"glibc: malloc", "malloc"},  {"glibc: loader malloc", "library"},
-        {"jemalloc", "malloc"},       {"tcmalloc", "malloc"},
-        {"mimalloc", "malloc"},       {"stack_and_tls", "stack"},
-        {"JIT", "jit"},               {"jit", "jit"},
+        {"Ruby:", "other"},
+        {"glibc: pthread", "stack"},
+        {"glibc: malloc", "malloc"},
+        {"glibc: loader malloc", "library"},
+        {"jemalloc", "malloc"},
+        {"tcmalloc", "malloc"},
+        {"mimalloc", "malloc"},
+        {"stack_and_tls", "stack"},
+        {"JIT", "jit"},
+        {"jit", "jit"},
     };
 
     if (strcmp(path, "[stack]") == 0)

@@ -19,7 +19,8 @@ static bool read_head(struct culet_maps *maps, const char *line)
     int path = 0;
 
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n", &mapping.start, &mapping.end,
-               mapping.perms, &mapping.offset, &mapping.inode, &path) < 5 || !path)
+               mapping.perms, &mapping.offset, &mapping.inode, &path) < 5 ||
+        !path)
         return false;
     if (mapping.end <= mapping.start || (maps->count && mapping.start < maps->all[maps->count - 1].end))
         return false;

@@ -143,8 +143,8 @@ bool culet_memory_copy(struct culet_memory *memory, uint64_t address, void *to, 
         if (part > bytes)
             part = bytes;
         uint8_t state = culet_pages_at(memory->pages, address);
-        if (!(state & CULET_PAGE_PRESENT) || fetch(memory, address, at, part,
-                                                   culet_memory_pins(memory, state)) != (ssize_t)part) {
+        if (!(state & CULET_PAGE_PRESENT) ||
+            fetch(memory, address, at, part, culet_memory_pins(memory, state)) != (ssize_t)part) {
             memset(at, 0, part);
             whole = whole && !(state & (CULET_PAGE_PRESENT | CULET_PAGE_SWAPPED));
         }

@@ -18,8 +18,8 @@ struct culet_memory {
     pid_t pid;
     struct culet_pages *pages;
     size_t page_bytes;
-    int descriptor;   /* of /proc/PID/mem; -1: it could not be opened */
-    bool pinning;     /* process_vm_readv is allowed */
+    int descriptor;      /* of /proc/PID/mem; -1: it could not be opened */
+    bool pinning;        /* process_vm_readv is allowed */
     uint64_t start, end; /* addresses of the window */
     /* With room after the end, so that a word there can be loaded. */
     _Alignas(64) unsigned char window[CULET_MEMORY_WINDOW + 64];

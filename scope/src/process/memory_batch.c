@@ -46,13 +46,13 @@ static void read_pieces(struct culet_memory *memory, struct iovec *local, struct
     size_t done = copied > 0 ? (size_t)copied / bytes : 0;
 
     for (size_t i = 0; i < count; i++)
-        got[numbers[i]] = i < done ||
-                          culet_memory_copy(memory, (uintptr_t)remote[i].iov_base, local[i].iov_base, bytes);
+        got[numbers[i]] =
+            i < done || culet_memory_copy(memory, (uintptr_t)remote[i].iov_base, local[i].iov_base, bytes);
 }
 
 /* In address order, so that neighbours share look-ups of page states. */
 static void copy_some(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
-                        unsigned char *to, bool *got)
+                      unsigned char *to, bool *got)
 {
     struct piece pieces[CULET_MEMORY_BATCH];
     struct iovec local[CULET_MEMORY_BATCH], remote[CULET_MEMORY_BATCH];
@@ -77,8 +77,7 @@ static void copy_some(struct culet_memory *memory, const uint64_t *addresses, si
 }
 
 void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
-                             void *to,
-                  bool *got)
+                             void *to, bool *got)
 {
     for (size_t i = 0, some; i < count; i += some) {
         some = count - i < CULET_MEMORY_BATCH ? count - i : CULET_MEMORY_BATCH;

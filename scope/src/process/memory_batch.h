@@ -10,7 +10,6 @@
 /* Copies `bytes` from each of `count` addresses into `to`, one piece after the other. got[i]: piece i was read. A
  * piece that is not wholly in memory is not read, and is zeros. */
 void culet_memory_copy_batch(struct culet_memory *memory, const uint64_t *addresses, size_t count, size_t bytes,
-                             void *to,
-                             bool *got);
+                             void *to, bool *got);
 
 #endif

@@ -144,8 +144,11 @@ static void find_zero_pages(struct culet_pages *pages)
     uint64_t start = pages->first << pages->shift, end = (pages->first + pages->count) << pages->shift;
 
     while (pages->scan && start < end) {
-        struct scan scan = {.start = start, .end = end, .regions = (uintptr_t)found,
-                            .regions_count = sizeof found / sizeof *found, .mask = SCAN_IS_ZERO,
+        struct scan scan = {.start = start,
+                            .end = end,
+                            .regions = (uintptr_t)found,
+                            .regions_count = sizeof found / sizeof *found,
+                            .mask = SCAN_IS_ZERO,
                             .wanted = SCAN_IS_ZERO};
         int count;
         if (!scan_pages(pages, &scan, &count))
@@ -202,8 +205,10 @@ void culet_pages_copy(struct culet_pages *pages, uint64_t first, size_t count, u
     while (count) {
         if (first - pages->first >= pages->count) {
             bool next = pages->count && first == pages->first + pages->count;
-            read_window(pages, first, next || count > CULET_PAGES_WINDOW ? CULET_PAGES_WINDOW
-                               : count > SINGLE_ENTRIES ? (uint32_t)count : SINGLE_ENTRIES);
+            read_window(pages, first,
+                        next || count > CULET_PAGES_WINDOW ? CULET_PAGES_WINDOW
+                        : count > SINGLE_ENTRIES           ? (uint32_t)count
+                                                           : SINGLE_ENTRIES);
         }
         size_t from = (size_t)(first - pages->first), part = pages->count - from;
         if (part > count)
@@ -223,8 +228,12 @@ static uint64_t scan_next(struct culet_pages *pages, uint64_t page, uint64_t end
 
     while (page < end && pages->scan) {
         uint64_t part = end - page < most ? end : page + most;
-        struct scan scan = {.start = page << pages->shift, .end = part << pages->shift, .regions = (uintptr_t)&found,
-                            .regions_count = 1, .max_pages = 1, .any_of = SCAN_IS_PRESENT | SCAN_IS_SWAPPED,
+        struct scan scan = {.start = page << pages->shift,
+                            .end = part << pages->shift,
+                            .regions = (uintptr_t)&found,
+                            .regions_count = 1,
+                            .max_pages = 1,
+                            .any_of = SCAN_IS_PRESENT | SCAN_IS_SWAPPED,
                             .wanted = SCAN_IS_PRESENT | SCAN_IS_SWAPPED};
         int count;
         if (!scan_pages(pages, &scan, &count))
@@ -329,8 +338,7 @@ static void extend(struct runs *runs, uint8_t state, uint64_t length)
     runs->length += length;
 }
 
-void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, culet_pages_known *known,
-                      void *context)
+void culet_pages_runs(struct culet_pages *pages, struct culet_mapping *mapping, culet_pages_known *known, void *context)
 {
     uint8_t states[CULET_PAGES_WINDOW];
     uint64_t page = mapping->start >> pages->shift, end = mapping->end >> pages->shift;

@@ -12,18 +12,18 @@
 #define CULET_PAGES_WINDOW 1024u
 
 struct culet_pages {
-    int descriptor; /* of pagemap; -1: not readable */
-    unsigned shift; /* log2 of the page size */
-    bool scan;      /* the kernel has PAGEMAP_SCAN */
-    bool exhausted; /* the work budget is used up: all pages count as absent */
-    bool incomplete;    /* too many empty pages for a kernel without PAGEMAP_SCAN: some pages were not looked at */
-    uint64_t limit_ns;  /* the budget's end, in processor time of the reader */
-    uint64_t empties;   /* empty entries that may still be read, without PAGEMAP_SCAN */
-    unsigned calls;     /* to the kernel, since the budget was last checked */
+    int descriptor;          /* of pagemap; -1: not readable */
+    unsigned shift;          /* log2 of the page size */
+    bool scan;               /* the kernel has PAGEMAP_SCAN */
+    bool exhausted;          /* the work budget is used up: all pages count as absent */
+    bool incomplete;         /* too many empty pages for a kernel without PAGEMAP_SCAN: some pages were not looked at */
+    uint64_t limit_ns;       /* the budget's end, in processor time of the reader */
+    uint64_t empties;        /* empty entries that may still be read, without PAGEMAP_SCAN */
+    unsigned calls;          /* to the kernel, since the budget was last checked */
     uint64_t hole, hole_end; /* page numbers: nothing is in memory between them */
     const struct culet_maps *maps; /* to recognize zero pages without PAGEMAP_SCAN; or NULL */
-    uint64_t first; /* page number of the window's first page */
-    uint32_t count; /* pages in the window; 0: none */
+    uint64_t first;                /* page number of the window's first page */
+    uint32_t count;                /* pages in the window; 0: none */
     uint64_t entries[CULET_PAGES_WINDOW];
     uint8_t states[CULET_PAGES_WINDOW];
 };

@@ -134,8 +134,8 @@ static bool identify_waiting(struct culet_target *target, uint64_t identity[4])
 {
     bool known;
 
-    for (unsigned tries = 0; !(known = identify(target, identity)) && tries < CULET_TARGET_WAIT_MS &&
-                             !has_ended(target->process); tries++)
+    for (unsigned tries = 0;
+         !(known = identify(target, identity)) && tries < CULET_TARGET_WAIT_MS && !has_ended(target->process); tries++)
         culet_sleep_ns(1000000);
     return known;
 }
@@ -163,8 +163,8 @@ void culet_target_open(struct culet_target *target, pid_t process, enum culet_mo
     char name[64], state;
     uint64_t fields[CULET_PROC_FIELDS];
 
-    *target = (struct culet_target){.process = process, .pid = process, .mode = mode, .slice_ns = slice_ns,
-                                    .tracing = {.process = process}};
+    *target = (struct culet_target){
+        .process = process, .pid = process, .mode = mode, .slice_ns = slice_ns, .tracing = {.process = process}};
     snprintf(name, sizeof name, "/proc/%d/stat", (int)process);
     if (!culet_proc_stat(name, &state, fields))
         culet_fail("there is no process %d; `ps` lists all processes", (int)process);
@@ -209,7 +209,8 @@ static void go_live(struct culet_target *target)
 {
     snprintf(target->why_live, sizeof target->why_live,
              "the kernel does not let this program stop process %d (a sandbox, perhaps seccomp), so the process was "
-             "read while it ran: changes meanwhile make the figures inexact", (int)target->process);
+             "read while it ran: changes meanwhile make the figures inexact",
+             (int)target->process);
     target->mode = CULET_LIVE;
 }
 
@@ -301,8 +302,8 @@ static bool reaches_limit(struct culet_target *target)
         return false;
     snprintf(target->why_live, sizeof target->why_live,
              "process %d was stopped for %.1f seconds in all, so the rest was read while it ran: changes meanwhile "
-             "make the figures inexact; --stop reads the whole process in one pause", (int)target->process,
-             (double)target->pauses.sum_ns / 1e9);
+             "make the figures inexact; --stop reads the whole process in one pause",
+             (int)target->process, (double)target->pauses.sum_ns / 1e9);
     target->mode = CULET_LIVE;
     target->limit_reached = true;
     return true;
@@ -373,5 +374,5 @@ bool culet_target_position(const struct culet_target *target, size_t thread, uin
 bool culet_target_run_thread(struct culet_target *target, size_t thread)
 {
     return target->paused && thread < target->tracing.count &&
-        culet_tracing_run_thread(&target->tracing, thread, RUN_NS);
+           culet_tracing_run_thread(&target->tracing, thread, RUN_NS);
 }

@@ -20,15 +20,15 @@ struct culet_target {
     uint64_t slice_ns;
     struct culet_tracing tracing;
     bool paused;
-    uint64_t began_ns;    /* start of this pause */
-    uint64_t due_ns;      /* when this pause should end */
-    uint64_t ended_ns;    /* end of the last pause */
-    uint64_t stopping_ns; /* time in this pause until all threads had stopped */
-    uint64_t cpu_ns;      /* the reader's processor time at the start of this pause */
+    uint64_t began_ns;          /* start of this pause */
+    uint64_t due_ns;            /* when this pause should end */
+    uint64_t ended_ns;          /* end of the last pause */
+    uint64_t stopping_ns;       /* time in this pause until all threads had stopped */
+    uint64_t cpu_ns;            /* the reader's processor time at the start of this pause */
     struct culet_pauses pauses; /* finished pauses */
     bool realtime;              /* the reader has real-time priority now */
     bool realtime_refused;
-    uint32_t most_threads;      /* stopped at once */
+    uint32_t most_threads; /* stopped at once */
     uint64_t estimated_ns; /* processor time to stop and release all threads, if they are many; 0: not measured yet */
     uint64_t identity[4];  /* start time, stack, code and program: exec changes them */
     char why_live[256];    /* sentence: why the process is read live though it should be paused; "" */

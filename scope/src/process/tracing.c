@@ -164,8 +164,8 @@ static void check_tracer(const struct culet_tracing *tracing, pid_t tid)
     snprintf(name, sizeof name, "/proc/%ld/comm", tracer);
     culet_proc_line(name, command, sizeof command);
     culet_fail("process %d is already being traced by process %ld%s%s%s; end that one, or read without "
-                   "pauses: --live", (int)tracing->process, tracer, *command ? " (" : "", command,
-                   *command ? ")" : "");
+               "pauses: --live",
+               (int)tracing->process, tracer, *command ? " (" : "", command, *command ? ")" : "");
 }
 
 /* PTRACE_SEIZE, with SIGCHLD unblocked. */
@@ -274,8 +274,8 @@ static bool await_stop(const struct culet_tracing *tracing, struct culet_tracee 
             return false;
         if (now - from > PATIENCE_NS)
             culet_fail("process %d could not be stopped: its thread %d still ran after %d seconds; read without "
-                           "pauses: --live", (int)tracing->process, (int)thread->tid,
-                           (int)(PATIENCE_NS / 1000000000));
+                       "pauses: --live",
+                       (int)tracing->process, (int)thread->tid, (int)(PATIENCE_NS / 1000000000));
         culet_sleep_ns(late ? LONG_POLL_NS : SHORT_POLL_NS);
     }
     return true;

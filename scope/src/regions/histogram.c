@@ -80,7 +80,7 @@ void culet_histogram_write(const struct culet_histogram *histogram)
         culet_buffer_print(&buckets, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
                            buckets.length > 1 ? "," : "", bytes_of(i), histogram->bucket[i].used_count,
                            histogram->bucket[i].used_bytes, histogram->bucket[i].free_count,
-                               histogram->bucket[i].free_bytes);
+                           histogram->bucket[i].free_bytes);
     }
     write_buckets("sizes", &buckets);
 }

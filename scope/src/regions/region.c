@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNIT 8 /* bytes of a used unit */
+#define UNIT 8    /* bytes of a used unit */
 #define LEAF 512u /* pages of a leaf */
 
 /* ---- the table of pages ---- */
@@ -131,8 +131,7 @@ uint64_t culet_region_page_share(const struct culet_region *region, uint64_t ind
     return (end < region->end ? end : region->end) - (start > region->start ? start : region->start);
 }
 
-uint64_t culet_region_page_used(const struct culet_region *region,
-                                const struct culet_page_run *run, uint64_t index)
+uint64_t culet_region_page_used(const struct culet_region *region, const struct culet_page_run *run, uint64_t index)
 {
     if (run->used)
         return (uint64_t)run->used[index - run->first] * UNIT;
@@ -142,8 +141,7 @@ uint64_t culet_region_page_used(const struct culet_region *region,
 /* ---- changes ---- */
 
 /* Whether from..to covers the whole leaf that begins at page `index`, of which nothing is known. */
-static bool fills_leaf(const struct culet_region *region, uint64_t index, uint64_t from,
-                       uint64_t to)
+static bool fills_leaf(const struct culet_region *region, uint64_t index, uint64_t from, uint64_t to)
 {
     return index % LEAF == 0 && index + LEAF <= region->pages && !region->leaves[index / LEAF] &&
            !(from & ((UINT64_C(1) << region->shift) - 1)) && (to - from) >> region->shift >= LEAF;
@@ -215,8 +213,7 @@ static bool are_zero(const uint8_t *states, size_t count)
     return true;
 }
 
-void culet_region_set_states(struct culet_region *region, uint64_t first,
-                             size_t count, const uint8_t *states)
+void culet_region_set_states(struct culet_region *region, uint64_t first, size_t count, const uint8_t *states)
 {
     uint64_t base = region->start >> region->shift, end = base + region->pages;
 
@@ -241,15 +238,14 @@ void culet_region_set_states(struct culet_region *region, uint64_t first,
 
 void culet_region_add_overhead(struct culet_region *region, uint64_t from, uint64_t to)
 {
-    region->overhead = culet_grow(region->overhead, &region->overhead_room, region->overhead_count + 1,
-                                  sizeof *region->overhead);
+    region->overhead =
+        culet_grow(region->overhead, &region->overhead_room, region->overhead_count + 1, sizeof *region->overhead);
     region->overhead[region->overhead_count++] = (struct culet_range){from, to};
 }
 
 /* ---- sums ---- */
 
-uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t from,
-                                     uint64_t to, uint8_t state)
+uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t from, uint64_t to, uint8_t state)
 {
     uint64_t base = region->start >> region->shift, bytes = 0;
 

@@ -23,15 +23,15 @@ struct culet_region {
     bool malloc;      /* its bytes belong to malloc's sums (those of Ruby's mapped pages do not) */
     bool full;        /* every byte is used */
     uint64_t start, end;
-    unsigned shift;         /* log2 of the page size */
-    uint64_t pages;         /* that it touches */
-    unsigned char **leaves; /* of 512 pages each; NULL: nothing there is used or in memory */
+    unsigned shift;               /* log2 of the page size */
+    uint64_t pages;               /* that it touches */
+    unsigned char **leaves;       /* of 512 pages each; NULL: nothing there is used or in memory */
     struct culet_range *overhead; /* metadata and gaps, by address */
     size_t overhead_count, overhead_room;
-    struct culet_buffer blocks; /* uint32_t each: units << CULET_BLOCK_STATE_BITS | state */
-    uint64_t first_block;       /* address */
-    uint64_t block_count;       /* blocks kept or not */
-    struct culet_buffer slabs;  /* of the slabs record, without the current area */
+    struct culet_buffer blocks;      /* uint32_t each: units << CULET_BLOCK_STATE_BITS | state */
+    uint64_t first_block;            /* address */
+    uint64_t block_count;            /* blocks kept or not */
+    struct culet_buffer slabs;       /* of the slabs record, without the current area */
     uint64_t slab_bytes, slab_block; /* the current area: its bytes, its block size */
 };
 
@@ -69,22 +69,19 @@ uint16_t culet_region_units(const struct culet_region *region, uint64_t address)
 struct culet_page_run culet_region_page_run(const struct culet_region *region, uint64_t index);
 
 /* Sets the states of `count` pages from page number `first` on. */
-void culet_region_set_states(struct culet_region *region, uint64_t first,
-                             size_t count, const uint8_t *states);
+void culet_region_set_states(struct culet_region *region, uint64_t first, size_t count, const uint8_t *states);
 
 /* Bytes of page `index` that belong to the region. */
 uint64_t culet_region_page_share(const struct culet_region *region, uint64_t index);
 
 /* Used bytes of page `index`, which is in the run. */
-uint64_t culet_region_page_used(const struct culet_region *region,
-                                const struct culet_page_run *run, uint64_t index);
+uint64_t culet_region_page_used(const struct culet_region *region, const struct culet_page_run *run, uint64_t index);
 
 /* Adds a range of metadata or of memory of others. Ranges come in address order. */
 void culet_region_add_overhead(struct culet_region *region, uint64_t from, uint64_t to);
 
 /* Bytes of from..to that lie in pages with any of these state bits. */
-uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t from,
-                                     uint64_t to, uint8_t state);
+uint64_t culet_region_bytes_in_state(const struct culet_region *region, uint64_t from, uint64_t to, uint8_t state);
 
 /* Bytes of its pages that are in memory. */
 uint64_t culet_region_resident(const struct culet_region *region);

@@ -64,8 +64,7 @@ static void extend(struct fill *fill, uint64_t length, uint64_t used)
 }
 
 /* The first and the last page may belong to the region in part only. */
-static void extend_by_run(const struct culet_region *region, struct fill *fill,
-                          const struct culet_page_run *run)
+static void extend_by_run(const struct culet_region *region, struct fill *fill, const struct culet_page_run *run)
 {
     uint64_t last = run->first + run->count - 1;
 

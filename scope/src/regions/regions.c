@@ -44,8 +44,14 @@ struct culet_region *culet_region_new(struct culet_regions *regions, const char 
     if (start >= end || (at < regions->count && regions->all[at]->start < end))
         return NULL;
     struct culet_region *region = culet_new(1, sizeof *region);
-    *region = (struct culet_region){.id = (uint32_t)regions->count, .arena = arena, .kind = kind, .malloc = true,
-                                    .start = start, .end = end, .full = full, .first_block = start,
+    *region = (struct culet_region){.id = (uint32_t)regions->count,
+                                    .arena = arena,
+                                    .kind = kind,
+                                    .malloc = true,
+                                    .start = start,
+                                    .end = end,
+                                    .full = full,
+                                    .first_block = start,
                                     .shift = regions->shift};
     culet_region_set_pages(region, pages_of(regions, start, end));
     regions->all = culet_grow(regions->all, &regions->room, regions->count + 1, sizeof *regions->all);

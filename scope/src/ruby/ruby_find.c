@@ -63,8 +63,7 @@ static uint64_t next_start(struct culet_reading *reading, uint64_t at, uint64_t 
 
 /* Adds the candidates of one mapping to the batch, and checks each full batch. Returns the size of the last one. */
 static size_t search_mapping(struct culet_reading *reading, struct culet_ruby *ruby,
-                             const struct culet_mapping *mapping,
-                             size_t count)
+                             const struct culet_mapping *mapping, size_t count)
 {
     for (uint64_t at = round_up(mapping->start); at + SHORT <= mapping->end; at += SHORT) {
         /* Skips long empty ranges. */

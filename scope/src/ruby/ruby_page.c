@@ -34,8 +34,7 @@ static bool numbers_fit(struct culet_ruby_page *page)
 static bool is_empty(uint64_t start, const unsigned char *description, uint32_t at)
 {
     return culet_word_at(description + at) == start && !culet_word_at(description + at + 8) &&
-        !culet_half_at(description) &&
-           !culet_half_at(description + 2) && start % CULET_RUBY_LONG == 0;
+           !culet_half_at(description) && !culet_half_at(description + 2) && start % CULET_RUBY_LONG == 0;
 }
 
 /* Descriptions may lie next to their page, so other words may point into the page's range too, but not to where a
@@ -52,8 +51,10 @@ bool culet_ruby_page_recognize(uint64_t start, const unsigned char *description,
             word = culet_word_at(description + at + 8);
         if (word - start >= CULET_RUBY_LONG)
             continue;
-        *page = (struct culet_ruby_page){.start = start, .slot_bytes = culet_half_at(description),
-                                         .slots = culet_half_at(description + 2), .first = (uint32_t)(word - start),
+        *page = (struct culet_ruby_page){.start = start,
+                                         .slot_bytes = culet_half_at(description),
+                                         .slots = culet_half_at(description + 2),
+                                         .first = (uint32_t)(word - start),
                                          .layout = at};
         if (numbers_fit(page))
             return true;

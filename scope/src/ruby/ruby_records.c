@@ -58,9 +58,9 @@ static void write_slots(struct culet_json *json, const struct culet_ruby *ruby)
 
     culet_buffer_print(&text, "[");
     for (size_t s = 0; s < sizes; s++)
-        culet_buffer_print(&text, "%s{\"slot_bytes\":%" PRIu64 ",\"pages\":%" PRIu64 ",\"live\":%" PRIu64
-                           ",\"free\":%" PRIu64 "}",
-                           s ? "," : "", slots[s].slot_bytes, slots[s].pages, slots[s].live, slots[s].free);
+        culet_buffer_print(
+            &text, "%s{\"slot_bytes\":%" PRIu64 ",\"pages\":%" PRIu64 ",\"live\":%" PRIu64 ",\"free\":%" PRIu64 "}",
+            s ? "," : "", slots[s].slot_bytes, slots[s].pages, slots[s].live, slots[s].free);
     culet_buffer_print(&text, "]");
     culet_buffer_byte(&text, 0);
     culet_json_raw(json, "slots", (const char *)text.bytes);

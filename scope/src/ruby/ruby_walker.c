@@ -60,8 +60,9 @@ static void ruby_walk(struct culet_reading *reading, void *context)
     culet_reading_resume(reading);
     explain(reading, ruby);
     if (ruby->swapped)
-        culet_reading_problem(reading, "%" PRIu64 " pages of Ruby's heap are in swap: their slots are reported as "
-                                                  "free.",
+        culet_reading_problem(reading,
+                              "%" PRIu64 " pages of Ruby's heap are in swap: their slots are reported as "
+                              "free.",
                               ruby->swapped);
 }
 
@@ -71,5 +72,8 @@ static void ruby_write(struct culet_reading *reading, void *context)
     culet_ruby_write(context);
 }
 
-const struct culet_walker culet_ruby_walker = {.name = "ruby", .context_bytes = sizeof(struct culet_ruby),
-                                               .recognize = ruby_recognize, .walk = ruby_walk, .write = ruby_write};
+const struct culet_walker culet_ruby_walker = {.name = "ruby",
+                                               .context_bytes = sizeof(struct culet_ruby),
+                                               .recognize = ruby_recognize,
+                                               .walk = ruby_walk,
+                                               .write = ruby_write};

@@ -27,8 +27,8 @@ void culet_transient_note(struct culet_transient *transient, uint64_t address, c
 {
     if (address % CULET_TRANSIENT_BLOCK || !is_block(address, words))
         return;
-    transient->blocks = culet_grow(transient->blocks, &transient->room, transient->count + 1,
-                                   sizeof *transient->blocks);
+    transient->blocks =
+        culet_grow(transient->blocks, &transient->room, transient->count + 1, sizeof *transient->blocks);
     transient->blocks[transient->count++] = address;
 }
 

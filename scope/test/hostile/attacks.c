@@ -21,8 +21,7 @@ static void check_attack(const struct victim *victim)
     for (size_t i = 0; i < MODES; i++) {
         struct result result = read_sanitized(victim->pid, modes[i], &kilobytes);
         CHECK(result.status == 0 && !result.errors[0], "%s: the reader ended with %d: %.1500s",
-              modes[i] ? modes[i] : "sliced",
-              result.status, result.errors);
+              modes[i] ? modes[i] : "sliced", result.status, result.errors);
         CHECK(kilobytes < MOST_KILOBYTES, "the reader took %ld KB", kilobytes);
         check_stream(&result);
         free(result.stream);
@@ -65,8 +64,7 @@ static void start(struct victim *victim, struct target *target, const char *comm
 TEST(an_overflow_into_top)
 {
     static const uint64_t sizes[] = {UINT64_C(0x4141414141414141), UINT64_MAX, UINT64_C(1) << 47 | 1,
-                                     (UINT64_C(8) << 40) | 1,
-                                     UINT64_C(0) - 0x20fe0};
+                                     (UINT64_C(8) << 40) | 1, UINT64_C(0) - 0x20fe0};
     struct target target;
     struct victim victim;
 
@@ -250,7 +248,7 @@ struct culet_victim {
     struct victim victim;
     struct target target;
     struct culet_selfmap self;
-    uint64_t at;                  /* of the record */
+    uint64_t at;               /* of the record */
     uint64_t base, leaf, page; /* of the first segment: address, its pagemap entries, number of its first page */
 };
 
@@ -293,7 +291,8 @@ TEST(a_slab_in_the_last_page)
         if (!entry || entry & 1 || !klass || (word_of(&c.victim, shape + c.self.klass.pages) & 255) < 2)
             continue;
         /* All blocks used and cached. */
-        for (uint64_t unit = span + c.self.slab.units; unit < span + c.self.slab.bytes; unit += c.self.slab.unit_bytes) {
+        for (uint64_t unit = span + c.self.slab.units; unit < span + c.self.slab.bytes;
+             unit += c.self.slab.unit_bytes) {
             set_word(&c.victim, unit + c.self.slab.live, UINT64_MAX);
             set_word(&c.victim, unit + c.self.slab.claimed, UINT64_MAX);
         }
@@ -311,8 +310,8 @@ TEST(pages_of_any_size)
 {
     static const struct {
         uint32_t bytes, pages;
-    } shapes[] = {{65536, 65536}, {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0}, {UINT32_MAX, UINT32_MAX},
-                  {4096, 4032}};
+    } shapes[] = {{65536, 65536},           {65536, 64}, {4096, 65536}, {8192, 1024}, {0, 0},
+                  {UINT32_MAX, UINT32_MAX}, {4096, 4032}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct culet_victim c = start_culet("heap small 2 2");
@@ -354,10 +353,22 @@ static void check_huge(uint64_t start_at, uint64_t bytes)
     finish(&c.victim, &c.target);
 }
 
-TEST(a_huge_block_in_unmapped_memory) { check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40); }
-TEST(a_huge_block_over_a_reservation) { check_huge(0, UINT64_C(8) << 40); }
-TEST(a_huge_block_of_2_to_the_32_pages) { check_huge((UINT64_C(1) << 45) + 8, UINT64_C(1) << 44); }
-TEST(a_huge_block_over_the_last_address) { check_huge(UINT64_C(0) - 4096, UINT64_C(8) << 40); }
+TEST(a_huge_block_in_unmapped_memory)
+{
+    check_huge(UINT64_C(1) << 40, UINT64_C(8) << 40);
+}
+TEST(a_huge_block_over_a_reservation)
+{
+    check_huge(0, UINT64_C(8) << 40);
+}
+TEST(a_huge_block_of_2_to_the_32_pages)
+{
+    check_huge((UINT64_C(1) << 45) + 8, UINT64_C(1) << 44);
+}
+TEST(a_huge_block_over_the_last_address)
+{
+    check_huge(UINT64_C(0) - 4096, UINT64_C(8) << 40);
+}
 
 TEST(a_circular_list_of_huge_blocks)
 {
@@ -384,12 +395,11 @@ TEST(a_circular_list_of_descriptors)
 TEST(addresses_near_the_end)
 {
     static const size_t members[] = {
-        offsetof(struct culet_selfmap, state),   offsetof(struct culet_selfmap, pages_lock),
-            offsetof(struct culet_selfmap, segments),
-        offsetof(struct culet_selfmap, ceiling), offsetof(struct culet_selfmap, huge),
-                  offsetof(struct culet_selfmap, extents),
-        offsetof(struct culet_selfmap, chunks),  offsetof(struct culet_selfmap, root),
-                  offsetof(struct culet_selfmap, classes)};
+        offsetof(struct culet_selfmap, state),    offsetof(struct culet_selfmap, pages_lock),
+        offsetof(struct culet_selfmap, segments), offsetof(struct culet_selfmap, ceiling),
+        offsetof(struct culet_selfmap, huge),     offsetof(struct culet_selfmap, extents),
+        offsetof(struct culet_selfmap, chunks),   offsetof(struct culet_selfmap, root),
+        offsetof(struct culet_selfmap, classes)};
     struct culet_victim c = start_culet("heap large 2 24");
     if (!is_writable(&c))
         return;

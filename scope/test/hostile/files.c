@@ -92,10 +92,14 @@ static size_t random_offset(const struct copy *copy, uint64_t *random)
     size_t sections = (size_t)head->e_shoff + check_random(random) % (head->e_shnum * sizeof(Elf64_Shdr));
 
     switch (check_random(random) % 4) {
-    case 0: return check_random(random) % sizeof *head;
-    case 1: return (size_t)head->e_phoff + check_random(random) % (head->e_phnum * sizeof(Elf64_Phdr));
-    case 2: return check_random(random) % 65536;
-    default: return sections;
+    case 0:
+        return check_random(random) % sizeof *head;
+    case 1:
+        return (size_t)head->e_phoff + check_random(random) % (head->e_phnum * sizeof(Elf64_Phdr));
+    case 2:
+        return check_random(random) % 65536;
+    default:
+        return sections;
     }
 }
 
@@ -109,8 +113,9 @@ TEST(damaged_files)
     for (unsigned i = 0; i < count; i++) {
         size_t at[4], changed = 1 + check_random(&random) % 4;
         for (size_t n = 0; n < changed; n++) {
-            uint64_t word = check_random(&random) % 2 ? check_random(&random)
-                : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
+            uint64_t word = check_random(&random) % 2
+                                ? check_random(&random)
+                                : (UINT64_C(1) << check_random(&random) % 64) - check_random(&random) % 2;
             at[n] = random_offset(&copy, &random) % (copy.length - 8);
             CHECK(pwrite(copy.file, &word, 1u << check_random(&random) % 4, (off_t)at[n]) > 0,
                   "the copy cannot be changed");

@@ -35,24 +35,42 @@ static uint64_t whole_value(struct victim *victim, uint64_t address, uint64_t be
     uint64_t random = check_random(&victim->state);
 
     switch (pick(victim, 18)) {
-    case 0: return 0;
-    case 1: return UINT64_MAX;
-    case 2: return before ^ UINT64_C(1) << random % 64;
-    case 3: return before + 16 * (random % 64) - 512;
-    case 4: return UINT64_C(1) << random % 64;
-    case 5: return (UINT64_C(1) << random % 64) - 1;
-    case 6: return random;
-    case 7: return UINT64_C(0x4141414141414141);
-    case 8: return address;
-    case 9: return any_address(victim);
-    case 10: return any_address(victim) + 8 * (random % 64) - 256;
-    case 11: return word_of(victim, any_address(victim));
-    case 12: return 0 - random % 8192;
-    case 13: return (UINT64_C(1) << 47) - random % 65536;
-    case 14: return before ^ random % 8;
-    case 15: return before + ((random % 2048) << 12);
-    case 16: return (before & 15) | (random % (UINT64_C(1) << random % 48) & ~UINT64_C(15));
-    default: return (before & ~UINT64_C(0xffff)) | (random & 0xffff);
+    case 0:
+        return 0;
+    case 1:
+        return UINT64_MAX;
+    case 2:
+        return before ^ UINT64_C(1) << random % 64;
+    case 3:
+        return before + 16 * (random % 64) - 512;
+    case 4:
+        return UINT64_C(1) << random % 64;
+    case 5:
+        return (UINT64_C(1) << random % 64) - 1;
+    case 6:
+        return random;
+    case 7:
+        return UINT64_C(0x4141414141414141);
+    case 8:
+        return address;
+    case 9:
+        return any_address(victim);
+    case 10:
+        return any_address(victim) + 8 * (random % 64) - 256;
+    case 11:
+        return word_of(victim, any_address(victim));
+    case 12:
+        return 0 - random % 8192;
+    case 13:
+        return (UINT64_C(1) << 47) - random % 65536;
+    case 14:
+        return before ^ random % 8;
+    case 15:
+        return before + ((random % 2048) << 12);
+    case 16:
+        return (before & 15) | (random % (UINT64_C(1) << random % 48) & ~UINT64_C(15));
+    default:
+        return (before & ~UINT64_C(0xffff)) | (random & 0xffff);
     }
 }
 
@@ -83,8 +101,8 @@ static void describe(const struct change *changes, size_t count, char *text, siz
 
     for (size_t i = 0; i < count; i++) {
         int length = snprintf(text + at, room - at, " %s 0x%lx: 0x%lx to 0x%lx;", changes[i].group,
-                              (unsigned long)changes[i].address,
-                              (unsigned long)changes[i].before, (unsigned long)changes[i].after);
+                              (unsigned long)changes[i].address, (unsigned long)changes[i].before,
+                              (unsigned long)changes[i].after);
         at += length > 0 && (size_t)length < room - at ? (size_t)length : 0;
     }
 }
@@ -107,8 +125,7 @@ static void mutate(struct victim *victim, unsigned number)
           "mutation %u (%s):%s the reader ended with %d: %.1500s", number, mode ? mode : "sliced", text, result.status,
           result.errors);
     CHECK(kilobytes < MOST_KILOBYTES, "mutation %u (%s):%s the reader took %ld KB", number, mode ? mode : "sliced",
-          text,
-          kilobytes);
+          text, kilobytes);
     if (result.status == 0) {
         CHECK(!result.errors[0], "mutation %u:%s the reader said %s", number, text, result.errors);
         check_stream(&result);
@@ -142,10 +159,22 @@ static void fuzz_heap(const char *command, unsigned count)
     end(&target);
 }
 
-TEST(glibc) { fuzz_heap("heap mixed 3 1", 700); }
-TEST(glibc_with_gaps) { fuzz_heap("heap gaps 2 1", 300); }
-TEST(glibc_without_brk) { fuzz_heap("heap nobrk 2 1", 300); }
-TEST(glibc_with_large_blocks) { fuzz_heap("heap large 2 12", 200); }
+TEST(glibc)
+{
+    fuzz_heap("heap mixed 3 1", 700);
+}
+TEST(glibc_with_gaps)
+{
+    fuzz_heap("heap gaps 2 1", 300);
+}
+TEST(glibc_without_brk)
+{
+    fuzz_heap("heap nobrk 2 1", 300);
+}
+TEST(glibc_with_large_blocks)
+{
+    fuzz_heap("heap large 2 12", 200);
+}
 
 /* ---- culet's ---- */
 
@@ -162,7 +191,7 @@ static void add_segments(struct victim *victim, const struct culet_selfmap *self
 {
     for (unsigned i = 0; i < 4; i++) {
         uint64_t segment = word_of(victim, self->segments + 8 * i),
-            base = word_of(victim, segment + self->segment.base);
+                 base = word_of(victim, segment + self->segment.base);
         uint64_t page = base / self->page_bytes, leaf = word_of(victim, self->root + 8 * (page / self->leaf_entries));
         if (!segment)
             continue;
@@ -206,8 +235,8 @@ static void find_culet(struct victim *victim, const struct culet_selfmap *record
     add_word(&victim->image, "lists", self.huge);
     add_word(&victim->image, "lists", self.chunks);
     add_words(&victim->image, "lists", word_of(victim, self.chunks), 64);
-    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge &&
-         i < 16; huge = word_of(victim, huge + self.large.next), i++)
+    for (uint64_t huge = word_of(victim, self.huge), i = 0; huge && i < 16;
+         huge = word_of(victim, huge + self.large.next), i++)
         add_words(&victim->image, "huge blocks", huge, self.large.bytes);
     add_entries(victim, "leaves", self.root, self.root_entries < 65536 ? self.root_entries : 65536);
     add_segments(victim, &self);
@@ -227,8 +256,14 @@ static void fuzz_culet(const char *command, unsigned count)
     end(&target);
 }
 
-TEST(culet) { fuzz_culet("heap mixed 3 1", 900); }
-TEST(culet_with_huge_blocks) { fuzz_culet("heap large 2 24", 300); }
+TEST(culet)
+{
+    fuzz_culet("heap mixed 3 1", 900);
+}
+TEST(culet_with_huge_blocks)
+{
+    fuzz_culet("heap large 2 24", 300);
+}
 
 /* ---- Ruby's ---- */
 

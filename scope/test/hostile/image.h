@@ -164,8 +164,8 @@ static inline void check_stream(const struct result *result)
         if (range) {
             struct range next = {key_of(&record, "start"), key_of(&record, "end")};
             CHECK(next.start >= range->end && next.start < next.end, "%lx..%lx behind %lx..%lx",
-                  (unsigned long)next.start,
-                  (unsigned long)next.end, (unsigned long)range->start, (unsigned long)range->end);
+                  (unsigned long)next.start, (unsigned long)next.end, (unsigned long)range->start,
+                  (unsigned long)range->end);
             *range = next;
         }
         if (record.type == 'P')

@@ -29,7 +29,7 @@ struct victim {
     int memory;
     struct image image;
     uint64_t reserved; /* address of the longest mapping, if it has terabytes; or 0 */
-    uint64_t state; /* of the random number generator */
+    uint64_t state;    /* of the random number generator */
 };
 
 static inline uint64_t word_of(const struct victim *victim, uint64_t address)
@@ -59,8 +59,8 @@ static inline void open_memory(struct victim *victim, pid_t pid)
     const char *seed = getenv("SCOPE_FUZZ_SEED");
 
     snprintf(name, sizeof name, "/proc/%d/mem", (int)pid);
-    *victim = (struct victim){.pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC),
-                              .state = seed ? strtoull(seed, NULL, 10) : 1};
+    *victim = (struct victim){
+        .pid = pid, .memory = open(name, O_RDWR | O_CLOEXEC), .state = seed ? strtoull(seed, NULL, 10) : 1};
     CHECK(victim->memory >= 0, "the memory of the process cannot be written to");
 }
 
@@ -220,8 +220,7 @@ static inline uint64_t find_self(const struct victim *victim, const struct resul
 
 /* The same on culet's heap; *self gets its record, *address the record's address. */
 static inline void start_on_culet(struct victim *victim, const char *command, struct target *target,
-                                  struct culet_selfmap *self,
-                                  uint64_t *address)
+                                  struct culet_selfmap *self, uint64_t *address)
 {
     long kilobytes;
 

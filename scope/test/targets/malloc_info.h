@@ -23,9 +23,12 @@ static inline struct malloc_info read_malloc_info(void)
 {
     __auto_type info = MALLOC_FIGURES();
 
-    return (struct malloc_info){.uordblks = (figure_type)info.uordblks, .fordblks = (figure_type)info.fordblks,
-                            .hblks = (figure_type)info.hblks,       .hblkhd = (figure_type)info.hblkhd,
-                            .arena = (figure_type)info.arena,       .fsmblks = (figure_type)info.fsmblks};
+    return (struct malloc_info){.uordblks = (figure_type)info.uordblks,
+                                .fordblks = (figure_type)info.fordblks,
+                                .hblks = (figure_type)info.hblks,
+                                .hblkhd = (figure_type)info.hblkhd,
+                                .arena = (figure_type)info.arena,
+                                .fsmblks = (figure_type)info.fsmblks};
 }
 
 #endif

@@ -18,10 +18,11 @@ static inline void print_malloc_info(void)
 {
     char line[512];
     struct malloc_info info = read_malloc_info();
-    int length = snprintf(line, sizeof line, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu "
-                                             "fsmblks=%zu page=%d\n",
-                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks,
-                          getpagesize());
+    int length =
+        snprintf(line, sizeof line,
+                 "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu arena=%zu "
+                 "fsmblks=%zu page=%d\n",
+                 info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, info.fsmblks, getpagesize());
 
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(3);

@@ -22,8 +22,7 @@ TEST(cycles)
         for (uint64_t back = 1; back <= length; back++) {
             uint64_t steps = steps_until_detected(length, back, 10 * length + 10);
             CHECK(steps >= length && steps <= 3 * length + 3, "a cycle of %lu was detected after %lu steps",
-                  (unsigned long)length,
-                  (unsigned long)steps);
+                  (unsigned long)length, (unsigned long)steps);
         }
 }
 

@@ -63,7 +63,7 @@ static void check_alike(const struct culet_region *region)
 static struct culet_range random_range(uint64_t *random, const struct culet_region *region)
 {
     uint64_t length = region->end - region->start, from = check_random(random) % length & ~UINT64_C(7),
-        most = length - from;
+             most = length - from;
 
     if (check_random(random) % 2 && most > PAGE)
         most = PAGE;
@@ -109,10 +109,19 @@ TEST(pages_like_a_plain_array)
     for (unsigned i = 0; i < 3000; i++) {
         struct culet_range range = random_range(&random, region);
         switch (check_random(&random) % 12) {
-        case 0: resize(&random, region); break;
-        case 1: rewind_to(&random, region); break;
-        case 2: case 3: set_states(&random, region); break;
-        case 4: case 5: case 6:
+        case 0:
+            resize(&random, region);
+            break;
+        case 1:
+            rewind_to(&random, region);
+            break;
+        case 2:
+        case 3:
+            set_states(&random, region);
+            break;
+        case 4:
+        case 5:
+        case 6:
             culet_region_unuse(region, range.start, range.end);
             use(range.start, range.end, false);
             break;

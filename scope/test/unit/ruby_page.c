@@ -155,7 +155,8 @@ TEST(live_slots_part_by_part)
     describe_by_start(40, 409, AT + 8);
     CHECK(culet_ruby_page_recognize(AT, description, &page), "3.1");
     for (uint32_t slot = 0; slot < page.slots; slot++)
-        memory[page.first + slot * 40] = slot % 3 ? (unsigned char)(0x40 | slot % 31) : 0x60; /* 0x60: a free one's flags */
+        memory[page.first + slot * 40] =
+            slot % 3 ? (unsigned char)(0x40 | slot % 31) : 0x60; /* 0x60: a free one's flags */
     uint32_t expected = 0;
     for (uint32_t slot = 0; slot < page.slots; slot++)
         expected += slot % 3 && slot % 31;

@@ -99,8 +99,8 @@ static size_t print_figures(void)
     at = print(at, "descriptors", figures.descriptor_bytes);
     for (unsigned k = 0; k < figures.classes; k++)
         if (figures.class[k].block_bytes)
-            at += (size_t)snprintf(text + at, sizeof text - at, "class %lu %lu %lu\n", (unsigned long)figures.class[k].block_bytes,
-                                   (unsigned long)figures.class[k].used,
+            at += (size_t)snprintf(text + at, sizeof text - at, "class %lu %lu %lu\n",
+                                   (unsigned long)figures.class[k].block_bytes, (unsigned long)figures.class[k].used,
                                    (unsigned long)(figures.class[k].free + figures.class[k].cached));
     return at + (size_t)snprintf(text + at, sizeof text - at, "end\n");
 }

@@ -9,8 +9,9 @@ int freeze_now(void)
 {
     char text[256];
     struct malloc_info info = read_malloc_info();
-    int length = snprintf(text, sizeof text, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu fsmblks=%zu\nend\n",
-                          info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.fsmblks);
+    int length =
+        snprintf(text, sizeof text, "mallinfo uordblks=%zu fordblks=%zu hblks=%zu hblkhd=%zu fsmblks=%zu\nend\n",
+                 info.uordblks, info.fordblks, info.hblks, info.hblkhd, info.fsmblks);
 
     if (write(STDOUT_FILENO, text, (size_t)length) != length)
         return 1;

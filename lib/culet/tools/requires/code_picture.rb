@@ -7,11 +7,11 @@ require_relative "unused"
 
 module Culet
   module Requires
-    # Compiled code by gem as an SVG picture: a bar for each, divided into what ran, what did not, and what is not known.
+    # Compiled code by gem as an SVG picture: bars of code that ran, code that did not run, and code of unknown use.
     class CodePicture
-      # Class, words, how many bytes of a gem. Those of which it is not known stand between the others.
+      # Class, title, bytes of a gem.
       PARTS = [["ran", "ran", ->(one) { one["iseq_bytes"] - one["unused_bytes"] - one["untold_bytes"] - one["unseen_bytes"] }],
-               ["unknown", "not known", ->(one) { one["untold_bytes"] + one["unseen_bytes"] }],
+               ["unknown", "unknown", ->(one) { one["untold_bytes"] + one["unseen_bytes"] }],
                ["unused", "did not run", ->(one) { one["unused_bytes"] }]].freeze
       WIDTH = 900
       ROW = 24
@@ -21,7 +21,7 @@ module Culet
       private_constant :PARTS, :WIDTH, :ROW, :NAMES, :TOP, :RIGHT
 
       # @param document [Hash] of Unused
-      # @param lines [Integer] how many gems; the others are one bar
+      # @param lines [Integer] number of gems; the others share one bar
       def initialize(document, lines: 15)
         @document = document
         @lines = lines
@@ -54,7 +54,7 @@ module Culet
           "#{Unused.verdict(@document)} (#{Unused.percent(@document) || 0} %)"
       end
 
-      # Those with the most code, largest first.
+      # The gems with most code.
       def gems
         @gems ||= begin
           sorted = @document["gems"].sort_by { |one| -one["iseq_bytes"] }

@@ -4,9 +4,9 @@ require_relative "document"
 
 module Culet
   module Requires
-    # What differs between two runs: as a whole, by gem, and by file.
+    # The difference between two runs: total, by gem and by file.
     class Difference
-      # The figures that are compared; times and all others of the file alone.
+      # The compared figures, all without required files.
       FIGURES = %w[self_seconds self_cpu_seconds objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls iseq_bytes].freeze
 
       # @param before [Hash] of Document
@@ -26,7 +26,7 @@ module Culet
 
       def heading(document) = document.slice("command", "ruby", "total_seconds", "total_cpu_seconds").merge("files" => document["features"].size)
 
-      # Those that are the same in all figures are left out.
+      # Rows without a difference are omitted.
       def groups(key, &block)
         sides = [@before, @after].map { |document| document["features"].group_by(&block) }
         all = sides.flat_map(&:keys).uniq.map do |name|
@@ -49,7 +49,7 @@ module Culet
         end
       end
 
-      # A side that has no such file has none of the figure; one that did not count it has nothing to compare.
+      # A missing file counts as zero; a figure that was not counted has no sum.
       def sum(list, figure)
         values = list.map { |one| one[figure] }
         values.sum unless values.include?(nil)

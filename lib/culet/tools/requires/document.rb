@@ -5,22 +5,22 @@ require_relative "origin"
 
 module Culet
   module Requires
-    # What `culet require --json` says. The table, the page and the difference are made from it, and from nothing else, so
-    # that a file of it can be looked at again.
+    # The document of `culet require --json`. Tables, pages and differences are made from it alone, so a saved file gives the
+    # same reports.
     class Document
       KIND = "culet require"
-      # The figures that files and gems have: key, heading, kind. All are of the file alone, without what it required.
+      # Figures of files and gems, without required files.
       SUMS = %w[self_seconds self_cpu_seconds objects object_bytes retained_objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls
                 other_syscalls iseq_bytes repeats].freeze
-      # A program that required so many times fewer files than another only started that one.
+      # A process with this many times fewer files than another only started it.
       STARTER = 20
       private_constant :STARTER
 
       # @param logs [Array<Log>] of all processes
       # @param command [Array<String>]
       # @param pid [Integer] the command's own process
-      # @param status [Process::Status, nil] how the command ended
-      # @param unrecorded [Hash{Integer => String}] processes that could not be recorded, and why
+      # @param status [Process::Status, nil] of the command
+      # @param unrecorded [Hash{Integer => String}] processes without a recording, and the reason
       def initialize(logs, command:, pid:, status: nil, unrecorded: {})
         @logs = logs
         @command = command.map(&:scrub)
@@ -38,7 +38,7 @@ module Culet
 
       private
 
-      # Of several processes the command's own, unless it only started the one that did the work.
+      # The command's own process, unless it only started the one with the work.
       def main
         @main ||= begin
           most = @logs.max_by { |log| log.features.size }
@@ -67,7 +67,7 @@ module Culet
           **counts(one), "repeats" => one.repeats, "repeated_seconds" => one.repeated_seconds.round(6) }
       end
 
-      # nil where it was not counted.
+      # nil for figures that were not counted.
       def counts(one)
         own = one.own
         finding = one.finding
@@ -93,7 +93,7 @@ module Culet
         values.first.is_a?(Float) ? values.sum.round(6) : values.sum
       end
 
-      # All compiled code that was there at the end, also of what was loaded before the recording.
+      # All compiled code at the end, with files loaded before the recording.
       def code
         files = main.codes.group_by { |one| [one.path, one.eval] }.map do |(path, eval), list|
           { "path" => path, "gem" => Origin.of(path), "eval" => eval, "iseq_bytes" => list.sum(&:bytes), "count" => list.sum(&:count) }

@@ -4,36 +4,37 @@ require_relative "figures"
 
 module Culet
   module Requires
-    # One file that was required, or one attempt at it that failed.
+    # A required file, or a failed require.
     class Feature
       # @return [Integer]
       attr_reader :id
-      # @return [Feature, nil] what required it
+      # @return [Feature, nil] the requirer
       attr_reader :up
-      # @return [Array<Feature>] what it required, in order
+      # @return [Array<Feature>] required features, in order
       attr_reader :children
-      # @return [String] "require", "require_relative"../../requires/, "load", "program" (what Ruby was started with), "C code" or "inherited": under way when the process was forked
+      # @return [String] "require", "require_relative", "load", "program" (the script of the process), "C code", or "inherited"
+      #   for a require under way at the fork
       attr_reader :how
-      # @return [Float] when it began, seconds since the recording did
+      # @return [Float] start, in seconds since the start of the recording
       attr_reader :at
-      # @return [String, nil] what was asked for
+      # @return [String, nil] the argument of require
       attr_accessor :name
-      # @return [String, nil] the file that was found
+      # @return [String, nil] the file
       attr_accessor :path
-      # @return [Figures] of all that happened until its end, what it required included
+      # @return [Figures] from start to end, with required files
       attr_accessor :total
-      # @return [Figures, nil] the same until its file had been found, read and compiled; nil: there was none to compile
+      # @return [Figures, nil] from start to the end of compilation; nil without a file to compile
       attr_accessor :until_compiled
-      # @return [true, String, nil] true; or the class of the error it ended with, "left" when it was left otherwise; nil:
-      #   it did not end
+      # @return [true, String, nil] true; the class of the raised error; "left" for a throw; nil without an
+      #   end
       attr_accessor :result
-      # @return [Integer] objects made by it alone that were there at the end, and what they held
+      # @return [Integer] retained objects of this file alone, and their bytes
       attr_accessor :retained_objects, :retained_bytes
-      # @return [Integer] bytes of its compiled code that were there at the end
+      # @return [Integer] bytes of its compiled code at the end
       attr_accessor :code_bytes
-      # @return [Integer] how often it asked for what was loaded already
+      # @return [Integer] requires of loaded features
       attr_reader :repeats
-      # @return [Float] how long that took
+      # @return [Float] time of these requires
       attr_reader :repeated_seconds
 
       def initialize(id:, up:, how:, name:, at:)
@@ -49,36 +50,33 @@ module Culet
         @before_compiled = Figures.none
       end
 
-      # Its file has been found and compiled now: what its children took until here belongs to the search.
+      # Records the end of compilation: the cost of children up to here belongs to the lookup.
       #
       # @param path [String] the file
-      # @param figures [Figures, nil] of all until then; nil: there was none to compile
+      # @param figures [Figures, nil] figures so far; nil without a file to compile
       def compiled(path, figures)
         @path = path
         @until_compiled = figures
         @before_compiled = children_total
       end
 
-      # One of its children turned out to be loaded already.
+      # Removes a child that was a require of a loaded feature.
       def repeat(child)
         @children.delete(child)
         @repeats += 1
         @repeated_seconds += child.total.seconds
       end
 
-      # @return [Figures] without what it required
+      # @return [Figures] without required files
       def own = total - children_total
 
-      # What it took to find the file, read and compile it; all of its own where there was nothing to compile.
+      # The cost of finding, reading and compiling the file; all of its own cost without a file to compile.
       #
       # @return [Figures]
       def finding = until_compiled ? until_compiled - @before_compiled : own
 
-      # @return [Array<Feature>] itself and all below it, in order
+      # @return [Array<Feature>] itself and all descendants, in order
       def all = [self, *children.flat_map(&:all)]
-
-      # @return [String] what it is called where there is little room
-      def title = (path || name || "?").to_s
 
       private
 

@@ -8,11 +8,11 @@ require_relative "origin"
 
 module Culet
   module Requires
-    # The tree of requires as one HTML page that opens without a network: a flame graph whose width is time, memory, look-ups
-    # or compiled code, as the reader chooses, and the list of gems.
+    # The tree of requires as one HTML file without external resources: a flame graph by time, memory, lookups or compiled
+    # code, and the list of gems.
     class Flame
       FOLDER = File.expand_path("page", __dir__)
-      # What the page needs of each file, in this order; its script has the same list.
+      # The figures of each file, in the order of the list in flame.js.
       FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes malloc_bytes objects syscalls failed_syscalls].freeze
       private_constant :FOLDER
 

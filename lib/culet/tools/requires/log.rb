@@ -6,20 +6,20 @@ require_relative "feature"
 
 module Culet
   module Requires
-    # What one process recorded: the tree of its requires, and its compiled code.
+    # The recording of one process: the tree of requires, and the compiled code.
     class Log
-      # The compiled code of one file, or of one name that evaluated code bears.
+      # The compiled code of one file, or of evaluated code with one name.
       Code = Struct.new(:path, :eval, :bytes, :count)
 
       VERSION = 1
       private_constant :VERSION
 
-      # @param path [String] a file of the recorder's
+      # @param path [String] a file from the recorder
       # @return [Log]
-      # @raise [Culet::Error] when it is none
+      # @raise [Culet::Error] when the file is not a recording
       def self.read(path) = new(File.binread(path), name: path)
 
-      # @param text [String] lines of JSON; behind the last one there may be zeros
+      # @param text [String] lines of JSON, zeros may follow
       # @param name [String] for errors
       # @raise [Culet::Error]
       def initialize(text, name: "the recording")
@@ -28,9 +28,9 @@ module Culet
         @roots = []
         @codes = []
         @complete = false
-        # The last line may be half written, where the process was killed.
+        # A killed process leaves an incomplete last line.
         text.delete("\0").force_encoding(Encoding::UTF_8).scrub.each_line { |line| take(JSON.parse(line)) if line.end_with?("\n") }
-        raise Error, "#{name} is no recording of requires" unless @process
+        raise Error, "#{name} is not a recording of requires" unless @process
 
         roots.each { |root| conclude(root) }
         give_code
@@ -38,45 +38,45 @@ module Culet
         raise Error, "#{name} is damaged: #{e.message.lines.first&.chomp}"
       end
 
-      # @return [Array<Feature>] those that nothing required
+      # @return [Array<Feature>] features without a requirer
       attr_reader :roots
-      # @return [Array<Code>] by file, of those that were there at the end
+      # @return [Array<Code>] compiled code at the end, by file
       attr_reader :codes
-      # @return [Float, nil] how long the process ran, from the first moment of the recording; nil: its end was not seen
+      # @return [Float, nil] duration of the recording; nil without its end
       attr_reader :seconds
 
-      # @return [Boolean] whether it recorded its end, so that it is known what was left
+      # @return [Boolean] whether the recording includes the end of the process
       def complete? = @complete
 
-      # @return [Integer] the process's number
+      # @return [Integer] process number
       def pid = @process.fetch("pid")
 
-      # @return [Integer] its parent's
+      # @return [Integer] process number of the parent
       def parent = @process.fetch("parent")
 
-      # @return [String] the program it ran, as $0 has it
+      # @return [String] the program, from $0
       def program = @process["program"].to_s
 
-      # @return [String] the Ruby it ran on
+      # @return [String] the Ruby version
       def ruby = @process["ruby"].to_s
 
       # @return [Boolean] whether mallocs and file-system calls were counted
       def calls? = @process["calls"] == true
 
-      # @return [Boolean] whether it is known which objects stayed
+      # @return [Boolean] whether retained objects were counted
       def retained? = @process["retained"] == true && complete?
 
-      # @return [Array<Feature>] all, in the order they were begun
+      # @return [Array<Feature>] all features, in order of their start
       def features = @list ||= roots.flat_map(&:all)
 
-      # @return [Figures] of all requires together
+      # @return [Figures] sum of all requires
       def total = roots.map(&:total).reduce(Figures.none, :+)
 
       private
 
       def take(line)
         raise ArgumentError, "a line of it is no object" unless line.is_a?(Hash)
-        raise Error, "#{@name} is no recording of requires" unless @process || line["kind"] == "process"
+        raise Error, "#{@name} is not a recording of requires" unless @process || line["kind"] == "process"
 
         case line["kind"]
         when "process" then head(line)
@@ -100,7 +100,7 @@ module Culet
 
       def feature(line) = @features[line["id"]]
 
-      # A program may require anything, also what no file can be called.
+      # A program may require strings that are no file names.
       def text(name) = name&.to_s&.delete("\0")
 
       def count(value) = Figures.sound(Integer(value))
@@ -117,7 +117,7 @@ module Culet
         one.up ? one.up.children << one : @roots << one
       end
 
-      # Required by C code: the file is known, its cost is its requirer's. Or it is the program itself.
+      # A file required by C code, whose cost counts for its requirer, or the program itself.
       def inner(line)
         up = @features[line["up"]]
         path = text(line["path"])
@@ -127,7 +127,7 @@ module Culet
         add(one)
       end
 
-      # A require that loaded nothing, because what it names was there, is no node of the tree.
+      # A require of a loaded feature is no node of the tree.
       def close(line)
         one = feature(line) or return
         one.total = Figures.read(line["figures"])
@@ -139,14 +139,14 @@ module Culet
         one.result = [true, false, nil].include?(line["result"]) ? line["result"] : text(line["result"])
       end
 
-      # What was taken for its file is one that its C code required.
+      # The file recorded for an extension may be a script that its C code required.
       def extension(one, path)
         inner("up" => one.id, "path" => one.path)
         one.children.rotate!(-1)
         one.compiled(path, nil)
       end
 
-      # One whose end was not seen took at least what is known of what it required.
+      # A require without an end costs at least the sum of its children.
       def conclude(one)
         one.children.each { |child| conclude(child) }
         one.total = one.children.map(&:total).reduce(Figures.none, :+) if one.result.nil?
@@ -160,7 +160,7 @@ module Culet
         one.retained_bytes = count(line["bytes"])
       end
 
-      # A file that was loaded more than once: the last one's code is what is left.
+      # Of a file loaded more than once, the code of the last load remains.
       def give_code
         files = codes.reject(&:eval).group_by(&:path).transform_values { |list| list.sum(&:bytes) }
         features.reverse_each { |one| one.code_bytes = files.delete(one.path) || 0 if one.path }

@@ -4,16 +4,16 @@ require "rbconfig"
 
 module Culet
   module Requires
-    # Which gem a file belongs to, by its path alone: the gems need not be installed where the report is made.
+    # The gem of a file, by its path alone: the gems need not be installed on the machine of the report.
     class Origin
       RUBY = "Ruby's own library"
       APPLICATION = "the program"
       GEM = %r{/gems/([^/]+?)-(\d[^/]*)/(?!.*/gems/[^/]+-\d)}
       GIT = %r{/bundler/gems/([^/]+)-(\h{7,})/}
-      # Debian's packages have no folder for each gem: the first part of the name is what the gem is called.
+      # Debian's packages have no folder for each gem: the first path component is the name.
       VENDOR = %r{/(?:vendor_ruby|site_ruby)(?:/\d+\.\d+\.\d+)?(?:/[^/]*-linux[^/]*)?/([^/]+?)(?:\.rb|\.so)?(?:/|\z)}
       STANDARD = %r{/ruby/(?:\d+\.\d+\.\d+)/|\A<internal:}
-      # A gem that Debian installs apart, its extension with it.
+      # Extensions of a gem in Debian's separate folder.
       EXTENSION = %r{/extensions/[^/]+/[^/]+/([^/]+?)-(\d[^/]*)/}
       private_constant :GEM, :GIT, :VENDOR, :STANDARD, :EXTENSION
 
@@ -32,7 +32,7 @@ module Culet
 
       # @param path [String]
       # @param gem [String] of `of`
-      # @return [String] the path without what all files of its gem have in common
+      # @return [String] the path relative to its gem
       def self.short(path, gem)
         inside = path[%r{/#{Regexp.escape(gem.sub(" ", "-"))}/(.+)}, 1] if gem.include?(" ")
         inside ? "#{gem}: #{inside}" : path

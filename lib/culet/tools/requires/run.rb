@@ -7,31 +7,31 @@ require_relative "tool"
 
 module Culet
   module Requires
-    # A command run with the recorder in it.
+    # Runs a command with the recorder.
     class Run
-      # @return [Process::Status] how the command ended
+      # @return [Process::Status] of the command
       attr_reader :status
 
       # @return [Integer] the command's process number
       attr_reader :pid
 
-      # @return [Hash{Integer => String}] processes that ran Ruby and could not be recorded, and why
+      # @return [Hash{Integer => String}] Ruby processes without a recording, and the reason
       attr_reader :unrecorded
 
       # @param command [Array<String>]
-      # @param program [String] path of its first word
-      # @param follow [Boolean] whether objects are followed, so that it is known which stay
+      # @param program [String] path of the program
+      # @param follow [Boolean] whether to count retained objects
       def initialize(command:, program:, follow: true)
         @command = command
         @program = program
         @follow = follow
       end
 
-      # Runs it to its end, and reads what it and the processes that came from it recorded.
+      # Runs the command to its end and reads the recordings of all its processes.
       #
       # @param options [Hash] redirections, as for Process.spawn
-      # @return [Array<Log>] one for each process that ran Ruby
-      # @raise [Culet::Error] when nothing was recorded
+      # @return [Array<Log>] one for each Ruby process
+      # @raise [Culet::Error] without any recording
       # @raise [SystemCallError] when the command cannot be started
       def call(**options)
         Dir.mktmpdir("culet-require") do |folder|
@@ -58,8 +58,8 @@ module Culet
       def nothing
         return "nothing was recorded: #{unrecorded.values.first}" if unrecorded.any?
 
-        "nothing was recorded: #{@command.first} ran no Ruby program into which culet could be loaded; the command must start " \
-          "the Ruby that runs culet, with the environment it is given"
+        "nothing was recorded: #{@command.first} ran no Ruby program that loads culet; the command must start " \
+          "the Ruby that runs culet, and keep its environment"
       end
     end
   end

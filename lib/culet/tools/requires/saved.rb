@@ -6,19 +6,19 @@ require_relative "shapes"
 
 module Culet
   module Requires
-    # A document that was written with --json, read back. Anybody may have written it.
+    # Reads a document of --json back; the file is not trusted.
     module Saved
-      # A large application's has 10 MB.
+      # A large application has 10 MB.
       MOST_BYTES = 256 << 20
       private_constant :MOST_BYTES
 
       module_function
 
       # @param path [String]
-      # @param kind [String] what it must be: the command that wrote it
-      # @param shape [Hash] as Shape takes it
+      # @param kind [String] the command that wrote it
+      # @param shape [Hash] as for Shape
       # @return [Hash]
-      # @raise [Culet::Error] when it cannot be read, is something else, or lacks what a report of it needs
+      # @raise [Culet::Error] when the file is not readable, not such a document, or incomplete
       def read(path, kind, shape)
         document = JSON.parse(text(path))
         raise Error, foreign(path, kind) unless document.is_a?(Hash) && document["kind"] == kind
@@ -34,7 +34,7 @@ module Culet
         raise Error, foreign(path, kind)
       end
 
-      def foreign(path, kind) = "#{path} is not what `#{kind} --json` writes"
+      def foreign(path, kind) = "#{path} is not a document of `#{kind} --json`"
       private_class_method :foreign
 
       def text(path)

@@ -4,7 +4,7 @@ require_relative "../../system/shape"
 
 module Culet
   module Requires
-    # What must stand in a file of --json so that it can be shown again: the keys that the tables, pages and differences read.
+    # The shape of a --json file: the keys that tables, pages and differences read.
     module Shapes
       TEXT = Shape::TEXT
       COUNT = Shape::COUNT
@@ -20,7 +20,7 @@ module Culet
         "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT, "other_syscalls" => TOLD_COUNT,
         "iseq_bytes" => COUNT, "repeats" => COUNT, "repeated_seconds" => SECONDS
       }.freeze
-      # Sums of a gem's files: nil where none was counted.
+      # Sums of a gem's files; nil for figures that were not counted.
       GEM = { "gem" => TEXT, "files" => COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "objects" => COUNT, "retained_objects" => TOLD_COUNT,
               "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT,
               "iseq_bytes" => COUNT }.freeze
@@ -33,12 +33,12 @@ module Culet
       }.freeze
       private_constant :FEATURE, :GEM, :PROCESS
 
-      # Ruby's stack ends long before.
+      # Ruby's stack is not that deep.
       DEEPEST = 2_000
       private_constant :DEEPEST
 
       # @param features [Array<Hash>] of a DOCUMENT
-      # @return [String, nil] what is wrong with the tree that they make; nil: nothing
+      # @return [String, nil] the fault of their tree
       def self.fault_of_tree(features)
         depths = []
         features.each_with_index do |one, index|

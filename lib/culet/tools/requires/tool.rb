@@ -4,16 +4,16 @@ require_relative "../../native"
 
 module Culet
   module Requires
-    # The parts that are put into a program: a library that is preloaded, a Ruby file that is required first.
+    # The parts loaded into a program: a preloaded library and a Ruby file that is required first.
     module Tool
       COUNTER = "culet-syscall-counter.so"
 
       module_function
 
-      # A checkout has it in the folder it is built in, an installed gem with its other compiled files.
+      # In its build folder in a checkout, with the other compiled files in an installed gem.
       #
-      # @return [String] absolute path of the library that counts calls
-      # @raise [Culet::Error] when it is not built, or cannot be written in LD_PRELOAD
+      # @return [String] absolute path of the syscall counter
+      # @raise [Culet::Error] when it is not built, or its path does not fit into LD_PRELOAD
       def counter
         root = Native.checkout
         built = root && File.join(root, "syscall_counter/build", COUNTER)
@@ -21,18 +21,18 @@ module Culet
         sound(built || raise(Error, Native.missing_reason("syscall_counter/#{COUNTER}")))
       end
 
-      # The word of RUBYOPT that loads one of our files. By its path, so that $LOAD_PATH has no entry more.
+      # The word of RUBYOPT that loads a file of culet, by its path, so that $LOAD_PATH stays the same.
       #
       # @param file [String] relative to lib/culet
       # @return [String]
-      # @raise [Culet::Error] when its path cannot be written there
+      # @raise [Culet::Error] when its path does not fit into RUBYOPT
       def loading(file) = "-r#{sound(File.expand_path("../../#{file}", __dir__))}"
 
       def sound(path)
         return path unless path.match?(/[\s:]/)
 
-        raise Error, "#{path} cannot be put into a program, because spaces and colons separate the words of LD_PRELOAD and RUBYOPT; " \
-                     "put it where the path has none"
+        raise Error, "#{path} cannot be loaded into a program: spaces and colons separate the words of LD_PRELOAD and RUBYOPT; " \
+                     "move it to a path without them"
       end
       private_class_method :sound
     end

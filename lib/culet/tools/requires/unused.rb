@@ -10,24 +10,24 @@ require_relative "saved"
 
 module Culet
   module Requires
-    # Which compiled code never ran, in one process or in all of several: what `culet require --unused --json` says.
+    # Compiled code that never ran, in one process or in all of several: the document of `culet require --unused --json`.
     class Unused
       KIND = "culet require --unused"
       ANSWER = "culet unused"
-      # Culet's own files are there because it was asked for.
+      # Culet's own files are not part of the program.
       OWN = "#{File.expand_path("../..", __dir__)}/".freeze
       COUNT = Shape::COUNT
       SINCE = Shape.one_of("start", "asked", "now")
       PIECE = Shape.tuple(Shape::INTEGER, Shape::TEXT, COUNT)
       FILE = { "path" => Shape::TEXT, "bytes" => COUNT, "count" => COUNT }.freeze
-      # What a process answers.
+      # The answer of a process.
       ANSWER_SHAPE = {
         "kind" => ANSWER, "version" => 1, "pid" => COUNT, "parent_pid" => COUNT, "program" => Shape::TEXT, "ruby" => Shape::TEXT, "since" => SINCE,
         "files" => [Shape.either({ **FILE, "told" => false }, { **FILE, "told" => true, "untold_bytes" => COUNT, "unused" => [PIECE] })],
         "evaluated" => Shape.map(Shape::TEXT, Shape.tuple(COUNT, COUNT)), "seconds" => Shape::SECONDS, "heard" => Shape::BOOLEAN
       }.freeze
       FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT }.freeze
-      # What `culet require --unused --json` says.
+      # The shape of `culet require --unused --json`.
       SHAPE = {
         "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
         "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT, "census_seconds" => Shape::SECONDS }],
@@ -40,15 +40,15 @@ module Culet
       private_constant :ANSWER, :OWN, :COUNT, :SINCE, :PIECE, :FILE, :ANSWER_SHAPE, :FIGURES, :SHAPE
 
       # @param document [Hash] of Unused
-      # @return [String] what its unused code did not do
-      def self.verdict(document) = document["since"] == "start" ? "never ran" : "did not run while it was followed"
+      # @return [String] the predicate of the unused code
+      def self.verdict(document) = document["since"] == "start" ? "never ran" : "did not run while coverage was on"
 
       # @param document [Hash] of Unused, or of one gem or file in it
-      # @return [Integer, nil] per cent of the code that is unused, the same wherever it is told; nil without code
+      # @return [Integer, nil] percentage of unused code; nil without code
       def self.percent(document) = ((100 * document["unused_bytes"].fdiv(document["iseq_bytes"])).round if document["iseq_bytes"].positive?)
 
       # @param document [Hash] of Unused
-      # @return [String] whose code it is: a program's name stands for one process alone, of several only where all have it
+      # @return [String] the process, or the number of processes, with their name if all have the same
       def self.subject(document)
         list = document["processes"]
         return "#{document["program"]} (process #{list.first["pid"]})" if list.size == 1
@@ -57,24 +57,24 @@ module Culet
         names.size == 1 ? "#{list.size} processes of #{names.first}" : "#{list.size} processes"
       end
 
-      # @param path [String] a file that a process answered with
+      # @param path [String] a file with the answer of a process
       # @return [Hash]
-      # @raise [Culet::Error] when it is none
+      # @raise [Culet::Error] when the file is no answer
       def self.read(path) = parse(ForeignFile.read(path), name: path)
 
-      # @param text [String] what a process answered
-      # @param name [String] whose it is, for sentences
+      # @param text [String] the answer of a process
+      # @param name [String] its name in messages
       # @return [Hash]
-      # @raise [Culet::Error] when it is no answer
+      # @raise [Culet::Error] when the text is no answer
       def self.parse(text, name:)
         Shape.check(JSON.parse(text.dup.force_encoding(Encoding::UTF_8).scrub("?")), ANSWER_SHAPE, name: name)
       rescue JSON::ParserError
-        raise Error, "#{name} is damaged: it is no JSON"
+        raise Error, "#{name} is damaged: it is not JSON"
       end
 
-      # @param path [String] what `culet require --unused --json` wrote
+      # @param path [String] a document of `culet require --unused --json`
       # @return [Hash] of Unused
-      # @raise [Culet::Error] when it is something else
+      # @raise [Culet::Error] for another document
       def self.load(path) = Saved.read(path, KIND, SHAPE)
 
       # @param answers [Array<Hash>] of the processes, at least one
@@ -82,7 +82,7 @@ module Culet
         @answers = answers
       end
 
-      # @return [Hash{String => Object}] bytes are of the process that holds most; code is unused where it ran in none
+      # @return [Hash{String => Object}] bytes of the process with most code; code is unused if it ran in no process
       def to_h
         { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"], "since" => since,
           "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "program" => one["program"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
@@ -108,7 +108,7 @@ module Culet
         @files ||= widest["files"].reject { |one| one["path"].start_with?(OWN) }.map { |one| file(one) }.sort_by { |one| [-one["unused_bytes"], one["path"]] }
       end
 
-      # unseen: of a file that was loaded before anything was followed.
+      # unseen: files loaded before coverage started.
       def file(one)
         unused = one["told"] ? everywhere(one["path"], one["unused"]) : []
         { "path" => one["path"], "gem" => Origin.of(one["path"]), "iseq_bytes" => one["bytes"], "pieces" => one["count"],
@@ -116,7 +116,7 @@ module Culet
           "unused" => unused.map { |line, label, bytes| { "line" => line, "label" => label, "iseq_bytes" => bytes } } }
       end
 
-      # Pieces that bear the same name on the same line are taken by number.
+      # Pieces with the same name on the same line are counted.
       def everywhere(path, unused)
         others.fetch(path, []).reduce(unused) do |left, other|
           counts = other.tally
@@ -124,7 +124,7 @@ module Culet
         end
       end
 
-      # @return [Hash{String => Array<Array>}] path => of each other process that can tell, the names of its unused pieces
+      # @return [Hash{String => Array<Array>}] path => unused pieces of each other process with coverage of it
       def others
         @others ||= (@answers - [widest]).flat_map { |answer| answer["files"].select { |one| one["told"] } }
                                          .group_by { |one| one["path"] }.transform_values { |list| list.map { |one| one["unused"].map { |piece| piece.first(2) } } }
@@ -136,18 +136,18 @@ module Culet
         end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
       end
 
-      # @return [String] "start", "asked" or "now", as all processes say; else "mixed"
+      # @return [String] "start", "asked" or "now" if equal for all processes, else "mixed"
       def since = @answers.map { |one| one["since"] }.uniq.then { |all| all.size == 1 ? all.first : "mixed" }
 
       def problems
-        [("this Ruby does not say which lines ran: nothing is known of what is unused" unless @answers.all? { |one| one["heard"] }), beginning].compact
+        [("this Ruby has no line coverage, so unused code is unknown" unless @answers.all? { |one| one["heard"] }), beginning].compact
       end
 
       def beginning
         pids = @answers.filter_map { |one| one["pid"] if one["since"] == "now" }
         return if pids.empty?
 
-        "process #{pids.join(", ")}: from now on it is followed which code runs (CULET_UNUSED_FROM=asked); ask again when it has served for a while"
+        "process #{pids.join(", ")}: coverage starts now (CULET_UNUSED_FROM=asked); run the command again after some time of normal work"
       end
     end
   end

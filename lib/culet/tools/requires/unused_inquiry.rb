@@ -6,24 +6,24 @@ require_relative "unused"
 
 module Culet
   module Requires
-    # Asks a process that follows which of its code runs (culet/unused), by way of its agent.
+    # Requests unused code from the agent of a process with coverage (culet/unused).
     class UnusedInquiry
-      # For the answer, once the process has begun with it, and until it begins.
+      # Time limits of the answer, and of the wait for its start.
       LIMIT_SECONDS = 120.0
       PATIENCE_SECONDS = 60.0
       private_constant :LIMIT_SECONDS, :PATIENCE_SECONDS
 
       # @param word [String] a process number
-      # @raise [Culet::Error] when there is no such process
+      # @raise [Culet::Error] without such a process
       def initialize(word, patience: PATIENCE_SECONDS)
-        absence = "process #{word} does not follow which of its code runs; start it with `culet require --unused -- COMMAND`, or with " \
+        absence = "process #{word} does not record which code runs; start it with `culet require --unused -- COMMAND`, or with " \
                   "#{RubyOptions.advice("unused")} in its environment"
         @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: absence)
         @patience = patience
       end
 
-      # @return [Hash] the answer, as Unused takes it
-      # @raise [Culet::Error] when it does not answer; the message says why and what to do
+      # @return [Hash] the answer, for Unused
+      # @raise [Culet::Error] without an answer; the message gives reason and remedy
       def call
         text = @conversation.ask("unused", limit_seconds: LIMIT_SECONDS, wait_seconds: @patience)
         Unused.parse(text, name: "the answer of process #{@conversation.pid}")

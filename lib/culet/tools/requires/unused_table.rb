@@ -1,41 +1,33 @@
 # frozen_string_literal: true
 
-require_relative "../../text/lines"
-require_relative "../../text/numbers"
-require_relative "../../text/size"
-require_relative "../../text/table"
+require_relative "../../text/view"
 require_relative "origin"
 require_relative "unused"
 
 module Culet
   module Requires
-    # Unused code for a terminal: by gem, by file, and the largest pieces.
-    class UnusedTable
-
+    # Unused code, for a terminal: by gem, by file, and the largest pieces.
+    class UnusedTable < Text::View
       # @param document [Hash] of Unused
-      # @param lines [Integer] how many of each list
-      # @param color [Boolean]
-      # @param unicode [Boolean]
-      def initialize(document, lines: 15, color: false, unicode: Encoding.default_external == Encoding::UTF_8)
+      # @param lines [Integer] rows of each list
+      # @param options [Hash] as for Text::View
+      def initialize(document, lines: 15, **options)
+        super(**options)
         @document = document
         @lines = lines
-        @color = color
-        @unicode = unicode
-      end
-
-      # @return [String]
-      # @raise [Culet::Error] when the terminal-table gem is not installed
-      def to_s
-        return "#{Text::Lines.notes(@document["problems"])}\n" if @document["since"] == "now"
-
-        "#{[heading, gems, files, pieces, Text::Lines.notes(@document["problems"] + limits)].compact.join("\n\n")}\n"
       end
 
       private
 
+      def sections
+        return [note_lines(@document["problems"])] if @document["since"] == "now"
+
+        [heading, gems, files, pieces, note_lines(@document["problems"] + limits)]
+      end
+
       def heading
-        text = "#{Text::Lines.printable(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
-        @color ? "\e[1m#{text}\e[0m" : text
+        text = "#{printable(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
+        bold(text)
       end
 
       def share = Unused.percent(@document)&.then { |share| " (#{share} %)" }
@@ -53,9 +45,9 @@ module Culet
 
         shown = all.first(@lines)
         columns = { **more, "code kB" => ->(one) { kilo(one["iseq_bytes"]) }, "unused kB" => ->(one) { kilo(one["unused_bytes"]) }, "" => ->(one) { part(one) } }
-        table = grid([[title, shown.map { |one| Text::Lines.printable(yield(one)) }, true], *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
+        table = grid([[title, shown.map { |one| printable(yield(one)) }, true], *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
         rest = all.drop(@lines)
-        rest.empty? ? table : "#{table}\n#{Text::Numbers.count(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
+        rest.empty? ? table : "#{table}\n#{count(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
       end
 
       def part(one) = Unused.percent(one)&.then { |share| "#{share} %" } || "-"
@@ -64,19 +56,17 @@ module Culet
         all = @document["files"].flat_map { |file| file["unused"].map { |one| [Origin.short(file["path"], file["gem"]), one] } }.max_by(@lines) { |_, one| one["iseq_bytes"] }
         return if all.empty?
 
-        grid([["largest unused", all.map { |_, one| Text::Lines.printable(one["label"]) }, true], ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
-              ["where", all.map { |path, one| "#{Text::Lines.printable(path)}:#{one["line"]}" }, true]])
+        grid([["largest unused", all.map { |_, one| printable(one["label"]) }, true], ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
+              ["location", all.map { |path, one| "#{printable(path)}:#{one["line"]}" }, true]])
       end
 
-      # What cannot be seen is said with its size.
+      # Code of unknown use.
       def limits
-        { "unseen_bytes" => "of code was loaded before it was followed", "evaluated_bytes" => "of code was evaluated from strings",
-          "untold_bytes" => "is in methods without a line of their own (empty ones, def a = b)" }.filter_map do |key, words|
-          "#{mega(@document[key])} MB #{words}, of which it is not known whether it ran" if @document[key].positive?
+        { "unseen_bytes" => "of code was loaded before coverage started", "evaluated_bytes" => "of code was evaluated from strings",
+          "untold_bytes" => "of code is in methods without a line of their own (empty ones, def a = b)" }.filter_map do |key, words|
+          "#{mega(@document[key])} MB #{words}; whether it ran is unknown" if @document[key].positive?
         end
       end
-
-      def grid(columns) = Text::Table.render(columns, unicode: @unicode)
     end
   end
 end

@@ -1,11 +1,11 @@
 "use strict";
 (function () {
-  var ROW = 18, LEAST = 0.7; // of pixels: what is narrower is not drawn
+  var ROW = 18, LEAST = 0.7; // pixels; narrower bars are omitted
   var data = JSON.parse(document.getElementById("data").textContent);
-  // As Flame::FIGURES: title, the unit's name, what one of it is, decimals.
-  var FIGURES = [["time", "ms", 1e-3, 1], ["processor time", "ms", 1e-3, 1], ["memory left at the end", "MB", 1e6, 2], ["compiled code", "MB", 1e6, 2],
-    ["asked of malloc", "MB", 1e6, 2], ["objects made", "", 1, 0], ["look-ups in the file system", "", 1, 0], ["look-ups that failed", "", 1, 0]];
-  var FIRST = 5; // where a row's figures begin
+  // As Flame::FIGURES: title, unit, its value, decimals.
+  var FIGURES = [["time", "ms", 1e-3, 1], ["processor time", "ms", 1e-3, 1], ["memory retained", "MB", 1e6, 2], ["compiled code", "MB", 1e6, 2],
+    ["malloc", "MB", 1e6, 2], ["objects", "", 1, 0], ["file-system lookups", "", 1, 0], ["failed lookups", "", 1, 0]];
+  var FIRST = 5; // index of a row's first figure
   var graph = document.getElementById("graph"), told = document.getElementById("told"), choice = document.getElementById("figure");
   var whole = document.getElementById("whole"), find = document.getElementById("find");
   var nodes = data.rows.map(function (row, number) { return { number: number, row: row, children: [], depth: 0 }; });
@@ -18,7 +18,7 @@
   var known = FIGURES.map(function (_, at) { return data.rows.some(function (row) { return row[FIRST + at] !== null; }); });
   var shown = root, at = 0, chosen;
 
-  // Children stand behind what required them, so going backwards meets each before its parent.
+  // Children follow their requirer: the backward loop sums each before its parent.
   function sums(figure) {
     root.total = 0;
     nodes.forEach(function (node) { node.own = node.row[FIRST + figure] || 0; node.total = node.own; });
@@ -34,11 +34,11 @@
     return number(value / one[2], one[3]) + (one[1] ? " " + one[1] : "");
   }
 
-  // Light enough for dark words, and each at least 23 apart from every other (CIE 1976 L*a*b*).
+  // Light enough for dark text, and at least 23 apart in CIE 1976 L*a*b*.
   var COLOURS = ["#78b4e4", "#6ca83c", "#e4843c", "#fc6ca8", "#3cf0cc", "#b484f0", "#e4d890", "#cc8484", "#fcc0fc", "#6ca884", "#fc6c6c", "#3ce4fc",
     "#609cfc", "#b49060", "#e4b448", "#78e490", "#c0cc54", "#9c90cc", "#fca884", "#fc90e4"];
 
-  // Gems whose files stand side by side, or one below the other, whatever figure is drawn.
+  // Gems with adjacent bars in any figure.
   function neighbours() {
     var sets = data.gems.map(function () { return new Set(); });
     function meet(one, other) {
@@ -59,8 +59,8 @@
     return sets;
   }
 
-  // Those with most neighbours choose first: of the colours that no neighbour has, the one that fewest have, from the name's
-  // own on, so that a gem has the same one on most pages. It keeps it whatever is drawn.
+  // Greedy colouring: gems with most neighbours first, each with the least used colour that no neighbour has. The search
+  // starts at a hash of the name, so that a gem has the same colour on most pages.
   function paint() {
     var sets = neighbours(), chosen = data.gems.map(function () { return null; }), uses = COLOURS.map(function () { return 0; });
     data.gems.map(function (_, gem) { return gem; }).sort(function (a, b) { return sets[b].size - sets[a].size; }).forEach(function (gem) {
@@ -77,7 +77,7 @@
     return chosen;
   }
 
-  // What has no gem is grey.
+  // Grey without a gem.
   function colour(gem) { return gem < 0 ? "#c7cad1" : COLOURS[chosen[gem]]; }
 
   function inOrder(node) { return node.children.slice().sort(function (a, b) { return b.total - a.total; }); }
@@ -136,9 +136,9 @@
     name.textContent = node.row[3] || node.row[1];
     told.appendChild(name);
     var words = node.number < 0 ? "" : " (" + data.gems[node.row[2]] + (node.row[4] ? ", " + node.row[4] : "") + ")";
-    words += ": " + amount(node.total, at) + " with what it required";
+    words += ": " + amount(node.total, at) + " in total";
     if (node.number >= 0) {
-      words += "; its own: " + FIGURES.map(function (one, figure) {
+      words += "; own: " + FIGURES.map(function (one, figure) {
         return known[figure] ? one[0] + " " + amount(node.row[FIRST + figure] || 0, figure) : null;
       }).filter(Boolean).join(", ");
     }
