@@ -79,7 +79,7 @@ class RequiresVerbTest < Minitest::Test
 
   def test_bad_input_is_one_sentence
     File.write(path("no.json"), "{}")
-    { ["--html", "/no/such/page.html", "--", "true"] => /there is no directory/,
+    { ["--html", "/no/such/page.html", "--", "true"] => /does not exist/,
       ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not what `culet require --json` writes/,
       [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
       out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)

@@ -71,7 +71,7 @@ class ScopeStreamTest < Minitest::Test
   {
     "no process" => [/names no process/, ->(_) { Writer.new.close }],
     "no JSON" => [/no JSON/, ->(test) { test.small_stream { |writer| writer.record("J", "{") } }],
-    "no object" => [/no object/, ->(test) { test.small_stream { |writer| writer.record("J", "[1]") } }],
+    "no object" => [/not an object/, ->(test) { test.small_stream { |writer| writer.record("J", "[1]") } }],
     "deep JSON" => [/no JSON/, ->(test) { test.small_stream { |writer| writer.record("J", "#{"[" * 2000}#{"]" * 2000}") } }],
     "text for a number" => [/no rss_bytes that is a whole number/, ->(test) { test.small_stream(process: PROCESS.merge("rss_bytes" => "5")) }],
     "a negative number" => [/no rss_bytes/, ->(test) { test.small_stream(mapping: MAPPING.merge("rss_bytes" => -1)) }],
