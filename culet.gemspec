@@ -22,9 +22,9 @@ Gem::Specification.new do |spec|
   }
 
   spec.files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
-                   "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}", "layouts/*.h",
+                   "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}", "layouts/*.h", "part.mk",
                    "syscall_counter/{Makefile,syscall_counter.h,src/*}",
-                   "{README,DESIGN,CHANGELOG}.md", "LICENSE.txt", base: __dir__]
+                   "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md", "docs/guide/*.md", base: __dir__]
                 .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["culet"]

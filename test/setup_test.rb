@@ -97,6 +97,8 @@ class SetupTest < Minitest::Test
           assert_match(/\Aculet setup: this checkout is in "#{root}"; make and LD_PRELOAD cannot handle a space or a colon there: move it/, err)
         end
       end
+      FileUtils.mkdir_p("#{directory}/a checkout")
+      FileUtils.cp("#{ROOT}/part.mk", "#{directory}/a checkout/part.mk")
       %w[allocator trace scope syscall_counter].each do |part|
         FileUtils.mkdir_p("#{directory}/a checkout/#{part}")
         FileUtils.cp("#{ROOT}/#{part}/Makefile", "#{directory}/a checkout/#{part}")

@@ -29,14 +29,14 @@ class AgentHostileTest < Minitest::Test
         def write(records) = @bytes = @bytes.to_i + records.bytesize
       end.new
       error = assert_raises(Culet::Error) { Culet::Strings::Live.new(pid).read(out) }
-      assert_match(/it told more of its strings than there is room for in its memory/, error.message)
+      assert_match(/the agent sent more strings than fit into the memory of the process/, error.message)
       resident = File.read("/proc/#{pid}/status")[/VmRSS:\s+(\d+)/, 1].to_i * 1024
       assert_operator out.bytes, :<, (64 << 20) + (7 * resident)
     end
   end
 
   def test_slices_that_contradict_themselves
-    { { "next" => 0, "strings" => 0 } => /contradicts itself/, { "next" => 5, "strings" => 0 } => /contradicts itself/, { "strings" => 9 } => /contradicts itself/,
+    { { "next" => 0, "strings" => 0 } => /is inconsistent/, { "next" => 5, "strings" => 0 } => /is inconsistent/, { "strings" => 9 } => /is inconsistent/,
       { "strings" => "9" } => /strings is not a whole number/, { "next" => "x" } => /next is not/, { "seconds" => nil } => /seconds is not a time/,
       { "why" => 3 } => /why is not text/, { "why" => "no" } => /cannot be read: no/ }.each do |wrong, message|
       told = slices { "#{JSON.generate(HEAD.merge(wrong))}\n" }

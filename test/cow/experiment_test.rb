@@ -113,7 +113,7 @@ class CowExperimentTest < Minitest::Test
   def test_wrong_usage
     { %w[--with nosuchprogram] => /there is no program nosuchprogram/, %w[--with sh] => /there is no script for sh: give one with --script/, %w[--variants all,x] => /there is no variant/,
       %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 to/,
-      %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /a quote without its other half/, %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
+      %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /has an unmatched quote/, %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
       out, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
       assert_match sentence, err

@@ -113,7 +113,7 @@ class RequiresTreeTest < Minitest::Test
     write("before.rb" => "B = 1", "cuts.rb" => "Dir[ENV['CULET_REQUIRES'] + '/*'].each { |file| File.truncate(file, 0) }", "after.rb" => "puts :ran")
     out, err, status = run_culet("require", "--", *ruby("-e", "require 'before'; require 'cuts'; require 'after'"), env: TestHelper::NEUTRAL)
     assert_equal [1, "ran\n"], [status.exitstatus, out]
-    assert_match(/\Aculet: the recording of requires stops: .* the file was truncated\nculet: \S+ is no recording of requires\n\z/, err)
+    assert_match(/\Aculet: the recording of requires stops: .* the file was truncated\nculet: \S+ is not a recording of requires\n\z/, err)
   end
 
   def test_forked_and_executed_programs

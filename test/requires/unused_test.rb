@@ -72,7 +72,7 @@ class RequiresUnusedTest < Minitest::Test
     assert_match(/^the program +\d +[\d.]+ +[\d.]+ +\d+ %$/, out)
     assert_match(/^#{path("code.rb")} +[\d.]+ +[\d.]+ +\d+ %$/, out)
     assert_match(/^big_idle +[\d.]+ +#{path("code.rb")}:\d+$/, out)
-    assert_match(/note: [\d.]+ MB of code was loaded before it was followed/, out)
+    assert_match(/note: [\d.]+ MB of code was loaded before coverage started/, out)
     assert_includes err, "the command ended with status 4"
   end
 

@@ -29,7 +29,7 @@ class RequiresVerbTest < Minitest::Test
     assert_predicate status, :success?, err
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
-    assert_match(/^[\d,]+ file-system calls to find them, [\d,]+ of which failed; [\d.]+ MB of compiled code at the end$/, out)
+    assert_match(/^[\d,]+ file-system calls for lookups, [\d,]+ of them failed; [\d.]+ MB of compiled code at the end$/, out)
     assert_match(/^1 require of what was loaded already took/, out)
     assert_match(/^gem +self ms +cpu ms +objects +retained +retained kB/, out)
     assert_match(/^the program +[\d.]+/, out)
@@ -80,7 +80,7 @@ class RequiresVerbTest < Minitest::Test
   def test_bad_input_is_one_sentence
     File.write(path("no.json"), "{}")
     { ["--html", "/no/such/page.html", "--", "true"] => /does not exist/,
-      ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not what `culet require --json` writes/,
+      ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not a document of `culet require --json`/,
       [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
       out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err

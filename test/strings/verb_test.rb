@@ -126,7 +126,7 @@ class StringsVerbTest < Minitest::Test
     assert_match(/\Aculet: no Ruby process reported strings: true ran none/, err)
     _, err, status = run_culet("strings", "--", RbConfig.ruby, "-e", "Process.kill(:KILL, Process.pid); sleep", env: TestHelper::NEUTRAL)
     assert_equal 137, status.exitstatus
-    assert_match(/was ended by SIGKILL, which leaves no time to tell its strings; send SIGUSR1 to culet before/, err)
+    assert_match(/was killed by SIGKILL before it reported its strings; send SIGUSR1 to culet before that/, err)
     assert_sentence(/cannot run .*nothing-of-that-name/, "strings", "--", "nothing-of-that-name", status: 127)
     in_directory do |folder|
       File.write(File.join(folder, "job"), "#!/nonexistent/interpreter\n", perm: 0o755)

@@ -14,6 +14,9 @@ module Culet
           CULET_CHILDREN=all   all child processes use culet
           CULET_CHILDREN=none  the library removes itself from LD_PRELOAD; no child
                                process loads it
+          CULET_DECAY=MS       (default 500) returns memory to the kernel after it has
+                               stayed free for MS to 2*MS milliseconds, 10 to 3600000;
+                               a smaller value saves memory, a larger one page faults
         The command itself always uses the allocator. CULET_INHERITED is internal; do not set it.
 
         Environment variables of the parts that a Ruby program loads:

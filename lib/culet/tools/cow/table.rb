@@ -96,7 +96,7 @@ module Culet
               ["unshared %", rows.map { |_, bytes| unshared(bytes) }, false]])
       end
 
-      def unshared(bytes) = bytes.inherited.zero? ? "-" : "#{(100 * bytes.unshared.fdiv(bytes.inherited)).round} %"
+      def unshared(bytes) = bytes.inherited.zero? ? "-" : (100 * bytes.unshared.fdiv(bytes.inherited)).round.to_s
     end
   end
 end

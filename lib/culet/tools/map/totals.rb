@@ -10,18 +10,18 @@ module Culet
 
       # Titles, in the order of the page.
       TITLES = {
-        "rss_bytes" => "Resident (RSS)", "pss_bytes" => "proportional set size (PSS)", "private_dirty_bytes" => "private dirty",
+        "rss_bytes" => "resident (RSS)", "pss_bytes" => "proportional set size (PSS)", "private_dirty_bytes" => "private dirty",
         "swap_bytes" => "swapped out", "used_resident_bytes" => "malloc: in use, resident",
-        "used_bytes" => "in arenas, resident or not", "mmapped_bytes" => "in mappings of their own, resident or not",
+        "used_bytes" => "malloc: in arenas, resident or not", "mmapped_bytes" => "malloc: in own mappings, resident or not",
         "free_resident_bytes" => "malloc: free, resident",
         "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: metadata",
-        "tcache_bytes" => "free, in thread caches",
+        "tcache_bytes" => "malloc: free, in thread caches",
         "trim_bytes" => "Culet.trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
         "overhead_bytes" => "Ruby: page overhead"
       }.freeze
 
       # Terms of an allocator's manual.
-      TERMS = { "glibc" => { "tcache_bytes" => "free, in tcaches", "trim_bytes" => "malloc_trim would return" } }.freeze
+      TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches", "trim_bytes" => "malloc_trim would return" } }.freeze
       private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]
