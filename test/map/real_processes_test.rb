@@ -42,7 +42,7 @@ class MapRealProcessesTest < Minitest::Test
       assert_equal title, Culet::Report::Ledger::TITLES.fetch(level)
       assert_equal levels.fetch(level), rows.fetch(title)
     end
-    assert_operator rows.values_at("in arenas, resident or not", "in mappings of their own, resident or not").sum, :>=, levels.fetch("malloc_used")
+    assert_operator rows.values_at("malloc: in arenas, resident or not", "malloc: in own mappings, resident or not").sum, :>=, levels.fetch("malloc_used")
   end
 
   def test_a_program_that_is_no_ruby
@@ -56,7 +56,7 @@ class MapRealProcessesTest < Minitest::Test
       assert_empty ["Ruby pages", "Main arena", "Stacks", "Libraries"] - titles
       assert_operator titles.grep(/\AArena: /).size, :>=, 2
       assert_as_in_the_report(model)
-      assert_equal ["free, kept by threads (tcache)", "malloc_trim would return"], words(model.snapshot).grep(/malloc_trim|tcache/)
+      assert_equal ["malloc: free, in tcaches", "malloc_trim would return"], words(model.snapshot).grep(/malloc_trim|tcache/)
     end
   end
 

@@ -30,7 +30,7 @@ class RequiresVerbTest < Minitest::Test
     assert_match(/\Aspoken\n/, out)
     assert_match(/: 2 files required in [\d.,]+ ms of [\d.,]+$/, out)
     assert_match(/^[\d,]+ file-system calls for lookups, [\d,]+ of them failed; [\d.]+ MB of compiled code at the end$/, out)
-    assert_match(/^1 require of what was loaded already took/, out)
+    assert_match(/^1 require of loaded features took/, out)
     assert_match(/^gem +self ms +cpu ms +objects +retained +retained kB/, out)
     assert_match(/^the program +[\d.]+/, out)
     assert_match(%r{^#{path("a.rb")} +[\d.]+}, out)
