@@ -25,7 +25,7 @@ Gem::Specification.new do |spec|
                    "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}", "layouts/*.h", "part.mk",
                    "syscall_counter/{Makefile,syscall_counter.h,src/*}",
                    "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md", "docs/guide/*.md", base: __dir__]
-                .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
+               .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = ["culet"]
   spec.extensions = ["ext/extconf.rb"]

@@ -27,7 +27,7 @@ class NativeBuild
   NO_MAKE = "there is no make on PATH; install make"
 
   # @return [String, nil] name of the make program
-  def self.make = [ENV["MAKE"], "make", "gmake"].compact.find { |name| program(name) }
+  def self.make = [ENV.fetch("MAKE", nil), "make", "gmake"].compact.find { |name| program(name) }
 
   # @param name [String] name or path of a program
   # @return [Boolean] whether it can be run

@@ -128,7 +128,7 @@ class DoctorTest < Minitest::Test
       assert_match(/RUBYOPT=-r\$\(culet lib auto\)/, trim["remedy"])
     end
     with_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-rculet/auto", "-e", WAITING, env: NEUTRAL) do |pid|
-      assert_match(/culet\/auto returns free memory after major GCs, in a thread/, finding(examine(pid), "trim")["text"])
+      assert_match(%r{culet/auto returns free memory after major GCs, in a thread}, finding(examine(pid), "trim")["text"])
     end
     on("culet") { |pid| assert_equal "ok", finding(examine(pid), "trim")["verdict"] }
     with_program("sh", "-c", "echo up; sleep 100", env: NEUTRAL) { |pid| refute_includes topics(examine(pid)), "trim" }

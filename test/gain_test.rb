@@ -19,7 +19,7 @@ class GainTest < Minitest::Test
     assert_equal ", below the limit of 4.00 MB", gain(2 * MB, of: 6 * MB).remark
     assert_equal ", below the limit of 5 % (50.0 MB)", gain(20 * MB, of: 1000 * MB).remark
     assert_equal "", gain(26 * MB, of: 100 * MB).remark
-    assert_equal [:worth, :small], [:code, :setting].map { |kind| gain(MB, of: 3 * MB, kind: kind).verdict }
+    assert_equal %i[worth small], %i[code setting].map { |kind| gain(MB, of: 3 * MB, kind: kind).verdict }
     assert_equal "0 bytes (0 %)", gain(0, of: 0).to_s
   end
 
@@ -46,7 +46,7 @@ class GainTest < Minitest::Test
   end
 
   # A worker that hardly unshared anything, and keeps much that a trim would return.
-  LOOSE = "#{FORKS}fence = []\nfamily(1) { Array.new(40_000) { 'x' * 1_000 }.clear; fence << 'y' * 1_000; 3.times { GC.start } }"
+  LOOSE = "#{FORKS}fence = []\nfamily(1) { Array.new(40_000) { 'x' * 1_000 }.clear; fence << 'y' * 1_000; 3.times { GC.start } }".freeze
 
   def test_cow_and_report_agree
     with_family(*RUBY, "-e", LOOSE, env: { "MALLOC_ARENA_MAX" => "1" }) do |pid|

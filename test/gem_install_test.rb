@@ -99,7 +99,7 @@ class GemInstallTest < Minitest::Test
       app = gemfile && gemfile(gemfile)
       started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
       variables = environment.merge(bundle(app))
-      { %w[require --json] => ["features", "processes"], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"] }.each do |verb, keys|
+      { %w[require --json] => %w[features processes], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"] }.each do |verb, keys|
         out, err, status = run_program(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
         assert_predicate status, :success?, err
         assert_empty err
@@ -176,7 +176,7 @@ class GemInstallTest < Minitest::Test
                                                                                          chdir: @directory)
     if status.success?
       assert_match(/^libculet\.so: there is no make on PATH; install make$/, File.read("#{gem_folder}/lib/culet/native_missing.txt"))
-      out, err, = installed("culet", "lib")
+      _, err, = installed("culet", "lib")
       assert_match(/libculet\.so was not built: there is no make/, err)
     else
       assert_match(/^culet: there is no make on PATH; install make, then install culet again\.$/, out + err)

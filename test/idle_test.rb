@@ -10,7 +10,7 @@ class IdleTest < Minitest::Test
 
   # 150 MB in four threads that stay alive; then nothing is asked of malloc any more. `rest` reads its own line of
   # numbers as seldom as it can: what it allocates for that is little, but it is not nothing.
-  BURST = <<~RUBY
+  BURST = <<~RUBY.freeze
     def resident = File.read("/proc/self/statm").split[1].to_i * #{Etc.sysconf(Etc::SC_PAGESIZE)}
 
     def burst

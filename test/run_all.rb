@@ -8,7 +8,7 @@ directory, *files = ARGV
 ARGV.clear
 if files.empty?
   require_relative "runner/run"
-  exit Runner::Run.new(Dir[File.join(__dir__, "**/*_test.rb")].sort).call
+  exit Runner::Run.new(Dir[File.join(__dir__, "**/*_test.rb")]).call
 else
   files.each { |file| require File.expand_path(file, directory) }
 end

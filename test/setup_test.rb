@@ -26,7 +26,7 @@ class SetupTest < Minitest::Test
   def test_setup_refuses_an_unknown_word
     _, err, status = run_program("#{ROOT}/bin/setup", "everything")
     assert_equal 2, status.exitstatus
-    assert_match(/usage: bin\/setup/, err)
+    assert_match(%r{usage: bin/setup}, err)
   end
 
   def test_the_command_line_works_from_any_directory
@@ -42,7 +42,7 @@ class SetupTest < Minitest::Test
     before, = run_program("sh", "-c", "env -0 | tr '\\n\\0' ' \\n'", env: env)
     after, = run_program("#{ROOT}/bin/culet", "run", "--", "sh", "-c", "env -0 | tr '\\n\\0' ' \\n'", env: env)
     # The shells set the last two themselves.
-    changed = (after.lines(chomp: true) - before.lines(chomp: true)).reject { |line| line.match?(/\A(_|OLDPWD|SHLVL)=/) }
+    changed = (after.lines(chomp: true) - before.lines(chomp: true)).grep_v(/\A(_|OLDPWD|SHLVL)=/)
     assert_equal ["LD_PRELOAD=#{ROOT}/allocator/build/libculet.so"], changed
   end
 
@@ -114,7 +114,7 @@ class SetupTest < Minitest::Test
   def test_the_test_script_refuses_what_it_does_not_know
     _, err, status = run_program("#{ROOT}/bin/test", "--everything")
     assert_equal 2, status.exitstatus
-    assert_match(/usage: bin\/test/, err)
+    assert_match(%r{usage: bin/test}, err)
     _, err, status = run_program("#{ROOT}/bin/test", "test/no_such_test.rb")
     assert_equal [1, "culet test: there is no file test/no_such_test.rb.\n"], [status.exitstatus, err]
   end

@@ -24,5 +24,5 @@ module Culet
     end
   end
 
-  Trim.begin(Trim::Settings.new(ENV["CULET_TRIM"])).each { |sentence| warn("culet: #{sentence}") }
+  Trim.begin(Trim::Settings.new(ENV.fetch("CULET_TRIM", nil))).each { |sentence| warn("culet: #{sentence}") }
 end

@@ -12,7 +12,7 @@ module Culet
   # The extension defines Require.prepare and Require.take_over, and Require.figures: a Hash with the size of the index and
   # the results of the lookups.
   module Require
-    WORDS = ["on", "index", "off"].freeze
+    WORDS = %w[on index off].freeze
     REPLACED = %i[require load].freeze
     private_constant :WORDS, :REPLACED
 

@@ -20,7 +20,7 @@ module Culet
     VARIABLE = "CULET_UNUSED"
     # When recording starts: "start", or "asked", at the first request.
     FROM = "CULET_UNUSED_FROM"
-    FROM_WORDS = ["start", "asked"].freeze
+    FROM_WORDS = %w[start asked].freeze
     private_constant :FROM, :FROM_WORDS
 
     class << self

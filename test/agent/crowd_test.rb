@@ -6,7 +6,7 @@ require "agent/agent_helper"
 class AgentCrowdTest < Minitest::Test
   include AgentHelper
 
-  WAITS = "#{SAY_UP}; sleep"
+  WAITS = "#{SAY_UP}; sleep".freeze
   STRINGS = "culet-agent 1 strings from=0 collect=0 content=1 limit_ms=1000 wait_ms=5000\n"
   USER = 54_321
 
@@ -49,7 +49,7 @@ class AgentCrowdTest < Minitest::Test
           sleep
         end
       end
-      readers.each { |reader, _| reader.read(1) }
+      readers.each_key { |reader| reader.read(1) }
       assert told?(pid)
     ensure
       children&.each { |child| end_child(child) }
@@ -257,7 +257,7 @@ class AgentCrowdTest < Minitest::Test
         held.clear
       end
     end
-    pipes.each { |reader, _| reader.wait_readable(PATIENCE_SECONDS) }
+    pipes.each_key { |reader| reader.wait_readable(PATIENCE_SECONDS) }
     yield
   ensure
     children&.each { |child| end_child(child) }

@@ -198,7 +198,7 @@ class AgentHostileTest < Minitest::Test
     page = 65_536
     site = { bytes: page - 72 - 16, flags: 1 << 9, content_bytes: 0 } # fills the pages up to the last record
     bytes = [site, record].map { |one| one.values_at(*FIELDS).map(&:to_i).pack(LAYOUT).ljust([one[:bytes], page].min, "\0") }.join
-    script = 'begin; print Culet::Strings.analyse(ARGV[0], 10, true)[:places].values.sum { |sum| sum[:count] }; rescue Culet::Error => e; print e.message; end'
+    script = "begin; print Culet::Strings.analyse(ARGV[0], 10, true)[:places].values.sum { |sum| sum[:count] }; rescue Culet::Error => e; print e.message; end"
     in_directory do |folder|
       File.binwrite("#{folder}/records", bytes.byteslice(0, page))
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet", "-e", script, "#{folder}/records", env: TestHelper::NEUTRAL)

@@ -21,7 +21,7 @@ class AgentPeerTest < Minitest::Test
       prctl(SET_DUMPABLE, dumpable)
     end
   RUBY
-  LISTEN = "Culet::Agent.start or abort; #{SAY_UP}; sleep"
+  LISTEN = "Culet::Agent.start or abort; #{SAY_UP}; sleep".freeze
 
   def setup
     skip "only root can become another user" unless Process.euid.zero?

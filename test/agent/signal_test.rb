@@ -199,7 +199,7 @@ class AgentSignalTest < Minitest::Test
 
   def test_a_process_without_the_agent
     with_program(RbConfig.ruby, "-e", TestHelper::WAITING) do |pid|
-      assert_sentence(%r{process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)}, "signal", pid)
+      assert_sentence(/process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib agent\)/, "signal", pid)
     end
   end
 

@@ -80,7 +80,8 @@ class CliExitStatusTest < Minitest::Test
   def test_commands_that_leave_nothing_to_report
     [%w[require], %w[require --unused], %w[strings]].each do |words|
       { 6 => 6, 0 => 1 }.each do |ended, expected|
-        out, err = StringIO.new, StringIO.new
+        out = StringIO.new
+        err = StringIO.new
         assert_equal expected, Culet::CLI.run([*words, "--", "sh", "-c", "exit #{ended}"], out: out, err: err), err.string
         assert_equal ["", 1], [out.string, err.string.lines.size], err.string
       end

@@ -176,7 +176,8 @@ class CliNamesTest < Minitest::Test
 
   # In this process, which is none of those that are looked for.
   def culet(*words)
-    out, err = StringIO.new, StringIO.new
+    out = StringIO.new
+    err = StringIO.new
     status = Culet::CLI.run(words, out: out, err: err)
     [out.string, err.string, status]
   end

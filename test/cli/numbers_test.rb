@@ -65,7 +65,7 @@ class CliNumbersTest < Minitest::Test
         Dir.mktmpdir do |directory|
           out, err, status = run_culet(*words.split, "--out", "#{directory}/out", *("--json" unless words == "trace"), "--", RbConfig.ruby, "-e", script, "caf\xE9", env: NEUTRAL.merge(env))
           assert_equal [expected, 0], [out, status.exitstatus], err
-          assert_empty err.lines.grep_v(/\Aculet: (wrote|\[1\/1\]) /)
+          assert_empty err.lines.grep_v(%r{\Aculet: (wrote|\[1/1\]) })
         end
       end
     end
@@ -96,7 +96,8 @@ class CliNumbersTest < Minitest::Test
 
   # In this process, since nothing of it needs another.
   def culet(*words)
-    out, err = StringIO.new, StringIO.new
+    out = StringIO.new
+    err = StringIO.new
     status = Culet::CLI.run(words, out: out, err: err)
     [out.string, err.string, status]
   end

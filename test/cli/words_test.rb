@@ -137,7 +137,8 @@ class CliWordsTest < Minitest::Test
   def program?(name) = ENV["PATH"].split(":").any? { |directory| File.executable?(File.join(directory, name)) }
 
   def culet(*words)
-    out, err = StringIO.new, StringIO.new
+    out = StringIO.new
+    err = StringIO.new
     status = Culet::CLI.run(words, out: out, err: err)
     [out.string, err.string, status]
   end

@@ -144,7 +144,7 @@ class FeatureIndexTest < Minitest::Test
   # A sum that is right proves nothing: here it is, over bytes that are not. In a process of its own, as it must not crash.
   def test_bytes_that_lie_do_no_harm
     file = example.write("#{@directory}/index")
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", <<~'RUBY', file, "#{@directory}/bad", env: NEUTRAL)
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", <<~RUBY, file, "#{@directory}/bad", env: NEUTRAL)
       require "culet/feature_index"
       MASK = 0xffff_ffff_ffff_ffff
       def sum(bytes)

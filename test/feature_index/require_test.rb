@@ -162,7 +162,7 @@ class FeatureIndexRequireTest < Minitest::Test
   end
 
   def test_autoload
-    assert_as_plain(<<~'RUBY', load_path: folders("a"))
+    assert_as_plain(<<~RUBY, load_path: folders("a"))
       autoload :Lazy, "Lazy"
       autoload :Nothing, "nothing/here"
       p autoload?(:Lazy), defined?(Lazy), defined?(Nothing)
@@ -174,7 +174,7 @@ class FeatureIndexRequireTest < Minitest::Test
   end
 
   def test_require_relative_load_and_resolve
-    assert_as_plain(<<~'RUBY', load_path: folders("a", "b"))
+    assert_as_plain(<<~RUBY, load_path: folders("a", "b"))
       p require("relative"), require("deep/down/two"), load("one.rb"), load("deep/three.rb")
       load "nothing.rb" rescue p $!.class
       p $LOAD_PATH.resolve_feature_path("late"), $LOAD_PATH.resolve_feature_path("nothing"), $LOAD_PATH.resolve_feature_path("etc")
@@ -259,7 +259,7 @@ class FeatureIndexRequireTest < Minitest::Test
 
   # What a Ractor may require is the Ruby's to say.
   def test_in_a_ractor
-    assert_as_plain(<<~'RUBY', load_path: folders("a", "b"))
+    assert_as_plain(<<~RUBY, load_path: folders("a", "b"))
       $VERBOSE = nil
       Warning[:experimental] = false
       ractor = Ractor.new { begin; [require("one"), require("one")]; rescue Exception => e; e.class; end }
@@ -294,7 +294,7 @@ class FeatureIndexRequireTest < Minitest::Test
   end
 
   def test_late_and_twice
-    run = assert_as_plain(<<~'RUBY', load_path: folders("a", "b"))
+    run = assert_as_plain(<<~RUBY, load_path: folders("a", "b"))
       if $LOADED_FEATURES.any? { |path| path.end_with?("/culet/require.rb") }
         load $LOADED_FEATURES.find { |path| path.end_with?("/culet/require.rb") }.then { |path| $VERBOSE = nil; path }
       end

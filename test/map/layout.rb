@@ -10,7 +10,7 @@ module Layout
   ROOMY = 1280
 
   # What is wrong, in words: the page or a table wider than its place, words broken within a table's cells.
-  FAULTS = <<~JAVASCRIPT
+  FAULTS = <<~JAVASCRIPT.freeze
     (function () {
       var faults = [], root = document.documentElement;
       function name(one) { return one.tagName.toLowerCase() + (one.className && one.className.baseVal === undefined ? "." + one.className : "") + " '" + one.textContent.trim().slice(0, 30) + "'"; }

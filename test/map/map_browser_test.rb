@@ -46,11 +46,11 @@ class MapBrowserTest < Minitest::Test
   end
 
   # Address of the first page of malloc's main heap for which the block is true, given its bytes in use and its bits.
-  def find_page(snapshot)
+  def find_page(snapshot, &block)
     region = snapshot.regions.find { |one| one.holds == "main" }
     fills = region.fill_runs.flat_map { |count, used| [used] * count }
     bits = snapshot.mappings.find { |one| one.id == region.mapping }.page_runs.flat_map { |count, one| [one] * count }
-    region.start + (fills.zip(bits).index { |used, one| yield used, one } * PAGE)
+    region.start + (fills.zip(bits).index(&block) * PAGE)
   end
 
   def hex(kind, fullness) = format("#%02x%02x%02x", *Culet::Map::Palette.shade(Culet::Map::Palette::INDEX.fetch(kind), fullness))
@@ -227,7 +227,7 @@ class MapBrowserTest < Minitest::Test
     with_page(before, after) do |browser|
       browser.evaluate("culetMap.player.go(1).then(function () { document.getElementById('compare').click(); })")
       expected = %w[#c9c9c4 #e69f00 #56b4e9 #d55e00 #0072b2 #ffffff]
-      assert_equal expected, (Array.new(6) { |page| colour_of(browser, MapHelper::HEAP + (page * PAGE)) })
+      assert_equal expected, Array.new(6) { |page| colour_of(browser, MapHelper::HEAP + (page * PAGE)) }
       bytes = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-change]')).map(function (one) { return [one.dataset.change, Number(one.dataset.bytes)]; }))")
       assert_equal %w[absent same come fuller emptier gone].to_h { |key| [key, PAGE] }, bytes
       browser.evaluate("document.getElementById('compare').click()")

@@ -55,7 +55,7 @@ class MapModelTest < Minitest::Test
   end
 
   def test_arenas_heaps_and_uses_are_parts_of_their_own
-    assert_equal ["Ruby pages", "Main arena", "Arena: thread 1", "Stacks", "Libraries"], (@model.sections.map { |section| section.group.title })
+    assert_equal ["Ruby pages", "Main arena", "Arena: thread 1", "Stacks", "Libraries"], @model.sections.map { |section| section.group.title }
   end
 
   def test_rows_do_not_overlap_and_pieces_keep_the_order_of_addresses

@@ -33,7 +33,13 @@ class Synthetic
   # @param chunks [Boolean] whether its blocks are told one by one
   def heap(arena:, start:, pages:, kind: "heap", chunks: false, returned: 0.3, shared: 0.0)
     fills = Array.new(pages) { fill }
-    bits = fills.map { |used| used.zero? && @random.rand < returned ? 0 : (@random.rand < shared ? 1 : 5) }
+    bits = fills.map do |used|
+      if used.zero? && @random.rand < returned
+        0
+      else
+        (@random.rand < shared ? 1 : 5)
+      end
+    end
     mapping = map(start: start, pages: pages, bits: bits, use: "malloc")
     region(arena: arena, kind: kind, start: start, pages: pages, mapping: mapping, fills: fills, bits: bits, chunks: chunks)
   end

@@ -11,11 +11,11 @@ class RedmineTest < Minitest::Test
   include Roots::InTests
 
   RUBY = "3.3"
-  PACKAGES = [*%w[redmine redmine-sqlite ruby-bootsnap], *Roots::Checkout.packages(RUBY)].freeze
+  PACKAGES = ["redmine", "redmine-sqlite", "ruby-bootsnap", *Roots::Checkout.packages(RUBY)].freeze
   APPLICATION = "/usr/share/redmine"
   SHARE = Roots::Root::SHARE
   # With bootsnap in the bundle; it is loaded where it is wanted.
-  GEMFILE = %(eval_gemfile "#{APPLICATION}/Gemfile"\ngem "bootsnap", require: false\n)
+  GEMFILE = %(eval_gemfile "#{APPLICATION}/Gemfile"\ngem "bootsnap", require: false\n).freeze
   ENVIRONMENT = { "RAILS_ENV" => "production", "X_DEBIAN_SITEID" => "default", "BUNDLE_GEMFILE" => "#{SHARE}/Gemfile", "BUNDLE_APP_CONFIG" => "#{SHARE}/bundle",
                   "CULET_REQUIRE_CACHE" => "#{SHARE}/index" }.freeze
   BOOT_SECONDS = 600

@@ -96,7 +96,7 @@ class DamageTest < Minitest::Test
     random = Random.new(20_240)
     statuses = Array.new(all_tests? ? 2_000 : 120) do
       bytes = whole.dup
-      (1 + random.rand(3)).times { bytes.setbyte(random.rand(4) == 0 ? random.rand(64) : 4096 + random.rand(bytes.bytesize - 4096), random.rand(256)) }
+      (1 + random.rand(3)).times { bytes.setbyte(random.rand(4).zero? ? random.rand(64) : 4096 + random.rand(bytes.bytesize - 4096), random.rand(256)) }
       File.binwrite(path, bytes)
       status, err = replay_info(path)
       assert_includes [0, 1], status, err

@@ -122,7 +122,7 @@ class ReplayVerbTest < Minitest::Test
 
   def test_in_a_terminal_there_are_curves
     script = "LANG=C.UTF-8 TERM=xterm #{[*culet_command, "replay", JOB, "--runs", "1", "--allocators", "glibc,culet", "--no-color"].join(" ")}"
-    out, _, status = run_program("script", "--quiet", "--return", "--command", script, "/dev/null", env: NEUTRAL)
+    out, _, status = run_program("script", "--quiet", "--return", "--command", script, File::NULL, env: NEUTRAL)
     assert_predicate status, :success?
     out = out.force_encoding(Encoding::UTF_8)
     assert_match(/RSS over time/, out)

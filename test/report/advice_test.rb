@@ -11,7 +11,7 @@ class ReportAdviceTest < Minitest::Test
   WAIT = "3.times { GC.start }; puts :up; $stdout.flush; sleep"
 
   # Eight threads fill their own arenas and keep one block in three.
-  IN_THREADS = <<~RUBY
+  IN_THREADS = <<~RUBY.freeze
     #{FILL}
     done = Queue.new
     8.times { Thread.new { Thread.current[:kept] = fill.call; done << true; sleep } }
@@ -20,7 +20,7 @@ class ReportAdviceTest < Minitest::Test
   RUBY
 
   # The main thread does all of it; the others only have an arena.
-  IN_MAIN = <<~RUBY
+  IN_MAIN = <<~RUBY.freeze
     #{FILL}
     kept = Array.new(8) { fill.call }
     8.times { Thread.new { sleep } }
@@ -28,7 +28,7 @@ class ReportAdviceTest < Minitest::Test
   RUBY
 
   # Next to nothing is kept, in pages that are whole.
-  LOOSE = <<~RUBY
+  LOOSE = <<~RUBY.freeze
     Array.new(30_000) { |i| "x" * 1_000 }.clear
     fence = "y" * 1_000
     #{WAIT}

@@ -10,7 +10,7 @@ class OwnReportTest < Minitest::Test
   KEPT = "kept = Array.new(30_000) { |i| \"x\" * (700 + (i % 300)) }; GC.start; "
 
   def test_the_levels_add_up_and_say_what_the_strings_hold
-    report = own(KEPT + "document = Culet.report")
+    report = own("#{KEPT}document = Culet.report")
     assert_equal report["rss_bytes"], report["levels"].values.sum
     assert_operator report["unexplained_bytes"].abs, :<=, report["rss_bytes"] / 100
     assert_operator report["levels"]["malloc_used"], :>, 25_000_000

@@ -7,7 +7,7 @@ class RequiresBehaviourTest < Minitest::Test
   include RequiresHelper
 
   # What a program says of itself; what belongs to the recorder is left out.
-  SAY = <<~'RUBY'
+  SAY = <<~RUBY
     require "json"
     def say(what) = puts(JSON.generate(what))
     def features = $LOADED_FEATURES.reject { |one| one.include?("/lib/culet/") }
@@ -24,7 +24,7 @@ class RequiresBehaviourTest < Minitest::Test
             "wrapped.rb" => "WRAPPED = 1; $wrapped = Module.nesting.size" }.freeze
 
   def test_values_features_and_backtraces
-    same(<<~'RUBY')
+    same(<<~RUBY)
       say [attempt { require "good" }, attempt { require "good" }, GOOD, attempt { require_relative "lines" }, LINES]
       say attempt { load File.join(__dir__, "relative.rb") }
       say attempt { load File.join(__dir__, "wrapped.rb"), true }
@@ -62,7 +62,7 @@ class RequiresBehaviourTest < Minitest::Test
 
   # Whoever puts himself before Kernel#require later, by an alias or in front of Kernel, is not in an endless recursion.
   def test_others_in_the_chain
-    same(<<~'RUBY')
+    same(<<~RUBY)
       $asked = []
       module Kernel
         alias_method :other_require, :require
@@ -87,7 +87,7 @@ class RequiresBehaviourTest < Minitest::Test
 
   def test_bundler
     write("Gemfile" => "")
-    same(<<~'RUBY', env: { "BUNDLE_GEMFILE" => path("Gemfile") })
+    same(<<~RUBY, env: { "BUNDLE_GEMFILE" => path("Gemfile") })
       require "bundler/setup"
       say [attempt { require "good" }, GOOD, attempt { require "missing" }, attempt { require "set" }, attempt { require "rexml/document" }]
       say features
@@ -114,7 +114,7 @@ class RequiresBehaviourTest < Minitest::Test
   end
 
   def test_traces_of_others
-    same(<<~'RUBY')
+    same(<<~RUBY)
       seen = []
       trace = TracePoint.new(:c_call, :call, :raise, :script_compiled) { |one| seen << [one.event, one.method_id] if %i[require load require_relative gem_original_require].include?(one.method_id) }
       trace.enable { require "good"; load "lines.rb"; attempt { require "missing" } }

@@ -103,7 +103,7 @@ class RequiresUnusedTest < Minitest::Test
       assert_predicate status, :success?, err
       assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
       all = idle_of(pid)
-      assert_equal ["idle", "ran", "rescued"], all & ["idle", "ran", "rescued"]
+      assert_equal %w[idle ran rescued], all & %w[idle ran rescued]
       assert_equal ["block in idle", "idle"], all - idle_after(pid, :USR1, "idle")
       assert_equal ["block in idle", "block in ran", "idle", "ran"], all - idle_after(pid, :USR2, "ran")
       table, = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)

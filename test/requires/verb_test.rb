@@ -7,7 +7,7 @@ class RequiresVerbTest < Minitest::Test
   include RequiresHelper
 
   {
-    [] => /no command given/, ["--"] => /no command given/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, ["a", "b"] => /one file at a time/,
+    [] => /no command given/, ["--"] => /no command given/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, %w[a b] => /one file at a time/,
     ["--sort", "beauty", "--", "true"] => /invalid argument/, ["--top", "0", "--", "true"] => /--top takes/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
@@ -33,7 +33,7 @@ class RequiresVerbTest < Minitest::Test
     assert_match(/^1 require of loaded features took/, out)
     assert_match(/^gem +self ms +cpu ms +objects +retained +retained kB/, out)
     assert_match(/^the program +[\d.]+/, out)
-    assert_match(%r{^#{path("a.rb")} +[\d.]+}, out)
+    assert_match(/^#{path("a.rb")} +[\d.]+/, out)
     assert_match(/^1 failed require:\n  nowhere_to_be_found: LoadError \([\d.]+ ms\)$/, out)
     refute_includes out, "\e"
   end

@@ -8,12 +8,12 @@ module Roots
   # This checkout, as its files are now, inside a root and built for one of its Rubies: so that tests run there.
   class Checkout
     # Where it is inside.
-    PATH = "#{Root::SHARE}/culet"
+    PATH = "#{Root::SHARE}/culet".freeze
     # Besides what each root has; strace for the tests that have it count.
     PACKAGES = %w[strace].freeze
     # What the tests use of gems is Ruby alone, so that those of this machine's Ruby serve others too.
     GEMS = Dir.glob(".gems/ruby/*", base: Root::CHECKOUT).max
-    BUILD = <<~'SH'
+    BUILD = <<~SH
       ruby=$1
       cd "$2"
       for part in allocator/libculet trace/trace scope/scope syscall_counter/syscall_counter; do

@@ -20,6 +20,7 @@ module Roots
     Choice = Struct.new(:name, :library) do
       def spec = name
       def trim = Culet::Allocators::Trim.new
+
       def environment(base = ENV, isolated: true)
         unset = (isolated ? Culet::Allocators.tuning_variables(base) : []) + FOREIGN
         unset.to_h { |key| [key, nil] }.merge(PRELOAD => library.to_s)

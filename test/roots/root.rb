@@ -8,7 +8,7 @@ module Roots
   class Root
     # Mounts are the command's own and end with it. Each step replaces the one before, so that the command has the process
     # number of the first.
-    ENTER = <<~'SH'
+    ENTER = <<~SH
       root=$1 share=$2
       shift 2
       mount -t proc proc "$root/proc"

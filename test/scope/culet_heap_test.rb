@@ -143,7 +143,7 @@ class ScopeCuletHeapTest < Minitest::Test
   # Up to a kilobyte the histogram has a bucket for each size.
   def assert_classes(classes, snapshot)
     buckets = snapshot.sizes.fetch("buckets").to_h { |bytes, used, _, free, _| [bytes, [used, free]] }
-    exact = classes.select { |bytes, used, free| bytes < 1024 && used + free > 0 }
+    exact = classes.select { |bytes, used, free| bytes < 1024 && (used + free).positive? }
     assert_operator exact.size, :>, 50
     exact.each { |bytes, used, free| assert_equal [used, free], buckets[bytes], "blocks of #{bytes} bytes" }
   end

@@ -44,9 +44,7 @@ class ScopeDamagedProcessTest < Minitest::Test
 
   # Ten numbers more than were printed up to now.
   def assert_goes_on(output)
-    while output.wait_readable(0)
-      output.readpartial(65_536)
-    end
+    output.readpartial(65_536) while output.wait_readable(0)
     10.times { assert_match(/\d/, output.gets) }
   end
 end

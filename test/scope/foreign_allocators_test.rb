@@ -48,7 +48,7 @@ class ForeignAllocatorsTest < Minitest::Test
     in_directory do |directory|
       library = File.join(directory, "libjemalloc.so")
       compile("-shared", "-fPIC", "-o", library, source: OWN, directory: directory)
-      with_talker(RbConfig.ruby, "-e", script, library) { |pid, _, _| assert_equal ["glibc", "blocks"], told(pid).first(2) }
+      with_talker(RbConfig.ruby, "-e", script, library) { |pid, _, _| assert_equal %w[glibc blocks], told(pid).first(2) }
     end
   end
 

@@ -18,7 +18,7 @@ class ScopeNamesTest < Minitest::Test
           assert_equal ["stack", "thread #{name} (#{threads.fetch(name)["tid"]})"], told[name]
           assert_equal at[name].id, threads.fetch(name)["stack_mapping"]
         end
-        assert_equal ["library", "mappings"], told["code"]
+        assert_equal %w[library mappings], told["code"]
         assert_equal ["library", "mappings, zero-initialised data"], told["zeroes"]
         assert_equal ["jit", "executable memory"], told["jit"]
         assert_equal ["file", File.basename(__FILE__)], told["file"]
@@ -32,7 +32,7 @@ class ScopeNamesTest < Minitest::Test
   end
 
   FIBERS = 40
-  RUBY = <<~RUBY
+  RUBY = <<~RUBY.freeze
     threads = Array.new(6) { |i| Thread.new { Thread.current.name = "worker-\#{i}"; sleep } }
     fibers = Array.new(#{FIBERS}) { Fiber.new { Fiber.yield }.tap(&:resume) }
     Thread.new { Thread.current.name = "fibrous"; Fiber.new { sleep }.resume }
@@ -85,7 +85,7 @@ class ScopeNamesTest < Minitest::Test
 
   # Names are data: whatever a thread calls itself.
   def test_a_thread_with_a_strange_name
-    name = %(<b>\"\\\xFF)
+    name = %(<b>"\\\xFF)
     script = "File.binwrite('/proc/self/comm', #{name.b.dump}); puts 'end'; $stdout.flush; sleep"
     with_talker(RbConfig.ruby, "-e", script) do |pid, _, _|
       assert_includes read(pid).threads.map { |each| each["name"] }, name.dup.force_encoding("UTF-8").scrub("\u{FFFD}")

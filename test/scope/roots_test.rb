@@ -29,7 +29,7 @@ class ScopeRootsTest < Minitest::Test
   ].freeze
 
   # Twenty threads whose strings must still be what they were; then it stops.
-  ON_CULET = <<~'RUBY'
+  ON_CULET = <<~RUBY
     threads = Array.new(20) do |n|
       Thread.new { Array.new(8000) { |i| (n.to_s * (i % 200 + 1)) }.select.with_index { |_, i| i % 3 == 0 } }
     end
@@ -47,7 +47,7 @@ class ScopeRootsTest < Minitest::Test
         program = root.compile("heap", "#{SHARE}/scope/test/targets/heap.c", share: share)
         HEAPS.each { |words, env| assert_heap(root, share, [program, *words.split], env || {}) }
         static = root.compile("static_heap", "-static", "#{SHARE}/scope/test/targets/heap.c", share: share)
-        assert_heap(root, share, [static, *%w[mixed 3 15]])
+        assert_heap(root, share, [static, "mixed", "3", "15"])
       end
     end
 

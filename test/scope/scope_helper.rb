@@ -80,7 +80,8 @@ module ScopeHelper
   # Asserts that the command line ends with that status, one sentence and nothing else. It runs in this process: a sentence
   # needs no other.
   def assert_sentence(pattern, *words, status: 1)
-    out, err = StringIO.new, StringIO.new
+    out = StringIO.new
+    err = StringIO.new
     ended = Culet::CLI.run(words, out: out, err: err)
     assert_match(/\Aculet: .+\n\z/, err.string)
     assert_equal 1, err.string.lines.size, err.string

@@ -135,7 +135,7 @@ class SnapshotFileTest < Minitest::Test
       write(path, small_stream)
       whole = File.binread(path)
       # Of gzip's ten bytes of header, the time and the system are not looked at by anybody.
-      [*0...Culet::Scope::SnapshotFile::HEADER.bytesize + 4, *Culet::Scope::SnapshotFile::HEADER.bytesize + 10...whole.bytesize].each do |at|
+      [*0...(Culet::Scope::SnapshotFile::HEADER.bytesize + 4), *(Culet::Scope::SnapshotFile::HEADER.bytesize + 10)...whole.bytesize].each do |at|
         changed = whole.dup
         changed.setbyte(at, changed.getbyte(at) ^ 0x55)
         File.binwrite(path, changed)

@@ -53,7 +53,7 @@ class SnapshotVerbTest < Minitest::Test
       with_program(RbConfig.ruby, "-e", ends, directory) do |pid|
         out, err, status = run_culet("snapshot", pid.to_s, "--every", "0.1", "--for", "1h", "--out", "#{directory}/series", env: NEUTRAL)
         assert_equal [1, ""], [status.exitstatus, out]
-        assert_match(/^culet: .*process #{pid}.*; #{directory}\/series has the snapshots up to then$/, err)
+        assert_match(%r{^culet: .*process #{pid}.*; #{directory}/series has the snapshots up to then$}, err)
         assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
         assert_equal ["series"], Dir.children(directory)
       end

@@ -44,9 +44,9 @@ class ScopeThreadsTest < Minitest::Test
 
   private
 
-  def with_headless
+  def with_headless(&block)
     with_target("headless") do |program|
-      with_talker(program, 20) { |pid| yield pid }
+      with_talker(program, 20, &block)
     end
   end
 end

@@ -6,7 +6,7 @@ require "json"
 # bench/trims/puma: its words, and with --all a short measurement.
 # Alone: two servers and what loads them want two processors to themselves.
 class TrimPumaTest < Minitest::Test
-  COMMAND = "#{ROOT}/bench/trims/puma"
+  COMMAND = "#{ROOT}/bench/trims/puma".freeze
 
   def test_wrong_usage_is_told
     { ["--workloads", "soup"] => /soup is none of rack, rails/, ["--allocator", "none"] => /no allocator "none"/ }.each do |words, sentence|

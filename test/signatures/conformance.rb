@@ -20,7 +20,7 @@ def parameters_of(type)
 end
 
 def actual_parameters(method)
-  method.parameters.reject { |kind, _| kind == :block }.map { |kind, name| %i[key keyreq].include?(kind) ? [kind, name] : [kind] }
+  method.parameters.except(:block).map { |kind, name| %i[key keyreq].include?(kind) ? [kind, name] : [kind] }
 end
 
 def owner_class(label) = Object.const_get(label.chop)

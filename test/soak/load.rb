@@ -26,9 +26,9 @@ module Soak
     # @raise [Culet::Error] where there is no wrk, or a request failed
     def run(seconds, &block)
       text, status = Culet::Compare::Subprocess.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--latency", "--timeout", "#{PATIENCE_SECONDS}s",
-                                              @url, &block)
+                                                    @url, &block)
       trouble = text[/^ *(Socket errors: .*|Non-2xx.*)$/, 1]
-      figures = text.match(/^\s*99%\s+(?<p99>[\d.]+)(?<unit>us|ms|s|m)\s*$.*?(?<requests>\d+) requests in.*?^Requests\/sec:\s+(?<rate>[\d.]+)/m)
+      figures = text.match(%r{^\s*99%\s+(?<p99>[\d.]+)(?<unit>us|ms|s|m)\s*$.*?(?<requests>\d+) requests in.*?^Requests/sec:\s+(?<rate>[\d.]+)}m)
       raise Culet::Error, "the load generator failed: #{text.strip.lines.last.to_s.strip}" unless status.success? && figures
       raise Culet::Error, "requests failed: #{trouble}" if trouble
 

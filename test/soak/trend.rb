@@ -17,7 +17,8 @@ module Soak
     def initialize(samples)
       raise ArgumentError, "#{samples.size} samples are too few" if samples.size < 8
 
-      first, last = samples.first[0], samples.last[0]
+      first = samples.first[0]
+      last = samples.last[0]
       @quarters = Array.new(4) do |quarter|
         samples.select { |at, _| at.between?(first + ((last - first) * quarter / 4), first + ((last - first) * (quarter + 1) / 4)) }
       end

@@ -27,7 +27,7 @@ class StringsAnalysisTest < Minitest::Test
     found = findings(dump(*["the text that is there three times"] * 3, "once, and no other string is like it", "ab", "ab"))
     held = 41 + "the text that is there three times".bytesize
     assert_equal [(2 * held) + 40, 3], [found.duplicate_bytes, found.copies]
-    assert_equal [["duplicate", 3, 3 * held, 2 * held], ["duplicate", 2, 80, 40]], (found.groups.map { |one| [one.kind, one.count, one.held_bytes, one.gain_bytes] })
+    assert_equal [["duplicate", 3, 3 * held, 2 * held], ["duplicate", 2, 80, 40]], found.groups.map { |one| [one.kind, one.count, one.held_bytes, one.gain_bytes] }
   end
 
   def test_what_differs_in_class_or_encoding_is_not_equal
@@ -90,7 +90,7 @@ class StringsAnalysisTest < Minitest::Test
   end
 
   def test_sorting_bears_what_sorting_is_bad_at
-    texts = Array.new(3000) { |index| ("a" * (24 + (index % 500))) }
+    texts = Array.new(3000) { |index| "a" * (24 + (index % 500)) }
     found = findings(texts.each_with_index.map { |text, index| line(0x10000 + (index * 40), text, frozen: true) }.join)
     assert_equal [2500, 499], [found.copies, found.suffixes]
   end
@@ -100,7 +100,7 @@ class StringsAnalysisTest < Minitest::Test
     at = ->(file, number) { { file: "/gems/ruby/gems/rack-3.1.8/lib/#{file}.rb", line: number } }
     found = findings(line(0x10000, text, **at.call("one", 3)) + line(0x10028, text, **at.call("one", 3)) + line(0x10050, text, **at.call("two", 7)) +
                      line(0x10078, "of the program, and of nobody else", file: "app.rb", line: 1))
-    assert_equal [["rack 3.1.8", 3, 2], ["the program", 1, 0]], (found.gems.map { |one| [one.name, one.strings, one.copies] })
+    assert_equal [["rack 3.1.8", 3, 2], ["the program", 1, 0]], found.gems.map { |one| [one.name, one.strings, one.copies] }
     assert_equal found.duplicate_bytes, found.gems.sum(&:gain_bytes)
     assert_equal ["/gems/ruby/gems/rack-3.1.8/lib/one.rb:3", "/gems/ruby/gems/rack-3.1.8/lib/two.rb:7"].first(found.groups.first.sites.size), found.groups.first.sites.map(&:first).sort
   end
@@ -138,8 +138,8 @@ class StringsAnalysisTest < Minitest::Test
   end
 
   def test_texts_are_cut_and_escaped
-    found = findings(dump(*["\e[31mred\n\u0000\u202e" + ("ä" * 300)] * 2))
-    assert_equal %q("\e[31mred\n\u0000\u202E) + ("ä" * 37) + '"...', found.groups.first.kept.text
+    found = findings(dump(*["\e[31mred\n\u0000\u202e#{"ä" * 300}"] * 2))
+    assert_equal "\"\\e[31mred\\n\\u0000\\u202E#{"ä" * 37}\"...", found.groups.first.kept.text
     assert_operator found.groups.first.kept.ends(40).size, :<=, 80
   end
 end

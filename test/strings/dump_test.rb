@@ -88,7 +88,7 @@ class StringsDumpTest < Minitest::Test
     good = line(0x10000, "one text") + line(0x10028, "two texts")
     found = findings(good + (%({"address":"0x1", "type":"STRING", "value":"\n) * 5) + line(0x10050, "three"))
     assert_equal 3, found.strings
-    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more damaged lines were skipped"], (found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] })
+    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more damaged lines were skipped"], found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] }
   end
 
   def test_lines_with_figures_and_addresses_that_cannot_be_are_passed_over

@@ -24,7 +24,7 @@ class StringsVerbTest < Minitest::Test
       File.write(path, dump(*["a text that is there twice and is long"] * 2))
       told = json("strings", path)
       assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
-      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }], (told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") })
+      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }], told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
       out, err, status = run_culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
       assert_equal [true, "", "culet: wrote #{folder}/told.json\n"], [status.success?, out, err]
       assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
@@ -98,7 +98,7 @@ class StringsVerbTest < Minitest::Test
       out, err, status = run_culet("strings", "--trace", "--", RbConfig.ruby, "#{folder}/job.rb", env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]
       assert_match(/^by gem .*\n.*\nthe program +9,0\d\d/, out)
-      assert_match(/most are from #{folder}\/job\.rb:2/, out.gsub(/\s+/, " "))
+      assert_match(%r{most are from #{folder}/job\.rb:2}, out.gsub(/\s+/, " "))
     end
   end
 

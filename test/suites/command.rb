@@ -21,7 +21,7 @@ module Suites
     # @param example [String] such a word, for the usage
     # @return [Integer] the exit status
     def run(suite, words, example:)
-      return usage(example) if words.any? { |word| word.match?(/\A-(?!ext-\/)/) }
+      return usage(example) if words.any? { |word| word.match?(%r{\A-(?!ext-/)}) }
 
       Dir.mktmpdir("culet-suite") do |work|
         tests = suite.new(library: Culet::Allocators.culet_library, work: work, only: words)

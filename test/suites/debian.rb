@@ -18,7 +18,7 @@ module Suites
     #   brought it
     def source_of(program)
       owner, = Program.run("dpkg-query", "--search", File.realpath(program))
-      package = owner[/\A([^:,\s]+)(?::\w+)?: \//, 1] or return
+      package = owner[%r{\A([^:,\s]+)(?::\w+)?: /}, 1] or return
       text, = Program.run("dpkg-query", "--show", "--showformat=${source:Package} ${source:Version}", package)
       text.split if text.match?(/\A\S+ \S+\z/)
     rescue SystemCallError

@@ -58,7 +58,7 @@ module Suites
       by_name = {}
       document.elements.each("//testcase") do |test|
         children = test.elements.map(&:name)
-        kind = if (children & %w[failure error]).any? then :failed
+        kind = if children.intersect?(%w[failure error]) then :failed
                else children.include?("skipped") || test.attributes["result"] == "skipped" ? :skipped : :passed
                end
         name = test.attributes["name"].sub(/ [\[(].*\z/m, "") # subtests count as their test

@@ -70,7 +70,7 @@ class SuitesTest < Minitest::Test
   end
 
   def test_once_more_in_three_is_enough_for_blame
-    answers = [:passed, :passed, :failed]
+    answers = %i[passed passed failed]
     comparison = compare({ "a" => :passed }, { "a" => :failed }) { |_, preload| preload ? answers.shift : :passed }
     assert_equal ["a"], comparison.added.map(&:name)
   end

@@ -8,7 +8,7 @@ require "json"
 
 # Shared by the tests of traces: a directory, small C programs, and the operations of a trace.
 module TraceHelper
-  FIXTURES = Dir[File.join(TestHelper::ROOT, "test/fixtures/traces/*.trace")].sort.freeze
+  FIXTURES = Dir[File.join(TestHelper::ROOT, "test/fixtures/traces/*.trace")].freeze
 
   def setup
     @directory = Dir.mktmpdir("culet-trace")

@@ -9,7 +9,7 @@ class TrimReturnTest < Minitest::Test
   MEGABYTES = 160
 
   # Eight threads make garbage and go on with small things; one major collection.
-  BURST = <<~RUBY
+  BURST = <<~RUBY.freeze
     ready, over = Queue.new, Queue.new
     litter(0)
     GC.disable

@@ -17,7 +17,7 @@ module Servers
 
     def to_s
       head = format("%s, %s, %d rounds of twice %d s in %d boots, %d connections", *@result.values_at("workload", "allocator", "rounds", "seconds", "boots", "connections"))
-      [head, "", format("%-26s %10s %10s   %s", "", "without", "with", "ratio (95 %)"), *lines, "", trims].join("\n")
+      [head, "", "                              without       with   ratio (95 %)", *lines, "", trims].join("\n")
     end
 
     # @return [Array<Bench::Row>] ratios, and memory at rest of both

@@ -79,7 +79,7 @@ module Culet
 
       def define_how(parser)
         number(parser, "--runs N", :runs, Numbers::MOST_RUNS, "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
-                                          "#{engine::Statistics::LEAST_RUNS} to show a difference)")
+                                                              "#{engine::Statistics::LEAST_RUNS} to show a difference)")
         parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
         seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS, "time limit of one run (default: #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
         number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS, "duration of the load on a server (default: #{engine::Plan::DEFAULT_DURATION_SECONDS})")

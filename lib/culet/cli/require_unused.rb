@@ -92,7 +92,7 @@ module Culet
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
       def start(program, command, folder)
         [out, err].each(&:flush)
-        words = [Culet::Requires::Tool.loading("unused.rb"), ENV["RUBYOPT"]].compact.reject(&:empty?)
+        words = [Culet::Requires::Tool.loading("unused.rb"), ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
         foreground = Foreground.new({ "CULET_UNUSED" => folder, "RUBYOPT" => words.join(" ") }, program.path, command)
         options[:json] && !options[:out] ? foreground.call(out: :err) : foreground.call
       rescue SystemCallError => e

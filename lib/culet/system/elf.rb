@@ -164,7 +164,7 @@ module Culet
     end
 
     # Names longer than any that is looked for may be cut off.
-    def text(offset) = read(offset, [512, [size - offset, 0].max].min).unpack1("Z*")
+    def text(offset) = read(offset, (size - offset).clamp(0, 512)).unpack1("Z*")
 
     def words(address, count) = read(offset_of(address), count * 4).unpack("L<*")
 

@@ -98,8 +98,14 @@ module Culet
           break if x == x_end && y == y_end
 
           twice = 2 * error
-          (error += dy; x += step_x) if twice >= dy
-          (error += dx; y += step_y) if twice <= dx
+          if twice >= dy
+            error += dy
+            x += step_x
+          end
+          if twice <= dx
+            error += dx
+            y += step_y
+          end
         end
       end
 
@@ -139,7 +145,10 @@ module Culet
         used = 0
         curves.sort_by(&:letter).each do |curve|
           text = "#{curve.letter} #{curve.name}"
-          (lines << []; used = 0) if used.positive? && used + text.length + 3 > width
+          if used.positive? && used + text.length + 3 > width
+            lines << []
+            used = 0
+          end
           lines.last << paint(text, curve)
           used += text.length + 3
         end

@@ -31,7 +31,11 @@ module Culet
         return "" if bytes.nil?
 
         name, size = UNITS.find { |_, one| bytes.abs >= one }
-        name ? "#{Numbers.significant(bytes.fdiv(size))} #{name}" : "#{Numbers.grouped(bytes)} #{bytes.abs == 1 ? "byte" : "bytes"}"
+        if name
+          "#{Numbers.significant(bytes.fdiv(size))} #{name}"
+        else
+          "#{Numbers.grouped(bytes)} #{bytes.abs == 1 ? "byte" : "bytes"}"
+        end
       end
 
       # A cell of a column whose heading has the unit.

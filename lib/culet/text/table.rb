@@ -127,7 +127,11 @@ module Culet
       private_class_method :apart
 
       def draw_bars(list, columns, unicode)
-        room = columns ? columns - total(list) + list.sum { |column| column.bar? ? column.width : 0 } : BAR
+        room = if columns
+                 columns - total(list) + list.sum { |column| column.bar? ? column.width : 0 }
+               else
+                 BAR
+               end
         list.map { |column| column.bar? ? column.drawn([room, BAR].min, unicode) : column }
       end
       private_class_method :draw_bars

@@ -10,9 +10,9 @@ module Culet
   # @api private
   module Advice
     # How to load culet/auto.
-    AUTO = "#{RubyOptions.advice("auto")} in its environment"
+    AUTO = "#{RubyOptions.advice("auto")} in its environment".freeze
     # Returns memory while the program runs.
-    TRIM = "#{AUTO} trims after each major GC (Puma: `plugin :culet`)"
+    TRIM = "#{AUTO} trims after each major GC (Puma: `plugin :culet`)".freeze
     # Limits the arenas of glibc.
     FEWER_ARENAS = "culet run -- COMMAND, or MALLOC_ARENA_MAX=2 in its environment"
     # Prepares the heap for forking.

@@ -35,9 +35,7 @@ module Culet
     # @return [Scope::Snapshot]
     def self.steady
       taken = []
-      until taken.size == ATTEMPTS || (taken.any? && Ledger.new(taken.last).explained?)
-        taken << yield
-      end
+      taken << yield until taken.size == ATTEMPTS || (taken.any? && Ledger.new(taken.last).explained?)
       taken.min_by { |snapshot| Ledger.new(snapshot).unexplained_bytes.abs }
     end
   end

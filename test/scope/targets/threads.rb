@@ -14,8 +14,8 @@ kept = Array.new(threads.to_i) do |seed|
     random = Random.new(seed)
     held = []
     count.to_i.times do |i|
-      held << ("x" * (i % 500 == 0 ? random.rand(400_000) : random.rand(20..3000)))
-      held << Array.new(random.rand(40)) { |n| [n.to_s] } if i % 10 == 0
+      held << ("x" * ((i % 500).zero? ? random.rand(400_000) : random.rand(20..3000)))
+      held << Array.new(random.rand(40)) { |n| [n.to_s] } if (i % 10).zero?
       held.delete_at(random.rand(held.size)) if random.rand < 0.7
     end
     ready << held

@@ -59,7 +59,7 @@ class PitchforkTest < Minitest::Test
   # A worker becomes the mold of the next generation.
   def refork(server, before)
     Process.kill("USR2", server.pid)
-    assert_settles("workers of the next generation answer") { (workers(server, 2).keys & before).empty? }
+    assert_settles("workers of the next generation answer") { !workers(server, 2).keys.intersect?(before) }
     assert_operator server.output.scan("own mold hook").size, :>=, 2
   end
 end

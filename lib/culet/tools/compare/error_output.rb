@@ -50,7 +50,7 @@ module Culet
 
       # pread does not move the file position, which the process shares.
       def lines(bytes, offset)
-        return [] if file.size.zero?
+        return [] if file.size.zero? # rubocop:disable Style/ZeroLengthPredicate
 
         text = file.pread([bytes, file.size - offset].min, offset)
         text.force_encoding(Encoding::UTF_8).scrub("?").lines.map(&:strip).reject(&:empty?)

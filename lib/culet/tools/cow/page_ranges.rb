@@ -16,7 +16,9 @@ module Culet
           first = mapping.start
           mapping.page_runs.each do |count, bits|
             past = first + (count * bytes)
-            found.last&.last == first ? found.last[1] = past : found << [first, past] if yield(bits)
+            if yield(bits)
+              found.last&.last == first ? found.last[1] = past : found << [first, past]
+            end
             first = past
           end
         end

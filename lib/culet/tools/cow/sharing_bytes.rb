@@ -29,7 +29,8 @@ module Culet
 
       # @return [Hash{String => Integer}] for a JSON document
       def document
-        { "shared_bytes" => shared, "private_bytes" => self.private, "unshared_bytes" => unshared, "fresh_bytes" => fresh }
+        { "shared_bytes" => shared, "private_bytes" => self.private, # rubocop:disable Style/RedundantSelf
+          "unshared_bytes" => unshared, "fresh_bytes" => fresh }
       end
     end
   end

@@ -45,8 +45,8 @@ module Culet
         sum = @tree.total_rss_bytes
         pays = @tree.total_pss_bytes
         [verdict("cost", "all processes together take #{bytes(pays)} (PSS); the sum of their RSS is #{bytes(sum)}, " \
-                           "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because RSS counts shared pages in every process. " \
-                           "A worker killer should use private bytes or PSS, not RSS")]
+                         "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because RSS counts shared pages in every process. " \
+                         "A worker killer should use private bytes or PSS, not RSS")]
       end
 
       def alone

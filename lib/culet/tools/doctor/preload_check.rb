@@ -63,7 +63,7 @@ module Culet
       def settings
         names = Allocators.tuning_variables(target.environment)
         Allocators.definitions.flat_map do |definition|
-          set = names.select { |name| definition.variables.match?(name) }
+          set = names.grep(definition.variables)
           set.empty? || definition.name == target.allocator ? [] : [idle(definition.name, set)]
         end
       end

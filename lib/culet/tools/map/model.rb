@@ -109,7 +109,11 @@ module Culet
       def shelve(spans)
         spans.each_with_object([]) do |span, shelves|
           small = pages(span) < columns
-          small && shelves.last&.first == :small ? shelves.last.last << span : shelves << [small ? :small : :large, [span]]
+          if small && shelves.last&.first == :small
+            shelves.last.last << span
+          else
+            shelves << [small ? :small : :large, [span]]
+          end
         end.map(&:last)
       end
 

@@ -13,7 +13,7 @@ module Culet
         @page_bytes = page_bytes
         # With large kernel pages, several Ruby pages share a cell.
         @shown = "\0".b * model.cells.size
-        @resident = [:heap, :unwalked, :ruby].map { |key| Palette::INDEX.fetch(key) }
+        @resident = %i[heap unwalked ruby].map { |key| Palette::INDEX.fetch(key) }
       end
 
       def call

@@ -38,9 +38,9 @@ module Culet
 
       # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure
       def rows
-        figures = { **process, **malloc, **(@snapshot.malloc&.to_h || {}).slice("used_resident_bytes") }
+        figures = { **process, **malloc, **@snapshot.malloc.to_h.slice("used_resident_bytes") }
         terms = TERMS.fetch(@snapshot.allocator.name, {})
-        ruby = (@snapshot.ruby&.to_h || {}).slice("live_bytes", "free_bytes", "overhead_bytes")
+        ruby = @snapshot.ruby.to_h.slice("live_bytes", "free_bytes", "overhead_bytes")
         TITLES.filter_map do |key, title|
           value = figures.fetch(key) { ruby[key] }
           [key, terms.fetch(key, title), value] if value.is_a?(Integer)
@@ -61,7 +61,7 @@ module Culet
       end
 
       def malloc
-        fields = @snapshot.malloc&.to_h || {}
+        fields = @snapshot.malloc.to_h
         MALLOC.to_h { |key| [key, fields[key]] }
       end
     end

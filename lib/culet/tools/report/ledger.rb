@@ -78,7 +78,7 @@ module Culet
       #   the largest first
       def others
         rests = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
-                                 .map { |mapping| [snapshot.neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
+                        .map { |mapping| [snapshot.neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
         sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
         sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
       end

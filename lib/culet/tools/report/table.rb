@@ -46,7 +46,8 @@ module Culet
         malloc = snapshot.malloc
         text = if malloc && snapshot.allocator.blocks?
                  ["malloc: #{name}", count(malloc.arenas, "arena"), *(count(malloc.mmapped_chunks, "mmapped block") if malloc.mmapped_chunks.positive?)].join(", ")
-               else ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| printable(part) }.join("; ")
+               else
+                 ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| printable(part) }.join("; ")
                end
         wrap(text, indent: 2)
       end

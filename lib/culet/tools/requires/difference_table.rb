@@ -40,7 +40,7 @@ module Culet
       end
 
       def list(key, title = key)
-        all = @document["#{key == "gem" ? "gems" : "files"}"].sort_by { |one| -weight(one) }
+        all = @document[key == "gem" ? "gems" : "files"].sort_by { |one| -weight(one) }
         return if all.empty?
 
         shown = all.first(@lines)

@@ -55,8 +55,9 @@ module Culet
       def features
         @features ||= begin
           list = main.features
-          numbers = list.each_with_index.to_h { |one, index| [one.object_id, index] }
-          list.map { |one| feature(one, one.up && numbers[one.up.object_id]) }
+          numbers = {}.compare_by_identity
+          list.each_with_index { |one, index| numbers[one] = index }
+          list.map { |one| feature(one, numbers[one.up]) }
         end
       end
 

@@ -23,7 +23,7 @@ module Culet
       # @return [Numeric] itself
       # @raise [ArgumentError] when nothing can have taken so much, or it is below zero
       def self.sound(value)
-        return value if value >= 0 && value <= 1 << 56
+        return value if value.between?(0, 1 << 56)
 
         raise ArgumentError, "a figure in it cannot be"
       end

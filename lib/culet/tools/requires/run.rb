@@ -51,8 +51,8 @@ module Culet
       def environment(folder)
         { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
           "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
-          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"), ENV["RUBYOPT"]].compact.reject(&:empty?).join(" "),
-          "LD_PRELOAD" => [Tool.counter, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":") }
+          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"), ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?).join(" "),
+          "LD_PRELOAD" => [Tool.counter, ENV.fetch("LD_PRELOAD", nil)].compact.reject(&:empty?).join(":") }
       end
 
       def nothing

@@ -75,11 +75,11 @@ module Culet
 
       def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| printable(Origin.short(one["path"], one["gem"])) }
 
-      def list(title, all, order, *more)
+      def list(title, all, order, *more, &block)
         sorted = all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }
         shown = sorted.first(@lines)
         rest = "#{count(sorted.size - shown.size, title)} more not shown (--top)" if sorted.size > shown.size
-        [table(title, shown.map { |one| yield(one) }, shown, more), rest].compact.join("\n")
+        [table(title, shown.map(&block), shown, more), rest].compact.join("\n")
       end
 
       def table(title, names, rows, more)

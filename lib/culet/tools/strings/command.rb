@@ -72,7 +72,7 @@ module Culet
       def name = "#{@command.first} (process #{@source_pid}), #{@live_path ? "while it ran" : "at its end"}"
 
       # @return [Hash{String => Object}] figures of the reading
-      def reading = @reading
+      attr_reader :reading
 
       # @return [String] the reading as a sentence
       def note = Live.note(reading)
@@ -96,7 +96,7 @@ module Culet
       end
 
       def environment(folder)
-        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV["RUBYOPT"]), "CULET_STRINGS" => folder, "CULET_STRINGS_CONTENT" => (@content ? "1" : "0"),
+        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_STRINGS" => folder, "CULET_STRINGS_CONTENT" => (@content ? "1" : "0"),
           "CULET_STRINGS_TRACE" => (@trace ? "1" : "0") }
       end
 

@@ -26,7 +26,7 @@ module Culet
       STAYS = "#009E73"
       GOES = "#D55E00"
       OBJECT = "#0072B2"
-      STYLE = <<~CSS
+      STYLE = <<~CSS.freeze
         text { font: 13px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1d1f23; white-space: pre; }
         .title { font: 600 16px system-ui, "DejaVu Sans", sans-serif; } .words { font: 13px system-ui, "DejaVu Sans", sans-serif; }
         .small { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #62666e; } .gain { font: 600 13px system-ui, "DejaVu Sans", sans-serif; fill: #a84600; }

@@ -47,7 +47,13 @@ module Culet
       def site = @group.sites.first&.first.to_s
 
       # A path keeps its end.
-      def from = site.empty? ? "" : ", from #{site.size > 50 ? "...#{site[-47..]}" : site}"
+      def from
+        if site.empty?
+          ""
+        else
+          ", from #{site.size > 50 ? "...#{site[-47..]}" : site}"
+        end
+      end
 
       # @param words [String] its text
       def object(line, words)

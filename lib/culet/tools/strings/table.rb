@@ -52,9 +52,9 @@ module Culet
         rows.push(["all", all(findings.places.values)], ["of which interned", findings.interned], ["frozen", findings.frozen],
                   ["shared roots", findings.roots], ["unknown content", findings.untold])
         grid([["strings", rows.map(&:first), true], ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
-                     ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
-                     ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
-                     ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]])
+              ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
+              ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
+              ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]])
       end
 
       def all(sums) = Findings::Sum.new(**Findings::Sum.members.to_h { |key| [key, sums.sum(&key)] })
@@ -90,7 +90,7 @@ module Culet
         return unless number.positive?
 
         wrap("#{count(number, "group")} of #{what} not shown, #{Text::Size.human(bytes)} savable " \
-                   "(--top #{[@top * 3, findings.group_count].min.clamp(1, 100_000)} shows more)", indent: 2)
+             "(--top #{[@top * 3, findings.group_count].min.clamp(1, 100_000)} shows more)", indent: 2)
       end
 
       def hidden
@@ -100,8 +100,8 @@ module Culet
 
       def groups(title, list, columns)
         grid([[title, list.map { |group| printable(group.kept.to_s(NAME_COLUMNS - 20)) }, true],
-                     ["count", list.map { |group| Text::Numbers.grouped(group.count) }, false],
-                     *columns.map { |heading, figure| [heading, list.map(&figure), false] }])
+              ["count", list.map { |group| Text::Numbers.grouped(group.count) }, false],
+              *columns.map { |heading, figure| [heading, list.map(&figure), false] }])
       end
 
       # One line for each remedy of the groups above.
@@ -122,8 +122,8 @@ module Culet
           next if list.empty?
 
           grid([[title, list.map { |place| tail(printable(place.name)) }, true], ["strings", list.map { |place| Text::Numbers.grouped(place.strings) }, false],
-                       ["copies", list.map { |place| Text::Numbers.grouped(place.copies) }, false],
-                       *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }])
+                ["copies", list.map { |place| Text::Numbers.grouped(place.copies) }, false],
+                *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }])
         end
       end
 
@@ -131,15 +131,15 @@ module Culet
       def shows?(one) = @all ? one.gain_bytes.positive? : one.gain_bytes >= LEAST_BYTES
 
       # A path keeps its end.
-      def tail(name) = name.size > NAME_COLUMNS ? "...#{name[-NAME_COLUMNS + 3..]}" : name
+      def tail(name) = name.size > NAME_COLUMNS ? "...#{name[(-NAME_COLUMNS + 3)..]}" : name
 
       def roots
         list = findings.shared_with.select { |root| root.count >= FEW && root.owner }.first(@top)
         return if list.empty?
 
         grid([["shared buffers", list.map { |root| printable(root.owner.to_s(NAME_COLUMNS - 20)) }, true],
-                     ["strings", list.map { |root| Text::Numbers.grouped(root.count) }, false],
-                     ["held MB", list.map { |root| mega(root.owner.held_bytes) }, false]])
+              ["strings", list.map { |root| Text::Numbers.grouped(root.count) }, false],
+              ["held MB", list.map { |root| mega(root.owner.held_bytes) }, false]])
       end
 
       def notes = note_lines([findings.source.note, *findings.source.problems].compact)

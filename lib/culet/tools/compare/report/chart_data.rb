@@ -112,7 +112,7 @@ module Culet
         def ratio(workload, candidate, metric)
           comparison = candidate.comparison(metric)
           return { "allocator" => candidate.allocator, "text" => "baseline" } if candidate.allocator == workload.baseline
-          return unless comparison && comparison.dig("ratio", "median")
+          return unless comparison&.dig("ratio", "median")
 
           figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
           { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),

@@ -13,7 +13,7 @@ module Culet
       class Page
         TEMPLATE = File.expand_path("page.html.erb", __dir__)
         # Parts of a process's bar, from left to right: figure, class, title.
-        PARTS = [["shared_bytes", "shared", "shared"], ["private_bytes", "private", "private"]].freeze
+        PARTS = [%w[shared_bytes shared shared], %w[private_bytes private private]].freeze
         private_constant :TEMPLATE, :PARTS
 
         # @param document [Hash] of Engine
@@ -25,7 +25,6 @@ module Culet
         def to_s = ERB.new(File.read(TEMPLATE, encoding: Encoding::UTF_8), trim_mode: "-").result(binding)
 
         private
-
 
         def h(text) = ERB::Util.html_escape(text)
 
