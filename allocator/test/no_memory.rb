@@ -24,7 +24,6 @@ rescue NoMemoryError => e
   e
 end
 
-
 preloaded = File.read("/proc/self/maps").include?("libculet.so")
 room = 256 << 20
 page = Integer(`getconf PAGESIZE`)
