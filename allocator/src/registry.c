@@ -11,7 +11,7 @@ struct culet_cache culet_cache_exited = {.uncached = true, .claim[0 ... CULET_CL
 _Thread_local struct culet_cache *culet_cache = &culet_cache_none;
 
 struct culet_lock culet_registry_lock;
-static LIST_HEAD(, culet_cache) caches; /* [registry lock, as all below] */
+static LIST_HEAD(culet_cache_list, culet_cache) caches; /* [registry lock, as all below] */
 static size_t threads;
 static size_t created;
 
@@ -20,7 +20,10 @@ CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 struct culet_registry_counts culet_registry_add(struct culet_cache *cache)
 {
     culet_lock(&culet_registry_lock);
-    struct culet_registry_counts before = {.threads = threads++, .created = created++};
+    struct culet_registry_counts before = {.threads = threads, .created = created};
+
+    threads++;
+    created++;
     LIST_INSERT_HEAD(&caches, cache, link);
     culet_unlock(&culet_registry_lock);
     return before;
