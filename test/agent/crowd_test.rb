@@ -49,7 +49,7 @@ class AgentCrowdTest < Minitest::Test
           sleep
         end
       end
-      readers.each_key { |reader| reader.read(1) }
+      readers.each { |reader,| reader.read(1) }
       assert told?(pid)
     ensure
       children&.each { |child| end_child(child) }
@@ -257,7 +257,7 @@ class AgentCrowdTest < Minitest::Test
         held.clear
       end
     end
-    pipes.each_key { |reader| reader.wait_readable(PATIENCE_SECONDS) }
+    pipes.each { |reader,| reader.wait_readable(PATIENCE_SECONDS) }
     yield
   ensure
     children&.each { |child| end_child(child) }

@@ -197,6 +197,6 @@ class FeatureIndexTest < Minitest::Test
     File.binwrite(path, text)
     error = assert_raises(Culet::Error) { Index.open(path) }
     assert_match reason, error.message
-    assert_match(/make it anew/, error.message)
+    assert_match(/write it again/, error.message)
   end
 end
