@@ -108,7 +108,9 @@ module Culet
 
       def switches = parser.top.list.grep(OptionParser::Switch)
 
-      def long_options = switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+      def long_options
+        switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+      end
 
       # Whether the verb runs a command.
       def takes_command? = banner.include?("-- COMMAND")
@@ -123,10 +125,14 @@ module Culet
 
       # Whether an argument is the value of the option before it.
       def value?(argv, index)
-        index.positive? && switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
+        return false unless index.positive?
+
+        switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
       end
 
-      def command?(word) = !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
+      def command?(word)
+        !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
+      end
 
       def help
         fit_descriptions
@@ -137,7 +143,8 @@ module Culet
       def fit_descriptions
         columns = HELP_COLUMNS - parser.summary_width - parser.summary_indent.size - 1
         switches.each { |switch| switch.desc.replace(switch.desc.flat_map { |line| wrapped(line, columns) }) }
-        parser.top.list.replace(parser.top.list.flat_map { |part| part.is_a?(String) && part != "" ? wrapped(part, HELP_COLUMNS) : [part] })
+        parts = parser.top.list
+        parts.replace(parts.flat_map { |part| part.is_a?(String) && part != "" ? wrapped(part, HELP_COLUMNS) : [part] })
       end
 
       # @return [Array<String>] lines, all with the indentation of the text
@@ -193,14 +200,19 @@ module Culet
 
       # @param status [Process::Status]
       # @return [String] how the command ended, the end of a sentence
-      def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+      def ending(status)
+        return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
+
+        "ended with status #{status.exitstatus}"
+      end
 
       # @param interruption [Compare::Interruption]
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?
 
-        raise Error.new("interrupted by SIG#{interruption.signal}: the report has the results up to then", exit_status: interruption.exit_status)
+        raise Error.new("interrupted by SIG#{interruption.signal}: the report has the results up to then",
+                        exit_status: interruption.exit_status)
       end
 
       def define(parser); end
