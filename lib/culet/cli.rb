@@ -6,8 +6,8 @@ require_relative "cli/output"
 require_relative "cli/suggestion"
 
 module Culet
-  # The `culet` command: finds the verb, runs it, and turns errors into a message and an exit status. Each verb is one file
-  # in cli/.
+  # The `culet` command: finds the verb, runs it, and turns errors into a message and an exit status. Each verb is one
+  # file in cli/.
   #
   # @api private
   module CLI

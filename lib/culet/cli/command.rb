@@ -13,7 +13,8 @@ require_relative "suggestion"
 
 module Culet
   module CLI
-    # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after `--`.
+    # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after
+    # `--`.
     #
     # A subclass defines `banner` and `examples`, adds its own options in `define(parser)` and does its work in
     # `execute(words, command)`, which returns an exit status.

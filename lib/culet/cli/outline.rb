@@ -6,8 +6,8 @@ module Culet
   module CLI
     # A verb as its --help describes it, in parts: what the manual and the completion are made of.
     class Outline
-      # flags: each way to write it; argument: what it takes, nil: nothing; text: its lines; values: what the argument can
-      # be, nil: anything.
+      # flags: each way to write it; argument: what it takes, nil: nothing; text: its lines; values: what the argument
+      # can be, nil: anything.
       Option = Struct.new(:flags, :argument, :text, :values, keyword_init: true) do
         # @return [Boolean] whether its argument is a file's name
         def file? = argument.to_s.match?(/FILE|PATH/)

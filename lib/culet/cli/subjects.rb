@@ -71,8 +71,8 @@ module Culet
       end
 
       # @param words [Array<String>] as for `all_named`
-      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from no
-      #   other that has it
+      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from
+      #   no other that has it
       # @raise [Culet::Error] as `all_named`
       def first_named(words, files: true)
         words.flat_map do |word|
@@ -81,8 +81,8 @@ module Culet
       end
 
       # @param word [String] as for `all_named`
-      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all others
-      #   come that have it
+      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all
+      #   others come that have it
       # @raise [Culet::Error] when there is none, or there are several
       def one_named(word, files: true)
         return plain(word) unless name?(word, files)
