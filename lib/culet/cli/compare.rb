@@ -72,9 +72,9 @@ module Culet
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
         parser.on("--allocators A,B", "allocators, each NAME[:SETTING]; for the setting trim, see below",
-                            "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-                    (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
-                  end
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+        end
         parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
           options[:baseline] = v
         end

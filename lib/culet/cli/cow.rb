@@ -67,8 +67,8 @@ module Culet
         parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
           options[:limit] = size(v)
         end
-        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared pages " \
-                                "(default: #{WRITES}; with --watch: 0)") do |v|
+        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared " \
+                                "pages (default: #{WRITES}; with --watch: 0)") do |v|
           options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS)
         end
         parser.on("--classes", "list the classes of the objects on unshared pages; the process must have loaded " \

@@ -54,9 +54,9 @@ module Culet
           options[:list] = true
         end
         parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE]",
-                            "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
-                    (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
-                  end
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+        end
         parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
           options[:baseline] = v
         end
@@ -80,8 +80,10 @@ module Culet
         parser.on("--threads N", "1 replays on one thread (default: as many as were recorded)") do |v|
           options[:single] = single(v)
         end
-        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one byte " \
-                                          "of each 64; check writes all and verifies them)") { |v| options[:touch] = v }
+        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one " \
+                                          "byte of each 64; check writes all and verifies them)") do |v|
+          options[:touch] = v
+        end
         parser.on("--samples N", "samples of resident memory (default: 400)") do |v|
           options[:samples] = whole("--samples", v, most: MAX_SAMPLES)
         end

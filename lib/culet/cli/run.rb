@@ -42,9 +42,9 @@ module Culet
         unless words.empty?
           raise UsageError, "#{words.first.inspect} stands before the --; write `culet run [OPTIONS] -- COMMAND ...`"
         end
-        if command.nil? || command.empty?
-          raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
-        end
+        return unless command.nil? || command.empty?
+
+        raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
       end
 
       # The same process goes on as the command, so that whoever waits for or signals it reaches the command.

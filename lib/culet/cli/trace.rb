@@ -68,9 +68,9 @@ module Culet
         unless words.empty?
           raise UsageError, "#{words.first.inspect} stands before the --; write `culet trace [-o FILE] -- COMMAND ...`"
         end
-        if command.nil? || command.empty?
-          raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`"
-        end
+        return unless command.nil? || command.empty?
+
+        raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`"
       end
 
       def destination = Culet::Trace::Destination.new(options.fetch(:out, DEFAULT_FILE))

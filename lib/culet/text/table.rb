@@ -69,7 +69,8 @@ module Culet
         tables = width ? narrowed(list, width, unicode) : [draw_bars(list, nil, unicode)]
         tables.map { |table| lines(table, unicode) }.join("\n\n")
       rescue LoadError
-        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, or use --json"
+        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, " \
+                     "or use --json"
       end
 
       # A path keeps its end, any other text its beginning.
@@ -111,7 +112,9 @@ module Culet
         list = list.dup
         until (over = total(list) - columns) <= 0
           texts = list.each_index.select { |index| list[index].text? }
-          longest = texts.select { |index| list[index].width > LEAST_TEXT }.max_by { |index| list[index].width } or break
+          longest = texts.max_by { |index| list[index].width }
+          break unless longest && list[longest].width > LEAST_TEXT
+
           # No further than the next longest, so that two long texts are cut alike.
           next_longest = (texts - [longest]).map { |index| list[index].width }.max.to_i
           goal = [list[longest].width - over, [next_longest - 1, LEAST_TEXT].max, LEAST_TEXT].max

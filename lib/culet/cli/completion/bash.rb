@@ -13,7 +13,7 @@ module Culet
         # @return [String] the script
         def to_s
           places = "word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}"
-          commands = %q{COMPREPLY=($(compgen -c -- "$word"))}
+          commands = 'COMPREPLY=($(compgen -c -- "$word"))'
           files = "compopt -o default 2>/dev/null"
           seconds = SECOND_WORDS.keys.map { |words| quoted(words) }.join("|")
           <<~BASH

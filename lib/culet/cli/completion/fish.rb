@@ -12,10 +12,11 @@ module Culet
 
         # @return [String] the script
         def to_s
+          subcommand = "complete -c culet -n __fish_use_subcommand -f -a"
           ["# Completion of culet's verbs and options for fish, by `culet completion fish`.",
-           *VERBS.map { |verb, (_, text)| "complete -c culet -n __fish_use_subcommand -f -a #{verb} -d #{quote(text)}" },
-           "complete -c culet -n __fish_use_subcommand -f -a help -d 'options and examples of a verb'",
-           "complete -c culet -n __fish_use_subcommand -f -a version -d 'which version this is'",
+           *VERBS.map { |verb, (_, text)| "#{subcommand} #{verb} -d #{quote(text)}" },
+           "#{subcommand} help -d 'options and examples of a verb'",
+           "#{subcommand} version -d 'which version this is'",
            "complete -c culet -n '__fish_seen_subcommand_from help' -f -a #{quote(VERBS.keys.join(" "))}",
            *@outlines.flat_map { |one| [*words(one), *one.options.map { |option| line(one, option) }] },
            ""].join("\n")

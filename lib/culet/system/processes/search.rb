@@ -109,7 +109,7 @@ module Culet
         return "the only process called #{@name.inspect} is #{own.pid}, which started culet; give its number" if own
 
         "no process has #{@name.inspect} in its title, command or file name; `ps -ef` lists all processes, " \
-        "and a number is accepted too"
+          "and a number is accepted too"
       end
     end
   end
