@@ -21,11 +21,14 @@ Gem::Specification.new do |spec|
     "rubygems_mfa_required" => "true"
   }
 
-  spec.files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
-                   "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}", "layouts/*.h", "part.mk",
-                   "syscall_counter/{Makefile,syscall_counter.h,src/*}",
-                   "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md", "docs/guide/*.md", base: __dir__]
-               .reject { |path| path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path)) }
+  files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
+              "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}",
+              "layouts/*.h", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
+              "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md",
+              "docs/guide/*.md", base: __dir__]
+  spec.files = files.reject do |path|
+    path.end_with?(".o", ".so", ".part", "mkmf.log") || File.directory?(File.join(__dir__, path))
+  end
   spec.bindir = "exe"
   spec.executables = ["culet"]
   spec.extensions = ["ext/extconf.rb"]

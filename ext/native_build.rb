@@ -9,8 +9,8 @@ require "tmpdir"
 # recorder and player (trace/), the process reader (scope/) and the syscall counter (syscall_counter/).
 #
 # A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
-# work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler error
-# is an error.
+# work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler
+# error is an error.
 class NativeBuild
   # The compiler or make failed.
   class Failed < StandardError; end

@@ -4,14 +4,14 @@ require_relative "culet/version"
 require_relative "culet/errors"
 require_relative "culet/native"
 
-# Find out why a Ruby process is large, fix it, prove the gain. This file loads the native extension and nothing else; the
-# command line is separate.
+# Find out why a Ruby process is large, fix it, prove the gain. This file loads the native extension and nothing else;
+# the command line is separate.
 #
 # The extension defines:
 # - Culet.allocator: a Hash with the malloc of this process (:name, :version, :library); :active is true if it is culet
-# - Culet.stats: a Hash of bytes and blocks of that malloc, or nil if it has no statistics. glibc: :heap_bytes, :used_bytes,
-#   :free_bytes, :large_blocks, :large_bytes; culet: these, all of allocator/src/stats.h, and :classes, an Array with one
-#   Hash for each size class in use
+# - Culet.stats: a Hash of bytes and blocks of that malloc, or nil if it has no statistics. glibc: :heap_bytes,
+#   :used_bytes, :free_bytes, :large_blocks, :large_bytes; culet: these, all of allocator/src/stats.h, and :classes, an
+#   Array with one Hash for each size class in use
 # - Culet.trim: returns free memory to the kernel; an Integer, by how many bytes RSS fell
 # - Culet.trim_stats: a Hash with the statistics of the trims of this process
 module Culet
@@ -57,19 +57,19 @@ module Culet
   private_class_method :own_streams
 
   # Prepares this process for forking. Call it once, after everything is loaded and before the first fork. In order, it
-  # sends GET requests to the application (warnings go to stderr; Active Record connections are closed, other connections
-  # must be closed by the caller), calls the block, runs Process.warmup (Ruby 3.3 and later) or comparable steps and a
-  # garbage collection, and calls Culet.trim.
+  # sends GET requests to the application (warnings go to stderr; Active Record connections are closed, other
+  # connections must be closed by the caller), calls the block, runs Process.warmup (Ruby 3.3 and later) or comparable
+  # steps and a garbage collection, and calls Culet.trim.
   #
-  # @param requests [Array<String>] paths ("/issues?page=2") or URLs; default: Culet::Warmup.requests, which is empty until
-  #   it is set
+  # @param requests [Array<String>] paths ("/issues?page=2") or URLs; default: Culet::Warmup.requests, which is empty
+  #   until it is set
   # @param app [#call, nil] a Rack application; nil: Rails.application
-  # @param steps [Array<Symbol>, nil] in this order, instead of the default of this Ruby: :ruby (Process.warmup), :collect,
-  #   :compact, :promote, :strings, :trim
+  # @param steps [Array<Symbol>, nil] in this order, instead of the default of this Ruby: :ruby (Process.warmup),
+  #   :collect, :compact, :promote, :strings, :trim
   # @yield further preparation, after the requests
-  # @return [Hash] :resident_before_bytes, :resident_after_bytes (Integers; nil without /proc), :trimmed_bytes (Integer; nil
-  #   without a trim), :seconds (Float), :steps (Array<String>, those that ran, in order), :costs (by step, a Hash of
-  #   :seconds and :resident_bytes)
+  # @return [Hash] :resident_before_bytes, :resident_after_bytes (Integers; nil without /proc), :trimmed_bytes (Integer;
+  #   nil without a trim), :seconds (Float), :steps (Array<String>, those that ran, in order), :costs (by step, a Hash
+  #   of :seconds and :resident_bytes)
   # @raise [ArgumentError] for an unknown step or an invalid address
   def self.warmup(requests: nil, app: nil, steps: nil, &block)
     require_relative "culet/warmup"

@@ -3,9 +3,9 @@
 require_relative "../culet"
 
 module Culet
-  # `require "culet/agent"` lets `culet signal PID` request object counts of this process and of the processes it forks. It
-  # costs one sleeping native thread and the handler of one unused real-time signal; culet does not use USR1, USR2, TTIN,
-  # TTOU or HUP. The agent answers root, and the user of the process if that user may read its memory.
+  # `require "culet/agent"` lets `culet signal PID` request object counts of this process and of the processes it forks.
+  # It costs one sleeping native thread and the handler of one unused real-time signal; culet does not use USR1, USR2,
+  # TTIN, TTOU or HUP. The agent answers root, and the user of the process if that user may read its memory.
   #
   # The extension defines:
   # - Culet::Agent.start: starts to listen; returns whether this process listens

@@ -4,11 +4,12 @@ require_relative "../culet"
 require_relative "runtime/trim/settings"
 
 module Culet
-  # `require "culet/auto"` returns free memory to the kernel after each major garbage collection of this process and of the
-  # processes it forks. CULET_TRIM changes that (see Trim::Settings). If trims are impossible, one warning goes to stderr.
+  # `require "culet/auto"` returns free memory to the kernel after each major garbage collection of this process and of
+  # the processes it forks. CULET_TRIM changes that (see Trim::Settings). If trims are impossible, one warning goes to
+  # stderr.
   #
-  # The extension defines Culet::Trim.start(at_once, minimum_bytes, interval_seconds), which returns nil or the reason of a
-  # failure.
+  # The extension defines Culet::Trim.start(at_once, minimum_bytes, interval_seconds), which returns nil or the reason
+  # of a failure.
   module Trim
     # @api private
     # @param settings [Settings]

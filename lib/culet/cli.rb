@@ -6,8 +6,8 @@ require_relative "cli/output"
 require_relative "cli/suggestion"
 
 module Culet
-  # The `culet` command: finds the verb, runs it, and turns errors into a message and an exit status. Each verb is one file
-  # in cli/.
+  # The `culet` command: finds the verb, runs it, and turns errors into a message and an exit status. Each verb is one
+  # file in cli/.
   #
   # @api private
   module CLI
@@ -106,7 +106,9 @@ module Culet
       return overview(out) || EXIT_OK if words.empty?
 
       verb, second, *more = words
-      raise UsageError, "`culet help` takes one verb, e.g. `culet help report`" if more.any? || (second && !SECOND_WORDS.key?([verb, second]))
+      if more.any? || (second && !SECOND_WORDS.key?([verb, second]))
+        raise UsageError, "`culet help` takes one verb, e.g. `culet help report`"
+      end
 
       command(verb).new(out: out, err: err).call([*second, "--help"])
     end
@@ -117,7 +119,8 @@ module Culet
     # @raise [UsageError] for an unknown verb
     def command(verb)
       constant, = VERBS.fetch(verb) do
-        raise UsageError, "there is no verb #{verb.inspect}; #{Suggestion.for(verb, [*VERBS.keys, "help", "version"]) || "`culet --help` lists them"}"
+        advice = Suggestion.for(verb, [*VERBS.keys, "help", "version"]) || "`culet --help` lists them"
+        raise UsageError, "there is no verb #{verb.inspect}; #{advice}"
       end
       require_relative "cli/#{verb}"
       const_get(constant)

@@ -5,8 +5,8 @@ require_relative "../culet"
 module Culet
   # An index of the files of a load path, by the name that `require` gets. culet/require uses it.
   #
-  # Each path is stored once; the names that lead to it are its suffixes without the extension, stored as offsets. So the
-  # cost of a path does not depend on its depth, and the index is one byte sequence that can be written to a file.
+  # Each path is stored once; the names that lead to it are its suffixes without the extension, stored as offsets. So
+  # the cost of a path does not depend on its depth, and the index is one byte sequence that can be written to a file.
   #
   #   index = Culet::FeatureIndex.new
   #   $LOAD_PATH.each { |folder| index.scan(folder) }
@@ -21,8 +21,8 @@ module Culet
   #
   # While files are added, only one thread may use it. Without the native extension, `new` and `open` raise.
   class FeatureIndex
-    # Opens an index that `write` has written, for lookups only. A file that another user owns or may write, that is damaged,
-    # or that another release wrote is refused.
+    # Opens an index that `write` has written, for lookups only. A file that another user owns or may write, that is
+    # damaged, or that another release wrote is refused.
     #
     # @param file [String] path of the index
     # @return [FeatureIndex]
@@ -54,15 +54,16 @@ module Culet
     def add(path, below:)
       return self if enter(path, below)
 
-      raise ArgumentError, "#{path} is not an absolute path of a .rb or .#{RbConfig::CONFIG["DLEXT"]} file below #{below}"
+      extension = RbConfig::CONFIG["DLEXT"]
+      raise ArgumentError, "#{path} is not an absolute path of a .rb or .#{extension} file below #{below}"
     end
 
     # Adds all files below a folder of a load path, except for hidden files and folders.
     #
     # @param folder [String] its path
-    # @return [Symbol] :read; or, without adding anything, :unreadable (more than 50,000 entries, or one that is unreadable or
-    #   a special file), :young (changed within the last two seconds, so that a further change might go unnoticed), :gone (not
-    #   a folder)
+    # @return [Symbol] :read; or, without adding anything, :unreadable (more than 50,000 entries, or one that is
+    #   unreadable or a special file), :young (changed within the last two seconds, so that a further change might go
+    #   unnoticed), :gone (not a folder)
     # @raise [Culet::Error] on an index opened from a file
     def scan(folder)
       read(File.realpath(folder))
@@ -71,7 +72,8 @@ module Culet
     end
 
     # @param feature [String] as in `require`: "b/c", "b/c.rb" or "b/c.so"
-    # @param folders [Array<String>, nil] folders of the index to search, in order; nil: all, in the order they were added
+    # @param folders [Array<String>, nil] folders of the index to search, in order; nil: all, in the order they were
+    #   added
     # @return [String, nil] the path; a Ruby file before a native extension in the same folder
     def find(feature, folders = nil)
       case File.extname(feature)

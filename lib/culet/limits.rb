@@ -12,7 +12,8 @@ module Culet
   # Memory limits as assertions, for any test framework; `culet/minitest` and `culet/rspec` install them. Each assertion
   # measures one process once and explains a failure by level.
   #
-  # The including class defines `culet_assert(passed, &message)`, which counts an assertion and fails with the block's text.
+  # The including class defines `culet_assert(passed, &message)`, which counts an assertion and fails with the block's
+  # text.
   module Limits
     # Fails when a process has more private memory than the limit. Pages shared with other processes do not count:
     # neither libraries, nor what a forked worker still shares with its parent.
@@ -40,7 +41,9 @@ module Culet
     # @raise [Culet::Error] when the block raises, or a process cannot be read
     def assert_shared_after_fork(at_least: 0.9, max_private: nil, &work)
       raise ArgumentError, "a block is required: the work of the forked process" unless work
-      raise ArgumentError, "at_least is a share, e.g. 0.9, not #{at_least.inspect}" unless at_least.is_a?(Numeric) && at_least.between?(0, 1)
+      unless at_least.is_a?(Numeric) && at_least.between?(0, 1)
+        raise ArgumentError, "at_least is a share, e.g. 0.9, not #{at_least.inspect}"
+      end
 
       most = max_private && Limits.bytes(max_private)
       after = AfterFork.new(&work)
@@ -52,6 +55,9 @@ module Culet
     # @param limit [Integer, String]
     # @return [Integer] bytes
     # @raise [ArgumentError] when it is not a size
-    def self.bytes(limit) = Text::Size.parse(limit) || raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
+    def self.bytes(limit)
+      Text::Size.parse(limit) ||
+        raise(ArgumentError, "a limit is a number of bytes or a size such as \"80MB\", not #{limit.inspect}")
+    end
   end
 end

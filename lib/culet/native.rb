@@ -2,13 +2,13 @@
 
 require_relative "errors"
 
-# Another copy of the gem is loaded: by RUBYOPT, in a program whose bundle has one too. Two extensions in one process would
-# both replace Ruby's functions.
+# Another copy of the gem is loaded: by RUBYOPT, in a program whose bundle has one too. Two extensions in one process
+# would both replace Ruby's functions.
 return if defined?(Culet::Native)
 
 module Culet
-  # Finds the compiled files, or the reason why they are missing. A checkout has them under allocator/build and lib/culet,
-  # an installed gem in its extension directory.
+  # Finds the compiled files, or the reason why they are missing. A checkout has them under allocator/build and
+  # lib/culet, an installed gem in its extension directory.
   #
   # @api private
   module Native
@@ -77,8 +77,8 @@ module Culet
     end
     private_class_method :activated_directory
 
-    # Where RubyGems puts built extensions, seen from the folder of the gem: a program that loads a file of culet by path has
-    # not activated the gem. For a gem from a git repository, Bundler puts them beside the gems. The ABI is
+    # Where RubyGems puts built extensions, seen from the folder of the gem: a program that loads a file of culet by
+    # path has not activated the gem. For a gem from a git repository, Bundler puts them beside the gems. The ABI is
     # Gem.extension_api_version, which does not exist without RubyGems.
     def installed_directories
       require "rbconfig"

@@ -15,7 +15,8 @@ module Culet
   #   monitor, which does not load the application, is unchanged.
   # - A trim that waits for its minimum interval runs when a request is complete.
   module Pitchfork
-    # Adds to the hooks that the file has set above. A Pitchfork hook has one block, so a hook set below would replace this.
+    # Adds to the hooks that the file has set above. A Pitchfork hook has one block, so a hook set below would replace
+    # this.
     #
     # @param configurator [Pitchfork::Configurator] `self` in the configuration file
     # @return [void]

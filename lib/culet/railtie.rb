@@ -6,8 +6,8 @@ require "rails/railtie"
 
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
-  # configured by CULET_TRIM). The default is false. `require "culet"` loads this file if Rails is loaded, so the Gemfile
-  # must list rails first.
+  # configured by CULET_TRIM). The default is false. `require "culet"` loads this file if Rails is loaded, so the
+  # Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false

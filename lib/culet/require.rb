@@ -3,14 +3,14 @@
 require_relative "../culet"
 
 module Culet
-  # `require "culet/require"` makes `require`, `load` and $LOAD_PATH.resolve_feature_path look a file up in an index of the
-  # load path (Culet::FeatureIndex) instead of trying every folder. Ruby searches what the index cannot decide.
+  # `require "culet/require"` makes `require`, `load` and $LOAD_PATH.resolve_feature_path look a file up in an index of
+  # the load path (Culet::FeatureIndex) instead of trying every folder. Ruby searches what the index cannot decide.
   #
   # CULET_REQUIRE: "on" (default), "off", or "index", which leaves real paths to the C library. CULET_REQUIRE_CACHE: the
   # folder of the index, by default ${XDG_CACHE_HOME:-~/.cache}/culet/require.
   #
-  # The extension defines Require.prepare and Require.take_over, and Require.figures: a Hash with the size of the index and
-  # the results of the lookups.
+  # The extension defines Require.prepare and Require.take_over, and Require.figures: a Hash with the size of the index
+  # and the results of the lookups.
   module Require
     WORDS = %w[on index off].freeze
     REPLACED = %i[require load].freeze
@@ -22,7 +22,9 @@ module Culet
     def self.begin(environment)
       word = environment["CULET_REQUIRE"].to_s
       word = "on" if word.empty?
-      return "CULET_REQUIRE: '#{word}' is not one of #{WORDS.join(", ")}; require is unchanged" unless WORDS.include?(word)
+      unless WORDS.include?(word)
+        return "CULET_REQUIRE: '#{word}' is not one of #{WORDS.join(", ")}; require is unchanged"
+      end
       return if word == "off"
       return "require is unchanged: #{Native.missing_reason("culet.so")}" unless Culet.native?
       return "require is unchanged: this Ruby does not let an extension call it" unless respond_to?(:prepare)
@@ -59,11 +61,12 @@ module Culet
     def self.denies? = defined?(RbConfig) == "constant" && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?
     private_class_method :denies?
 
-    # Replaces Ruby's functions under all their names: RubyGems renames `require` to gem_original_require, Bundler copies
-    # it back, other wrappers have their own names.
+    # Replaces Ruby's functions under all their names: RubyGems renames `require` to gem_original_require, Bundler
+    # copies it back, other wrappers have their own names.
     def self.replace
       [::Kernel, ::Kernel.singleton_class].each do |place|
-        { private: place.private_instance_methods(false), public: place.public_instance_methods(false) }.each do |visibility, names|
+        { private: place.private_instance_methods(false),
+          public: place.public_instance_methods(false) }.each do |visibility, names|
           names.each do |name|
             original = rubys_own(place, name) or next
 

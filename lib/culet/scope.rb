@@ -14,8 +14,8 @@ require_relative "scope/own_reader"
 require_relative "scope/recorder"
 
 module Culet
-  # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described in
-  # scope/format.h.
+  # The memory of a running process. The program culet-scope (scope/) reads a process and writes one stream, described
+  # in scope/format.h.
   #
   #   Tool          finds the program
   #   Reader        runs it on a process; Recorder repeatedly; OwnReader on this process

@@ -29,8 +29,8 @@ module Culet
     end
 
     def self.warn_without_heartbeat
-      warn("culet: free memory is returned after garbage collections, but not in quiet periods: these need Sidekiq 6.5, " \
-           "and this is #{::Sidekiq::VERSION}")
+      warn("culet: free memory is returned after garbage collections, but not in quiet periods: " \
+           "these need Sidekiq 6.5, and this is #{::Sidekiq::VERSION}")
     end
     private_class_method :listen, :warn_without_heartbeat
   end

@@ -6,11 +6,11 @@ require_relative "../culet"
 module Culet
   # `require "culet/unused"` records which compiled code of this process, and of the processes it forks, runs;
   # `culet require --unused PID` lists the rest. It uses oneshot coverage, which costs a little when a line runs for the
-  # first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures coverage itself
-  # cannot use it.
+  # first time and nothing afterwards. Code loaded before this file is not recorded. A program that measures coverage
+  # itself cannot use it.
   #
-  # Oneshot coverage reports a line once, so code that ran at boot counts as used. With CULET_UNUSED_FROM=asked, recording
-  # starts at the first request or at Culet::Unused.follow.
+  # Oneshot coverage reports a line once, so code that ran at boot counts as used. With CULET_UNUSED_FROM=asked,
+  # recording starts at the first request or at Culet::Unused.follow.
   #
   # The agent (culet/agent) answers requests in a forked copy, so that the process itself allocates no objects.
   #
@@ -40,8 +40,8 @@ module Culet
       # @return [Boolean] whether this process can report unused code
       def started? = !@since.nil?
 
-      # Starts recording in this process and in those it forks. Takes some tens of milliseconds in a large program and drops
-      # JIT code once.
+      # Starts recording in this process and in those it forks. Takes some tens of milliseconds in a large program and
+      # drops JIT code once.
       #
       # @return [Boolean] false if it was recording already
       def follow

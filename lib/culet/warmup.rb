@@ -16,8 +16,8 @@ module Culet
   #   Record       the steps that ran, and their cost
   module Warmup
     class << self
-      # The requests of every warm-up, to be set in the configuration of the server. The default is none, because only the
-      # application's author knows which pages are safe to request.
+      # The requests of every warm-up, to be set in the configuration of the server. The default is none, because only
+      # the application's author knows which pages are safe to request.
       #
       # @return [Array<String>] paths or URLs
       def requests = @requests ||= []
@@ -48,7 +48,9 @@ module Culet
       # @param requests [Array<String>] paths or URLs
       # @param app [#call, nil] a Rack application; nil: Rails.application
       # @return [Hash] as Culet.warmup
-      def serve_requests(requests: self.requests, app: nil) = Record.new.tap { |record| serve(requests, app, record) }.to_h
+      def serve_requests(requests: self.requests, app: nil)
+        Record.new.tap { |record| serve(requests, app, record) }.to_h
+      end
 
       private
 

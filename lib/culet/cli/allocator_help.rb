@@ -51,9 +51,11 @@ module Culet
       # @param parser [OptionParser]
       def add_trim(parser)
         untrimmable = Allocators.definitions.select(&:untrimmable).map(&:name)
-        parser.separator("One more setting, of all but #{untrimmable.join(" and ")}, for Ruby programs, e.g. glibc:trim or " \
-                         "jemalloc:trim,narenas=2; it loads culet/auto through RUBYOPT:")
-        Allocators::Trim::MODES.each { |mode, about| parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}") }
+        parser.separator("One more setting, of all but #{untrimmable.join(" and ")}, for Ruby programs, " \
+                         "e.g. glibc:trim or jemalloc:trim,narenas=2; it loads culet/auto through RUBYOPT:")
+        Allocators::Trim::MODES.each do |mode, about|
+          parser.separator("    #{Allocators::Trim.new(mode).spec.ljust(28)} #{about}")
+        end
       end
 
       def describe(parser, definition, anywhere)

@@ -14,7 +14,9 @@ module Culet
       # @raise [UsageError] when the option names none
       def candidates(default)
         choices = (options[:allocators] || default).map { |spec| Allocators.parse(spec) }.uniq(&:spec)
-        raise UsageError, "--allocators names no allocator; write e.g. --allocators glibc,jemalloc,culet" if choices.empty?
+        if choices.empty?
+          raise UsageError, "--allocators names no allocator; write e.g. --allocators glibc,jemalloc,culet"
+        end
 
         choices
       end
@@ -27,7 +29,8 @@ module Culet
         wanted = Allocators.parse(options[:baseline]).spec
         return wanted if choices.any? { |choice| choice.spec == wanted }
 
-        raise UsageError, "the baseline #{wanted} is not among #{choices.map(&:spec).join(", ")}; add it to --allocators"
+        raise UsageError, "the baseline #{wanted} is not among #{choices.map(&:spec).join(", ")}; " \
+                          "add it to --allocators"
       end
     end
   end

@@ -13,7 +13,8 @@ require_relative "suggestion"
 
 module Culet
   module CLI
-    # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after `--`.
+    # The base of every verb: --help with examples, --json, --out, --[no-]color, and the arguments before and after
+    # `--`.
     #
     # A subclass defines `banner` and `examples`, adds its own options in `define(parser)` and does its work in
     # `execute(words, command)`, which returns an exit status.
@@ -108,7 +109,9 @@ module Culet
 
       def switches = parser.top.list.grep(OptionParser::Switch)
 
-      def long_options = switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+      def long_options
+        switches.flat_map(&:long).flat_map { |flag| [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] }.uniq
+      end
 
       # Whether the verb runs a command.
       def takes_command? = banner.include?("-- COMMAND")
@@ -123,10 +126,14 @@ module Culet
 
       # Whether an argument is the value of the option before it.
       def value?(argv, index)
-        index.positive? && switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
+        return false unless index.positive?
+
+        switches.any? { |switch| switch.arg && [*switch.short, *switch.long].include?(argv[index - 1]) }
       end
 
-      def command?(word) = !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
+      def command?(word)
+        !word.start_with?("-") && !word.match?(/\A\d*\z/) && !File.file?(word) && Program.on_path?(word)
+      end
 
       def help
         fit_descriptions
@@ -137,7 +144,8 @@ module Culet
       def fit_descriptions
         columns = HELP_COLUMNS - parser.summary_width - parser.summary_indent.size - 1
         switches.each { |switch| switch.desc.replace(switch.desc.flat_map { |line| wrapped(line, columns) }) }
-        parser.top.list.replace(parser.top.list.flat_map { |part| part.is_a?(String) && part != "" ? wrapped(part, HELP_COLUMNS) : [part] })
+        parts = parser.top.list
+        parts.replace(parts.flat_map { |part| part.is_a?(String) && part != "" ? wrapped(part, HELP_COLUMNS) : [part] })
       end
 
       # @return [Array<String>] lines, all with the indentation of the text
@@ -193,14 +201,19 @@ module Culet
 
       # @param status [Process::Status]
       # @return [String] how the command ended, the end of a sentence
-      def ending(status) = status.signaled? ? "was ended by SIG#{::Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+      def ending(status)
+        return "was ended by SIG#{::Signal.signame(status.termsig)}" if status.signaled?
+
+        "ended with status #{status.exitstatus}"
+      end
 
       # @param interruption [Compare::Interruption]
       # @raise [Error] when a signal came; the report has been written
       def check_interruption(interruption)
         return unless interruption.requested?
 
-        raise Error.new("interrupted by SIG#{interruption.signal}: the report has the results up to then", exit_status: interruption.exit_status)
+        raise Error.new("interrupted by SIG#{interruption.signal}: the report has the results up to then",
+                        exit_status: interruption.exit_status)
       end
 
       def define(parser); end

@@ -67,23 +67,35 @@ module Culet
       end
 
       def define_what(parser)
-        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all. Without a workload and a command: " \
-                         "#{engine::Workload::DEFAULT.join(", ")}.")
+        parser.separator("WORKLOAD is one of #{engine::Workload.names.join(", ")}, or all. " \
+                         "Without a workload and a command: #{engine::Workload::DEFAULT.join(", ")}.")
         parser.separator("")
         parser.on("--list", "describe the workloads") { options[:list] = true }
         parser.on("--allocators A,B", "allocators, each NAME[:SETTING]; for the setting trim, see below",
-                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
-        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") { |v| options[:baseline] = v }
-        parser.on("--url URL", "the command is a server; send the load to this local URL") { |v| options[:url] = engine::LoadTarget.parse(v) }
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+        end
+        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
+          options[:baseline] = v
+        end
+        parser.on("--url URL", "the command is a server; send the load to this local URL") do |v|
+          options[:url] = engine::LoadTarget.parse(v)
+        end
       end
 
       def define_how(parser)
-        number(parser, "--runs N", :runs, Numbers::MOST_RUNS, "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
-                                                              "#{engine::Statistics::LEAST_RUNS} to show a difference)")
-        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS, "time limit of one run (default: #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
-        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS, "duration of the load on a server (default: #{engine::Plan::DEFAULT_DURATION_SECONDS})")
-        number(parser, "--connections N", :connections, MOST_CONNECTIONS, "connections of the load (default: #{engine::Plan::DEFAULT_CONNECTIONS})")
+        number(parser, "--runs N", :runs, Numbers::MOST_RUNS,
+               "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
+               "#{engine::Statistics::LEAST_RUNS} to show a difference)")
+        parser.on("--seed N", "random seed of the order and the intervals") do |v|
+          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
+        end
+        seconds(parser, "--timeout SECONDS", :timeout, Numbers::MOST_SECONDS,
+                "time limit of one run (default: #{engine::Plan::DEFAULT_TIMEOUT_SECONDS.round})")
+        number(parser, "--duration SECONDS", :duration, Numbers::MOST_SECONDS,
+               "duration of the load on a server (default: #{engine::Plan::DEFAULT_DURATION_SECONDS})")
+        number(parser, "--connections N", :connections, MOST_CONNECTIONS,
+               "connections of the load (default: #{engine::Plan::DEFAULT_CONNECTIONS})")
         seconds(parser, "--scale FACTOR", :scale, MOST_SCALE, "amount of work of the built-in workloads (default: 1)")
         parser.on("--ruby PATH", "Ruby of the built-in workloads (default: this one)") { |v| options[:ruby] = v }
       end
@@ -97,7 +109,9 @@ module Culet
       end
 
       def list
-        rows = engine::Workload::BUILT_IN.map { |name, (about, server, _)| { name: name, about: about, server: server } }
+        rows = engine::Workload::BUILT_IN.map do |name, (about, server, _)|
+          { name: name, about: about, server: server }
+        end
         return deliver(JSON.generate(workloads: rows)) && EXIT_OK if options[:json]
 
         deliver(rows.map { |row| format("%-10<name>s %<about>s", **row.slice(:name, :about)) }.join("\n"))

@@ -23,10 +23,13 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}" if command || words.size != 1
+        if command || words.size != 1
+          raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}"
+        end
 
         constant = SHELLS.fetch(words.first) do
-          raise UsageError, "there is no completion for #{words.first.inspect}; #{Suggestion.for(words.first, SHELLS.keys) || "the shells are #{SHELLS.keys.join(", ")}"}"
+          advice = Suggestion.for(words.first, SHELLS.keys) || "the shells are #{SHELLS.keys.join(", ")}"
+          raise UsageError, "there is no completion for #{words.first.inspect}; #{advice}"
         end
         require_relative "completion/#{words.first}"
         script = self.class.const_get(constant).new(Outline.all).to_s

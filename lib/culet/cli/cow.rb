@@ -64,11 +64,22 @@ module Culet
       def define(parser)
         parser.separator("Forked processes share each page until one of them, or its allocator, writes to it.")
         parser.separator("")
-        parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") { |v| options[:limit] = size(v) }
-        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared pages (default: #{WRITES}; with --watch: 0)") { |v| options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS) }
-        parser.on("--classes", "list the classes of the objects on unshared pages; the process must have loaded culet/agent") { options[:classes] = true }
-        parser.on("--html FILE", "write an HTML map of each process that shows its shared and private pages") { |v| options[:html] = v }
-        parser.on("--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until Ctrl-C, --for, or the end of the process") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--max-private SIZE", "exit 3 if a worker has more private memory than SIZE (80MB, 64MiB)") do |v|
+          options[:limit] = size(v)
+        end
+        parser.on("--writes N", "find the writes that unshared the pages of the N workers with the fewest shared " \
+                                "pages (default: #{WRITES}; with --watch: 0)") do |v|
+          options[:writes] = whole("--writes", v, least: 0, most: MOST_WORKERS)
+        end
+        parser.on("--classes", "list the classes of the objects on unshared pages; the process must have loaded " \
+                               "culet/agent") { options[:classes] = true }
+        parser.on("--html FILE", "write an HTML map of each process that shows its shared and private pages") do |v|
+          options[:html] = v
+        end
+        parser.on("--every TIME", "sample the sizes that the kernel reports at this interval (10s, 5m) until Ctrl-C, " \
+                                  "--for, or the end of the process") do |v|
+          options[:every] = Duration.seconds("--every", v)
+        end
         parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
         define_watch(parser)
         define_treatment(parser)
@@ -76,11 +87,15 @@ module Culet
 
       def check(words, command)
         raise UsageError, "give a process number or a command, not both" if command && words.any?
-        raise UsageError, "no command given; write it after --, e.g. `culet cow -- bundle exec puma`" if command && command.empty?
+        if command && command.empty?
+          raise UsageError, "no command given; write it after --, e.g. `culet cow -- bundle exec puma`"
+        end
         raise UsageError, "--watch needs running processes; use --every with a command" if command && options[:watch]
         raise UsageError, "--watch and --every cannot be combined" if options[:watch] && options[:every]
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
-        raise UsageError, "--for cannot be used with a command, which is observed until it ends" if options[:for] && command
+        return unless options[:for] && command
+
+        raise UsageError, "--for cannot be used with a command, which is observed until it ends"
       end
 
       def named(words)
@@ -90,7 +105,8 @@ module Culet
       end
 
       def size(text)
-        Text::Size.parse(text) || raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
+        Text::Size.parse(text) ||
+          raise(UsageError, "--max-private takes a size, e.g. 80MB or 64MiB, not #{shortened(text)}")
       end
 
       def watch(words)
@@ -128,7 +144,8 @@ module Culet
           count += 1
           break if options[:for] && count * options[:every] > options[:for]
 
-          sleep([start + (count * options[:every]) - now, STEP_SECONDS].min.clamp(0, STEP_SECONDS)) until interruption.requested? || now >= start + (count * options[:every])
+          due = start + (count * options[:every])
+          sleep([due - now, STEP_SECONDS].min.clamp(0, STEP_SECONDS)) until interruption.requested? || now >= due
         end
       end
 
@@ -137,9 +154,13 @@ module Culet
       def run(words)
         Program.find(words.first)
         interruption = Culet::Compare::Interruption.new
-        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS), interruption: interruption, **looking)
+        command = Culet::Cow::Command.new(words, every_seconds: options.fetch(:every, SAMPLE_SECONDS),
+                                                 interruption: interruption, **looking)
         interruption.watch { command.call }
-        raise Foreground.error("#{words.first} ended before it could be read#{": it #{ending(command.status)}" unless command.status.success?}", command.status) unless command.tree
+        unless command.tree
+          reason = ": it #{ending(command.status)}" unless command.status.success?
+          raise Foreground.error("#{words.first} ended before it could be read#{reason}", command.status)
+        end
 
         status = conclude(command.tree, command.history)
         return status if command.status.success?
@@ -151,13 +172,19 @@ module Culet
       def look(words) = Culet::Cow::ProcessTree.new(words, progress: progress, **looking)
 
       # @return [Hash] for Culet::Cow::ProcessTree
-      def looking = { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES }, classes: options.fetch(:classes, false), **treatment }
+      def looking
+        { writes: options.fetch(:writes) { options[:watch] ? 0 : WRITES },
+          classes: options.fetch(:classes, false),
+          **treatment }
+      end
 
       # @return [Proc, nil] reports progress on a terminal
       def progress
         return if !err.tty? || ENV["TERM"] == "dumb"
 
-        ->(number, all) { err.write("\rculet: reading process #{number} of #{all}#{"\r\e[K" if number == all}") if all > 1 }
+        lambda do |number, all|
+          err.write("\rculet: reading process #{number} of #{all}#{"\r\e[K" if number == all}") if all > 1
+        end
       end
 
       # @return [Integer] exit status
@@ -197,7 +224,10 @@ module Culet
         most = options[:limit] or return EXIT_OK
 
         over = family.workers.select { |worker| worker.private_bytes > most }
-        over.each { |worker| err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} of private memory, more than #{Text::Size.human(most)}") }
+        over.each do |worker|
+          err.puts("culet: process #{worker.pid} has #{Text::Size.human(worker.private_bytes)} of private memory, " \
+                   "more than #{Text::Size.human(most)}")
+        end
         over.empty? ? EXIT_OK : EXIT_LIMIT
       end
     end

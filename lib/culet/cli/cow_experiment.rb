@@ -32,7 +32,10 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; give interpreters by --with" if words.any? || command
+        if words.any? || command
+          raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; " \
+                            "give interpreters by --with"
+        end
 
         check_destinations
         interruption = Culet::Compare::Interruption.new
@@ -43,21 +46,41 @@ module Culet
       private
 
       def define(parser)
-        parser.on("--with INTERPRETER", "a Ruby or Python, with its arguments; may be repeated (default: this Ruby)") { |v| (options[:with] ||= []) << v }
-        parser.on("--script FILE", "the script to run (default: the ones for Ruby and Python 3)") { |v| options[:script] = v }
-        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") { |v| (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v)) }
-        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default: parent)", *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
+        parser.on("--with INTERPRETER",
+                  "a Ruby or Python, with its arguments; may be repeated (default: this Ruby)") do |v|
+          (options[:with] ||= []) << v
+        end
+        parser.on("--script FILE", "the script to run (default: the ones for Ruby and Python 3)") do |v|
+          options[:script] = v
+        end
+        parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") do |v|
+          (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v))
+        end
+        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default: parent)",
+                  *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
         parser.on("--warm no|yes|both", "warm the parent up before the fork (default: no)") { |v| options[:warm] = v }
-        parser.on("--millions N", "millions of strings (default: #{LAB::Plan::DEFAULT_MILLIONS.round})") { |v| options[:millions] = positive("--millions", v, most: MOST_MILLIONS) }
-        parser.on("--runs N", "runs of each (default: #{LAB::Plan::DEFAULT_RUNS}; at least #{Culet::Compare::Statistics::LEAST_RUNS} to show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
-        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        parser.on("--timeout SECONDS", "time limit of one phase (default: #{LAB::Plan::DEFAULT_TIMEOUT_SECONDS.round})") { |v| options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS) }
+        parser.on("--millions N", "millions of strings (default: #{LAB::Plan::DEFAULT_MILLIONS.round})") do |v|
+          options[:millions] = positive("--millions", v, most: MOST_MILLIONS)
+        end
+        parser.on("--runs N", "runs of each (default: #{LAB::Plan::DEFAULT_RUNS}; at least " \
+                              "#{Culet::Compare::Statistics::LEAST_RUNS} to show a difference)") do |v|
+          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
+        end
+        parser.on("--seed N", "random seed of the order and the intervals") do |v|
+          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
+        end
+        default_timeout = LAB::Plan::DEFAULT_TIMEOUT_SECONDS
+        parser.on("--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})") do |v|
+          options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS)
+        end
         parser.on("--html FILE", "write an HTML page with the tables and bars") { |v| options[:html] = v }
       end
 
       def plan
-        LAB::Plan.new(contenders: contenders, variants: variants, seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
-                      millions: options.fetch(:millions, LAB::Plan::DEFAULT_MILLIONS), runs: options.fetch(:runs, LAB::Plan::DEFAULT_RUNS),
+        LAB::Plan.new(contenders: contenders, variants: variants,
+                      seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
+                      millions: options.fetch(:millions, LAB::Plan::DEFAULT_MILLIONS),
+                      runs: options.fetch(:runs, LAB::Plan::DEFAULT_RUNS),
                       timeout_seconds: options.fetch(:timeout, LAB::Plan::DEFAULT_TIMEOUT_SECONDS))
       end
 
@@ -80,9 +103,14 @@ module Culet
         keys = options.fetch(:variants, "parent").split(",")
         keys = LAB::VARIANTS.keys if keys == ["all"]
         unknown = keys - LAB::VARIANTS.keys
-        raise UsageError, "there is no variant #{unknown.first.inspect}; the known ones are #{LAB::VARIANTS.keys.join(", ")}, or all" if unknown.any? || keys.empty?
+        if unknown.any? || keys.empty?
+          raise UsageError, "there is no variant #{unknown.first.inspect}; the known ones are " \
+                            "#{LAB::VARIANTS.keys.join(", ")}, or all"
+        end
 
-        warmths = WARMTHS.fetch(options.fetch(:warm, "no")) { raise UsageError, "--warm takes no, yes or both, not #{options[:warm].inspect}" }
+        warmths = WARMTHS.fetch(options.fetch(:warm, "no")) do
+          raise UsageError, "--warm takes no, yes or both, not #{options[:warm].inspect}"
+        end
         keys.product(warmths).map { |pair| LAB::Variant.new(*pair) }
       end
 

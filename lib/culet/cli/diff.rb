@@ -32,7 +32,11 @@ module Culet
         both = sides(words)
         drawing(words) { write_html(both, options[:html], changes: true) } if options[:html]
         difference = Culet::Report::Difference.new(*both)
-        deliver(options[:json] ? JSON.generate(difference.to_h) : fitted { Culet::Report::DifferenceTable.new(difference, color: color?).to_s })
+        deliver(if options[:json]
+                  JSON.generate(difference.to_h)
+                else
+                  fitted { Culet::Report::DifferenceTable.new(difference, color: color?).to_s }
+                end)
         EXIT_OK
       end
 
@@ -42,7 +46,9 @@ module Culet
         parser.separator("BEFORE and AFTER are snapshots or processes (by number or name). Of a series, the " \
                          "last snapshot counts.")
         parser.separator("")
-        parser.on("--html FILE", "also write an HTML map that shows the changes, page by page") { |v| options[:html] = v }
+        parser.on("--html FILE", "also write an HTML map that shows the changes, page by page") do |v|
+          options[:html] = v
+        end
         define_treatment(parser)
       end
 

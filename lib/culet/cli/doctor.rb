@@ -37,7 +37,9 @@ module Culet
           raise UsageError, "`culet doctor` takes at most one process number or name; see `culet doctor --help`"
         end
 
-        words.empty? ? with_fresh_ruby { |pid| examine(pid, fresh: true) } : examine(one_named(words.first, files: false), fresh: false)
+        return with_fresh_ruby { |pid| examine(pid, fresh: true) } if words.empty?
+
+        examine(one_named(words.first, files: false), fresh: false)
       end
 
       private
@@ -77,7 +79,11 @@ module Culet
 
       def report(doctor, fresh)
         target = doctor.target
-        subject = fresh ? "A Ruby started from this shell (#{target.executable})" : "Process #{target.pid} (#{Processes::Identity.new(target.pid).title})"
+        subject = if fresh
+                    "A Ruby started from this shell (#{target.executable})"
+                  else
+                    "Process #{target.pid} (#{Processes::Identity.new(target.pid).title})"
+                  end
         width = doctor.findings.map { |finding| finding.topic.size }.max
         lines = doctor.findings.flat_map { |finding| lines_of(finding, width) }
         [subject, "", *lines].join("\n")

@@ -26,7 +26,9 @@ module Culet
       private
 
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") { |v| options[:allocator] = v }
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") do |v|
+          options[:allocator] = v
+        end
         parser.on("--dockerfile", "print ENV lines for a Dockerfile") { options[:dockerfile] = true }
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end

@@ -28,8 +28,8 @@ module Culet
       def check(words, command)
         return if command.nil? && words.size <= 1 && (words - RubyOptions::PARTS).empty?
 
-        raise UsageError, "`culet lib` prints the path of libculet.so; `culet lib PART` prints the path of a part to load with RUBYOPT: " \
-                          "#{RubyOptions::PARTS.join(", ")}"
+        raise UsageError, "`culet lib` prints the path of libculet.so; `culet lib PART` prints the path of a part " \
+                          "to load with RUBYOPT: #{RubyOptions::PARTS.join(", ")}"
       end
     end
   end

@@ -39,7 +39,9 @@ module Culet
         parser.separator("Each cell is one page of memory: in use, free but resident, or returned to the " \
                          "kernel. At the highest zoom the page shows single blocks.")
         parser.separator("")
-        parser.on("--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)") { |v| options[:html] = v }
+        parser.on("--html FILE", "write an HTML page to zoom and pan in (default: culet-map-PID.html)") do |v|
+          options[:html] = v
+        end
         parser.on("--png FILE", "write one picture of all memory") { |v| options[:png] = v }
         define_treatment(parser)
       end

@@ -6,8 +6,8 @@ module Culet
   module CLI
     # A verb as its --help describes it, in parts: what the manual and the completion are made of.
     class Outline
-      # flags: each way to write it; argument: what it takes, nil: nothing; text: its lines; values: what the argument can
-      # be, nil: anything.
+      # flags: each way to write it; argument: what it takes, nil: nothing; text: its lines; values: what the argument
+      # can be, nil: anything.
       Option = Struct.new(:flags, :argument, :text, :values, keyword_init: true) do
         # @return [Boolean] whether its argument is a file's name
         def file? = argument.to_s.match?(/FILE|PATH/)
@@ -19,7 +19,8 @@ module Culet
           require_relative file
           [words.join(" "), CLI.const_get(constant)]
         end
-        [*VERBS.keys.map { |verb| [verb, CLI.command(verb)] }, *second].map { |name, command| new(name, command.new(out: nil, err: nil)) }
+        first = VERBS.keys.map { |verb| [verb, CLI.command(verb)] }
+        [*first, *second].map { |name, command| new(name, command.new(out: nil, err: nil)) }
       end
 
       # @return [String] its words: "report", "cow experiment"
@@ -56,8 +57,10 @@ module Culet
 
       def option(switch)
         values = switch.pattern.keys if switch.pattern.is_a?(Hash)
-        Option.new(flags: [*switch.short, *switch.long].flat_map { |flag| flag.include?("[no-]") ? [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] : [flag] },
-                   argument: switch.arg&.strip, text: switch.desc, values: values)
+        flags = [*switch.short, *switch.long].flat_map do |flag|
+          flag.include?("[no-]") ? [flag.sub("[no-]", ""), flag.sub("[no-]", "no-")] : [flag]
+        end
+        Option.new(flags: flags, argument: switch.arg&.strip, text: switch.desc, values: values)
       end
     end
   end

@@ -27,7 +27,9 @@ module Culet
 
       # @param word [String]
       # @return [Boolean] whether it is the name of a program
-      def self.on_path?(word, search: ENV["PATH"].to_s) = !word.empty? && candidates(word, search).any? { |path| executable?(path) }
+      def self.on_path?(word, search: ENV["PATH"].to_s)
+        !word.empty? && candidates(word, search).any? { |path| executable?(path) }
+      end
 
       # Where a shell looks for it, too. What holds a NUL is no path.
       def self.candidates(word, search)
@@ -56,7 +58,9 @@ module Culet
       # @return [Array<String>] one sentence for each reason why the program will not use a preloaded allocator
       def obstacles
         file = binary
-        return ["#{file} cannot be read, so culet does not know whether an allocator can be preloaded."] unless file_readable?(file)
+        unless file_readable?(file)
+          return ["#{file} cannot be read, so culet does not know whether an allocator can be preloaded."]
+        end
         return [] unless Elf.file?(file)
 
         elf = Elf.new(file)
@@ -65,7 +69,10 @@ module Culet
 
       # @param error [SystemCallError] from exec
       # @return [Culet::Error] with the reason
-      def error(error) = Error.new("cannot run #{path}: #{failure(error)}", exit_status: error.is_a?(Errno::ENOENT) ? ABSENT : REFUSED)
+      def error(error)
+        Error.new("cannot run #{path}: #{failure(error)}",
+                  exit_status: error.is_a?(Errno::ENOENT) ? ABSENT : REFUSED)
+      end
 
       private
 

@@ -30,7 +30,9 @@ module Culet
 
       def execute(words, command)
         raise UsageError, "`culet replay` does not run a command; `culet trace -- COMMAND` records one" if command
-        raise UsageError, "no trace given; write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one" unless words.size == 1
+        unless words.size == 1
+          raise UsageError, "no trace given; write `culet replay TRACE`; `culet trace -o TRACE -- COMMAND` records one"
+        end
 
         trace = Culet::Replay::TraceFile.new(words.first)
         return describe(trace) if options[:info]
@@ -48,20 +50,40 @@ module Culet
                          "operations of its parents before the fork, if their files are beside it.")
         parser.separator("")
         parser.on("--info", "print a summary of the trace and exit") { options[:info] = true }
-        parser.on("--list", "print the operations and exit: index, thread, name, block, bytes, alignment") { options[:list] = true }
+        parser.on("--list", "print the operations and exit: index, thread, name, block, bytes, alignment") do
+          options[:list] = true
+        end
         parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE]",
-                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") { |v| (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v)) }
-        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") { |v| options[:baseline] = v }
-        parser.on("--runs N", "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least #{engine::Statistics::LEAST_RUNS} to show a difference)") { |v| options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS) }
-        parser.on("--seed N", "random seed of the order and the intervals") { |v| options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED) }
-        parser.on("--timeout SECONDS", "time limit of one run (default: none)") { |v| options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS) }
+                  "default: #{engine::Plan::DEFAULT_ALLOCATORS.join(",")}") do |v|
+          (options[:allocators] ||= []).concat(engine::Plan.split_allocators(v))
+        end
+        parser.on("--baseline NAME", "allocator to compare the others with (default: the first)") do |v|
+          options[:baseline] = v
+        end
+        parser.on("--runs N", "runs of each (default: #{engine::Plan::DEFAULT_RUNS}; at least " \
+                              "#{engine::Statistics::LEAST_RUNS} to show a difference)") do |v|
+          options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
+        end
+        parser.on("--seed N", "random seed of the order and the intervals") do |v|
+          options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
+        end
+        parser.on("--timeout SECONDS", "time limit of one run (default: none)") do |v|
+          options[:timeout] = whole("--timeout", v, most: Numbers::MOST_SECONDS)
+        end
         define_play(parser)
       end
 
       def define_play(parser)
-        parser.on("--paced", "keep the recorded pauses, for allocators that return memory by time") { options[:paced] = true }
-        parser.on("--threads N", "1 replays on one thread (default: as many as were recorded)") { |v| options[:single] = single(v) }
-        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one byte of each 64; check writes all and verifies them)") { |v| options[:touch] = v }
+        parser.on("--paced", "keep the recorded pauses, for allocators that return memory by time") do
+          options[:paced] = true
+        end
+        parser.on("--threads N", "1 replays on one thread (default: as many as were recorded)") do |v|
+          options[:single] = single(v)
+        end
+        parser.on("--touch HOW", TOUCHES, "bytes written to each block: #{TOUCHES.join(", ")} (default: line, one " \
+                                          "byte of each 64; check writes all and verifies them)") do |v|
+          options[:touch] = v
+        end
         parser.on("--samples N", "samples of resident memory (default: 400)") do |v|
           options[:samples] = whole("--samples", v, most: MAX_SAMPLES)
         end
@@ -74,14 +96,16 @@ module Culet
       end
 
       def replay_options
-        Culet::Replay::Program::Options.new(touch: options[:touch], paced: options[:paced], single: options[:single], samples: options[:samples])
+        Culet::Replay::Program::Options.new(touch: options[:touch], paced: options[:paced],
+                                            single: options[:single], samples: options[:samples])
       end
 
       def program(trace) = Culet::Replay::Program.new(trace.path, options: replay_options)
 
       def describe(trace)
         facts = { **trace.header.to_h, **program(trace).info }
-        deliver(options[:json] ? JSON.generate(facts) : facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }.join("\n"))
+        lines = facts.map { |key, value| "#{key.tr("_", " ").ljust(22)}#{fact(value)}" }
+        deliver(options[:json] ? JSON.generate(facts) : lines.join("\n"))
         EXIT_OK
       end
 
@@ -104,7 +128,8 @@ module Culet
         plan = plan(trace)
         interruption = engine::Interruption.new
         progress = engine::Progress.new(out: err, total: plan.schedule.size)
-        replay = Culet::Replay::Runner.new(plan: plan, options: replay_options, interruption: interruption, progress: progress)
+        replay = Culet::Replay::Runner.new(plan: plan, options: replay_options,
+                                           interruption: interruption, progress: progress)
         report(interruption.watch { replay.call }, interruption)
       end
 
@@ -112,7 +137,8 @@ module Culet
         choices = candidates(engine::Plan::DEFAULT_ALLOCATORS)
         refuse_trim(choices)
         seed = options.fetch(:seed) { Random.new_seed % 1_000_000 }
-        engine::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices), seed: seed, command_line: command_line(seed),
+        engine::Plan.new(workloads: [trace], choices: choices, baseline: baseline(choices),
+                         seed: seed, command_line: command_line(seed),
                          runs: options.fetch(:runs, engine::Plan::DEFAULT_RUNS), timeout_seconds: options[:timeout])
       end
 
@@ -120,7 +146,8 @@ module Culet
       def refuse_trim(choices)
         trimmed = choices.find { |choice| choice.trim.mode } or return
 
-        raise UsageError, "#{trimmed.spec} makes Ruby trim, and a replay has no Ruby; use `culet compare`, which runs the program"
+        raise UsageError, "#{trimmed.spec} makes Ruby trim, and a replay has no Ruby; " \
+                          "use `culet compare`, which runs the program"
       end
 
       def command_line(seed)

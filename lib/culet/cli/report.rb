@@ -21,7 +21,9 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`" if command
+        if command
+          raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"
+        end
 
         words = checked(watched(words))
         return watch(words) if options[:watch]
@@ -42,11 +44,16 @@ module Culet
 
       def checked(words)
         if words.empty?
-          raise UsageError, "no process given; write `culet report PID`, `culet report puma` or `culet report FILE.snapshot`"
+          raise UsageError, "no process given; write `culet report PID`, `culet report puma` or " \
+                            "`culet report FILE.snapshot`"
         end
         return words unless options[:watch]
 
-        words.each { |word| raise UsageError, "--watch needs running processes; #{word} is not one" unless Culet::Scope.process?(word) || name?(word, true) }
+        words.each do |word|
+          next if Culet::Scope.process?(word) || name?(word, true)
+
+          raise UsageError, "--watch needs running processes; #{word} is not one"
+        end
       end
 
       # Of several processes, one that has ended meanwhile does not keep the others from being shown.
@@ -88,9 +95,12 @@ module Culet
 
       def render(words, found)
         return JSON.generate(document(words, found)) if options[:json]
-        return [table(found.last), "This is the last of #{found.size} snapshots; --json prints all.\n"].join("\n") if words.size == 1 && found.size > 1
+        if words.size == 1 && found.size > 1
+          return "#{table(found.last)}\nThis is the last of #{found.size} snapshots; --json prints all.\n"
+        end
 
-        [*found.map { |one| table(one) }, (fitted { Culet::Report::Total.new(found.map(&:snapshot)).to_s } if words.size > 1)].compact.join("\n")
+        total = fitted { Culet::Report::Total.new(found.map(&:snapshot)).to_s } if words.size > 1
+        [*found.map { |one| table(one) }, total].compact.join("\n")
       end
 
       def table(moment) = fitted { Culet::Report::Table.new(moment.snapshot, color: color?).to_s }

@@ -53,8 +53,11 @@ module Culet
                          "does not change.")
         parser.separator("")
         parser.on("--tree", "print the tree of requires, not the list of files") { options[:tree] = true }
-        parser.on("--sort FIGURE", Culet::Requires::Table::ORDERS.keys, "sort by #{Culet::Requires::Table::ORDERS.keys.join(", ")} (default: self)") { |v| options[:sort] = v }
-        parser.on("--top N", "lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
+        orders = Culet::Requires::Table::ORDERS.keys
+        parser.on("--sort FIGURE", orders, "sort by #{orders.join(", ")} (default: self)") { |v| options[:sort] = v }
+        parser.on("--top N", "lines of each list (default: #{LINES})") do |v|
+          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
+        end
         parser.on("--html FILE", "also write a flame graph as an HTML page") { |v| options[:html] = v }
         parser.on("--[no-]retained", "track which objects are retained (default: yes)") { |v| options[:retained] = v }
         parser.on(UNUSED, "list compiled code that never ran; see `culet require --unused --help`") { nil }
@@ -63,7 +66,9 @@ module Culet
 
       def check(words, command)
         raise UsageError, "give a command or files, not both" if command && words.any?
-        raise UsageError, "no command given; write `culet require -- COMMAND ...`" if command ? command.empty? : words.empty?
+        if command ? command.empty? : words.empty?
+          raise UsageError, "no command given; write `culet require -- COMMAND ...`"
+        end
         raise UsageError, "--diff takes two files of --json" if options[:diff] && words.size != 2
         raise UsageError, "one file at a time; --diff takes two" if words.size > 1 && !options[:diff]
       end
@@ -75,7 +80,8 @@ module Culet
         [out, err].each(&:flush)
         logs = own_stdout? ? run.call : run.call(out: :err)
         @status = run.status
-        Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status, unrecorded: run.unrecorded).to_h
+        Culet::Requires::Document.new(logs, command: command, pid: run.pid, status: run.status,
+                                            unrecorded: run.unrecorded).to_h
       rescue SystemCallError => e
         raise program.error(e)
       end
@@ -83,7 +89,9 @@ module Culet
       # Where the report is JSON, stdout is one document: the command's own output goes to stderr.
       def own_stdout? = options[:out] || !options[:json]
 
-      def read(path) = Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND, Culet::Requires::Shapes::DOCUMENT)
+      def read(path)
+        Culet::Requires::Saved.read(path, Culet::Requires::Document::KIND, Culet::Requires::Shapes::DOCUMENT)
+      end
 
       def conclude(document)
         draw(document) if options[:html]
@@ -91,7 +99,10 @@ module Culet
       end
 
       def table(document)
-        fitted { Culet::Requires::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES), tree: options[:tree], color: color?).to_s }
+        fitted do
+          Culet::Requires::Table.new(document, order: options.fetch(:sort, "self"), lines: options.fetch(:top, LINES),
+                                               tree: options[:tree], color: color?).to_s
+        end
       end
 
       def draw(document)
@@ -103,8 +114,12 @@ module Culet
       def difference(words)
         require_relative "../tools/requires/difference_table"
         both = Culet::Requires::Difference.new(*words.map { |path| read(path) })
-        deliver(options[:json] ? JSON.generate(both.to_h) : fitted { Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s })
+        deliver(options[:json] ? JSON.generate(both.to_h) : difference_table(both))
         EXIT_OK
+      end
+
+      def difference_table(both)
+        fitted { Culet::Requires::DifferenceTable.new(both, lines: options.fetch(:top, LINES), color: color?).to_s }
       end
     end
   end

@@ -41,7 +41,7 @@ module Culet
         options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }
         document = document(words, command)
         draw(document) if options[:svg]
-        deliver(options[:json] ? JSON.generate(document) : fitted { Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s })
+        deliver(options[:json] ? JSON.generate(document) : table(document))
         @status ? status_of(@status) : EXIT_OK
       end
 
@@ -53,26 +53,36 @@ module Culet
         parser.separator("")
         parser.on("--unused", "select this report") { nil }
         parser.on("--svg FILE", "also write a picture of the code by gem") { |v| options[:svg] = v }
-        parser.on("--top N", "lines of each list (default: #{LINES})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
+        parser.on("--top N", "lines of each list (default: #{LINES})") do |v|
+          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
+        end
       end
 
       def check(words, command)
         raise UsageError, "give process numbers or a command, not both" if command && words.any?
         return unless command ? command.empty? : words.empty?
 
-        raise UsageError, "no process given; write `culet require --unused PID` or `culet require --unused -- COMMAND ...`"
+        raise UsageError, "no process given; write `culet require --unused PID` or " \
+                          "`culet require --unused -- COMMAND ...`"
       end
 
       def document(words, command)
         return Culet::Requires::Unused.new(run(command)).to_h if command
-        return Culet::Requires::Unused.load(words.first) if words.size == 1 && !words.first.match?(/\A\d+\z/) && !name?(words.first, true)
+        return Culet::Requires::Unused.load(words.first) if words.size == 1 && file?(words.first)
 
         Culet::Requires::Unused.new(all_named(words).map { |word| Culet::Requires::UnusedInquiry.new(word).call }).to_h
       end
 
+      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
+
+      def table(document)
+        fitted { Culet::Requires::UnusedTable.new(document, lines: options.fetch(:top, LINES), color: color?).to_s }
+      end
+
       def draw(document)
         require_relative "../tools/requires/code_picture"
-        AtomicFile.write(options[:svg], Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, LINES)).to_s)
+        picture = Culet::Requires::CodePicture.new(document, lines: options.fetch(:top, LINES))
+        AtomicFile.write(options[:svg], picture.to_s)
         err.puts("culet: wrote #{options[:svg]}")
       end
 
@@ -82,7 +92,10 @@ module Culet
         Dir.mktmpdir("culet-unused") do |folder|
           status = @status = start(program, command, folder)
           answers = Dir[File.join(folder, "*.json")].map { |path| Culet::Requires::Unused.read(path) }
-          raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process that loaded culet exited normally", status) if answers.empty?
+          if answers.empty?
+            raise Foreground.error("nothing was recorded: #{command.first} #{ending(status)}, and no Ruby process " \
+                                   "that loaded culet exited normally", status)
+          end
 
           err.puts("culet: the command #{ending(status)}") unless status.success?
           answers

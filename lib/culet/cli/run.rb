@@ -29,7 +29,9 @@ module Culet
       private
 
       def define(parser)
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") { |v| options[:allocator] = v }
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator to use (default: culet)") do |v|
+          options[:allocator] = v
+        end
         AllocatorHelp.add(parser, anywhere: anywhere?) if help_asked?
       end
 
@@ -40,7 +42,9 @@ module Culet
         unless words.empty?
           raise UsageError, "#{words.first.inspect} stands before the --; write `culet run [OPTIONS] -- COMMAND ...`"
         end
-        raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`" if command.nil? || command.empty?
+        return unless command.nil? || command.empty?
+
+        raise UsageError, "no command given; write `culet run [OPTIONS] -- COMMAND ...`"
       end
 
       # The same process goes on as the command, so that whoever waits for or signals it reaches the command.

@@ -23,7 +23,9 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet signal` does not run a command; give a process number, e.g. `culet signal 4242`" if command
+        if command
+          raise UsageError, "`culet signal` does not run a command; give a process number, e.g. `culet signal 4242`"
+        end
         raise UsageError, "no process given; write `culet signal PID` or `culet signal puma`" unless words.size == 1
 
         pid = one_named(words.first, files: false)
@@ -42,9 +44,13 @@ module Culet
                          "then culet reads the process as `culet snapshot` does. The signals that servers " \
                          "use are not sent.")
         parser.separator("")
-        parser.on("--wait TIME", "wait this long for the main thread (default: 10s)") { |v| options[:wait] = bounded("--wait", v) }
-        parser.on("--limit TIME", "stop counting after TIME, which leaves the counts incomplete (default: 10s); Ruby is paused while it counts") { |v| options[:limit] = bounded("--limit", v) }
-        parser.on("--[no-]data", "include the sizes of C extension objects (default: yes); a faulty extension can crash here") { |v| options[:data] = v }
+        parser.on("--wait TIME", "wait this long for the main thread (default: 10s)") do |v|
+          options[:wait] = bounded("--wait", v)
+        end
+        parser.on("--limit TIME", "stop counting after TIME, which leaves the counts incomplete (default: 10s); " \
+                                  "Ruby is paused while it counts") { |v| options[:limit] = bounded("--limit", v) }
+        parser.on("--[no-]data", "include the sizes of C extension objects (default: yes); " \
+                                 "a faulty extension can crash here") { |v| options[:data] = v }
         define_treatment(parser)
       end
 
@@ -60,7 +66,8 @@ module Culet
       end
 
       def inquiry(word)
-        Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS),
+        limit = options.fetch(:limit, Culet::Agent::Supplement::LIMIT_SECONDS)
+        Culet::Agent::Inquiry.new(word, data: options.fetch(:data, true), limit_seconds: limit,
                                         wait_seconds: options.fetch(:wait, 10.0))
       end
 
@@ -69,7 +76,8 @@ module Culet
         err.puts("culet: wrote #{path} (#{size}); #{counting(objects)}")
         return unless options[:json]
 
-        out.puts(JSON.generate("path" => path, "objects" => objects["count"], "count_seconds" => objects["seconds"], "complete" => objects["complete"]))
+        out.puts(JSON.generate("path" => path, "objects" => objects["count"],
+                               "count_seconds" => objects["seconds"], "complete" => objects["complete"]))
       end
 
       def counting(objects)

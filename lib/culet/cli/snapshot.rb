@@ -23,7 +23,9 @@ module Culet
       end
 
       def execute(words, command)
-        raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`" if command
+        if command
+          raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`"
+        end
         raise UsageError, "no process given; write `culet snapshot PID` or `culet snapshot puma`" unless words.size == 1
         raise UsageError, "--for needs --every, e.g. --every 10s --for 1h" if options[:for] && !options[:every]
 
@@ -37,7 +39,9 @@ module Culet
                          "and appears when it is complete. A series has no single blocks, only the use of " \
                          "each page.")
         parser.separator("")
-        parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") { |v| options[:every] = Duration.seconds("--every", v) }
+        parser.on("--every TIME", "repeat at this interval (10s, 5m), into the same file, until Ctrl-C") do |v|
+          options[:every] = Duration.seconds("--every", v)
+        end
         parser.on("--for TIME", "stop after TIME (30m, 1h)") { |v| options[:for] = Duration.seconds("--for", v) }
         define_treatment(parser)
       end
@@ -45,7 +49,8 @@ module Culet
       def take(reader)
         path = options.fetch(:out, "culet-#{reader.pid}.snapshot")
         interruption = Culet::Compare::Interruption.new
-        recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for], stop: interruption.method(:requested?))
+        recorder = Culet::Scope::Recorder.new(reader, every_seconds: options[:every], for_seconds: options[:for],
+                                                      stop: interruption.method(:requested?))
         count = Culet::Scope::Series.new(path).write { |series| interruption.watch { recorder.call(series) } }
         conclude(path, count, recorder, interruption)
       end
@@ -55,8 +60,11 @@ module Culet
         raise Error.new("#{recorder.early}: no snapshot was written", exit_status: status) if count.zero?
 
         err.puts("culet: wrote #{path} (#{"#{count} snapshots, " if count > 1}#{size(path)})")
-        out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => recorder.early.nil?)) if options[:json]
-        raise Error.new("#{recorder.early}; #{path} has the snapshots up to then", exit_status: status) if recorder.early && options[:for]
+        complete = recorder.early.nil?
+        out.puts(JSON.generate("path" => path, "snapshots" => count, "complete" => complete)) if options[:json]
+        if !complete && options[:for]
+          raise Error.new("#{recorder.early}; #{path} has the snapshots up to then", exit_status: status)
+        end
 
         interruption.exit_status || EXIT_OK
       end

@@ -50,19 +50,39 @@ module Culet
                          "once for a garbage collection. Files that contain string text are private (mode 0600).")
         parser.separator("")
         parser.on("--html FILE", "write an HTML page with the picture and all tables") { |v| options[:html] = v }
-        parser.on("--svg FILE", "write a picture of buffers, their strings, and the duplicates") { |v| options[:svg] = v }
-        parser.on("--top N", "number of groups, gems and files to list (default: #{TOP})") { |v| options[:top] = whole("--top", v, most: Numbers::MOST_LINES) }
-        parser.on("--no-content", "print no text; a running process sends digests instead") { options[:content] = false }
-        parser.on("--no-collect", "do not collect garbage first; unreachable strings are included") { options[:collect] = false }
-        parser.on("--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)") { options[:trace] = true }
-        parser.on("--wait TIME", "wait this long for the main thread before each slice (default: 10s)") { |v| options[:wait] = Duration.seconds("--wait", v) }
+        parser.on("--svg FILE", "write a picture of buffers, their strings, and the duplicates") do |v|
+          options[:svg] = v
+        end
+        parser.on("--top N", "number of groups, gems and files to list (default: #{TOP})") do |v|
+          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
+        end
+        parser.on("--no-content", "print no text; a running process sends digests instead") do
+          options[:content] = false
+        end
+        parser.on("--no-collect", "do not collect garbage first; unreachable strings are included") do
+          options[:collect] = false
+        end
+        parser.on("--trace", "record where a command allocates (ObjectSpace.trace_object_allocations)") do
+          options[:trace] = true
+        end
+        parser.on("--wait TIME", "wait this long for the main thread before each slice (default: 10s)") do |v|
+          options[:wait] = Duration.seconds("--wait", v)
+        end
       end
 
       def check(words, command)
         raise UsageError, "give one process number, dump or command" if words.size + (command ? 1 : 0) > 1
-        raise UsageError, "no command given; write it after --, e.g. `culet strings -- ruby job.rb`" if command && command.empty?
-        raise UsageError, "no process given; write `culet strings PID`, `culet strings heap.json` or `culet strings -- COMMAND`" if words.empty? && command.nil?
-        raise UsageError, "--trace needs a command; a running process must call ObjectSpace.trace_object_allocations_start itself" if options[:trace] && !command
+        if command && command.empty?
+          raise UsageError, "no command given; write it after --, e.g. `culet strings -- ruby job.rb`"
+        end
+        if words.empty? && command.nil?
+          raise UsageError, "no process given; write `culet strings PID`, `culet strings heap.json` or " \
+                            "`culet strings -- COMMAND`"
+        end
+        if options[:trace] && !command
+          raise UsageError, "--trace needs a command; a running process must call " \
+                            "ObjectSpace.trace_object_allocations_start itself"
+        end
         raise UsageError, "--wait takes ten minutes (10m) at most" if options.fetch(:wait, 0) > LONGEST_SECONDS
       end
 
@@ -79,14 +99,16 @@ module Culet
         word = one_named(word)
         return Culet::Strings::Dump.new(word) unless word.match?(/\A\d+\z/)
 
-        Culet::Strings::Live.new(word, content: content?, collect: options.fetch(:collect, true), wait_seconds: options.fetch(:wait, 10.0))
+        Culet::Strings::Live.new(word, content: content?, collect: options.fetch(:collect, true),
+                                       wait_seconds: options.fetch(:wait, 10.0))
       end
 
       def command_source(command)
         @program = Program.find(command.first)
         [out, err].each(&:flush)
         # With --json, stdout is one document: the command's own output goes to stderr.
-        Culet::Strings::Command.new(command: command, program: @program.path, content: content?, trace: options.fetch(:trace, false),
+        Culet::Strings::Command.new(command: command, program: @program.path, content: content?,
+                                    trace: options.fetch(:trace, false),
                                     redirections: options[:json] ? { out: :err } : {})
       end
 

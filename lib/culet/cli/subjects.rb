@@ -20,13 +20,20 @@ module Culet
       private
 
       def define_treatment(parser)
-        parser.on("--live", "do not pause the process; memory that changes meanwhile is counted twice or not at all") { treat(:live) }
-        parser.on("--stop", "pause the process once, until it is read (default: in slices of at most 20 ms)") { treat(:stopped) }
-        parser.on("--pause-ms N", "longest pause of one slice, in milliseconds") { |v| options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS) }
+        parser.on("--live", "do not pause the process; memory that changes meanwhile is counted twice or not at all") do
+          treat(:live)
+        end
+        parser.on("--stop", "pause the process once, until it is read (default: in slices of at most 20 ms)") do
+          treat(:stopped)
+        end
+        parser.on("--pause-ms N", "longest pause of one slice, in milliseconds") do |v|
+          options[:pause] = whole("--pause-ms", v, most: Numbers::MOST_PAUSE_MILLISECONDS)
+        end
       end
 
       def define_watch(parser)
-        parser.on("--watch [SECONDS]", "repeat every 2 or SECONDS seconds until Ctrl-C; with --json, one document per line") do |v|
+        parser.on("--watch [SECONDS]", "repeat every 2 or SECONDS seconds until Ctrl-C; " \
+                                       "with --json, one document per line") do |v|
           options.merge!(watch: WATCH_SECONDS, watch_word: v)
         end
       end
@@ -56,26 +63,35 @@ module Culet
       # @return [Array<String>] each once; in place of a process's name the numbers of all that have it
       # @raise [Culet::Error] when there is none of a name
       def all_named(words, files: true)
-        words.flat_map { |word| name?(word, files) ? families(word, files).flat_map { |family| family.members.map { |one| one.pid.to_s } } : [plain(word)] }.uniq
+        words.flat_map do |word|
+          next [plain(word)] unless name?(word, files)
+
+          families(word, files).flat_map(&:members).map { |one| one.pid.to_s }
+        end.uniq
       end
 
       # @param words [Array<String>] as for `all_named`
-      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from no
-      #   other that has it
+      # @return [Array<String>] each once; in place of a process's name the numbers of those that have it and come from
+      #   no other that has it
       # @raise [Culet::Error] as `all_named`
       def first_named(words, files: true)
-        words.flat_map { |word| name?(word, files) ? families(word, files).map { |family| family.root.pid.to_s } : [plain(word)] }.uniq
+        words.flat_map do |word|
+          name?(word, files) ? families(word, files).map { |family| family.root.pid.to_s } : [plain(word)]
+        end.uniq
       end
 
       # @param word [String] as for `all_named`
-      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all others
-      #   come that have it
+      # @return [String] the same; in place of a process's name the number of the one that has it, or from which all
+      #   others come that have it
       # @raise [Culet::Error] when there is none, or there are several
       def one_named(word, files: true)
         return plain(word) unless name?(word, files)
 
         family, *others = families(word, files)
-        raise Error, "#{word.inspect} matches several processes: #{list([family, *others].map(&:root))}; give one process number" if others.any?
+        if others.any?
+          raise Error, "#{word.inspect} matches several processes: #{list([family, *others].map(&:root))}; " \
+                       "give one process number"
+        end
 
         rest = family.members - [family.root]
         err.puts("culet: #{word} is process #{family.root}#{"; its child processes: #{list(rest)}" if rest.any?}")
@@ -112,7 +128,9 @@ module Culet
       def snapshots(word, chunks: nil) = moments(word, chunks: chunks).map(&:snapshot)
 
       # @return [Hash] for Culet::Scope::Reader
-      def treatment = { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause], notes: (err if err.fileno) }
+      def treatment
+        { mode: options.fetch(:mode, :sliced), pause_milliseconds: options[:pause], notes: (err if err.fileno) }
+      end
     end
   end
 end

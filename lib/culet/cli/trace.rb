@@ -33,7 +33,8 @@ module Culet
         program = Program.find(command.first)
         program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
         recording = Culet::Trace::Recording.new(command: command, program: program.path, destination: destination,
-                                                choice: Allocators.parse(options.fetch(:allocator, "glibc")), limit_bytes: options[:limit])
+                                                choice: Allocators.parse(options.fetch(:allocator, "glibc")),
+                                                limit_bytes: options[:limit])
         report(recording, record(recording, program))
         status_of(recording.status)
       end
@@ -45,9 +46,14 @@ module Culet
                          "FILE.PID. The trace of a killed process is complete up to its end. An existing " \
                          "trace is replaced. C++ new is recorded where it calls malloc.")
         parser.separator("")
-        parser.on("-o FILE", "write the trace to FILE, as --out does (default: #{DEFAULT_FILE})") { |v| options[:out] = v }
-        parser.on("-a", "--allocator NAME[:SETTING]", "allocator of the command while it is recorded (default: glibc)") { |v| options[:allocator] = v }
-        parser.on("--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it") { |v| options[:limit] = size(v) }
+        parser.on("-o FILE", "write the trace to FILE, as --out does (default: #{DEFAULT_FILE})") do |v|
+          options[:out] = v
+        end
+        parser.on("-a", "--allocator NAME[:SETTING]",
+                  "allocator of the command while it is recorded (default: glibc)") { |v| options[:allocator] = v }
+        parser.on("--limit SIZE", "largest trace of one process, e.g. 500M; the command continues without it") do |v|
+          options[:limit] = size(v)
+        end
       end
 
       def size(text)
@@ -62,7 +68,9 @@ module Culet
         unless words.empty?
           raise UsageError, "#{words.first.inspect} stands before the --; write `culet trace [-o FILE] -- COMMAND ...`"
         end
-        raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`" if command.nil? || command.empty?
+        return unless command.nil? || command.empty?
+
+        raise UsageError, "no command given; write `culet trace [-o FILE] -- COMMAND ...`"
       end
 
       def destination = Culet::Trace::Destination.new(options.fetch(:out, DEFAULT_FILE))
@@ -83,7 +91,10 @@ module Culet
 
         own, *others = headers
         err.puts("culet: wrote #{own.path} (#{size_of(own)})")
-        err.puts("culet: also #{others.size} of child processes: #{others.map { |one| "#{one.path} (#{size_of(one)})" }.join(", ")}") if others.any?
+        return if others.empty?
+
+        names = others.map { |one| "#{one.path} (#{size_of(one)})" }
+        err.puts("culet: also #{others.size} of child processes: #{names.join(", ")}")
       end
 
       def warnings(header)
@@ -94,7 +105,9 @@ module Culet
       def size_of(header) = Text::Size.human(File.size(header.path))
 
       def document(recording, headers)
-        { "exit_status" => recording.status.exitstatus, "signal" => recording.status.termsig, "traces" => headers.map(&:to_h) }
+        { "exit_status" => recording.status.exitstatus,
+          "signal" => recording.status.termsig,
+          "traces" => headers.map(&:to_h) }
       end
     end
   end

@@ -8,8 +8,11 @@ module Culet
   module Scope
     # Makes a Snapshot of a stream.
     class Builder
-      SINGLE = { "process" => ProcessPart, "allocator" => AllocatorPart, "malloc" => MallocPart, "ruby" => RubyPart, "objects" => ObjectsPart }.freeze
-      MANY = { "mapping" => [:mappings, Mapping], "region" => [:regions, Region], "arena" => [:arenas, ArenaPart] }.freeze
+      SINGLE = { "process" => ProcessPart, "allocator" => AllocatorPart, "malloc" => MallocPart,
+                 "ruby" => RubyPart, "objects" => ObjectsPart }.freeze
+      MANY = { "mapping" => [:mappings, Mapping],
+               "region" => [:regions, Region],
+               "arena" => [:arenas, ArenaPart] }.freeze
       private_constant :SINGLE, :MANY
 
       # @param bytes [String] one whole stream

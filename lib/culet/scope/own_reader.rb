@@ -11,7 +11,8 @@ module Culet
       WAIT = 'read -r _ && exec "$0" "$@"'
       private_constant :SHELL, :WAIT
 
-      # @param admit [#call, nil] is given the number of the process that is to read us; nil: nothing is to be done for it
+      # @param admit [#call, nil] is given the number of the process that is to read us; nil: nothing is to be done for
+      #   it
       # @param options [Hash] as for Reader
       def initialize(admit: nil, **options)
         super(::Process.pid, **options)
@@ -39,7 +40,8 @@ module Culet
         raise Error, "this process cannot let another one read it: #{e.message.downcase}"
       end
 
-      # A program that waits for any child of its own may have taken the status. Whether all is there, the checksum tells.
+      # A program that waits for any child of its own may have taken the status. Whether all is there, the checksum
+      # tells.
       def status_of(child)
         super
       rescue Errno::ECHILD

@@ -39,7 +39,9 @@ module Culet
         def truths(*names) = keys(names, "true or false") { |value| [true, false].include?(value) }
 
         # @param names [Array<Symbol>] keys that hold a number of seconds
-        def seconds(*names) = keys(names, "a number of seconds") { |value| value.is_a?(Numeric) && value.between?(0, MOST_SECONDS) }
+        def seconds(*names)
+          keys(names, "a number of seconds") { |value| value.is_a?(Numeric) && value.between?(0, MOST_SECONDS) }
+        end
 
         # @param names [Array<Symbol>] keys that hold a list
         # @yieldparam [Object] a value of the list

@@ -26,8 +26,8 @@ module Culet
       # @param mode [Symbol] one of MODES
       # @param pause_milliseconds [Integer, nil] longest pause of a slice; nil: the program's own
       # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: the program's own bound
-      # @param notes [IO, nil] where the program writes what is to be known before the process is paused, e.g. that pauses
-      #   will be long
+      # @param notes [IO, nil] where the program writes what is to be known before the process is paused, e.g. that
+      #   pauses will be long
       # @raise [Culet::UsageError] when it is no process number
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, mode: :sliced, pause_milliseconds: nil, chunks: nil, notes: nil)
@@ -74,7 +74,8 @@ module Culet
       def nameless_file
         Tempfile.create("culet-scope", binmode: true).tap { |file| File.unlink(file.path) }
       rescue SystemCallError, ArgumentError => e
-        raise Error, "cannot make a temporary file (#{e.message.sub(/ @ .*/, "").downcase}); name a folder that may be written to in TMPDIR"
+        raise Error, "cannot make a temporary file (#{e.message.sub(/ @ .*/, "").downcase}); " \
+                     "name a folder that may be written to in TMPDIR"
       end
 
       # However we are left, the program does not outlive us; and the process it held runs on when it ends.
@@ -111,7 +112,10 @@ module Culet
       def failure(status, text)
         sentence = text.lines.map(&:strip).reject(&:empty?).last
         return sentence.delete_prefix(PREFIX) if sentence&.start_with?(PREFIX)
-        return "culet-scope was ended by SIG#{Signal.signame(status.termsig)} while it read process #{@pid}; the process runs on" if status.signaled?
+        if status.signaled?
+          return "culet-scope was ended by SIG#{Signal.signame(status.termsig)} while it read process #{@pid}; " \
+                 "the process runs on"
+        end
 
         "culet-scope ended with status #{status.exitstatus}#{": #{sentence}" if sentence}"
       end

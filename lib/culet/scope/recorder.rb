@@ -7,7 +7,8 @@ require_relative "series"
 
 module Culet
   module Scope
-    # Takes snapshots of one process at regular times, until the time is over, the process has ended, or it is asked to stop.
+    # Takes snapshots of one process at regular times, until the time is over, the process has ended, or it is asked to
+    # stop.
     class Recorder
       # A wish to stop is looked for this often, in seconds.
       STEP_SECONDS = 0.1
@@ -48,7 +49,9 @@ module Culet
       # @return [Boolean] whether to go on
       def take(series)
         return stop_early("it was interrupted") if @stop.call
-        return stop_early("process #{@reader.pid} has ended") unless Processes::Cpu.start_ticks(@reader.pid) == @ticks || series.count.zero?
+        unless Processes::Cpu.start_ticks(@reader.pid) == @ticks || series.count.zero?
+          return stop_early("process #{@reader.pid} has ended")
+        end
 
         stream = read(series) or return false
         series.add(stream)

@@ -31,7 +31,8 @@ module Culet
       # @return [String] the bytes of its C record behind the number; empty when blocks were not asked for
       attr_accessor :chunks_payload
 
-      # @return [String] the bytes of its S record behind the number; empty where nothing is divided into blocks of one size
+      # @return [String] the bytes of its S record behind the number; empty where nothing is divided into blocks of one
+      #   size
       attr_accessor :slabs_payload
 
       def initialize(fields)
@@ -53,8 +54,8 @@ module Culet
       # @return [Array<Array(Integer, Integer)>] runs of pages in address order: how many, bytes in use in each
       def fill_runs = @fill_runs ||= Part.runs(fill_payload)
 
-      # @return [Array<Array(Integer, Integer)>] stretches in address order: bytes, bytes of each of its blocks (or NO_BLOCKS,
-      #   LARGE_BLOCKS)
+      # @return [Array<Array(Integer, Integer)>] stretches in address order: bytes, bytes of each of its blocks (or
+      #   NO_BLOCKS, LARGE_BLOCKS)
       def slabs = @slabs ||= Part.runs(slabs_payload)
 
       # @param page_bytes [Integer]
@@ -62,11 +63,14 @@ module Culet
       def check(page_bytes)
         pages = ((self.end - 1) / page_bytes) - (start / page_bytes) + 1
         raise Malformed, "region #{id} has pages beyond its end" if fill_runs.sum(&:first) > pages
-        raise Malformed, "region #{id} has a page with more in use than it holds" if fill_runs.any? { |_, used| used > page_bytes }
+        if fill_runs.any? { |_, used| used > page_bytes }
+          raise Malformed, "region #{id} has a page with more in use than it holds"
+        end
         raise Malformed, "region #{id} has slabs beyond its end" if slabs.sum(&:first) > bytes
       end
 
-      # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes, state
+      # @return [Array<Array(Integer, Integer, Integer)>] its blocks in address order: offset from its start, bytes,
+      #   state
       def chunks
         return [] if chunks_payload.empty?
 

@@ -6,7 +6,8 @@ require_relative "snapshot_file"
 
 module Culet
   module Scope
-    # Writes one or several snapshots into a file, which bears its name only once it is whole: until then it is beside it.
+    # Writes one or several snapshots into a file, which bears its name only once it is whole: until then it is beside
+    # it.
     class Series
       # @return [Integer] how many are in it
       attr_reader :count

@@ -48,31 +48,38 @@ module Culet
 
     # Ruby's object heap.
     class RubyPart < Part
-      numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes, :free_resident_bytes, :overhead_resident_bytes,
-              :transient_bytes, :transient_resident_bytes
+      numbers :pages, :page_bytes, :live_bytes, :free_bytes, :overhead_bytes, :live_resident_bytes,
+              :free_resident_bytes, :overhead_resident_bytes, :transient_bytes, :transient_resident_bytes
       texts :version, :why
       # Hashes: slot_bytes, pages, live, free.
-      lists(:slots, "a list of slot sizes") { |one| one.is_a?(Hash) && one.values_at("slot_bytes", "pages", "live", "free").all? { |value| number?(value) } }
+      lists(:slots, "a list of slot sizes") do |one|
+        one.is_a?(Hash) && one.values_at("slot_bytes", "pages", "live", "free").all? { |value| number?(value) }
+      end
     end
 
     # Sizes of blocks: bytes from, used, used bytes, free, free bytes.
     class SizesPart < Part
-      lists(:buckets, "a list of five numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 5 && bucket.all? { |value| number?(value) } }
+      lists(:buckets, "a list of five numbers each") do |bucket|
+        bucket.is_a?(Array) && bucket.size == 5 && bucket.all? { |value| number?(value) }
+      end
     end
 
     # Lengths of runs of free pages: pages from, runs, pages in memory.
     class FreerunsPart < Part
-      lists(:buckets, "a list of three numbers each") { |bucket| bucket.is_a?(Array) && bucket.size == 3 && bucket.all? { |value| number?(value) } }
+      lists(:buckets, "a list of three numbers each") do |bucket|
+        bucket.is_a?(Array) && bucket.size == 3 && bucket.all? { |value| number?(value) }
+      end
     end
 
     # One process at one moment. Parts that the process does not have are nil, lists of them empty.
     #
-    # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas: Arrays
-    # of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of sentences;
-    # reading: what it took, a Hash as in the stream.
-    # Where the process was asked itself: objects: a Part; gc, vm, allocator_statistics: Hashes.
-    Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions, :arenas, :threads,
-                          :ruby_pages, :problems, :reading, :objects, :gc, :vm, :allocator_statistics, keyword_init: true) do
+    # process, allocator, malloc, ruby: Parts; sizes, freeruns: Hashes as in the stream; mappings, regions, arenas:
+    # Arrays of Parts in address order; threads: Array of Hashes; ruby_pages: Array of RubyPage; problems: Array of
+    # sentences; reading: what it took, a Hash as in the stream. Where the process was asked itself: objects: a Part;
+    # gc, vm, allocator_statistics: Hashes.
+    Snapshot = Struct.new(:process, :allocator, :malloc, :ruby, :sizes, :freeruns, :mappings, :regions,
+                          :arenas, :threads, :ruby_pages, :problems, :reading, :objects, :gc, :vm,
+                          :allocator_statistics, keyword_init: true) do
       # So that it can stand where a Moment can.
       #
       # @return [Snapshot] itself
@@ -84,9 +91,9 @@ module Culet
       # @return [Time] when it was taken
       def time = Time.at(process.time)
 
-      # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known, or all
-      # of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same mapping is
-      # somebody else's. The heap by brk has no neighbours.
+      # The kernel makes one mapping of neighbours, whoever asked for them. So where all of malloc's blocks are known,
+      # or all of Ruby's pages (of a collector loaded as a library none may be), what lies beside them in the same
+      # mapping is somebody else's. The heap by brk has no neighbours.
       #
       # @param mapping [Mapping]
       # @return [Boolean] whether what no region tells of in it belongs to none of the regions' owners

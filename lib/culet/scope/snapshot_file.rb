@@ -6,8 +6,8 @@ require_relative "moment"
 
 module Culet
   module Scope
-    # Snapshots in a file: one line of name and version, then one compressed stream for each. What is in it are sizes and
-    # states, never contents; still it tells of a process's inner life, so only its owner may read it.
+    # Snapshots in a file: one line of name and version, then one compressed stream for each. What is in it are sizes
+    # and states, never contents; still it tells of a process's inner life, so only its owner may read it.
     module SnapshotFile
       NAME = "culet-snapshot "
       VERSION = 1
@@ -16,8 +16,8 @@ module Culet
       GZIP = Zlib::MAX_WBITS + 16
       # No stream is longer: that of a process with 100 GB of small blocks has less.
       MOST_BYTES = 1 << 31
-      # A packed stream is unpacked by pieces, the first so long and each twice as long as the one before: of a series of
-      # small ones not much more is looked at than there is.
+      # A packed stream is unpacked by pieces, the first so long and each twice as long as the one before: of a series
+      # of small ones not much more is looked at than there is.
       FIRST_PIECE_BYTES = 512
       LARGEST_PIECE_BYTES = 1 << 20
       private_constant :GZIP, :MOST_BYTES, :FIRST_PIECE_BYTES, :LARGEST_PIECE_BYTES
@@ -51,7 +51,9 @@ module Culet
 
       def read(path)
         raise Error, "#{path} is a directory; name a snapshot or a process number" if File.directory?(path)
-        raise Error, "#{path} is not a file; give a snapshot or a process number" if File.exist?(path) && !File.file?(path)
+        if File.exist?(path) && !File.file?(path)
+          raise Error, "#{path} is not a file; give a snapshot or a process number"
+        end
 
         File.binread(path)
       rescue Errno::ENOENT
@@ -67,8 +69,8 @@ module Culet
         raise Error, "#{path} is not a snapshot; `culet snapshot PID` writes one" unless bytes.start_with?(NAME)
 
         version = bytes.byteslice(NAME.bytesize, 20)[/\A\S*/]
-        raise Error, "#{path} was written by another version of culet (snapshot format #{version.inspect}, this one reads " \
-                     "#{VERSION}); read it with that version"
+        raise Error, "#{path} was written by another version of culet (snapshot format #{version.inspect}, " \
+                     "this one reads #{VERSION}); read it with that version"
       end
       private_class_method :check_header
 

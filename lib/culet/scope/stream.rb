@@ -42,7 +42,8 @@ module Culet
         raise Error, "#{@name} is cut off; take it again" if HEADER.start_with?(start)
         raise Error, "#{@name} holds nothing that culet-scope wrote" unless start.start_with?(NAME)
 
-        raise Error, "#{@name} was written by another version of culet (format #{start[NAME.size..].delete("\0").strip.inspect}, " \
+        format = start[NAME.size..].delete("\0").strip
+        raise Error, "#{@name} was written by another version of culet (format #{format.inspect}, " \
                      "this one reads #{VERSION}); read it with that version"
       end
 

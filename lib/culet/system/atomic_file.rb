@@ -85,8 +85,8 @@ module Culet
 
     # @param path [String] the destination
     # @param content [String] bytes to write
-    # @param secret [Boolean] whether the file is private (mode 0600); otherwise a replaced file of this user keeps its mode
-    #   and a new one gets 0666 less the umask
+    # @param secret [Boolean] whether the file is private (mode 0600); otherwise a replaced file of this user keeps its
+    #   mode and a new one gets 0666 less the umask
     # @return [void]
     # @raise [Culet::Error] when it cannot be written; no part of it remains
     def write(path, content, secret: false)
@@ -163,7 +163,8 @@ module Culet
       return unless stat.symlink? || stat.pipe? || stat.socket?
       return if stat.owned? || stat.uid.zero?
 
-      raise Error, "cannot write #{path}: #{target} is a #{stat.symlink? ? "symbolic link" : stat.ftype} of another user; choose another file"
+      type = stat.symlink? ? "symbolic link" : stat.ftype
+      raise Error, "cannot write #{path}: #{target} is a #{type} of another user; choose another file"
     end
     private_class_method :trust
 

@@ -3,8 +3,8 @@
 require_relative "../errors"
 
 module Culet
-  # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported symbols. It
-  # needs program headers and the dynamic section only, so stripped files work too.
+  # Reads the parts of an ELF file that the dynamic loader uses: machine, interpreter, needed libraries, exported
+  # symbols. It needs program headers and the dynamic section only, so stripped files work too.
   #
   # Layout: the System V gABI, chapters 4 and 5; the GNU hash table as glibc's
   # loader reads it (DT_GNU_HASH).

@@ -38,7 +38,8 @@ module Culet
     # @raise [SystemCallError] when it cannot be started
     def call(**options)
       forwarding do |forward|
-        @pid = Process.spawn(@environment, [@program, @command.first], *@command.drop(1), close_others: false, **options)
+        @pid = Process.spawn(@environment, [@program, @command.first], *@command.drop(1),
+                             close_others: false, **options)
         forward.call(@pid)
         Process.wait2(@pid).last
       end
@@ -46,7 +47,8 @@ module Culet
 
     private
 
-    # The command handles the signals. Yields a Proc that takes the pid of the command; earlier signals are forwarded then.
+    # The command handles the signals. Yields a Proc that takes the pid of the command; earlier signals are forwarded
+    # then.
     def forwarding
       pid = nil
       early = []

@@ -3,8 +3,8 @@
 require_relative "../errors"
 
 module Culet
-  # Reads a file that another process wrote, without trusting it: follows no link, waits for no pipe or device, and limits
-  # the size.
+  # Reads a file that another process wrote, without trusting it: follows no link, waits for no pipe or device, and
+  # limits the size.
   #
   # @api private
   module ForeignFile

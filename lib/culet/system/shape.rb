@@ -35,7 +35,8 @@ module Culet
     private_constant :LARGEST, :LONGEST_KEY
 
     # A count, a number of bytes, a line, a process number.
-    COUNT = Leaf.new("a whole number from 0 on", ->(value) { value.is_a?(Integer) && value.between?(0, LARGEST) }).freeze
+    COUNT = Leaf.new("a whole number from 0 on",
+                     ->(value) { value.is_a?(Integer) && value.between?(0, LARGEST) }).freeze
     # A difference of counts.
     INTEGER = Leaf.new("a whole number", ->(value) { value.is_a?(Integer) && value.between?(-LARGEST, LARGEST) }).freeze
     # A duration. Comparisons, because `between?` raises ArgumentError for NaN.
@@ -49,7 +50,9 @@ module Culet
     class << self
       # @param values [Array<Object>] literals
       # @return [Leaf] matches one of the values
-      def one_of(*values) = Leaf.new("one of #{values.map(&:inspect).join(", ")}", ->(value) { values.include?(value) }).freeze
+      def one_of(*values)
+        Leaf.new("one of #{values.map(&:inspect).join(", ")}", ->(value) { values.include?(value) }).freeze
+      end
 
       # @return a specification of a Hash's value whose key may be missing
       def optional(spec) = Optional.new(spec).freeze

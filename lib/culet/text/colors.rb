@@ -4,7 +4,8 @@ module Culet
   module Text
     # The eight colours of Okabe and Ito, "Color Universal Design" (2008), which differ for every common colour vision.
     module Colors
-      # name: of a CSS variable in HTML reports; hex: "#D55E00"; terminal: number of the nearest of a terminal's 256 colours
+      # name: of a CSS variable in HTML reports; hex: "#D55E00"; terminal: number of the nearest of a terminal's 256
+      # colours
       Color = Struct.new(:name, :hex, :terminal)
 
       # Reserved for what a chart is about.

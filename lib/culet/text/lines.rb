@@ -2,8 +2,8 @@
 
 module Culet
   module Text
-    # Lines that fit the terminal. The command line sets the width once, in `within`; every table and sentence of a report
-    # reads it.
+    # Lines that fit the terminal. The command line sets the width once, in `within`; every table and sentence of a
+    # report reads it.
     module Lines
       # A line of a sentence is no longer than this, however wide the terminal is.
       LONGEST_SENTENCE = 100
@@ -100,7 +100,11 @@ module Culet
 
       # @param sentences [Array<String>]
       # @return [String, nil] a line for each; nil where there is none
-      def notes(sentences) = (sentences.map { |sentence| wrap("note: #{printable(sentence)}", indent: 2) }.join("\n") unless sentences.empty?)
+      def notes(sentences)
+        return if sentences.empty?
+
+        sentences.map { |sentence| wrap("note: #{printable(sentence)}", indent: 2) }.join("\n")
+      end
 
       # @param names [Array<String>]
       # @return [String] "a", "a and b", "a, b and c"

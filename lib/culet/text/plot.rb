@@ -35,7 +35,9 @@ module Culet
       # @param height [Integer] rows in characters, without the axis
       # @param color [Boolean] whether to use ANSI colours
       def initialize(curves, title:, about:, front: nil, width: 80, height: 12, color: false)
-        lettered = curves.each_with_index.map { |curve, index| Curve.new(**curve.to_h, letter: LETTERS.fetch(index, "*")) }
+        lettered = curves.each_with_index.map do |curve, index|
+          Curve.new(**curve.to_h, letter: LETTERS.fetch(index, "*"))
+        end
         @curves = lettered.partition { |curve| curve.name != front }.flatten(1)
         @title = title
         @about = about
@@ -69,13 +71,17 @@ module Culet
           [dots.last, curve]
         end
         cells = bits.each_with_index.map do |row, y|
-          row.each_with_index.map { |mask, x| mask.zero? ? " " : paint((BLANK + mask).chr(Encoding::UTF_8), drawn[y][x]) }
+          row.each_with_index.map do |mask, x|
+            mask.zero? ? " " : paint((BLANK + mask).chr(Encoding::UTF_8), drawn[y][x])
+          end
         end
         mark_ends(cells, ends, columns)
       end
 
       def dots(points, seconds:, bytes:, columns:)
-        points.map { |at, size| [(ratio(at, seconds) * (columns * 2 - 1)).round, ((1 - ratio(size, bytes)) * (height * 4 - 1)).round] }
+        points.map do |at, size|
+          [(ratio(at, seconds) * (columns * 2 - 1)).round, ((1 - ratio(size, bytes)) * (height * 4 - 1)).round]
+        end
       end
 
       def ratio(part, whole) = whole.to_f.zero? ? 0.0 : part.fdiv(whole)
@@ -132,7 +138,9 @@ module Culet
 
       def with_axis(rows, labels, margin)
         at = { 0 => labels[0], height / 2 => labels[1], height - 1 => labels[2] }
-        rows.each_with_index.map { |row, index| "#{at.fetch(index, "").rjust(margin)} #{at.key?(index) ? "┤" : "│"}#{row.join.rstrip}" }
+        rows.each_with_index.map do |row, index|
+          "#{at.fetch(index, "").rjust(margin)} #{at.key?(index) ? "┤" : "│"}#{row.join.rstrip}"
+        end
       end
 
       def axis(seconds, margin)

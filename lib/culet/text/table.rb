@@ -36,10 +36,16 @@ module Culet
           with(heading: lines.join("\n"))
         end
 
-        def cut(columns, unicode) = with(cells: (whole || cells).map { |cell| Table.cut(cell, columns, unicode) }, whole: whole || cells).broken
+        def cut(columns, unicode)
+          original = whole || cells
+          with(cells: original.map { |cell| Table.cut(cell, columns, unicode) }, whole: original).broken
+        end
 
         # @return [Column] with bars of at most so many columns
-        def drawn(columns, unicode) = with(cells: cells.map { |share| (unicode ? "█" : "#") * (columns * share).round.clamp(0, columns) }, align: :left)
+        def drawn(columns, unicode)
+          block = unicode ? "█" : "#"
+          with(cells: cells.map { |share| block * (columns * share).round.clamp(0, columns) }, align: :left)
+        end
 
         private
 
@@ -48,19 +54,23 @@ module Culet
 
       module_function
 
-      # @param columns [Array<Array>] each [heading, cells, alignment]: true is left, false right; :bar draws numbers from
-      #   0 to 1 as bars (nil: no bar)
+      # @param columns [Array<Array>] each [heading, cells, alignment]: true is left, false right; :bar draws numbers
+      #   from 0 to 1 as bars (nil: no bar)
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII
       # @param width [Integer, nil] columns of the terminal; nil: no limit
       # @return [String] the table's lines
       # @raise [Error] without the terminal-table gem
       def render(columns, unicode:, width: Lines.columns)
         require "terminal-table"
-        list = columns.map { |heading, cells, align| Column.new(heading: heading, cells: align == :bar ? cells.map(&:to_f) : cells, align: ALIGN.fetch(align)) }
+        list = columns.map do |heading, cells, align|
+          cells = cells.map(&:to_f) if align == :bar
+          Column.new(heading: heading, cells: cells, align: ALIGN.fetch(align))
+        end
         tables = width ? narrowed(list, width, unicode) : [draw_bars(list, nil, unicode)]
         tables.map { |table| lines(table, unicode) }.join("\n\n")
       rescue LoadError
-        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, or use --json"
+        raise Error, "the table needs the terminal-table gem; install it with `gem install terminal-table`, " \
+                     "or use --json"
       end
 
       # A path keeps its end, any other text its beginning.
@@ -101,9 +111,12 @@ module Culet
       def cut_texts(list, columns, unicode)
         list = list.dup
         until (over = total(list) - columns) <= 0
-          longest = list.each_index.select { |index| list[index].text? && list[index].width > LEAST_TEXT }.max_by { |index| list[index].width } or break
+          texts = list.each_index.select { |index| list[index].text? }
+          longest = texts.max_by { |index| list[index].width }
+          break unless longest && list[longest].width > LEAST_TEXT
+
           # No further than the next longest, so that two long texts are cut alike.
-          next_longest = list.each_index.reject { |index| index == longest }.select { |index| list[index].text? }.map { |index| list[index].width }.max.to_i
+          next_longest = (texts - [longest]).map { |index| list[index].width }.max.to_i
           goal = [list[longest].width - over, [next_longest - 1, LEAST_TEXT].max, LEAST_TEXT].max
           cut = list[longest].cut(goal, unicode)
           break if cut.width >= list[longest].width
@@ -119,7 +132,8 @@ module Culet
         name, *others = list
         name = name.cut(columns / 2, unicode) if name.text?
         room = columns - total([name]) - GAP
-        others.map { |column| column.text? ? column.cut(room, unicode) : column }.each_with_object([[name]]) do |column, tables|
+        others = others.map { |column| column.text? ? column.cut(room, unicode) : column }
+        others.each_with_object([[name]]) do |column, tables|
           tables << [name] if tables.last.size > 1 && !fits?([*tables.last, column], columns)
           tables.last << column
         end
@@ -137,7 +151,8 @@ module Culet
       private_class_method :draw_bars
 
       def lines(list, unicode)
-        table = Terminal::Table.new(headings: list.map(&:heading), rows: list.map(&:cells).transpose, style: style(unicode))
+        table = Terminal::Table.new(headings: list.map(&:heading), rows: list.map(&:cells).transpose,
+                                    style: style(unicode))
         list.each_with_index { |column, index| table.align_column(index, column.align) }
         table.render.lines.map(&:rstrip).join("\n")
       end
@@ -145,7 +160,8 @@ module Culet
 
       def style(unicode)
         border = unicode ? Terminal::Table::UnicodeBorder.new : Terminal::Table::AsciiBorder.new
-        (unicode ? { y: " ", ax: "─", ai: "─", ad: "─", au: "─" } : { y: " ", i: "-" }).each { |key, text| border[key] = text }
+        parts = unicode ? { y: " ", ax: "─", ai: "─", ad: "─", au: "─" } : { y: " ", i: "-" }
+        parts.each { |key, text| border[key] = text }
         { border: border, border_left: false, border_right: false, border_top: false, border_bottom: false,
           padding_left: 0, padding_right: 1 }
       end

@@ -10,8 +10,8 @@ module Culet
   #
   # @api private
   module Text
-    # The base of every report for a terminal. A subclass returns tables and paragraphs in `sections`, made with the methods
-    # below.
+    # The base of every report for a terminal. A subclass returns tables and paragraphs in `sections`, made with the
+    # methods below.
     class View
       # @param color [Boolean] whether to use ANSI colours
       # @param unicode [Boolean] whether the terminal shows characters beyond ASCII

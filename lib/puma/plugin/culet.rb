@@ -8,10 +8,10 @@ require "puma/plugin"
 #
 # - Every worker, or the single process, returns free memory after major garbage collections (culet/auto, configured by
 #   CULET_TRIM).
-# - With preload_app!, the parent calls Culet.warmup before it forks the workers, after all other before_fork hooks; with
-#   `fork_worker`, worker 0 does so before each refork.
-# - With `Culet::Warmup.requests = ["/", "/issues"]` below it, the parent requests these pages before all other before_fork
-#   hooks, so that these close the connections.
+# - With preload_app!, the parent calls Culet.warmup before it forks the workers, after all other before_fork hooks;
+#   with `fork_worker`, worker 0 does so before each refork.
+# - With `Culet::Warmup.requests = ["/", "/issues"]` below it, the parent requests these pages before all other
+#   before_fork hooks, so that these close the connections.
 # - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
 #
 # The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
@@ -37,10 +37,14 @@ Puma::Plugin.create do
       hooks.before_fork { Culet.warmup(requests: []) }
       serve_requests_first(launcher)
     end
-    hooks.public_send(hooks.respond_to?(:before_refork) ? :before_refork : :on_refork) { Culet.warmup(requests: []) } if options[:fork_worker]
+    return unless options[:fork_worker]
+
+    before_refork = hooks.respond_to?(:before_refork) ? :before_refork : :on_refork
+    hooks.public_send(before_refork) { Culet.warmup(requests: []) }
   end
 
-  # Moves the last hook of a level to the front. Options given in code and on the command line precede those of the file.
+  # Moves the last hook of a level to the front. Options given in code and on the command line precede those of the
+  # file.
   def serve_requests_first(launcher)
     options = launcher.options
     level = options.user_options.key?(:before_fork) ? options.user_options : options.file_options
@@ -48,7 +52,8 @@ Puma::Plugin.create do
     level[:before_fork].unshift(level[:before_fork].pop)
   end
 
-  # The application that the workers serve. The launcher does not expose it, and Puma::Configuration#app would load another.
+  # The application that the workers serve. The launcher does not expose it, and Puma::Configuration#app would load
+  # another.
   def application(launcher)
     runner = launcher.instance_variable_get(:@runner)
     runner.app if runner.respond_to?(:app)

@@ -12,10 +12,14 @@ module Culet
 
         # @return [String] the script
         def to_s
+          places = "word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}"
+          commands = 'COMPREPLY=($(compgen -c -- "$word"))'
+          files = "compopt -o default 2>/dev/null"
+          seconds = SECOND_WORDS.keys.map { |words| quoted(words) }.join("|")
           <<~BASH
             # Completion of culet's verbs and options for bash, by `culet completion bash`.
             _culet() {
-              local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} options= words= at
+              local #{places} options= words= at
               COMPREPLY=()
               if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $verb == help ]]; }; then
                 COMPREPLY=($(compgen -W #{quoted([*VERBS.keys, "help", "version"])} -- "$word"))
@@ -23,10 +27,10 @@ module Culet
               fi
               for ((at = 2; at < COMP_CWORD; at++)); do
                 if [[ ${COMP_WORDS[at]} == -- ]]; then
-                  if ((at + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$word")); else compopt -o default 2>/dev/null; fi
+                  if ((at + 1 == COMP_CWORD)); then #{commands}; else #{files}; fi
                   return
                 fi
-                case "$verb ${COMP_WORDS[at]}" in #{SECOND_WORDS.keys.map { |words| quoted(words) }.join("|")}) verb="$verb ${COMP_WORDS[at]}" ;; esac
+                case "$verb ${COMP_WORDS[at]}" in #{seconds}) verb="$verb ${COMP_WORDS[at]}" ;; esac
               done
               case "$verb $previous" in
             #{arguments.join("\n")}
@@ -39,7 +43,7 @@ module Culet
               elif [[ $words ]]; then
                 COMPREPLY=($(compgen -W "$words" -- "$word"))
               else
-                compopt -o default 2>/dev/null
+                #{files}
               fi
             }
             complete -F _culet culet
@@ -52,7 +56,8 @@ module Culet
 
         def verbs
           @outlines.map do |one|
-            "    #{quoted([one.name])}) options=#{quoted(one.options.flat_map(&:flags))}#{" words=#{quoted(one.words)}" if one.words.any?} ;;"
+            words = " words=#{quoted(one.words)}" if one.words.any?
+            "    #{quoted([one.name])}) options=#{quoted(one.options.flat_map(&:flags))}#{words} ;;"
           end
         end
 

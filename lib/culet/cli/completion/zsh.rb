@@ -44,7 +44,8 @@ module Culet
 
         def branch(outline)
           rest = outline.words.any? ? "*:word:(#{outline.words.join(" ")})" : "*:word:_files"
-          "    #{quote(outline.name)}) _arguments #{[*outline.options.flat_map { |option| specs(option) }, rest].map { |spec| quote(spec) }.join(" ")} ;;"
+          specs = [*outline.options.flat_map { |option| specs(option) }, rest]
+          "    #{quote(outline.name)}) _arguments #{specs.map { |spec| quote(spec) }.join(" ")} ;;"
         end
 
         # zsh gives brackets and colons a meaning.
@@ -59,7 +60,8 @@ module Culet
           action = if option.values then "(#{option.values.join(" ")})"
                    elsif option.file? then "_files"
                    end
-          "#{":" if option.argument.start_with?("[")}:#{option.argument.gsub(/[^A-Za-z]+/, " ").strip.downcase}:#{action}"
+          optional = ":" if option.argument.start_with?("[")
+          "#{optional}:#{option.argument.gsub(/[^A-Za-z]+/, " ").strip.downcase}:#{action}"
         end
       end
     end

@@ -36,7 +36,9 @@ module Culet
       # @raise [Culet::Error] when the stream is incomplete
       def stream(stream)
         stream = stream.b
-        raise Error, "the output of culet-scope is incomplete" unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
+        unless stream.byteslice(-LAST_BYTES, LAST.bytesize) == LAST
+          raise Error, "the output of culet-scope is incomplete"
+        end
 
         body = stream.byteslice(0, stream.bytesize - LAST_BYTES)
         @records.except(NAMES).each_value { |line| body << "J" << varint(line.bytesize) << line.b }

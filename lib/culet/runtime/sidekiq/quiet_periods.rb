@@ -2,8 +2,8 @@
 
 module Culet
   module Sidekiq
-    # Collects garbage and trims once in each quiet period of a Sidekiq process. A period is quiet when no job ran between
-    # two heartbeats (ten seconds apart); an idle process stays idle.
+    # Collects garbage and trims once in each quiet period of a Sidekiq process. A period is quiet when no job ran
+    # between two heartbeats (ten seconds apart); an idle process stays idle.
     #
     # It runs in the heartbeat thread. A job that starts meanwhile waits for the collection, but not for the trim.
     class QuietPeriods

@@ -4,8 +4,8 @@ require_relative "../../agent"
 
 module Culet
   module Strings
-    # Loaded first into every Ruby process of `culet strings -- COMMAND`: starts the agent, and writes the strings to the
-    # folder of CULET_STRINGS at exit.
+    # Loaded first into every Ruby process of `culet strings -- COMMAND`: starts the agent, and writes the strings to
+    # the folder of CULET_STRINGS at exit.
     module AtExit
       # The variable with the folder.
       FOLDER = "CULET_STRINGS"
@@ -38,7 +38,9 @@ module Culet
         require_relative "slices"
         path = File.join(folder, "#{Process.pid}.strings")
         File.open("#{path}.part", "wb", 0o600) do |file|
-          slices = Slices.new(collect: true) { |from, collect| Agent.strings(from, collect, content, Slices::SECONDS) }.read(file)
+          slices = Slices.new(collect: true) do |from, collect|
+            Agent.strings(from, collect, content, Slices::SECONDS)
+          end.read(file)
           File.write("#{path}.json", JSON.generate(slices.reading))
         end
         File.rename("#{path}.part", path)

@@ -5,8 +5,8 @@ require_relative "../../errors"
 
 module Culet
   module Strings
-    # The Strings of a process with the agent, in slices: the process is paused for each slice and runs between them. Strings
-    # allocated, freed or moved meanwhile may be missed.
+    # The Strings of a process with the agent, in slices: the process is paused for each slice and runs between them.
+    # Strings allocated, freed or moved meanwhile may be missed.
     class Slices
       # Length of a slice in seconds; the string at its end is completed.
       SECONDS = 0.02
@@ -60,7 +60,8 @@ module Culet
 
       # @return [Hash{String => Object}] slices and pauses, for JSON
       def reading
-        { "slices" => count, "pause_seconds" => seconds, "longest_pause_seconds" => longest_seconds, "collection_seconds" => collection_seconds }
+        { "slices" => count, "pause_seconds" => seconds, "longest_pause_seconds" => longest_seconds,
+          "collection_seconds" => collection_seconds }
       end
 
       private

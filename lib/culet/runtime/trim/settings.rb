@@ -51,7 +51,9 @@ module Culet
 
       def take_minimum(value)
         match = /\A(\d{1,12})([KMG]?)(?:i?B)?\z/i.match(value)
-        return complain("minimum=#{value} is not a size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M") unless match
+        unless match
+          return complain("minimum=#{value} is not a size such as 512K or 4M; it stays #{MINIMUM_BYTES >> 20}M")
+        end
 
         @minimum_bytes = Integer(match[1], 10) * UNITS.fetch(match[2].upcase)
       end

@@ -4,8 +4,8 @@ module Culet
   module Unused
     # Which compiled code of this process has run. A piece is a method, a block, or the body of a file or class.
     #
-    # Bodies have run, because loading runs them. For other pieces, each line fires once for each piece on it; if several
-    # pieces share a line, the outer ones ran first, because only they can call the inner ones.
+    # Bodies have run, because loading runs them. For other pieces, each line fires once for each piece on it; if
+    # several pieces share a line, the outer ones ran first, because only they can call the inner ones.
     class Census
       BODY = /\A(?:<|singleton class\z)/
       LEVELS = /\Ablock(?: \((\d+) levels\))? in /
@@ -14,7 +14,10 @@ module Culet
       # One piece of code. lines: its own lines; nil for a file without coverage.
       Piece = Struct.new(:path, :label, :line, :bytes, :lines) do
         # @return [Integer] number of enclosing pieces
-        def depth = (label[LEVELS, 1] || (label.start_with?("block in ") ? 1 : 0)).to_i + label.scan(/(?:rescue|ensure) in /).size
+        def depth
+          level = label[LEVELS, 1] || (label.start_with?("block in ") ? 1 : 0)
+          level.to_i + label.scan(/(?:rescue|ensure) in /).size
+        end
 
         def body? = BODY.match?(label)
       end
@@ -35,8 +38,10 @@ module Culet
         covered = Coverage.peek_result
         started = now
         files, evaluated = read(covered)
-        { "kind" => "culet unused", "version" => 1, "pid" => @pid, "parent_pid" => @parent_pid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
-          "since" => @since, "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated, "seconds" => (now - started).round(4),
+        { "kind" => "culet unused", "version" => 1,
+          "pid" => @pid, "parent_pid" => @parent_pid, "program" => $PROGRAM_NAME, "ruby" => RUBY_DESCRIPTION,
+          "since" => @since, "files" => files.map { |path, pieces| file(path, pieces) }, "evaluated" => evaluated,
+          "seconds" => (now - started).round(4),
           "heard" => @fired.any? || covered.all? { |_, lines| lines[:oneshot_lines].empty? } }
       end
 
@@ -70,7 +75,8 @@ module Culet
 
         told, untold = pieces.partition { |one| one.body? || one.lines.any? }
         idle = unused(told, @fired.fetch(path, {}).dup)
-        { "path" => path, "bytes" => bytes, "count" => pieces.size, "told" => true, "untold_bytes" => untold.sum(&:bytes),
+        { "path" => path, "bytes" => bytes, "count" => pieces.size, "told" => true,
+          "untold_bytes" => untold.sum(&:bytes),
           "unused" => idle.map { |one| [one.line, one.label, one.bytes] } }
       end
 

@@ -2,8 +2,8 @@
 
 module Culet
   module Warmup
-    # Closes connections that children must not inherit: those of Active Record. Other libraries' connections must be closed
-    # in a hook of the server.
+    # Closes connections that children must not inherit: those of Active Record. Other libraries' connections must be
+    # closed in a hook of the server.
     module Connections
       # From this version on, clear_all_connections! needs :all to clear the connections of all roles.
       ALL_ROLES_SINCE = "7.1"

@@ -24,8 +24,8 @@ module Culet
 
       # @return [Hash] as Culet.warmup
       def to_h
-        { resident_before_bytes: @before, resident_after_bytes: resident_bytes, trimmed_bytes: @trimmed, seconds: now - @began,
-          steps: @costs.keys, costs: @costs }
+        { resident_before_bytes: @before, resident_after_bytes: resident_bytes, trimmed_bytes: @trimmed,
+          seconds: now - @began, steps: @costs.keys, costs: @costs }
       end
 
       private

@@ -6,15 +6,15 @@ require "uri"
 
 module Culet
   module Warmup
-    # Sends GET requests to a Rack application in this process, without a server: templates are compiled and caches filled
-    # once instead of in every forked worker. A failed request is a warning.
+    # Sends GET requests to a Rack application in this process, without a server: templates are compiled and caches
+    # filled once instead of in every forked worker. A failed request is a warning.
     class Requests
       # Time limit of all requests, so that an endless page does not keep a server from starting.
       SECONDS = 60
       # https and localhost, for applications that redirect http or restrict hosts; a URL may have others.
       ORIGIN = URI("https://localhost/").freeze
-      HEADERS = { "HTTP_ACCEPT" => "text/html,application/xhtml+xml,*/*;q=0.8", "HTTP_ACCEPT_LANGUAGE" => "en", "HTTP_USER_AGENT" => "culet warm-up",
-                  "REMOTE_ADDR" => "127.0.0.1" }.freeze
+      HEADERS = { "HTTP_ACCEPT" => "text/html,application/xhtml+xml,*/*;q=0.8", "HTTP_ACCEPT_LANGUAGE" => "en",
+                  "HTTP_USER_AGENT" => "culet warm-up", "REMOTE_ADDR" => "127.0.0.1" }.freeze
 
       # Not a StandardError, which an application might rescue.
       class Overdue < Exception; end # rubocop:disable Lint/InheritException
@@ -38,7 +38,9 @@ module Culet
         raise ArgumentError, no_address(address)
       end
 
-      def self.no_address(address) = "#{address.inspect} is not an address for the warm-up; give a path such as \"/issues\", or http://..."
+      def self.no_address(address)
+        "#{address.inspect} is not an address for the warm-up; give a path such as \"/issues\", or http://..."
+      end
       private_class_method :no_address
 
       # @param addresses [Array<String>] as above
@@ -82,11 +84,14 @@ module Culet
 
       # The environment of the Rack specification; written here because Rack itself may not be loaded.
       def environment(uri)
-        secure = uri.scheme == "https"
-        { **HEADERS, "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => uri.path.empty? ? "/" : uri.path, "QUERY_STRING" => uri.query.to_s,
-          "SERVER_NAME" => uri.host, "SERVER_PORT" => uri.port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1", "HTTP_HOST" => host(uri),
-          "REQUEST_URI" => uri.request_uri, "REQUEST_PATH" => uri.path, **(secure ? { "HTTPS" => "on" } : {}), "rack.url_scheme" => uri.scheme,
-          "rack.version" => [1, 6], "rack.input" => StringIO.new("".b), "rack.errors" => $stderr, "rack.multithread" => true,
+        path = uri.path.empty? ? "/" : uri.path
+        { **HEADERS, "REQUEST_METHOD" => "GET",
+          "SCRIPT_NAME" => "", "PATH_INFO" => path, "QUERY_STRING" => uri.query.to_s,
+          "SERVER_NAME" => uri.host, "SERVER_PORT" => uri.port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1",
+          "HTTP_HOST" => host(uri), "REQUEST_URI" => uri.request_uri, "REQUEST_PATH" => uri.path,
+          **(uri.scheme == "https" ? { "HTTPS" => "on" } : {}),
+          "rack.url_scheme" => uri.scheme, "rack.version" => [1, 6],
+          "rack.input" => StringIO.new("".b), "rack.errors" => $stderr, "rack.multithread" => true,
           "rack.multiprocess" => true, "rack.run_once" => false, "rack.hijack?" => false }
       end
 

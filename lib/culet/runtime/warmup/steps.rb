@@ -2,18 +2,20 @@
 
 module Culet
   module Warmup
-    # The steps that prepare a heap for forking. Each method is a step; it returns nil if this Ruby or allocator lacks it.
+    # The steps that prepare a heap for forking. Each method is a step; it returns nil if this Ruby or allocator lacks
+    # it.
     module Steps
       # Collections after which an object is old, see RVALUE_OLD_AGE in CRuby's gc.c, besides the one of `collect`.
       PROMOTIONS = 3
       # All steps.
       NAMES = %i[ruby collect compact promote strings trim].freeze
-      # For a Ruby without Process.warmup; `strings` is not among them, because it saved no memory in a preloaded cluster.
+      # For a Ruby without Process.warmup; `strings` is not among them, because it saved no memory in a preloaded
+      # cluster.
       BY_HAND = %i[collect compact promote trim].freeze
 
       class << self
-        # Process.warmup lacks the trim of other allocators than glibc, and a collection after the compaction, without which
-        # each worker's heap grows more and shares less.
+        # Process.warmup lacks the trim of other allocators than glibc, and a collection after the compaction, without
+        # which each worker's heap grows more and shares less.
         #
         # @return [Array<Symbol>]
         def default = Process.respond_to?(:warmup) ? %i[ruby collect trim] : BY_HAND
@@ -23,7 +25,10 @@ module Culet
         # @raise [ArgumentError] for an unknown step
         def checked(names)
           unknown = names.find { |name| !NAMES.include?(name) }
-          raise ArgumentError, "#{unknown.inspect} is not a warm-up step; the steps are #{NAMES.map(&:inspect).join(", ")}" if unknown
+          if unknown
+            raise ArgumentError, "#{unknown.inspect} is not a warm-up step; " \
+                                 "the steps are #{NAMES.map(&:inspect).join(", ")}"
+          end
 
           names
         end
@@ -32,8 +37,8 @@ module Culet
         # @return [Object, nil] nil where nothing was done
         def make(name) = public_send(name)
 
-        # Process.warmup: a full collection, compaction, promotion of all objects, code ranges of strings, release of empty
-        # pages, and malloc_trim. A collector loaded as a library may omit some of it: MMTk does not collect.
+        # Process.warmup: a full collection, compaction, promotion of all objects, code ranges of strings, release of
+        # empty pages, and malloc_trim. A collector loaded as a library may omit some of it: MMTk does not collect.
         #
         # @return [Boolean, nil]
         def ruby = (Process.warmup if Process.respond_to?(:warmup))

@@ -4,8 +4,8 @@ require_relative "cpu"
 
 module Culet
   module Processes
-    # The names of a process: its title, the kernel's name, its files and its systemd units. Any user may read them, and the
-    # process chooses all but the executable.
+    # The names of a process: its title, the kernel's name, its files and its systemd units. Any user may read them, and
+    # the process chooses all but the executable.
     class Identity
       # Programs that run a file named in their command line.
       INTERPRETER = /\A(?:j?ruby|truffleruby|python|perl|node)[\d.]*\z/
@@ -27,8 +27,8 @@ module Culet
         @pid = pid
       end
 
-      # @return [String] the title it set ("puma 6.6.0 (tcp://0.0.0.0:3000) [app]"), or program and script ("ruby job.rb")
-      #   without arguments, which may be secret; no control characters
+      # @return [String] the title it set ("puma 6.6.0 (tcp://0.0.0.0:3000) [app]"), or program and script ("ruby
+      #   job.rb") without arguments, which may be secret; no control characters
       def title
         text = titled? ? words.first.strip : [program, script].compact.join(" ")
         text = comm if text.empty?
@@ -37,11 +37,17 @@ module Culet
       end
 
       # @return [Array<String>] kernel's name, program, script, first word of the title, executable, units
-      def names = [comm, program, script, executed, (words.first[/\A[^\s:]+/] if titled?), executable, *units].compact.reject(&:empty?).uniq
+      def names
+        first = words.first[/\A[^\s:]+/] if titled?
+        [comm, program, script, executed, first, executable, *units].compact.reject(&:empty?).uniq
+      end
 
       # @return [Array<String>] systemd units, with and without suffix: "puma.service", "puma"
       def units
-        @units ||= read("cgroup").scan(%r{[^/\n]+(?=\.(?:service|scope)(?:/|$))}).uniq.flat_map { |name| [name, "#{name}.service"] }
+        @units ||= begin
+          names = read("cgroup").scan(%r{[^/\n]+(?=\.(?:service|scope)(?:/|$))}).uniq
+          names.flat_map { |name| [name, "#{name}.service"] }
+        end
       end
 
       # @return [String] command line, or title

@@ -4,8 +4,8 @@ require_relative "cpu"
 
 module Culet
   module Processes
-    # The thread whose files in /proc tell of a process's memory. A main thread that has ended before the others stays in
-    # the list as a zombie, without memory.
+    # The thread whose files in /proc tell of a process's memory. A main thread that has ended before the others stays
+    # in the list as a zombie, without memory.
     module LivingThread
       module_function
 
@@ -14,7 +14,8 @@ module Culet
       def of(pid)
         return pid unless Cpu.thread_state(pid) == "Z"
 
-        Dir.children("/proc/#{pid}/task").map(&:to_i).find { |thread| !["Z", "X", nil].include?(Cpu.thread_state(thread)) } || pid
+        threads = Dir.children("/proc/#{pid}/task").map(&:to_i)
+        threads.find { |thread| !["Z", "X", nil].include?(Cpu.thread_state(thread)) } || pid
       rescue *GONE_OR_FORBIDDEN
         pid
       end

@@ -7,9 +7,9 @@ require_relative "live"
 
 module Culet
   module Processes
-    # Finds processes by name. An exact name (program, script, unit, or first word of the title) precedes a part of a name or
-    # title, and that precedes a word of a command line: `puma` finds the server, not an editor with puma.rb open. culet and
-    # its parent processes are excluded.
+    # Finds processes by name. An exact name (program, script, unit, or first word of the title) precedes a part of a
+    # name or title, and that precedes a word of a command line: `puma` finds the server, not an editor with puma.rb
+    # open. culet and its parent processes are excluded.
     class Search
       # There is no process of that name.
       class Absent < Error; end
@@ -24,9 +24,10 @@ module Culet
       Family = Struct.new(:root, :members, keyword_init: true)
 
       # Programs that start or show others have their names in the command line and share their unit.
-      WRAPPERS = %w[ash bash busybox catatonit csh dash docker-init doas dumb-init emacs env fish gdb gosu grep ionice ksh less ltrace
-                    nano nice nohup pgrep rg runsv runuser screen setpriv setsid sh ssh sshd strace su sudo systemd-run tail tcsh
-                    time timeout tini tmux vi view vim watch xargs zsh].freeze
+      WRAPPERS = %w[ash bash busybox catatonit csh dash docker-init doas dumb-init emacs env fish gdb gosu grep
+                    ionice ksh less ltrace nano nice nohup pgrep rg runsv runuser screen setpriv setsid sh ssh
+                    sshd strace su sudo systemd-run tail tcsh time timeout tini tmux vi view vim watch xargs
+                    zsh].freeze
       OWN = %w[culet culet-scope].freeze
       # Shortest part of a name that matches.
       LEAST_PART = 3
@@ -47,7 +48,8 @@ module Culet
         readable = found.select { |match| readable?(match.pid) }
         Live.new(found.first.pid).read("maps") if readable.empty? # which says why not
         by_pid = readable.to_h { |match| [match.pid, match] }
-        by_pid.values.group_by { |match| root(match, by_pid) }.map { |root, members| Family.new(root: root, members: members) }
+        families = by_pid.values.group_by { |match| root(match, by_pid) }
+        families.map { |root, members| Family.new(root: root, members: members) }
       end
 
       # @return [Array<Match>] in the order of their numbers
@@ -57,7 +59,9 @@ module Culet
         of = [->(one) { one.names.include?(@name) },
               ->(one) { part?(one) && [one.title, *one.names].any? { |text| text.include?(@name) } },
               ->(one) { part?(one) && one.command_line.match?(word) }]
-        found = of.lazy.map { |test| all.select(&test).reject { |one| wrapper?(one) && !own_name?(one) } }.find(&:any?).to_a
+        found = of.lazy.map do |test|
+          all.select(&test).reject { |one| wrapper?(one) && !own_name?(one) }
+        end.find(&:any?).to_a
         found.sort_by(&:pid).map { |one| Match.new(pid: one.pid, parent: Cpu.parent(one.pid), title: one.title) }
       end
 
@@ -74,8 +78,10 @@ module Culet
       private
 
       def identities
-        Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).reject { |pid| @own.include?(pid) }.map { |pid| Identity.new(pid) }
-           .reject { |one| OWN.include?(one.script || one.program) || one.command_line.empty? || Cpu.state(one.pid) == "Z" }
+        pids = Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i) - @own
+        pids.map { |pid| Identity.new(pid) }.reject do |one|
+          OWN.include?(one.script || one.program) || one.command_line.empty? || Cpu.state(one.pid) == "Z"
+        end
       end
 
       # Two letters are in every other name.
@@ -102,7 +108,8 @@ module Culet
         own = @own.drop(1).map { |pid| Identity.new(pid) }.find { |one| one.names.include?(@name) && !wrapper?(one) }
         return "the only process called #{@name.inspect} is #{own.pid}, which started culet; give its number" if own
 
-        "no process has #{@name.inspect} in its title, command or file name; `ps -ef` lists all processes, and a number is accepted too"
+        "no process has #{@name.inspect} in its title, command or file name; `ps -ef` lists all processes, " \
+          "and a number is accepted too"
       end
     end
   end

@@ -2,8 +2,8 @@
 
 module Culet
   module Processes
-    # Whether `culet/auto` is at work in a process, seen from outside: it leaves a mapping without memory in the process,
-    # whose name has the mode (ext/culet/trim/trim.c).
+    # Whether `culet/auto` is at work in a process, seen from outside: it leaves a mapping without memory in the
+    # process, whose name has the mode (ext/culet/trim/trim.c).
     module Trimming
       MARK = %r{/memfd:culet-trim:(\w+)}
       private_constant :MARK
