@@ -38,8 +38,8 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_a_document_like_that_of_a_comparison
-    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20", "--seed", "7",
-                                 "--allocators", "glibc,culet,glibc:arena_max=1", env: NEUTRAL)
+    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20",
+                                 "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
     assert_predicate status, :success?, err
     document = JSON.parse(out)
     assert_equal %w[glibc culet glibc:arena_max=1], document["results"].map { |result| result["allocator"] }
