@@ -46,7 +46,8 @@ class DoctorUnknownTest < Minitest::Test
   def test_a_program_that_cannot_be_opened
     Dir.mktmpdir do |folder|
       script = "mount -t tmpfs none #{folder} && cp \"$(command -v sleep)\" #{folder}/program && #{folder}/program 600 & pid=$!; " \
-               "until [ \"$(readlink /proc/$pid/exe)\" = #{folder}/program ]; do sleep 0.05; done; umount -l #{folder}; \"$@\" $pid; status=$?; kill $pid; exit $status"
+               "until [ \"$(readlink /proc/$pid/exe)\" = #{folder}/program ]; do sleep 0.05; done; umount -l #{folder}; " \
+               "\"$@\" $pid; status=$?; kill $pid; exit $status"
       report = JSON.parse(inside("true", "sh", "-c", script, "sh", *culet_command, "doctor", "--json"))
       assert_match(/Ruby version: unknown, because .*program cannot be opened/, text(report, "ruby"))
     end

@@ -39,7 +39,9 @@ class GainTest < Minitest::Test
   def test_strings_say_why_not
     found = Culet::Strings::Findings.allocate
     found.define_singleton_method(:strings) { 10_000 }
-    { duplicate_bytes: 200_000, suffix_bytes: 0, string_bytes: 625_000, capacity_slack_bytes: 0 }.each { |name, value| found.define_singleton_method(name) { value } }
+    { duplicate_bytes: 200_000, suffix_bytes: 0, string_bytes: 625_000, capacity_slack_bytes: 0 }.each do |name, value|
+      found.define_singleton_method(name) { value }
+    end
     verdict = Culet::Strings::Verdicts.new(found).list.first
     assert_equal "little to gain", verdict.topic
     assert_match(/\A200 kB of 625 kB \(32\.0 %\) would go away .*, below the limit of 500 kB\z/, verdict.text)
@@ -66,6 +68,8 @@ class GainTest < Minitest::Test
 
   # @return [Hash{String => String}] topic => remedy, of changes of settings
   def advice(report)
-    report.fetch("verdicts").select { |one| one["remedy"] && ["trim", "arenas", "free memory", "Ruby's slots"].include?(one["topic"]) }.to_h { |one| one.values_at("topic", "remedy") }
+    topics = ["trim", "arenas", "free memory", "Ruby's slots"]
+    advised = report.fetch("verdicts").select { |one| one["remedy"] && topics.include?(one["topic"]) }
+    advised.to_h { |one| one.values_at("topic", "remedy") }
   end
 end

@@ -122,10 +122,12 @@ class GemInstallTest < Minitest::Test
     verbs = []
     with_program(RbConfig.ruby, "-r#{agent.chomp}", "-r#{unused}", "-e", WAITING, env: environment) do |pid|
       pid = pid.to_s
-      [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid], ["snapshot", pid, "--out", snapshots[0]],
-       ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid], ["strings", pid], ["require", "--unused", pid],
-       ["require", "--", RbConfig.ruby, "-e", "require 'set'"], ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
-       ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"], ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
+      [["lib"], ["env"], ["completion", "bash"], ["run", "--", "true"], ["doctor", pid], ["report", pid], ["map", pid],
+       ["snapshot", pid, "--out", snapshots[0]], ["signal", pid, "--out", snapshots[1]], ["diff", *snapshots], ["cow", pid],
+       ["strings", pid], ["require", "--unused", pid], ["require", "--", RbConfig.ruby, "-e", "require 'set'"],
+       ["compare", "--runs", "1", "--allocators", "glibc,culet", "--", RbConfig.ruby, "-e", "sleep 0.5"],
+       ["trace", "-o", trace, "--", RbConfig.ruby, "-e", "1"],
+       ["replay", "--runs", "1", "--allocators", "glibc,culet", trace]].each do |words|
         out, err, status = installed("culet", *words)
         assert_predicate status, :success?, "culet #{words.join(" ")}\n#{out}#{err}"
         refute_match(/not built/, out + err, words.first)
@@ -142,7 +144,8 @@ class GemInstallTest < Minitest::Test
     File.write(other, "ENV['CULET_REQUIRES_ABI'] = 'another'; system(RbConfig.ruby, '-e', '1')")
     out, _, status = installed("culet", "require", "--json", "--", RbConfig.ruby, other)
     assert_predicate status, :success?
-    assert(JSON.parse(out)["problems"].any? { |sentence| sentence.match?(/this is not all: process \d+ ran Ruby and was not recorded: this program runs on another Ruby/) })
+    unrecorded = /this is not all: process \d+ ran Ruby and was not recorded: this program runs on another Ruby/
+    assert(JSON.parse(out)["problems"].any? { |sentence| sentence.match?(unrecorded) })
   end
 
   def test_without_a_compiler_it_installs_and_says_what_is_missing

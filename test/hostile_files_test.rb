@@ -16,8 +16,9 @@ class HostileFilesTest < Minitest::Test
 
   TIMES = ENV["CULET_TEST_ALL"] ? 20 : 1
   SEED = 20_260
-  VALUES = [nil, true, false, 0, -1, 1, 1 << 31, 1 << 32, 1 << 47, 1 << 62, 1 << 64, 1 << 200, -(1 << 63), 1.5, -0.0, 1e308, 1e-308, "", "x", "\u0000", "a\u0000b", "\e[31m", "ä" * 300,
-            "x" * 5000, "0x", "0x1", "/", "../..", [], {}, [nil], [[]], [{}], { "a" => 1 }, [-1, 1 << 64]].freeze
+  VALUES = [nil, true, false, 0, -1, 1, 1 << 31, 1 << 32, 1 << 47, 1 << 62, 1 << 64, 1 << 200, -(1 << 63), 1.5, -0.0, 1e308, 1e-308,
+            "", "x", "\u0000", "a\u0000b", "\e[31m", "ä" * 300, "x" * 5000, "0x", "0x1", "/", "../..",
+            [], {}, [nil], [[]], [{}], { "a" => 1 }, [-1, 1 << 64]].freeze
 
   def setup
     @directory = Dir.mktmpdir("culet-hostile")
@@ -105,7 +106,8 @@ class HostileFilesTest < Minitest::Test
   # ---- what a require cost, what never ran ----
 
   def recorded(*words)
-    out, err, status = run_culet(*words, "--json", "--", RbConfig.ruby, "--disable-gems", "-e", "require 'set'; require 'shellwords'; begin; require 'nowhere'; rescue LoadError; end",
+    out, err, status = run_culet(*words, "--json", "--", RbConfig.ruby, "--disable-gems", "-e",
+                                 "require 'set'; require 'shellwords'; begin; require 'nowhere'; rescue LoadError; end",
                                  env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     JSON.parse(out)
@@ -139,7 +141,8 @@ class HostileFilesTest < Minitest::Test
   def test_trees_of_requires_that_cannot_be
     document = recorded("require")
     one = document["features"].first
-    { "parent is none of those before it" => [one.merge("parent" => 0)], "too deep" => Array.new(3_000) { |index| one.merge("parent" => (index - 1 if index.positive?)) } }.each do |words, list|
+    deep = Array.new(3_000) { |index| one.merge("parent" => (index - 1 if index.positive?)) }
+    { "parent is none of those before it" => [one.merge("parent" => 0)], "too deep" => deep }.each do |words, list|
       File.write(path("one.json"), JSON.generate(document.merge("features" => list)))
       _, err, status = run_culet("require", "--tree", path("one.json"), env: TestHelper::NEUTRAL)
       assert_equal 1, status.exitstatus
@@ -151,9 +154,13 @@ class HostileFilesTest < Minitest::Test
 
   def test_recordings_of_requires
     lines = [{ "kind" => "process", "version" => 1, "pid" => 7, "parent" => 1, "program" => "a.rb", "ruby" => "3.1", "calls" => true, "retained" => true },
-             { "kind" => "begin", "id" => 1, "up" => 0, "how" => "require", "name" => "a", "at" => 0.1 }, { "kind" => "compiled", "id" => 1, "path" => "/a.rb", "figures" => [0.1, 0.1, 1, 2, 3, 4, 5, 6] },
-             { "kind" => "inner", "up" => 1, "path" => "/b.rb" }, { "kind" => "end", "id" => 1, "result" => true, "path" => "/a.rb", "figures" => [0.2, 0.2, 1, 2, 3, 4, 5, 6] },
-             { "kind" => "held", "id" => 1, "objects" => 1, "bytes" => 40 }, { "kind" => "code", "path" => "/a.rb", "eval" => false, "bytes" => 4, "count" => 1 }, { "kind" => "last", "at" => 1.5 }, { "kind" => "exit" }]
+             { "kind" => "begin", "id" => 1, "up" => 0, "how" => "require", "name" => "a", "at" => 0.1 },
+             { "kind" => "compiled", "id" => 1, "path" => "/a.rb", "figures" => [0.1, 0.1, 1, 2, 3, 4, 5, 6] },
+             { "kind" => "inner", "up" => 1, "path" => "/b.rb" },
+             { "kind" => "end", "id" => 1, "result" => true, "path" => "/a.rb", "figures" => [0.2, 0.2, 1, 2, 3, 4, 5, 6] },
+             { "kind" => "held", "id" => 1, "objects" => 1, "bytes" => 40 },
+             { "kind" => "code", "path" => "/a.rb", "eval" => false, "bytes" => 4, "count" => 1 },
+             { "kind" => "last", "at" => 1.5 }, { "kind" => "exit" }]
     each_changed(lines, 800) do |text, told|
       list = JSON.parse(text)
       log = Culet::Requires::Log.new(list.is_a?(Array) ? list.map { |line| "#{JSON.generate(line)}\n" }.join : text, name: "it")
@@ -169,7 +176,8 @@ class HostileFilesTest < Minitest::Test
   # ---- dumps ----
 
   DUMP = [{ "type" => "ROOT", "root" => "vm", "references" => ["0x10000"] }, *Array.new(12) do |index|
-    { "address" => format("0x%x", 0x10000 + (index * 40)), "type" => "STRING", "class" => "0x1000", "shared" => index == 5, "frozen" => index.even?, "bytesize" => 30, "value" => "a text of thirty characters #{index % 3}",
+    { "address" => format("0x%x", 0x10000 + (index * 40)), "type" => "STRING", "class" => "0x1000", "shared" => index == 5,
+      "frozen" => index.even?, "bytesize" => 30, "value" => "a text of thirty characters #{index % 3}",
       "encoding" => "UTF-8", "file" => "/a.rb", "line" => index, "references" => ["0x10000"], "memsize" => 71, "flags" => { "wb_protected" => true } }
   end].freeze
 
@@ -256,8 +264,9 @@ class HostileFilesTest < Minitest::Test
   # Every figure of the header, at its extremes; --info ends with them all.
   def test_headers_of_traces
     whole = File.binread(TraceHelper::FIXTURES.first)
-    places = { "version" => [8, 4], "header_bytes" => [12, 4], "stride" => [16, 4], "page_bytes" => [20, 4], "chunks" => [24, 8], "forked_at" => [32, 8], "started" => [40, 8],
-               "monotonic" => [48, 8], "lost" => [56, 8], "pid" => [64, 4], "stopped" => [72, 4], "command_bytes" => [76, 4] }
+    places = { "version" => [8, 4], "header_bytes" => [12, 4], "stride" => [16, 4], "page_bytes" => [20, 4], "chunks" => [24, 8],
+               "forked_at" => [32, 8], "started" => [40, 8], "monotonic" => [48, 8], "lost" => [56, 8], "pid" => [64, 4],
+               "stopped" => [72, 4], "command_bytes" => [76, 4] }
     values = [0, 1, 7, 65_535, 65_536, 65_537, 0x7fffffff, 0xfffffff8, 0xffffffff, 1 << 63, (1 << 64) - 1]
     cases = places.keys.product(values).map { |name, value| { name => value } }
     cases << { "stride" => 0xffffffff, "chunks" => (1 << 64) - 1 } << { "stride" => 0xfffffff8, "chunks" => 1 << 63 }

@@ -33,7 +33,9 @@ class RoomsTest < Minitest::Test
 
   def test_files_do_not_require_each_other_in_a_ring
     graph = files("").to_h { |file| [file, required(file, indented: false)] }
-    rings = TSort.each_strongly_connected_component(->(&block) { graph.each_key(&block) }, ->(file, &block) { graph.fetch(file, []).each(&block) }).select { |ring| ring.size > 1 }
+    each_file = ->(&block) { graph.each_key(&block) }
+    each_required = ->(file, &block) { graph.fetch(file, []).each(&block) }
+    rings = TSort.each_strongly_connected_component(each_file, each_required).select { |ring| ring.size > 1 }
     assert_empty rings
   end
 

@@ -50,7 +50,8 @@ class FeatureIndexProgramsTest < Minitest::Test
     Dir.mktmpdir do |project|
       File.write("#{project}/Gemfile", "gem 'json'\n")
       script = 'require "bundler/setup"; require "culet/require"; require "json"; require "optparse"; p Culet::Require.figures[:found].positive?'
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, env: NEUTRAL.merge("BUNDLE_GEMFILE" => "#{project}/Gemfile", "CULET_REQUIRE_CACHE" => cache))
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script,
+                                     env: NEUTRAL.merge("BUNDLE_GEMFILE" => "#{project}/Gemfile", "CULET_REQUIRE_CACHE" => cache))
       assert_equal ["true\n", 0], [out, status.exitstatus], err
     end
   end

@@ -237,10 +237,12 @@ class FeatureIndexRequireTest < Minitest::Test
     skip "strace is not installed" unless system("strace", "-V", out: File::NULL, err: File::NULL)
     skip "strace may not trace here" unless system("strace", "true", out: File::NULL, err: File::NULL)
 
-    script = "load('#{directory}/a/one.rb'); load('late.rb'); load('deep/three.rb', true); p $LOAD_PATH.resolve_feature_path('only/me'), $LOAD_PATH.resolve_feature_path('late')"
+    script = "load('#{directory}/a/one.rb'); load('late.rb'); load('deep/three.rb', true); " \
+             "p $LOAD_PATH.resolve_feature_path('only/me'), $LOAD_PATH.resolve_feature_path('late')"
     command = [RbConfig.ruby, "--disable-gems", "-rrbconfig", *folders("only", "a", "b").map { |folder| "-I#{folder}" }, "-I#{ROOT}/lib"]
     plain, ours = [[], ["-rculet/require"]].map do |more|
-      _, err, = run_program("strace", "-f", "-e", "trace=readlink,readlinkat,open,openat", *command, *more, "-e", script, env: NEUTRAL.merge("CULET_REQUIRE_CACHE" => cache, "CULET_REQUIRE" => nil))
+      _, err, = run_program("strace", "-f", "-e", "trace=readlink,readlinkat,open,openat", *command, *more, "-e", script,
+                            env: NEUTRAL.merge("CULET_REQUIRE_CACHE" => cache, "CULET_REQUIRE" => nil))
       # The file itself is Ruby's to open.
       err.lines.grep(%r{"#{directory}[/"]}).grep(/readlink|= -1 ENOENT/).grep(/one\.rb|late|three/)
     end
@@ -253,7 +255,8 @@ class FeatureIndexRequireTest < Minitest::Test
   end
 
   def test_in_a_forked_child
-    assert_as_plain("require 'one'\nSTDOUT.flush\nProcess.wait(fork { p require('both'), require('one'); STDOUT.flush; exit!(3) })\np $?.exitstatus, require('late')",
+    assert_as_plain("require 'one'\nSTDOUT.flush\nProcess.wait(fork { p require('both'), require('one'); STDOUT.flush; exit!(3) })\n" \
+                    "p $?.exitstatus, require('late')",
                     load_path: folders("a", "b"))
   end
 

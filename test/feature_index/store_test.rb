@@ -84,9 +84,12 @@ class FeatureIndexStoreTest < Minitest::Test
 
   def test_an_unwritable_folder_is_told_once_and_done_without
     FileUtils.touch("#{cache}/file")
-    run = run_and_tell(command("require 'one'; require 'deep/two'; $LOAD_PATH.unshift('/usr/share'); require 'other'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => "#{cache}/file/below")
+    run = run_and_tell(command("require 'one'; require 'deep/two'; $LOAD_PATH.unshift('/usr/share'); require 'other'"), Dir.tmpdir,
+                       "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => "#{cache}/file/below")
     assert_equal "late one\nlate two\n", run.out
-    assert_match(%r{\Aculet: the load-path index is not saved: cannot write .*file/below/.*: Not a directory; set CULET_REQUIRE_CACHE to another folder\n\z}, run.err)
+    sentence = "culet: the load-path index is not saved: cannot write .*file/below/.*: Not a directory; " \
+               "set CULET_REQUIRE_CACHE to another folder\n"
+    assert_match(/\A#{sentence}\z/, run.err)
     assert_equal [false, true], [run.figures["shared"], run.figures["found"] >= 3]
   end
 
@@ -96,13 +99,16 @@ class FeatureIndexStoreTest < Minitest::Test
   end
 
   def test_where_it_is_by_default
-    run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => nil, "HOME" => "#{cache}/home", "XDG_CACHE_HOME" => nil)
-    run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => nil, "HOME" => "#{cache}/home", "XDG_CACHE_HOME" => "#{cache}/xdg")
+    run_and_tell(command("require 'one'"), Dir.tmpdir,
+                 "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => nil, "HOME" => "#{cache}/home", "XDG_CACHE_HOME" => nil)
+    run_and_tell(command("require 'one'"), Dir.tmpdir,
+                 "TOLD" => "#{cache}/told", "CULET_REQUIRE_CACHE" => nil, "HOME" => "#{cache}/home", "XDG_CACHE_HOME" => "#{cache}/xdg")
     assert_equal 2, (Dir.glob("#{cache}/home/.cache/culet/require/ruby-*.index") + Dir.glob("#{cache}/xdg/culet/require/ruby-*.index")).size
   end
 
   def test_settings
-    off = run_and_tell(command("require 'one'; p Kernel.instance_method(:require).source_location.nil?"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE" => "off")
+    off = run_and_tell(command("require 'one'; p Kernel.instance_method(:require).source_location.nil?"), Dir.tmpdir,
+                       "TOLD" => "#{cache}/told", "CULET_REQUIRE" => "off")
     assert_equal [{}, ""], [off.figures, off.err]
     index = run_and_tell(command("require 'one'"), Dir.tmpdir, "TOLD" => "#{cache}/told", "CULET_REQUIRE" => "index")
     assert_equal [false, true], [index.figures["real_paths"], index.figures["found"].positive?]
@@ -172,7 +178,8 @@ class FeatureIndexStoreTest < Minitest::Test
   def test_a_gem_that_is_installed_while_it_runs
     Dir.mktmpdir do |home|
       FileUtils.mkdir_p(["#{home}/specifications", "#{home}/gems"])
-      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/require", "-e", <<~'RUBY', home, env: environment.merge("GEM_HOME" => home, "GEM_PATH" => home))
+      env = environment.merge("GEM_HOME" => home, "GEM_PATH" => home)
+      out, err, status = run_program(RbConfig.ruby, "-I#{ROOT}/lib", "-rculet/require", "-e", <<~'RUBY', home, env: env)
         home = ARGV.first
         begin; require "arrives/inside"; rescue LoadError => e; puts e.message; end
         require "fileutils"

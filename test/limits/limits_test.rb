@@ -41,7 +41,8 @@ class LimitsTest < Minitest::Test
     end
 
     define_method("test_too_much_of_its_own_#{framework}") do
-      out, status = run_tests(framework, own: "assert_shared_after_fork(at_least: 0, max_private: \"4MB\") { $own = Array.new(200_000) { |i| \"own \#{i}\" * 4 } }")
+      own = "assert_shared_after_fork(at_least: 0, max_private: \"4MB\") { $own = Array.new(200_000) { |i| \"own \#{i}\" * 4 } }"
+      out, status = run_tests(framework, own: own)
       refute_predicate status, :success?
       assert_match(/the forked process has [\d.]+ MB of private memory, more than 4\.00 MB:/, out)
     end
@@ -62,7 +63,8 @@ class LimitsTest < Minitest::Test
   end
 
   def test_limits_that_are_none
-    out, status = run_tests("minitest", size: "assert_raises(ArgumentError) { assert_rss_below(\"much\") }", share: "assert_raises(ArgumentError) { assert_shared_after_fork(at_least: 90) { nil } }",
+    out, status = run_tests("minitest", size: "assert_raises(ArgumentError) { assert_rss_below(\"much\") }",
+                                        share: "assert_raises(ArgumentError) { assert_shared_after_fork(at_least: 90) { nil } }",
                                         block: "assert_raises(ArgumentError) { assert_shared_after_fork }")
     assert_predicate status, :success?, out
   end

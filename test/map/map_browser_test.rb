@@ -56,7 +56,8 @@ class MapBrowserTest < Minitest::Test
   def hex(kind, fullness) = format("#%02x%02x%02x", *Culet::Map::Palette.shade(Culet::Map::Palette::INDEX.fetch(kind), fullness))
 
   def legend(browser, kind, shown)
-    browser.evaluate("(function () { var box = document.querySelector('[data-kind=\"#{kind}\"]'); if (box.checked !== #{shown}) { box.click(); } return box.checked; }())")
+    browser.evaluate("(function () { var box = document.querySelector('[data-kind=\"#{kind}\"]'); " \
+                     "if (box.checked !== #{shown}) { box.click(); } return box.checked; }())")
   end
 
   def test_pages_have_the_colours_of_their_states
@@ -77,7 +78,8 @@ class MapBrowserTest < Minitest::Test
     snapshot = MapHelper.snapshot
     json = Culet::Map::Totals.new(snapshot).to_h
     with_page(snapshot) do |browser|
-      shown = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('td[data-key]')).map(function (one) { return [one.dataset.key, Number(one.dataset.bytes)]; }))")
+      shown = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('td[data-key]'))" \
+                               ".map(function (one) { return [one.dataset.key, Number(one.dataset.bytes)]; }))")
       %w[rss_bytes pss_bytes used_bytes free_resident_bytes free_returned_bytes metadata_bytes mmapped_bytes tcache_bytes trim_bytes].each do |key|
         assert_equal json.fetch(key), shown.fetch(key), key
       end
@@ -118,7 +120,8 @@ class MapBrowserTest < Minitest::Test
     offset, bytes, state = region.chunks.find { |at, size, _| at + size > part - region.start }
     with_page(snapshot) do |browser|
       browser.evaluate("culetMap.view.frameAddress(#{part}, 1), culetMap.view.draw()")
-      place = browser.evaluate("(function () { var view = culetMap.view, found = view.picture.locate(#{part}); return [(found.column - view.x) * view.scale + 4, (found.row - view.y) * view.scale + 6]; }())")
+      place = browser.evaluate("(function () { var view = culetMap.view, found = view.picture.locate(#{part}); " \
+                               "return [(found.column - view.x) * view.scale + 4, (found.row - view.y) * view.scale + 6]; }())")
       browser.mouse("mouseMoved", *place)
       text = browser.evaluate("document.getElementById('tip').innerText")
       words = { 0 => "in use", 1 => "free" }.fetch(state)
@@ -132,7 +135,8 @@ class MapBrowserTest < Minitest::Test
     snapshot = MapHelper.snapshot
     page = snapshot.ruby_pages.first
     with_page(snapshot) do |browser|
-      states = browser.evaluate("Array.from({ length: 200 }, function (_, slot) { return culetMap.view.picture.blocks.at(#{page.address + page.first_slot} + slot * 40).state; })")
+      states = browser.evaluate("Array.from({ length: 200 }, function (_, slot) " \
+                                "{ return culetMap.view.picture.blocks.at(#{page.address + page.first_slot} + slot * 40).state; })")
       assert_equal page.live.unpack1("b200").chars.map { |bit| bit == "1" ? "live" : "vacant" }, states
     end
   end
@@ -187,8 +191,11 @@ class MapBrowserTest < Minitest::Test
     with_page(Culet::Scope::Builder.new(process.to_s).call) do |browser|
       browser.evaluate("culetMap.view.frameAddress(#{MapHelper::LIBRARY}, 1), culetMap.view.draw()")
       browser.mouse("mouseMoved", *MIDDLE)
-      found = browser.evaluate("({ pwned: window.pwned === undefined, images: document.images.length, heading: document.querySelector('h1').textContent, title: document.title, " \
-                               "tip: document.getElementById('tip').innerText, problem: document.querySelector('[data-part=problems]').textContent, scripts: document.querySelectorAll('script:not([type])').length })")
+      found = browser.evaluate("({ pwned: window.pwned === undefined, images: document.images.length, " \
+                               "heading: document.querySelector('h1').textContent, title: document.title, " \
+                               "tip: document.getElementById('tip').innerText, " \
+                               "problem: document.querySelector('[data-part=problems]').textContent, " \
+                               "scripts: document.querySelectorAll('script:not([type])').length })")
       assert_equal [true, 0, 1], found.values_at("pwned", "images", "scripts")
       %w[heading title tip problem].each { |part| assert_includes found[part], HOSTILE, part }
     end
@@ -208,9 +215,11 @@ class MapBrowserTest < Minitest::Test
     with_page(*series) do |browser|
       assert_equal false, browser.evaluate("document.getElementById('player').hidden")
       browser.evaluate("culetMap.player.go(2)")
-      assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"], browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
+      assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"],
+                   browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
       browser.evaluate("document.querySelector('#player button').click()")
-      browser.evaluate("new Promise(function (done) { (function look() { culetMap.player.number === 2 && !culetMap.player.timer ? done() : setTimeout(look, 20); }()); })")
+      browser.evaluate("new Promise(function (done) { (function look() " \
+                       "{ culetMap.player.number === 2 && !culetMap.player.timer ? done() : setTimeout(look, 20); }()); })")
       assert_equal "play", browser.evaluate("document.querySelector('#player button').textContent")
     end
   end
@@ -228,7 +237,8 @@ class MapBrowserTest < Minitest::Test
       browser.evaluate("culetMap.player.go(1).then(function () { document.getElementById('compare').click(); })")
       expected = %w[#c9c9c4 #e69f00 #56b4e9 #d55e00 #0072b2 #ffffff]
       assert_equal expected, Array.new(6) { |page| colour_of(browser, MapHelper::HEAP + (page * PAGE)) }
-      bytes = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-change]')).map(function (one) { return [one.dataset.change, Number(one.dataset.bytes)]; }))")
+      bytes = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-change]'))" \
+                               ".map(function (one) { return [one.dataset.change, Number(one.dataset.bytes)]; }))")
       assert_equal %w[absent same come fuller emptier gone].to_h { |key| [key, PAGE] }, bytes
       browser.evaluate("document.getElementById('compare').click()")
       refute_includes expected.first(5), colour_of(browser, MapHelper::HEAP)
@@ -283,7 +293,8 @@ class MapBrowserTest < Minitest::Test
         File.write("#{folder}/map.html", Culet::Map::Html.new(series, changes: changes).to_s)
         Browser.use do |browser|
           assert_equal "drawn", browser.open("#{folder}/map.html")
-          assert_equal expected, browser.evaluate("[culetMap.player.number, document.getElementById('compare').checked, !document.querySelector('[aria-label=Changes]').hidden]")
+          assert_equal expected, browser.evaluate("[culetMap.player.number, document.getElementById('compare').checked, " \
+                                                  "!document.querySelector('[aria-label=Changes]').hidden]")
           assert_equal changes, browser.evaluate("(culetMap.view.draw(), !!culetMap.view.picture.changes)")
           assert_empty browser.complaints
         end
@@ -293,7 +304,9 @@ class MapBrowserTest < Minitest::Test
 
   # Mean of what is on the canvas, from 0 (black) to 1.
   def canvas_light(browser)
-    browser.evaluate("(function () { var view = culetMap.view, data, sum = 0; view.draw(); data = view.image.data; for (var at = 0; at < data.length; at += 4) { sum += data[at] + data[at + 1] + data[at + 2]; } return sum / data.length / 255 * 4 / 3; }())")
+    browser.evaluate("(function () { var view = culetMap.view, data, sum = 0; view.draw(); data = view.image.data; " \
+                     "for (var at = 0; at < data.length; at += 4) { sum += data[at] + data[at + 1] + data[at + 2]; } " \
+                     "return sum / data.length / 255 * 4 / 3; }())")
   end
 
   def test_a_page_that_would_be_too_large_leaves_out_blocks_and_says_so
@@ -310,7 +323,8 @@ class MapBrowserTest < Minitest::Test
       assert_includes 2..6, count
       assert_includes File.read("#{folder}/map.html"), "#{12 - count} of 12 snapshots."
       browser.evaluate("culetMap.player.go(#{count - 1})")
-      assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"], browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
+      assert_equal Culet::Map::Totals.new(series.last).to_h["used_bytes"],
+                   browser.evaluate("Number(document.querySelector('[data-key=used_bytes]').dataset.bytes)")
     end
   end
 

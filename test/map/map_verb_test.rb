@@ -7,7 +7,8 @@ require_relative "browser"
 class MapVerbTest < Minitest::Test
   include MapHelper
 
-  CONTRACT = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes tcache_bytes pause_seconds walk_seconds].freeze
+  CONTRACT = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes
+                tcache_bytes pause_seconds walk_seconds].freeze
 
   def with_holding_process(&block) = with_program(RbConfig.ruby, "-e", MapHelper::HOLDING, &block)
 
@@ -39,13 +40,16 @@ class MapVerbTest < Minitest::Test
   def assert_shown(path, json)
     Browser.use do |browser|
       assert_equal "drawn", browser.open(path)
-      shown = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('td[data-key]')).map(function (one) { return [one.dataset.key, Number(one.dataset.bytes)]; }))")
+      shown = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('td[data-key]'))" \
+                               ".map(function (one) { return [one.dataset.key, Number(one.dataset.bytes)]; }))")
       same = shown.keys & json.keys
       assert_includes same, "rss_bytes"
       assert_equal json.slice(*same), shown.slice(*same)
       assert_includes browser.evaluate("document.querySelector('h1').textContent"), "<b>x</b> (process #{json["pid"]})"
       # Pages that two parts of the picture share are in both.
-      resident = browser.evaluate("(function () { var sum = 0, all = culetMap.view.picture.tally(); for (var kind in all) { if (!['gap', 'returned', 'swapped', 'used'].includes(kind)) { sum += all[kind]; } } return sum; }())")
+      resident = browser.evaluate("(function () { var sum = 0, all = culetMap.view.picture.tally(); for (var kind in all) " \
+                                  "{ if (!['gap', 'returned', 'swapped', 'used'].includes(kind)) { sum += all[kind]; } } " \
+                                  "return sum; }())")
       assert_in_delta json["rss_bytes"], resident, json["rss_bytes"] * 0.01
       assert_equal ["file://#{path}"], browser.requests
       assert_empty browser.complaints

@@ -59,19 +59,25 @@ class Synthetic
     @regions += 1
     payloads.each { |payload| @records << ["R", payload] }
     all = count * slots * slot_bytes
-    object("ruby", "version" => "3.4.1", "page_bytes" => 65_536, "pages" => count, "slots" => [{ "slot_bytes" => slot_bytes, "pages" => count, "live" => all_live / slot_bytes, "free" => (all - all_live) / slot_bytes }],
-                   "live_bytes" => all_live, "free_bytes" => all - all_live, "overhead_bytes" => (pages * PAGE) - all, "live_resident_bytes" => all_live,
-                   "free_resident_bytes" => all - all_live, "overhead_resident_bytes" => (pages * PAGE) - all, "transient_bytes" => 0, "transient_resident_bytes" => 0, "why" => nil)
+    object("ruby", "version" => "3.4.1", "page_bytes" => 65_536, "pages" => count,
+                   "slots" => [{ "slot_bytes" => slot_bytes, "pages" => count, "live" => all_live / slot_bytes,
+                                 "free" => (all - all_live) / slot_bytes }],
+                   "live_bytes" => all_live, "free_bytes" => all - all_live, "overhead_bytes" => (pages * PAGE) - all,
+                   "live_resident_bytes" => all_live, "free_resident_bytes" => all - all_live,
+                   "overhead_resident_bytes" => (pages * PAGE) - all, "transient_bytes" => 0,
+                   "transient_resident_bytes" => 0, "why" => nil)
   end
 
   # A mapping.
   #
   # @param bits [Array<Integer>] of each page
   # @param runs [Array<Integer>] the same as it stands in the stream
-  def map(start:, pages:, use:, bits: [1] * pages, path: "", label: nil, runs: bits.chunk_while { |one, other| one == other }.flat_map { |run| [run.size, run.first] })
+  def map(start:, pages:, use:, bits: [1] * pages, path: "", label: nil,
+          runs: bits.chunk_while { |one, other| one == other }.flat_map { |run| [run.size, run.first] })
     resident = bits.count { |one| one & 1 == 1 } * @page_bytes
     @rss += resident
-    object("mapping", "id" => @mappings, "start" => start, "end" => start + (pages * @page_bytes), "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => path,
+    object("mapping", "id" => @mappings, "start" => start, "end" => start + (pages * @page_bytes), "perms" => "rw-p",
+                      "offset" => 0, "inode" => 0, "path" => path,
                       "rss_bytes" => resident, "pss_bytes" => resident, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
                       "private_dirty_bytes" => resident, "swap_bytes" => 0, "use" => use, "label" => label)
     @records << ["P", varints(@mappings, *runs)]
@@ -156,16 +162,24 @@ class Synthetic
   def head
     was = @records
     @records = []
-    object("process", "pid" => 4242, "name" => @name, "program" => "/usr/bin/ruby3.1", "page_bytes" => @page_bytes, "bits" => 64, "mode" => "sliced", "threads" => 8,
-                      "time" => 1_790_000_000.5, "rss_bytes" => @rss, "pss_bytes" => @rss, "shared_bytes" => 0, "private_dirty_bytes" => @rss, "swap_bytes" => 0)
+    object("process", "pid" => 4242, "name" => @name, "program" => "/usr/bin/ruby3.1", "page_bytes" => @page_bytes,
+                      "bits" => 64, "mode" => "sliced", "threads" => 8, "time" => 1_790_000_000.5, "rss_bytes" => @rss,
+                      "pss_bytes" => @rss, "shared_bytes" => 0, "private_dirty_bytes" => @rss, "swap_bytes" => 0)
     object("allocator", "name" => "glibc", "library" => "/lib/x86_64-linux-gnu/libc.so.6", "level" => "blocks", "why" => nil)
     @arenas.each do |id, sums|
-      object("arena", "id" => id, "name" => id.zero? ? "main" : @arena_name || "thread #{id}", "address" => 4096 * id, "top_bytes" => 0, "trim_bytes" => 0, "broken" => false, "why" => nil, **sums)
+      object("arena", "id" => id, "name" => id.zero? ? "main" : @arena_name || "thread #{id}", "address" => 4096 * id,
+                      "top_bytes" => 0, "trim_bytes" => 0, "broken" => false, "why" => nil, **sums)
     end
-    object("malloc", "arenas" => @arenas.size, "heaps" => 0, "used_bytes" => 0, "free_resident_bytes" => 0, "free_returned_bytes" => 0, "mmapped_bytes" => 0, "mmapped_chunks" => 0,
-                     "metadata_bytes" => 0, "tcache_bytes" => 0, "fastbin_bytes" => 0, "trim_bytes" => 123_456, "pause_seconds" => 0.0123, "pauses" => 3, "walk_seconds" => 0.5,
+    object("malloc", "arenas" => @arenas.size, "heaps" => 0, "used_bytes" => 0, "free_resident_bytes" => 0,
+                     "free_returned_bytes" => 0, "mmapped_bytes" => 0, "mmapped_chunks" => 0, "metadata_bytes" => 0,
+                     "tcache_bytes" => 0, "fastbin_bytes" => 0, "trim_bytes" => 123_456, "pause_seconds" => 0.0123,
+                     "pauses" => 3, "walk_seconds" => 0.5,
                      "chunks" => 0, "used_resident_bytes" => @malloc["used_bytes"], "metadata_resident_bytes" => 0, **@malloc)
-    object("sizes", "buckets" => @sizes || (4..16).map { |power| [1 << power, 1000 >> (power - 4), (1 << power) * (1000 >> (power - 4)), 300 >> (power - 4), (1 << power) * (300 >> (power - 4))] })
+    sizes = @sizes || (4..16).map do |power|
+      [1 << power, 1000 >> (power - 4), (1 << power) * (1000 >> (power - 4)),
+       300 >> (power - 4), (1 << power) * (300 >> (power - 4))]
+    end
+    object("sizes", "buckets" => sizes)
     object("freeruns", "buckets" => [[1, 900, 700], [2, 300, 500], [3, 90, 200], [9, 12, 60], [70, 2, 100]])
     @records
   ensure

@@ -112,7 +112,12 @@ class RedmineTest < Minitest::Test
     FileUtils.rm_f(told)
     words = [*flags, "#{Roots::Checkout::PATH}/test/redmine/boot.rb", "#{SHARE}/told", *("#{SHARE}/bootsnap" if bootsnap)]
     surroundings = { env: ENVIRONMENT.merge(env), chdir: APPLICATION }
-    inside(verb ? @place.checkout.culet(*verb, "--out", "#{SHARE}/document", "--", @place.checkout.ruby, *words, **surroundings) : @place.checkout.command(*words, **surroundings))
+    command = if verb
+                @place.checkout.culet(*verb, "--out", "#{SHARE}/document", "--", @place.checkout.ruby, *words, **surroundings)
+              else
+                @place.checkout.command(*words, **surroundings)
+              end
+    inside(command)
     document = JSON.parse(File.read(File.join(@place.share, "document"))) if verb
     # The names are those of this machine's file system.
     Boot.new(*Marshal.load(File.binread(told)), document)

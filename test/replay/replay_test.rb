@@ -82,7 +82,9 @@ class ReplayTest < Minitest::Test
 
   def test_an_allocator_that_crashes_is_told
     record(compile("free(malloc(1003));"))
-    library = compile("void *__libc_malloc(size_t);\nvoid *malloc(size_t n) { if (n == 1003) raise(SIGSEGV); return __libc_malloc(n); }", "-shared", "-fPIC", name: "libcrash.so")
+    library = compile("void *__libc_malloc(size_t);\n" \
+                      "void *malloc(size_t n) { if (n == 1003) raise(SIGSEGV); return __libc_malloc(n); }",
+                      "-shared", "-fPIC", name: "libcrash.so")
     error = assert_raises(Culet::Error) { play(env: { "LD_PRELOAD" => library }) }
     assert_equal "the replay was killed by SIGSEGV", error.message
   end

@@ -20,7 +20,8 @@ class ReplayVerbTest < Minitest::Test
 
   {
     ["--threads", "2"] => /--threads takes 1/, ["--touch", "softly"] => /invalid argument: --touch softly/,
-    ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--allocators", "glibc,culet:trim"] => /a replay has no Ruby/, ["--baseline", "jemalloc", "--allocators", "glibc"] => /is not among/,
+    ["--allocators", "nosuch"] => /no allocator "nosuch"/, ["--allocators", "glibc,culet:trim"] => /a replay has no Ruby/,
+    ["--baseline", "jemalloc", "--allocators", "glibc"] => /is not among/,
     ["--samples", "0"] => /--samples takes/, ["--list", "--json"] => /--list prints plain lines/
   }.each do |words, message|
     define_method(:"test_wrong_option_#{words.join("_")}") do
@@ -37,7 +38,8 @@ class ReplayVerbTest < Minitest::Test
   end
 
   def test_a_document_like_that_of_a_comparison
-    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20", "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
+    out, err, status = run_culet("replay", JOB, "--json", "--runs", "2", "--samples", "20",
+                                 "--allocators", "glibc,culet,glibc:arena_max=1", "--seed", "7", env: NEUTRAL)
     assert_predicate status, :success?, err
     document = JSON.parse(out)
     assert_equal %w[glibc culet glibc:arena_max=1], document["results"].map { |result| result["allocator"] }
@@ -72,7 +74,8 @@ class ReplayVerbTest < Minitest::Test
   # So few runs show no difference whatever they are: that is said, not only "no difference shown".
   def test_runs_that_are_too_few
     words = ["replay", JOB, "--allocators", "glibc,culet", "--out", path("report"), "--runs"]
-    { "3" => /^3 runs of each are too few to show a difference, which takes at least 4 \(--runs\)\.$/, "1" => /^A single run of each is too few/ }.each do |runs, sentence|
+    { "3" => /^3 runs of each are too few to show a difference, which takes at least 4 \(--runs\)\.$/,
+      "1" => /^A single run of each is too few/ }.each do |runs, sentence|
       _, err, status = run_culet(*words, runs, env: NEUTRAL)
       assert_predicate status, :success?, err
       assert_match sentence, File.read(path("report"))

@@ -33,7 +33,9 @@ class ReportTrimTest < Minitest::Test
 
   # One block in KEEP survives: the more apart they lie, the more pages are free.
   ["(i % 9).zero?", "(i / 2000).even?", "i % 100 == 7"].each_with_index do |keep, index|
-    define_method("test_a_ruby_process_#{index}") { assert_predicted([RbConfig.ruby, "--disable-gems", "-I#{ROOT}/lib", "-rculet", "-e", SCATTERED.sub("KEEP", keep)]) }
+    define_method("test_a_ruby_process_#{index}") do
+      assert_predicted([RbConfig.ruby, "--disable-gems", "-I#{ROOT}/lib", "-rculet", "-e", SCATTERED.sub("KEEP", keep)])
+    end
   end
 
   private

@@ -20,8 +20,8 @@ class RequiresBehaviourTest < Minitest::Test
 
   FILES = { "say.rb" => SAY, "good.rb" => "GOOD = caller", "lines.rb" => "LINES = caller_locations.map { |one| [one.path, one.lineno, one.label] }",
             "relative.rb" => "require_relative 'good'; RELATIVE = __dir__", "raises.rb" => "def raiser = raise(ArgumentError, 'no')\nraiser",
-            "syntax.rb" => "def (", "missing.rb" => "require 'nowhere_to_be_found'", "throws.rb" => "throw :out, 5", "leaves.rb" => "at_exit { puts :bye }; exit 7",
-            "wrapped.rb" => "WRAPPED = 1; $wrapped = Module.nesting.size" }.freeze
+            "syntax.rb" => "def (", "missing.rb" => "require 'nowhere_to_be_found'", "throws.rb" => "throw :out, 5",
+            "leaves.rb" => "at_exit { puts :bye }; exit 7", "wrapped.rb" => "WRAPPED = 1; $wrapped = Module.nesting.size" }.freeze
 
   def test_values_features_and_backtraces
     same(<<~RUBY)
@@ -130,7 +130,8 @@ class RequiresBehaviourTest < Minitest::Test
     command = [RbConfig.ruby, *options, "-I#{@folder}", path("main.rb")]
     out, err, status = run_program(*command, env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     FileUtils.rm_f(path("Gemfile.lock"))
-    recorded_out, recorded_err, = run_culet("require", "--json", "--out", path("report.json"), "--", *command, env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
+    recorded_out, recorded_err, = run_culet("require", "--json", "--out", path("report.json"), "--", *command,
+                                            env: TestHelper::NEUTRAL.merge(env), chdir: @folder, stdin: "in")
     assert_equal lines(out), lines(recorded_out)
     assert_equal err, recorded_err.lines.grep_v(/\Aculet: wrote/).join
     refute_empty out + err

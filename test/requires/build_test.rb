@@ -13,7 +13,8 @@ class RequiresBuildTest < Minitest::Test
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: TestHelper::NEUTRAL)
     assert_predicate status, :success?, err
     assert_equal ["culet-syscall-counter.so"], Dir.children(path("gem/culet/syscall_counter"))
-    out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/syscall_counter/culet-syscall-counter.so")))
+    library = path("gem/culet/syscall_counter/culet-syscall-counter.so")
+    out, err, = run_program("sh", "-c", "echo heard", env: TestHelper::NEUTRAL.merge("LD_PRELOAD" => library))
     assert_equal ["heard\n", ""], [out, err]
   end
 

@@ -10,7 +10,8 @@ class RequiresFlameBrowserTest < Minitest::Test
 
   def test_the_page
     skip "there is no Chromium" unless Browser::PROGRAM
-    write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000", "inner.rb" => "sleep 1", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
+    write("outer.rb" => "require 'inner'; require 'big'; sleep 0.05; HELD = '</script><b>' * 1000",
+          "inner.rb" => "sleep 1", "big.rb" => "BIG = Array.new(5_000) { |one| one.to_s * 30 }")
     record(*ruby("-e", "require 'outer'"), options: ["--html", path("page.html")])
     Browser.use do |browser|
       assert_equal "drawn", browser.open(path("page.html"), ready: "document.documentElement.dataset.flame")
@@ -45,7 +46,11 @@ class RequiresFlameBrowserTest < Minitest::Test
         choose(browser, figure)
         boxes = browser.evaluate(BOXES)
         assert_operator boxes.map { |one| one["gem"] }.uniq.size, :>=, 15
-        adjacent(boxes).each { |one, other| assert_operator distance(one["colour"], other["colour"]), :>, 40, [one, other].inspect unless one["gem"] == other["gem"] }
+        adjacent(boxes).each do |one, other|
+          next if one["gem"] == other["gem"]
+
+          assert_operator distance(one["colour"], other["colour"]), :>, 40, [one, other].inspect
+        end
       end
       assert_layout(path("page.html"), ready: "document.documentElement.dataset.flame")
     end

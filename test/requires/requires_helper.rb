@@ -29,7 +29,8 @@ module RequiresHelper
   #
   # @return [Hash] what `culet require --json` says
   def record(*command, options: [], env: {}, chdir: @folder)
-    out, @err, status = run_culet("require", "--json", "--out", path("report.json"), *options, "--", *command, env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
+    out, @err, status = run_culet("require", "--json", "--out", path("report.json"), *options, "--", *command,
+                                  env: TestHelper::NEUTRAL.merge(env), chdir: chdir)
     @out = out
     document = JSON.parse(File.read(path("report.json")))
     assert_equal document["exit_status"] || (128 + document["signal"]), status.exitstatus, @err

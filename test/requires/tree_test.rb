@@ -40,7 +40,11 @@ class RequiresTreeTest < Minitest::Test
   end
 
   def test_what_c_code_requires_by_itself
-    write("by_c.rb" => "BY_C = 1", "asks.rb" => "require 'fiddle'\nFiddle::Function.new(Fiddle::Handle::DEFAULT['rb_require'], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOIDP, need_gvl: true).call('by_c')\nBY_C")
+    write("by_c.rb" => "BY_C = 1",
+          "asks.rb" => "require 'fiddle'\n" \
+                       "Fiddle::Function.new(Fiddle::Handle::DEFAULT['rb_require'], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOIDP, " \
+                       "need_gvl: true).call('by_c')\n" \
+                       "BY_C")
     document = record(*ruby("-e", "require 'asks'"))
     one = feature(document, "by_c.rb")
     assert_equal ["C code", path("asks.rb")], [one["how"], parent(document, one)]
@@ -86,7 +90,9 @@ class RequiresTreeTest < Minitest::Test
   end
 
   def test_errors_inside_a_required_file
-    write("raises.rb" => "raise ArgumentError, 'no'", "syntax.rb" => "def (", "missing.rb" => "require 'nowhere_to_be_found'", "throws.rb" => "throw :out", "outer.rb" => <<~RUBY)
+    write("raises.rb" => "raise ArgumentError, 'no'", "syntax.rb" => "def (", "missing.rb" => "require 'nowhere_to_be_found'",
+          "throws.rb" => "throw :out")
+    write("outer.rb" => <<~RUBY)
       %w[raises syntax missing].each { |name| begin; require name; rescue Exception => e; end }
       catch(:out) { require "throws" }
     RUBY

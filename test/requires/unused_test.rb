@@ -53,7 +53,8 @@ class RequiresUnusedTest < Minitest::Test
   def test_of_a_command
     document = unused("--", *ruby("-e", "require 'code'; #{RUNS}; eval('def evaluated = 5')"))
     code = file(document)
-    assert_equal ["big_idle", "block in <class:Code>", "block in idle", "block in idle_line", "block in one_line", "idle", "idle_line", "of_class", "rescue in rescued"],
+    assert_equal ["big_idle", "block in <class:Code>", "block in idle", "block in idle_line", "block in one_line",
+                  "idle", "idle_line", "of_class", "rescue in rescued"],
                  code["unused"].map { |one| one["label"] }.sort
     assert_equal [13], code["unused"].filter_map { |one| one["line"] if one["label"] == "block in <class:Code>" }
     assert_equal code["unused_bytes"], code["unused"].sum { |one| one["iseq_bytes"] }
@@ -96,9 +97,12 @@ class RequiresUnusedTest < Minitest::Test
 
   # What ran before the first question is not heard of, and counts only when it runs again.
   def test_from_the_first_question_on
-    program = "require 'code'; #{RUNS}; [[:USR1, :idle], [:USR2, :ran]].each { |name, method| trap(name) { Code.new.public_send(method) } }; puts :up; $stdout.flush; sleep"
+    program = "require 'code'; #{RUNS}; " \
+              "[[:USR1, :idle], [:USR2, :ran]].each { |name, method| trap(name) { Code.new.public_send(method) } }; " \
+              "puts :up; $stdout.flush; sleep"
     Dir.mkdir(path("answers"), 0o700)
-    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program), env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
+    with_program(*ruby("-r#{ROOT}/lib/culet/unused.rb", "-e", program),
+                 env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("answers"), "CULET_UNUSED_FROM" => "asked")) do |pid|
       first, err, status = run_culet("require", "--unused", pid.to_s, env: TestHelper::NEUTRAL)
       assert_predicate status, :success?, err
       assert_match(/\Anote: process #{pid}: coverage starts now .*run\s+the\s+command\s+again/m, first)
@@ -162,14 +166,16 @@ class RequiresUnusedTest < Minitest::Test
   end
 
   def test_a_wrong_word_for_when_to_begin
-    _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?", env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
+    _, err, status = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "p Coverage.running?",
+                                 env: TestHelper::NEUTRAL.merge("CULET_UNUSED_FROM" => "later"))
     assert_predicate status, :success?
     assert_equal "culet: unused code is not recorded: CULET_UNUSED_FROM: 'later' is not one of start, asked\n", err
   end
 
   # What any of the workers ran is not unused.
   def test_of_forked_workers
-    document = unused("--", *ruby("-e", "require 'code'; 2.times { |number| fork { number.zero? ? Code.new.idle : Code.of_class } }; Process.waitall; Code.new.ran"))
+    document = unused("--", *ruby("-e", "require 'code'; 2.times { |number| fork { number.zero? ? Code.new.idle : Code.of_class } }; " \
+                                        "Process.waitall; Code.new.ran"))
     labels = file(document)["unused"].map { |one| one["label"] }
     assert_equal 3, document["processes"].size
     refute_includes labels, "idle"
@@ -210,7 +216,8 @@ class RequiresUnusedTest < Minitest::Test
 
   def test_bad_input_is_one_sentence
     with_program(RbConfig.ruby, "-e", WAITING, env: TestHelper::NEUTRAL) do |pid|
-      { [pid.to_s] => /does not record which code runs; start it with/, ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
+      { [pid.to_s] => /does not record which code runs; start it with/,
+        ["--", "true"] => /nothing was recorded: true ended with status 0/, ["999999999"] => /999999999/,
         ["--", *ruby("-e", "Process.kill(:KILL, $$)")] => /was ended by SIGKILL/ }.each do |words, message|
         out, err, status = run_culet("require", "--unused", *words, env: TestHelper::NEUTRAL)
         assert_equal [words.last.include?("KILL") ? 137 : 1, "", 1], [status.exitstatus, out, err.lines.size], err
@@ -225,7 +232,8 @@ class RequiresUnusedTest < Minitest::Test
   def test_a_foreign_folder_is_refused
     Dir.mkdir(path("open"))
     File.chmod(0o777, path("open"))
-    _, err, = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e", "begin; Culet::Unused.write; rescue Culet::Error => e; warn e.message; exit! 0; end",
+    _, err, = run_program(RbConfig.ruby, "-w", "-r#{ROOT}/lib/culet/unused.rb", "-e",
+                          "begin; Culet::Unused.write; rescue Culet::Error => e; warn e.message; exit! 0; end",
                           env: TestHelper::NEUTRAL.merge("CULET_UNUSED" => path("open")))
     assert_equal "#{path("open")} is not a private folder of this user\n", err
     assert_empty Dir.children(path("open"))

@@ -7,7 +7,8 @@ class RequiresVerbTest < Minitest::Test
   include RequiresHelper
 
   {
-    [] => /no command given/, ["--"] => /no command given/, ["x", "--", "true"] => /not both/, ["--diff", "a"] => /--diff takes two/, %w[a b] => /one file at a time/,
+    [] => /no command given/, ["--"] => /no command given/, ["x", "--", "true"] => /not both/,
+    ["--diff", "a"] => /--diff takes two/, %w[a b] => /one file at a time/,
     ["--sort", "beauty", "--", "true"] => /invalid argument/, ["--top", "0", "--", "true"] => /--top takes/, ["--nosuch", "--", "true"] => /invalid option/
   }.each do |words, message|
     define_method(:"test_wrong_usage_#{words.join("_")}") do
@@ -80,18 +81,21 @@ class RequiresVerbTest < Minitest::Test
   def test_bad_input_is_one_sentence
     File.write(path("no.json"), "{}")
     { ["--html", "/no/such/page.html", "--", "true"] => /does not exist/,
-      ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/, [path("no.json")] => /is not a document of `culet require --json`/,
+      ["--out", @folder, "--", "true"] => /is a directory/, ["--", "true"] => /nothing was recorded: true ran no Ruby program/,
+      [path("no.json")] => /is not a document of `culet require --json`/,
       [path("nowhere.json")] => /cannot read .*nowhere\.json/ }.each do |words, message|
       out, err, status = run_culet("require", *words, env: TestHelper::NEUTRAL)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size], err
       assert_match message, err
     end
-    assert_equal ["", "culet: cannot run no-such-program: no such program\n", 127], run_culet("require", "--", "no-such-program").then { |out, err, status| [out, err, status.exitstatus] }
+    out, err, status = run_culet("require", "--", "no-such-program")
+    assert_equal ["", "culet: cannot run no-such-program: no such program\n", 127], [out, err, status.exitstatus]
   end
 
   def test_a_signal_is_the_commands
     write("waits.rb" => "trap(:TERM) { puts :caught; exit 3 }; puts :up; $stdout.flush; sleep")
-    with_program(*culet_command, "require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"), env: TestHelper::NEUTRAL, err: path("err")) do |pid|
+    with_program(*culet_command, "require", "--json", "--out", path("report.json"), "--", *ruby("-e", "require 'waits'"),
+                 env: TestHelper::NEUTRAL, err: path("err")) do |pid|
       Process.kill(:TERM, pid)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
       sleep 0.02 until File.exist?(path("report.json")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline

@@ -31,8 +31,10 @@ class RunnerTest < Minitest::Test
 
   { "that is no Ruby" => ["def (", /syntax error/],
     "without a test" => ["require 'test_helper'", /Error: the file ran no test/],
-    "that ends the process" => ["require 'test_helper'; class Ends < Minitest::Test; def test_it = exit!(0); end", /Error: the file ended before its tests were done/],
-    "that crashes" => ["require 'test_helper'; class Dies < Minitest::Test; def test_it = Process.kill(:KILL, $$); end", /Error: the process was ended by SIGKILL/],
+    "that ends the process" => ["require 'test_helper'; class Ends < Minitest::Test; def test_it = exit!(0); end",
+                                /Error: the file ended before its tests were done/],
+    "that crashes" => ["require 'test_helper'; class Dies < Minitest::Test; def test_it = Process.kill(:KILL, $$); end",
+                       /Error: the process was ended by SIGKILL/],
     "that fails at its end" => ["require 'test_helper'; Minitest.after_run { exit 3 }; class Fine < Minitest::Test; def test_it = assert(true); end",
                                 /Error: the tests went well, but their process did not end well/] }.each do |name, (text, complaint)|
     define_method("test_a_file_#{name.tr(" ", "_")}_fails_the_run") do

@@ -114,7 +114,8 @@ class ScopeReaderTest < Minitest::Test
     skip "only root can become another user" unless Process.euid.zero?
 
     script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " \
-             "up, out = IO.pipe; pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
+             "up, out = IO.pipe; pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
+             "ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
     out, err, status = run_program(RbConfig.ruby, "-e", script, "--", *culet_command, "report", "--json", env: NEUTRAL.merge("HOME" => "/"), chdir: "/")
     assert_predicate status, :success?, err
     assert_operator JSON.parse(out)["rss_bytes"], :>, 1_000_000

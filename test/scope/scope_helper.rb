@@ -51,7 +51,8 @@ module ScopeHelper
               "time" => 1_700_000_000.5, "rss_bytes" => 5 * PAGE_BYTES, "pss_bytes" => 5 * PAGE_BYTES, "shared_bytes" => 0,
               "private_dirty_bytes" => 5 * PAGE_BYTES, "swap_bytes" => 0 }.freeze
   ALLOCATOR = { "name" => "glibc", "library" => "/lib/libc.so.6", "level" => "blocks", "why" => nil }.freeze
-  MAPPING = { "id" => 0, "start" => 0x10000, "end" => 0x18000, "perms" => "rw-p", "offset" => 0, "inode" => 0, "path" => "[heap]", "rss_bytes" => 5 * PAGE_BYTES,
+  MAPPING = { "id" => 0, "start" => 0x10000, "end" => 0x18000, "perms" => "rw-p", "offset" => 0, "inode" => 0,
+              "path" => "[heap]", "rss_bytes" => 5 * PAGE_BYTES,
               "pss_bytes" => 5 * PAGE_BYTES, "shared_clean_bytes" => 0, "shared_dirty_bytes" => 0, "private_clean_bytes" => 0,
               "private_dirty_bytes" => 5 * PAGE_BYTES, "swap_bytes" => 0, "use" => "malloc", "label" => "" }.freeze
   REGION = { "id" => 0, "arena" => 0, "holds" => "main", "start" => 0x10000, "end" => 0x17000, "mapping" => 0 }.freeze

@@ -64,7 +64,9 @@ class SnapshotVerbTest < Minitest::Test
     %i[INT TERM].each do |signal|
       in_directory do |directory|
         with_program(RbConfig.ruby, "-e", WAITING) do |pid|
-          status = interrupted(signal, "snapshot", pid.to_s, "--every", "0.1", "--out", "#{directory}/series") { Dir.glob("#{directory}/.*.part").any? { |file| File.size(file) > 3000 } }
+          status = interrupted(signal, "snapshot", pid.to_s, "--every", "0.1", "--out", "#{directory}/series") do
+            Dir.glob("#{directory}/.*.part").any? { |file| File.size(file) > 3000 }
+          end
           assert_equal 128 + Signal.list.fetch(signal.to_s), status.exitstatus
           assert_operator Culet::Scope::SnapshotFile.load("#{directory}/series").size, :>, 0
           assert_equal ["series"], Dir.children(directory)

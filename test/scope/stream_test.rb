@@ -34,7 +34,9 @@ class ScopeStreamTest < Minitest::Test
   end
 
   def test_the_zero_page_is_not_resident
-    stream = small_stream { |writer| writer.object("mapping", MAPPING.merge("id" => 1, "start" => 0x20000, "end" => 0x23000)).numbers("P", 1, 1, 32, 1, 33, 1, 1) }
+    stream = small_stream do |writer|
+      writer.object("mapping", MAPPING.merge("id" => 1, "start" => 0x20000, "end" => 0x23000)).numbers("P", 1, 1, 32, 1, 33, 1, 1)
+    end
     assert_equal [[0x22000, 0x23000]], build(stream).mappings.last.enum_for(:each_resident, PAGE_BYTES).to_a
   end
 
@@ -79,10 +81,13 @@ class ScopeStreamTest < Minitest::Test
     "a page of no bytes" => [/page_bytes/, ->(test) { test.small_stream(process: PROCESS.merge("page_bytes" => 0)) }],
     "no time" => [/no time that is a number of seconds/, ->(test) { test.small_stream(process: PROCESS.merge("time" => "x")) }],
     "an endless time" => [/no time/, ->(test) { test.small_stream(process: PROCESS.merge("time" => 10**300)) }],
-    "a histogram of text" => [/no buckets that is a list of five/, ->(test) { test.small_stream { |writer| writer.object("sizes", "buckets" => [[1, 2, 3, 4, "x"]]) } }],
-    "a histogram too short" => [/no buckets that is a list of three/, ->(test) { test.small_stream { |writer| writer.object("freeruns", "buckets" => [[1]]) } }],
+    "a histogram of text" => [/no buckets that is a list of five/,
+                              ->(test) { test.small_stream { |writer| writer.object("sizes", "buckets" => [[1, 2, 3, 4, "x"]]) } }],
+    "a histogram too short" => [/no buckets that is a list of three/,
+                                ->(test) { test.small_stream { |writer| writer.object("freeruns", "buckets" => [[1]]) } }],
     "a mapping backwards" => [/ends before it starts/, ->(test) { test.small_stream(mapping: MAPPING.merge("end" => 1)) }],
-    "overlapping regions" => [/two of its regions overlap/, ->(test) { test.small_stream { |writer| writer.object("region", REGION.merge("id" => 1, "start" => 0x16000)) } }],
+    "overlapping regions" => [/two of its regions overlap/,
+                              ->(test) { test.small_stream { |writer| writer.object("region", REGION.merge("id" => 1, "start" => 0x16000)) } }],
     "pages of no mapping" => [/a mapping that it does not name/, ->(test) { test.small_stream { |writer| writer.numbers("P", 9, 1, 1) } }],
     "a number cut off" => [/number in it is cut off/, ->(test) { test.small_stream { |writer| writer.record("P", "\x00\x80".b) } }],
     "an endless number" => [/longer than 64 bits/, ->(test) { test.small_stream { |writer| writer.record("P", "\xff".b * 20) } }],

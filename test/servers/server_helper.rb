@@ -172,7 +172,9 @@ module ServerHelper
 
   def environment(gems)
     base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
-    base.merge(TestHelper::NEUTRAL, gems.environment, "RUBYLIB" => "#{TestHelper::ROOT}/lib", "CULET_TRIM" => nil, "WEB_CONCURRENCY" => nil, "RACK_ENV" => "production").compact
+    base.merge(TestHelper::NEUTRAL, gems.environment,
+               "RUBYLIB" => "#{TestHelper::ROOT}/lib", "CULET_TRIM" => nil,
+               "WEB_CONCURRENCY" => nil, "RACK_ENV" => "production").compact
   end
 
   def wait_until(server, up)

@@ -8,7 +8,8 @@ class StringsAnalysisTest < Minitest::Test
 
   def test_sums_by_where_the_bytes_lie
     text = "x" * 100
-    found = findings(line(0x10000, "short") + line(0x10028, text) + line(0x10050, nil, shared: true, bytesize: nil, embedded: nil, memsize: 40, references: ["0x10028"]) +
+    found = findings(line(0x10000, "short") + line(0x10028, text) +
+                     line(0x10050, nil, shared: true, bytesize: nil, embedded: nil, memsize: 40, references: ["0x10028"]) +
                      line(0x10078, "y" * 50, memsize: 40) + line(0x100a0, "z" * 30, memsize: 140))
     assert_equal({ "embedded" => 1, "own" => 2, "shared" => 1, "nofree" => 1 }, found.places.transform_values(&:count))
     assert_equal [5, 40 + 141 + 40 + 40 + 140], [found.strings, found.string_bytes]
@@ -20,14 +21,16 @@ class StringsAnalysisTest < Minitest::Test
   # Up to 3.1 a slot has 23 bytes for text, later 15 of 40 and more of larger ones.
   def test_slack_of_slots_is_told_by_how_much_fits
     assert_equal 23 - 3, findings(line(0x10000, "abc") + line(0x10028, "a" * 23)).slot_slack_bytes
-    assert_equal (15 - 3) + (55 - 42), findings(line(0x10000, "abc", slot_size: 40) + line(0x10028, "a" * 42, embedded: true, memsize: 80, slot_size: 80)).slot_slack_bytes
+    found = findings(line(0x10000, "abc", slot_size: 40) + line(0x10028, "a" * 42, embedded: true, memsize: 80, slot_size: 80))
+    assert_equal (15 - 3) + (55 - 42), found.slot_slack_bytes
   end
 
   def test_of_equal_strings_all_but_one_would_go
     found = findings(dump(*["the text that is there three times"] * 3, "once, and no other string is like it", "ab", "ab"))
     held = 41 + "the text that is there three times".bytesize
     assert_equal [(2 * held) + 40, 3], [found.duplicate_bytes, found.copies]
-    assert_equal [["duplicate", 3, 3 * held, 2 * held], ["duplicate", 2, 80, 40]], found.groups.map { |one| [one.kind, one.count, one.held_bytes, one.gain_bytes] }
+    assert_equal [["duplicate", 3, 3 * held, 2 * held], ["duplicate", 2, 80, 40]],
+                 found.groups.map { |one| [one.kind, one.count, one.held_bytes, one.gain_bytes] }
   end
 
   def test_what_differs_in_class_or_encoding_is_not_equal
@@ -71,7 +74,8 @@ class StringsAnalysisTest < Minitest::Test
   def test_an_end_in_a_larger_slot
     whole = "/srv/app/lib/library/concerns/of_the_whole.rb"
     part = "library/concerns/of_the_whole.rb"
-    found = findings(line(0x10000, whole, frozen: true, embedded: true, memsize: 80, slot_size: 80) + line(0x10050, part, embedded: true, memsize: 80, slot_size: 80) + line(0x100a0, "short", slot_size: 40))
+    found = findings(line(0x10000, whole, frozen: true, embedded: true, memsize: 80, slot_size: 80) +
+                     line(0x10050, part, embedded: true, memsize: 80, slot_size: 80) + line(0x100a0, "short", slot_size: 40))
     assert_equal 40, found.suffix_bytes
   end
 
@@ -102,7 +106,8 @@ class StringsAnalysisTest < Minitest::Test
                      line(0x10078, "of the program, and of nobody else", file: "app.rb", line: 1))
     assert_equal [["rack 3.1.8", 3, 2], ["the program", 1, 0]], found.gems.map { |one| [one.name, one.strings, one.copies] }
     assert_equal found.duplicate_bytes, found.gems.sum(&:gain_bytes)
-    assert_equal ["/gems/ruby/gems/rack-3.1.8/lib/one.rb:3", "/gems/ruby/gems/rack-3.1.8/lib/two.rb:7"].first(found.groups.first.sites.size), found.groups.first.sites.map(&:first).sort
+    sites = ["/gems/ruby/gems/rack-3.1.8/lib/one.rb:3", "/gems/ruby/gems/rack-3.1.8/lib/two.rb:7"]
+    assert_equal sites.first(found.groups.first.sites.size), found.groups.first.sites.map(&:first).sort
   end
 
   def test_gains_by_site_add_up_where_roots_cost

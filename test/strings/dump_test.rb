@@ -24,9 +24,13 @@ class StringsDumpTest < Minitest::Test
     groups = told.group_by { |one| one.values_at("value", "class", "encoding") }.values
     gains = groups.map do |all|
       copies = all.reject { |one| roots.include?(one["address"]) && !one["fstring"] }
-      copies.size < 2 ? [0, 0] : [copies.size - 1, copies.sum { |one| one["memsize"] } - (copies.find { |one| one["fstring"] } || copies.min_by { |one| one["memsize"] })["memsize"]]
+      next [0, 0] if copies.size < 2
+
+      kept = copies.find { |one| one["fstring"] } || copies.min_by { |one| one["memsize"] }
+      [copies.size - 1, copies.sum { |one| one["memsize"] } - kept["memsize"]]
     end
-    { strings: strings.size, bytes: strings.sum { |one| one["memsize"] }, copies: gains.sum(&:first), gain: gains.sum(&:last), shared: strings.count { |one| one["shared"] },
+    { strings: strings.size, bytes: strings.sum { |one| one["memsize"] }, copies: gains.sum(&:first),
+      gain: gains.sum(&:last), shared: strings.count { |one| one["shared"] },
       interned: strings.count { |one| one["fstring"] }, untold: strings.size - told.size }
   end
 
@@ -88,12 +92,14 @@ class StringsDumpTest < Minitest::Test
     good = line(0x10000, "one text") + line(0x10028, "two texts")
     found = findings(good + (%({"address":"0x1", "type":"STRING", "value":"\n) * 5) + line(0x10050, "three"))
     assert_equal 3, found.strings
-    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more damaged lines were skipped"], found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] }
+    assert_equal ["line 3 of", "line 4 of", "line 5 of", "and 2 more damaged lines were skipped"],
+                 found.source.problems.map { |one| one[/\Aline \d+ of|\Aand.*/] }
   end
 
   def test_lines_with_figures_and_addresses_that_cannot_be_are_passed_over
     good = line(0x10000, "one text") + line(0x10028, "two texts")
-    [{ bytesize: 1 << 64 }, { bytesize: 1 << 62 }, { memsize: 10**30 }, { memsize: -1 }, { memsize: 1.5 }, { memsize: nil.to_a }, { slot_size: 1 << 40 }, { line: "7" }, { class: "\u0000" },
+    [{ bytesize: 1 << 64 }, { bytesize: 1 << 62 }, { memsize: 10**30 }, { memsize: -1 }, { memsize: 1.5 }, { memsize: nil.to_a },
+     { slot_size: 1 << 40 }, { line: "7" }, { class: "\u0000" },
      { address: "0x1\u0000" }, { address: 7 }, { address: "0x#{"1" * 17}" }, { class: {} }].each do |fields|
       [good + line(0x10050, "three", **fields), good + line(0x10050, "three \" with an escape", **fields)].each do |text|
         found = findings(text)
@@ -114,7 +120,8 @@ class StringsDumpTest < Minitest::Test
           200.times { packed.write(block) }
           packed.write("\n#{line(0x10028, "two")}")
         end
-        script = "require 'culet/cli'; status = Culet::CLI.run(['strings', ARGV.first]); puts File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i / 1024; exit status"
+        script = "require 'culet/cli'; status = Culet::CLI.run(['strings', ARGV.first]); " \
+                 "puts File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i / 1024; exit status"
         out, err, status = run_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-r#{TestHelper::ROOT}/bin/gems.rb", "-e", script, path, env: TestHelper::NEUTRAL)
         assert_operator out.lines.last.to_i, :<, 220, "MiB"
         next assert_equal([1, "culet: #{path} is no dump"], [status.exitstatus, err[/\A.* is no dump/]]) if number == 1
@@ -126,7 +133,8 @@ class StringsDumpTest < Minitest::Test
   end
 
   def test_what_is_no_dump_is_said
-    { "" => /is empty/, "\x00\xff\x13".b * 5000 => /is no dump of Ruby's objects; make one with ObjectSpace\.dump_all/, "hello\nworld\n" => /is no dump/, "[1, 2]\n" => /is no dump/,
+    { "" => /is empty/, "\x00\xff\x13".b * 5000 => /is no dump of Ruby's objects; make one with ObjectSpace\.dump_all/,
+      "hello\nworld\n" => /is no dump/, "[1, 2]\n" => /is no dump/,
       "{\"some\":\"thing\"}\n" => /is no dump/, "\x1f\x8bnonsense".b => /cannot be unpacked/ }.each do |content, sentence|
       in_directory do |folder|
         File.binwrite(File.join(folder, "heap.json"), content)
@@ -152,9 +160,14 @@ class StringsDumpTest < Minitest::Test
     in_directory do |folder|
       path = File.join(folder, "heap.json")
       frame = line(0x10000, "TEXT", embedded: nil, bytesize: 150, memsize: 191, frozen: true)
-      File.open(path, "w") { |file| 400_000.times { |index| file.write(frame.sub("TEXT") { format("/srv/app/lib/library/part_%06d/%s%08d.rb", index, "of_the_whole_" * 8, index % 1000) }) } }
+      File.open(path, "w") do |file|
+        400_000.times do |index|
+          file.write(frame.sub("TEXT") { format("/srv/app/lib/library/part_%06d/%s%08d.rb", index, "of_the_whole_" * 8, index % 1000) })
+        end
+      end
       script = "require 'culet/tools/strings'; peak = -> { File.read('/proc/self/status')[/VmHWM:\\s+(\\d+)/, 1].to_i * 1024 }; before = peak.call; " \
-               "found = Culet::Strings.findings(Culet::Strings::Dump.new(ARGV.first), top: 10); puts JSON.generate([peak.call - before, found.string_bytes, found.strings])"
+               "found = Culet::Strings.findings(Culet::Strings::Dump.new(ARGV.first), top: 10); " \
+               "puts JSON.generate([peak.call - before, found.string_bytes, found.strings])"
       out, err, status = run_program(RbConfig.ruby, "-w", "-I#{TestHelper::ROOT}/lib", "-e", script, path, env: TestHelper::NEUTRAL)
       assert_equal [true, ""], [status.success?, err]
       taken, held, strings = JSON.parse(out)

@@ -44,7 +44,8 @@ class StringsEachStringTest < Minitest::Test
         assert_operator said.size, :>=, 200
         said.each do |address, *expected|
           record = records.fetch(address)
-          assert_equal expected, [record.held, record.length, *FLAGS.map { |flag| record.flags.anybits?(flag) }, record.root], "held, length, embedded, shared, interned, frozen, root"
+          assert_equal expected, [record.held, record.length, *FLAGS.map { |flag| record.flags.anybits?(flag) }, record.root],
+                       "held, length, embedded, shared, interned, frozen, root"
         end
         assert(said.any? { |_, _, _, _, shared| shared })
       end
@@ -57,7 +58,10 @@ class StringsEachStringTest < Minitest::Test
   def records_of(pid)
     conversation = Culet::Agent::Conversation.new(pid)
     out = StringIO.new("".b)
-    Culet::Strings::Slices.new(collect: false) { |from, _| conversation.ask("strings from=#{from} collect=0 content=0", limit_seconds: 0.02, wait_seconds: 10) }.read(out)
+    slices = Culet::Strings::Slices.new(collect: false) do |from, _|
+      conversation.ask("strings from=#{from} collect=0 content=0", limit_seconds: 0.02, wait_seconds: 10)
+    end
+    slices.read(out)
     records = {}
     offset = 0
     while offset < out.string.bytesize

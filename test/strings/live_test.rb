@@ -50,7 +50,9 @@ class StringsLiveTest < Minitest::Test
   def test_without_content_the_same_is_found
     with_agent(SCRIPT) do |pid|
       told, veiled = [[], ["--no-content"]].map { |words| json("strings", pid.to_s, "--top", "10", *words) }
-      %w[strings string_bytes asked_bytes duplicate_bytes suffix_bytes copies suffixes group_count].each { |key| assert_in_delta told[key], veiled[key], key.end_with?("bytes") ? 3000 : 30, key }
+      %w[strings string_bytes asked_bytes duplicate_bytes suffix_bytes copies suffixes group_count].each do |key|
+        assert_in_delta told[key], veiled[key], key.end_with?("bytes") ? 3000 : 30, key
+      end
       refute_includes JSON.generate(veiled), "secret"
       assert_nil veiled["groups"].first["sample"]
       { 1 => true, 0 => false }.each do |content, there|
@@ -64,7 +66,10 @@ class StringsLiveTest < Minitest::Test
   def whole_answer(pid, content)
     conversation = Culet::Agent::Conversation.new(pid)
     out = StringIO.new("".b)
-    Culet::Strings::Slices.new(collect: false) { |from, _| conversation.ask("strings from=#{from} collect=0 content=#{content}", limit_seconds: 0.02, wait_seconds: 10) }.read(out)
+    slices = Culet::Strings::Slices.new(collect: false) do |from, _|
+      conversation.ask("strings from=#{from} collect=0 content=#{content}", limit_seconds: 0.02, wait_seconds: 10)
+    end
+    slices.read(out)
     out.string
   end
 
@@ -73,7 +78,9 @@ class StringsLiveTest < Minitest::Test
     with_agent(SCRIPT) do |pid|
       conversation = Culet::Agent::Conversation.new(pid)
       out = StringIO.new("".b)
-      slices = Culet::Strings::Slices.new(collect: true) { |from, collect| conversation.ask("strings from=#{from} collect=#{collect ? 1 : 0} content=1", limit_seconds: 0.0, wait_seconds: 10) }.read(out)
+      slices = Culet::Strings::Slices.new(collect: true) do |from, collect|
+        conversation.ask("strings from=#{from} collect=#{collect ? 1 : 0} content=1", limit_seconds: 0.0, wait_seconds: 10)
+      end.read(out)
       assert_operator slices.count, :>, 20
       addresses = []
       bytes = out.string
@@ -136,7 +143,8 @@ class StringsLiveTest < Minitest::Test
 
   def test_what_is_no_question_about_strings_is_refused
     with_agent("#{SAY_UP}; sleep") do |pid|
-      ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1", "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
+      ["strings", "strings from=x collect=0 content=0 limit_ms=1 wait_ms=1",
+       "strings from=0 collect=0 content=0 limit_ms=-1 wait_ms=1", "strings from=0"].each do |question|
         assert_match(/\Aerror its agent belongs to another version/, raw(pid, "culet-agent 1 #{question}\n"))
       end
       # From far behind all objects there is nothing.

@@ -31,7 +31,8 @@ class StringsPageBrowserTest < Minitest::Test
 
   def test_what_strings_say_is_text
     site = { file: "/srv/<b>app</b>/\"x\".rb", line: 3 }
-    with_page((line(0x10000, HOSTILE, **site) * 1) + line(0x10100, HOSTILE, **site) + line(0x10200, "prefix of #{HOSTILE}", frozen: true, **site)) do |browser, _|
+    with_page((line(0x10000, HOSTILE, **site) * 1) + line(0x10100, HOSTILE, **site) +
+              line(0x10200, "prefix of #{HOSTILE}", frozen: true, **site)) do |browser, _|
       assert_equal [false, 0, 1], browser.evaluate("[window.pwned === 1, document.scripts.length, document.querySelectorAll('svg').length]")
       assert_includes browser.evaluate("document.querySelector('#groups').textContent"), "<script>window.pwned=1</script>"
       assert_includes browser.evaluate("document.body.textContent"), "/srv/<b>app</b>/"
@@ -40,7 +41,8 @@ class StringsPageBrowserTest < Minitest::Test
 
   def test_the_picture_shows_who_goes_and_who_stays
     whole = "/srv/app/lib/library/concerns/of_the_whole_program.rb"
-    with_page(line(0x10000, whole, frozen: true) + line(0x10100, whole[13..]) + dump(*["a text that is there five times, word for word"] * 5)) do |browser, found|
+    with_page(line(0x10000, whole, frozen: true) + line(0x10100, whole[13..]) +
+              dump(*["a text that is there five times, word for word"] * 5)) do |browser, found|
       assert_equal 2, found.groups.size
       words = browser.evaluate("Array.from(document.querySelectorAll('svg text')).map(function (one) { return one.textContent; })")
       assert_includes words, "5 equal strings, 435 bytes"

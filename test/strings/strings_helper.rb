@@ -26,7 +26,10 @@ module StringsHelper
   # @param values [Array<String>] texts, each at an address of its own
   # @return [String] a dump of them, with objects of other types between
   def dump(*values)
-    values.each_with_index.map { |value, index| line(0x10000 + (index * 40), value) + %({"address":"0x#{(0x900000 + (index * 40)).to_s(16)}", "type":"ARRAY", "memsize":40}\n) }.join
+    values.each_with_index.map do |value, index|
+      array = %({"address":"0x#{(0x900000 + (index * 40)).to_s(16)}", "type":"ARRAY", "memsize":40}\n)
+      line(0x10000 + (index * 40), value) + array
+    end.join
   end
 
   # @return [Culet::Strings::Findings] of a dump
@@ -42,7 +45,8 @@ module StringsHelper
   def with_real_dump(script, tracing: false)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "heap.json")
-      source = "#{"ObjectSpace.trace_object_allocations_start\n" if tracing}#{script}\nGC.start\nFile.open(ARGV.first, 'w') { |file| ObjectSpace.dump_all(output: file) }"
+      source = "#{"ObjectSpace.trace_object_allocations_start\n" if tracing}#{script}\nGC.start\n" \
+               "File.open(ARGV.first, 'w') { |file| ObjectSpace.dump_all(output: file) }"
       out, err, status = run_program(RbConfig.ruby, "-w", "-robjspace", "-e", source, path, env: TestHelper::NEUTRAL)
       assert_equal [true, "", ""], [status.success?, err, out]
       yield path
@@ -50,5 +54,8 @@ module StringsHelper
   end
 
   # @return [Hash] of a document's groups, the one whose text begins so
-  def group(document, start) = document["groups"].find { |one| one["sample"].to_s.start_with?("\"#{start}") } || flunk("no group of #{start}: #{document["groups"]}")
+  def group(document, start)
+    groups = document["groups"]
+    groups.find { |one| one["sample"].to_s.start_with?("\"#{start}") } || flunk("no group of #{start}: #{groups}")
+  end
 end

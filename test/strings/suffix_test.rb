@@ -11,8 +11,10 @@ class StringsSuffixTest < Minitest::Test
 
   # What is held, by what the lesson calls it: of the short whole, then of the long one. Up to 3.1 all slots are of 40 bytes;
   # later a text of up to 55 lies in one of 80.
-  FIGURES = { "3.1" => { "its end, whole[from..]" => [40, 40], "its middle, whole[from...-3]" => [80, 80], "built anew, equal to the end" => [84, 84], "the whole" => [104, 1097] },
-              "later" => { "its end, whole[from..]" => [40, 40], "its middle, whole[from...-3]" => [80, 80], "built anew, equal to the end" => [80, 80], "the whole" => [160, 1097] } }.freeze
+  FIGURES = { "3.1" => { "its end, whole[from..]" => [40, 40], "its middle, whole[from...-3]" => [80, 80],
+                         "built anew, equal to the end" => [84, 84], "the whole" => [104, 1097] },
+              "later" => { "its end, whole[from..]" => [40, 40], "its middle, whole[from...-3]" => [80, 80],
+                           "built anew, equal to the end" => [80, 80], "the whole" => [160, 1097] } }.freeze
 
   # @param printed [String] what the lesson said
   def assert_lesson(version, printed)

@@ -12,8 +12,10 @@ class StringsVerbTest < Minitest::Test
     out, _, status = run_culet("strings", "--help")
     assert_predicate status, :success?
     assert_match(/Examples:\n  RUBYOPT=-r\$\(culet lib agent\)/, out)
-    { [] => /no process given/, %w[1 2] => /one process number, dump or command/, ["1", "--", "true"] => /one process number, dump or command/, ["--"] => /no command given/, ["1", "--trace"] => /--trace needs a command/,
-      ["1", "--top", "0"] => /--top takes a whole number/, ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
+    { [] => /no process given/, %w[1 2] => /one process number, dump or command/,
+      ["1", "--", "true"] => /one process number, dump or command/, ["--"] => /no command given/,
+      ["1", "--trace"] => /--trace needs a command/, ["1", "--top", "0"] => /--top takes a whole number/,
+      ["1", "--wait", "1h"] => /ten minutes/, ["--frobnicate"] => /invalid option/ }.each do |words, sentence|
       assert_sentence(sentence, "strings", *words, status: 2)
     end
   end
@@ -24,7 +26,8 @@ class StringsVerbTest < Minitest::Test
       File.write(path, dump(*["a text that is there twice and is long"] * 2))
       told = json("strings", path)
       assert_equal [2, 158, 79, 79], told.values_at("strings", "string_bytes", "duplicate_bytes", "shareable_bytes")
-      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }], told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
+      assert_equal [{ "kind" => "duplicate", "count" => 2, "held_bytes" => 158, "gain_bytes" => 79 }],
+                   told["groups"].map { |one| one.slice("kind", "count", "held_bytes", "gain_bytes") }
       out, err, status = run_culet("strings", path, "--json", "--out", File.join(folder, "told.json"))
       assert_equal [true, "", "culet: wrote #{folder}/told.json\n"], [status.success?, out, err]
       assert_equal told, JSON.parse(File.read(File.join(folder, "told.json")))
@@ -38,7 +41,8 @@ class StringsVerbTest < Minitest::Test
       File.write(path, dump(*["a text that is there twice and is long"] * 2))
       { [] => 0o600, ["--no-content"] => 0o644 }.each do |flags, mode|
         files = %w[page.html graph.svg told.txt].map { |name| File.join(folder, "#{flags.size}-#{name}") }
-        words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path, "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
+        words = [Gem.ruby, "-e", "File.umask(0o022); exec(*ARGV)", *culet_command, "strings", path,
+                 "--html", files[0], "--svg", files[1], "--out", files[2], *flags]
         _, err, status = run_program(*words, env: TestHelper::NEUTRAL)
         assert_predicate status, :success?, err
         assert_equal([mode] * 3, files.map { |file| File.stat(file).mode & 0o777 })
@@ -88,7 +92,8 @@ class StringsVerbTest < Minitest::Test
 
   def test_options_of_the_user_s_stay
     env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-rset -W:no-deprecated")
-    _, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e", "puts ENV['RUBYOPT'].end_with?('-rset -W:no-deprecated'), defined?(Set), Warning[:deprecated]", env: env)
+    _, err, status = run_culet("strings", "--json", "--", RbConfig.ruby, "-e",
+                               "puts ENV['RUBYOPT'].end_with?('-rset -W:no-deprecated'), defined?(Set), Warning[:deprecated]", env: env)
     assert_equal [true, "true\nconstant\nfalse\n"], [status.success?, err.sub("expression", "constant")]
   end
 
@@ -138,7 +143,8 @@ class StringsVerbTest < Minitest::Test
     script = "#{MANY}; puts :up; $stdout.flush; gets; Process.exit!(0)"
     in_directory do |folder|
       path = File.join(folder, "told.json")
-      Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *culet_command, "strings", "--out", path, "--json", "--", RbConfig.ruby, "-e", script, pgroup: true) do |input, _output, error, process|
+      words = [*culet_command, "strings", "--out", path, "--json", "--", RbConfig.ruby, "-e", script]
+      Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *words, pgroup: true) do |input, _output, error, process|
         assert_equal "up\n", error.gets
         Process.kill(:USR1, process.pid)
         # The program ends without a word at its end.

@@ -48,7 +48,10 @@ module Suites
       Dir.mktmpdir("source-", File.dirname(kept)) do |folder|
         text, wrong = fetch(folder, "#{name}=#{version}")
         unpacked = Dir[File.join(folder, "*/debian")].first
-        raise Unavailable, "the sources of #{name} #{version} cannot be had: #{wrong || text.lines.grep(/^E:|rror/).last || text.lines.last}".strip unless unpacked
+        unless unpacked
+          reason = wrong || text.lines.grep(/^E:|rror/).last || text.lines.last
+          raise Unavailable, "the sources of #{name} #{version} cannot be had: #{reason}".strip
+        end
 
         File.rename(File.dirname(unpacked), kept)
       end

@@ -205,7 +205,9 @@ class TrimProcessTest < Minitest::Test
   def test_rubyopt_with_bundler
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "Gemfile"), "")
-      script = "litter = Array.new(40_000) { 'x' * 1_000 }; litter = nil; GC.start; 2_000.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
+      script = "litter = Array.new(40_000) { 'x' * 1_000 }; litter = nil; GC.start; " \
+               "2_000.times { sleep 0.05; break if Culet.trim_stats[:trims] > 0 }; " \
+               "p Culet.trim_stats.values_at(:active, :thread), defined?(Bundler)"
       env = TestHelper::NEUTRAL.merge("RUBYOPT" => "-I#{TestHelper::ROOT}/lib -rculet/auto", "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
       out, err, status = run_program(RbConfig.ruby, "-S", "bundle", "exec", RbConfig.ruby, "-e", script, env: env, chdir: directory)
       assert_predicate status, :success?, err

@@ -50,7 +50,8 @@ class TrimSettingsTest < Minitest::Test
 
   # Nothing but the extension and the settings.
   def test_it_loads_little
-    out, = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{TestHelper::ROOT}/lib", "-e", "b = $LOADED_FEATURES.dup; require 'culet/auto'; puts $LOADED_FEATURES - b",
+    out, = run_program(RbConfig.ruby, "--disable-gems", "-w", "-I#{TestHelper::ROOT}/lib", "-e",
+                       "b = $LOADED_FEATURES.dup; require 'culet/auto'; puts $LOADED_FEATURES - b",
                        env: TestHelper::NEUTRAL)
     assert_equal %w[auto.rb culet.rb culet.so errors.rb native.rb settings.rb version.rb], out.lines(chomp: true).map { |path| File.basename(path) }.sort
   end

@@ -32,8 +32,8 @@ class WarmupRequestsTest < Minitest::Test
       told = Culet.warmup(requests: ["/", "/a%20b?c=d&e", "http://example.com:8080/x", "https://example.com"], app: APP)
       tell([SEEN, CLOSED, told[:steps]])
     RUBY
-    assert_equal ["GET https localhost /  443", "read /", "GET https localhost /a%20b c=d&e 443", "read /a%20b", "GET http example.com:8080 /x  8080", "read /x",
-                  "GET https example.com /  443", "read /"], seen
+    assert_equal ["GET https localhost /  443", "read /", "GET https localhost /a%20b c=d&e 443", "read /a%20b",
+                  "GET http example.com:8080 /x  8080", "read /x", "GET https example.com /  443", "read /"], seen
     assert_equal ["/", "/a%20b", "/x", "/"], closed
     assert_equal "requests", steps.first
     refute_includes steps, "connections", "there is no Active Record here"
