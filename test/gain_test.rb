@@ -44,7 +44,7 @@ class GainTest < Minitest::Test
     end
     verdict = Culet::Strings::Verdicts.new(found).list.first
     assert_equal "little to gain", verdict.topic
-    assert_match(/\A200 kB of 625 kB \(32\.0 %\) would go away .*, below the limit of 500 kB\z/, verdict.text)
+    assert_match(/\Asharing would save 200 kB of 625 kB \(32\.0 %\): .*, below the limit of 500 kB\z/, verdict.text)
   end
 
   # A worker that hardly unshared anything, and keeps much that a trim would return.

@@ -20,7 +20,8 @@ def parameters_of(type)
 end
 
 def actual_parameters(method)
-  method.parameters.except(:block).map { |kind, name| %i[key keyreq].include?(kind) ? [kind, name] : [kind] }
+  parameters = method.parameters.map { |kind, name| %i[key keyreq].include?(kind) ? [kind, name] : [kind] }
+  parameters - [[:block]]
 end
 
 def owner_class(label) = Object.const_get(label.chop)
