@@ -12,11 +12,11 @@ module Culet
     # `culet cow experiment`: what a fork shares and what two garbage collections leave of it, on any interpreter and
     # allocator.
     class CowExperiment < Command
-      LAB = Culet::Cow::Experiment
+      Experiment = Culet::Cow::Experiment
       WARMTHS = { "no" => [false], "yes" => [true], "both" => [false, true] }.freeze
       # Strings, of forty bytes and more each.
       MOST_MILLIONS = 100_000
-      private_constant :LAB, :WARMTHS, :MOST_MILLIONS
+      private_constant :Experiment, :WARMTHS, :MOST_MILLIONS
 
       def verb = "cow experiment"
 
@@ -39,7 +39,7 @@ module Culet
 
         check_destinations
         interruption = Culet::Compare::Interruption.new
-        engine = LAB::Engine.new(plan: plan, interruption: interruption, say: ->(line) { err.puts("culet: #{line}") })
+        engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: ->(line) { err.puts("culet: #{line}") })
         finish(interruption.watch { engine.call }, interruption)
       end
 
@@ -56,20 +56,20 @@ module Culet
         parser.on("--allocators A,B", "allocators, each NAME[:KEY=VALUE] (default: glibc,culet)") do |v|
           (options[:allocators] ||= []).concat(Culet::Compare::Plan.split_allocators(v))
         end
-        parser.on("--variants A,B", "#{LAB::VARIANTS.keys.join(", ")}, or all (default: parent)",
-                  *LAB::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
+        parser.on("--variants A,B", "#{Experiment::VARIANTS.keys.join(", ")}, or all (default: parent)",
+                  *Experiment::VARIANTS.map { |key, words| "  #{key}: #{words}" }) { |v| options[:variants] = v }
         parser.on("--warm no|yes|both", "warm the parent up before the fork (default: no)") { |v| options[:warm] = v }
-        parser.on("--millions N", "millions of strings (default: #{LAB::Plan::DEFAULT_MILLIONS.round})") do |v|
+        parser.on("--millions N", "millions of strings (default: #{Experiment::Plan::DEFAULT_MILLIONS.round})") do |v|
           options[:millions] = positive("--millions", v, most: MOST_MILLIONS)
         end
-        parser.on("--runs N", "runs of each (default: #{LAB::Plan::DEFAULT_RUNS}; at least " \
+        parser.on("--runs N", "runs of each (default: #{Experiment::Plan::DEFAULT_RUNS}; at least " \
                               "#{Culet::Compare::Statistics::LEAST_RUNS} to show a difference)") do |v|
           options[:runs] = whole("--runs", v, most: Numbers::MOST_RUNS)
         end
         parser.on("--seed N", "random seed of the order and the intervals") do |v|
           options[:seed] = whole("--seed", v, least: 0, most: Numbers::MOST_SEED)
         end
-        default_timeout = LAB::Plan::DEFAULT_TIMEOUT_SECONDS
+        default_timeout = Experiment::Plan::DEFAULT_TIMEOUT_SECONDS
         parser.on("--timeout SECONDS", "time limit of one phase (default: #{default_timeout.round})") do |v|
           options[:timeout] = positive("--timeout", v, most: Numbers::MOST_SECONDS)
         end
@@ -77,19 +77,19 @@ module Culet
       end
 
       def plan
-        LAB::Plan.new(contenders: contenders, variants: variants,
+        Experiment::Plan.new(contenders: contenders, variants: variants,
                       seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
-                      millions: options.fetch(:millions, LAB::Plan::DEFAULT_MILLIONS),
-                      runs: options.fetch(:runs, LAB::Plan::DEFAULT_RUNS),
-                      timeout_seconds: options.fetch(:timeout, LAB::Plan::DEFAULT_TIMEOUT_SECONDS))
+                      millions: options.fetch(:millions, Experiment::Plan::DEFAULT_MILLIONS),
+                      runs: options.fetch(:runs, Experiment::Plan::DEFAULT_RUNS),
+                      timeout_seconds: options.fetch(:timeout, Experiment::Plan::DEFAULT_TIMEOUT_SECONDS))
       end
 
       # An allocator that is not installed is known before anything runs.
       def contenders
         script = script_file
-        interpreters = options.fetch(:with, [RbConfig.ruby]).map { |text| LAB::Interpreter.new(text, script: script) }
+        interpreters = options.fetch(:with, [RbConfig.ruby]).map { |text| Experiment::Interpreter.new(text, script: script) }
         choices = options.fetch(:allocators, %w[glibc culet]).map { |text| Allocators.parse(text).tap(&:library) }
-        interpreters.product(choices).map { |pair| LAB::Contender.new(*pair) }.uniq(&:name)
+        interpreters.product(choices).map { |pair| Experiment::Contender.new(*pair) }.uniq(&:name)
       end
 
       def script_file
@@ -101,17 +101,17 @@ module Culet
 
       def variants
         keys = options.fetch(:variants, "parent").split(",")
-        keys = LAB::VARIANTS.keys if keys == ["all"]
-        unknown = keys - LAB::VARIANTS.keys
+        keys = Experiment::VARIANTS.keys if keys == ["all"]
+        unknown = keys - Experiment::VARIANTS.keys
         if unknown.any? || keys.empty?
           raise UsageError, "there is no variant #{unknown.first.inspect}; the known ones are " \
-                            "#{LAB::VARIANTS.keys.join(", ")}, or all"
+                            "#{Experiment::VARIANTS.keys.join(", ")}, or all"
         end
 
         warmths = WARMTHS.fetch(options.fetch(:warm, "no")) do
           raise UsageError, "--warm takes no, yes or both, not #{options[:warm].inspect}"
         end
-        keys.product(warmths).map { |pair| LAB::Variant.new(*pair) }
+        keys.product(warmths).map { |pair| Experiment::Variant.new(*pair) }
       end
 
       # Before the runs, which take minutes.
@@ -119,7 +119,7 @@ module Culet
 
       def finish(document, interruption)
         write_html(document) if options[:html] && document["results"].any?
-        deliver(options[:json] ? JSON.generate(document) : fitted { LAB::Table.new(document, color: color?).to_s })
+        deliver(options[:json] ? JSON.generate(document) : fitted { Experiment::Table.new(document, color: color?).to_s })
         check_interruption(interruption)
         raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
 
@@ -128,7 +128,7 @@ module Culet
 
       def write_html(document)
         require_relative "../tools/cow/experiment/page"
-        AtomicFile.write(options[:html], LAB::Page.new(document).to_s)
+        AtomicFile.write(options[:html], Experiment::Page.new(document).to_s)
         err.puts("culet: wrote #{options[:html]}")
       end
     end

@@ -25,7 +25,7 @@ module Culet
       # @param pid [Integer, String] a process number
       # @param mode [Symbol] one of MODES
       # @param pause_milliseconds [Integer, nil] longest pause of a slice; nil: the program's own
-      # @param chunks [Integer, nil] up to how many blocks are told one by one; 0: none; nil: the program's own bound
+      # @param chunks [Integer, nil] the most blocks reported one by one; 0: none; nil: the default of culet-scope bound
       # @param notes [IO, nil] where the program writes what is to be known before the process is paused, e.g. that
       #   pauses will be long
       # @raise [Culet::UsageError] when it is no process number

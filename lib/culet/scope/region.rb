@@ -81,7 +81,7 @@ module Culet
         end
       end
 
-      # A block's length is told in these.
+      # Unit of a block's length.
       CHUNK_UNIT_BYTES = 16
       private_constant :CHUNK_UNIT_BYTES
     end

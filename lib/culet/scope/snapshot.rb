@@ -29,7 +29,7 @@ module Culet
 
       texts :name, :library, :level, :why
 
-      # @return [Boolean] whether used and free were told apart
+      # @return [Boolean] whether used and free memory were told apart
       def blocks? = level == BLOCKS
     end
 

@@ -128,7 +128,7 @@ module Culet
         return if @status.nil? || @status.success?
 
         how = @status.signaled? ? "was ended by SIG#{Signal.signame(@status.termsig)}" : "ended with status #{@status.exitstatus}"
-        "the command #{how}; what it recorded until then is told"
+        "the command #{how}; the report has what was recorded until then"
       end
     end
   end
