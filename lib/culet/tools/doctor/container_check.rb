@@ -106,7 +106,7 @@ module Culet
         path = "/" if path.include?("..") || !Dir.exist?(File.join(mount, path))
         parts = path.split("/").reject(&:empty?)
         paths = (0..parts.size).map { |count| File.join(mount, *parts.first(count)) }
-        paths.select { |path| Dir.exist?(path) }
+        paths.select { |directory| Dir.exist?(directory) }
       end
 
       def mount_point(controller)
