@@ -30,7 +30,9 @@ module Culet
 
       trims, words = words(text).partition { |word| Trim.setting?(word) }
       trim = Trim.parse(trims)
-      raise UsageError, "#{name} has no function that returns free memory, so it cannot be trimmed" if trim.on? && definition.untrimmable
+      if trim.on? && definition.untrimmable
+        raise UsageError, "#{name} has no function that returns free memory, so it cannot be trimmed"
+      end
 
       Choice.new(definition: definition, settings: settings(definition, words), trim: trim)
     end
@@ -96,8 +98,9 @@ module Culet
     end
     private_class_method :checked
 
-    EXAMPLES = { "glibc" => "glibc:arena_max=2", "jemalloc" => "jemalloc:narenas=2", "tcmalloc" => "tcmalloc:release_rate=10",
-                 "mimalloc" => "mimalloc:purge_delay=0", "culet" => "culet:children=all" }.freeze
+    EXAMPLES = { "glibc" => "glibc:arena_max=2", "jemalloc" => "jemalloc:narenas=2",
+                 "tcmalloc" => "tcmalloc:release_rate=10", "mimalloc" => "mimalloc:purge_delay=0",
+                 "culet" => "culet:children=all" }.freeze
     private_constant :EXAMPLES
 
     def example(definition) = EXAMPLES.fetch(definition.name)

@@ -60,6 +60,10 @@ module Culet
     def limit = @least.max
 
     # The stricter of the two conditions.
-    def limit_in_words = limit == @least.first ? Text::Size.human(@least.first) : "#{(100 * SHARE).round} % (#{Text::Size.human(limit.round)})"
+    def limit_in_words
+      return Text::Size.human(@least.first) if limit == @least.first
+
+      "#{(100 * SHARE).round} % (#{Text::Size.human(limit.round)})"
+    end
   end
 end

@@ -32,7 +32,8 @@ module Culet
 
       RecordFile.open do |records|
         source.read(records)
-        Findings.new(analyse(records.path, top, content), site_names(records.path).transform_values(&:scrub), source: source)
+        names = site_names(records.path)
+        Findings.new(analyse(records.path, top, content), names.transform_values(&:scrub), source: source)
       end
     end
   end

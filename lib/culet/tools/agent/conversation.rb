@@ -45,7 +45,8 @@ module Culet
         check_running
         @hung_up = false
         @deadline = now + limit_seconds + (2 * wait_seconds) + GRACE_SECONDS
-        line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} wait_ms=#{milliseconds(wait_seconds)}\n"
+        line = "culet-agent 1 #{question} limit_ms=#{milliseconds(limit_seconds)} " \
+               "wait_ms=#{milliseconds(wait_seconds)}\n"
         loop do
           found = attempt(line) and return found
           pause
@@ -57,7 +58,10 @@ module Culet
       end
 
       # @return [String] error message for an invalid answer
-      def strange = "process #{@pid} sent an answer that this version of culet does not know; use the version that the process has loaded"
+      def strange
+        "process #{@pid} sent an answer that this version of culet does not know; " \
+          "use the version that the process has loaded"
+      end
 
       private
 
@@ -152,7 +156,8 @@ module Culet
         return @absence if @absence
 
         instead = " (`culet snapshot #{@pid}` works without it, but lacks the object counts)" if @verb == "signal"
-        "process #{@pid} has no agent; start it with #{RubyOptions.advice("agent")}, or have it require \"culet/agent\"#{instead}"
+        "process #{@pid} has no agent; start it with #{RubyOptions.advice("agent")}, " \
+          "or have it require \"culet/agent\"#{instead}"
       end
 
       def network_sentence

@@ -46,7 +46,8 @@ module Culet
       # @return [Array<String>] names of its agent's sockets; abstract names start with "@"
       def names
         own = inodes
-        sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }.map(&:last).first(MOST_NAMES)
+        found = sockets.select { |inode, name| pattern.match?(name) && (own.nil? || own.include?(inode)) }
+        found.map(&:last).first(MOST_NAMES)
       end
 
       def pattern = %r{\A(?:@culet-agent/#{inner_pid}/|/.*/culet/agent-#{inner_pid}-\d+\z)}
@@ -65,7 +66,8 @@ module Culet
 
       # @return [Set<Integer>, nil] of its sockets; nil: its descriptors may not be read
       def inodes
-        Dir.children("/proc/#{@pid}/fd").filter_map { |fd| link("/proc/#{@pid}/fd/#{fd}")[/\Asocket:\[(\d+)\]\z/, 1]&.to_i }.to_set
+        Dir.children("/proc/#{@pid}/fd")
+           .filter_map { |fd| link("/proc/#{@pid}/fd/#{fd}")[/\Asocket:\[(\d+)\]\z/, 1]&.to_i }.to_set
       rescue Errno::EACCES, Errno::EPERM
         nil
       end
@@ -90,7 +92,9 @@ module Culet
       end
 
       def through(path)
-        File.open(path, O_PATH | File::NOFOLLOW) { |file| connected(Socket.sockaddr_un("/proc/self/fd/#{file.fileno}")) }
+        File.open(path, O_PATH | File::NOFOLLOW) do |file|
+          connected(Socket.sockaddr_un("/proc/self/fd/#{file.fileno}"))
+        end
       rescue Errno::ENOENT, Errno::ENOTDIR, Errno::ELOOP
         nil
       end

@@ -12,7 +12,8 @@ module Culet
       DATA = 1
       CLASSES = 2
       # The fields that are used at once; the others are checked with the snapshot.
-      OBJECTS = { "seconds" => Shape::SECONDS, "complete" => Shape::BOOLEAN, "count" => Shape::COUNT, "why" => Shape::TEXT }.freeze
+      OBJECTS = { "seconds" => Shape::SECONDS, "complete" => Shape::BOOLEAN,
+                  "count" => Shape::COUNT, "why" => Shape::TEXT }.freeze
       NAMES = { "old_bits" => Shape::COUNT, "names" => [Shape.tuple(Shape::COUNT, Shape::TEXT)] }.freeze
       private_constant :DATA, :CLASSES, :OBJECTS, :NAMES
 

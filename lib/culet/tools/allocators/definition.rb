@@ -39,7 +39,8 @@ module Culet
     # jemalloc(3); gperftools' docs/tcmalloc.html; mimalloc's "Environment Options".
     CATALOGUE = [
       Definition.new(
-        name: "glibc", patterns: [], packages: [], variables: /\A(MALLOC_\w+_|MALLOC_ARENA_(MAX|TEST)|GLIBC_TUNABLES)\z/,
+        name: "glibc", patterns: [], packages: [],
+        variables: /\A(MALLOC_\w+_|MALLOC_ARENA_(MAX|TEST)|GLIBC_TUNABLES)\z/,
         settings: by_key(
           Setting.new(key: "arena_max", variable: "MALLOC_ARENA_MAX", values: INTEGER, tunable: "glibc.malloc.arena_max",
                       about: "most arenas (default: 8 x cores)"),

@@ -45,7 +45,8 @@ module Culet
       def environment
         { "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"), "BUNDLE_PATH" => File.join(directory, "gems"),
           "BUNDLE_APP_CONFIG" => File.join(directory, "config"), "BUNDLE_FROZEN" => nil, "BUNDLE_DEPLOYMENT" => nil,
-          "BUNDLE_WITHOUT" => nil, "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_SUPPRESS_INSTALL_USING_MESSAGES" => "1" }
+          "BUNDLE_WITHOUT" => nil, "BUNDLE_SILENCE_ROOT_WARNING" => "1",
+          "BUNDLE_SUPPRESS_INSTALL_USING_MESSAGES" => "1" }
       end
 
       # @param log [IO]
@@ -93,8 +94,8 @@ module Culet
       def bundle_install(&check)
         base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
         full = base.merge(environment).compact
-        text, status = Subprocess.run(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2", unsetenv_others: true,
-                                chdir: directory, seconds: INSTALL_SECONDS, &check)
+        text, status = Subprocess.run(full, @ruby, "-S", "bundle", "install", "--quiet", "--jobs", "2",
+                                      unsetenv_others: true, chdir: directory, seconds: INSTALL_SECONDS, &check)
         status ? [text, status.success?] : ["bundle install did not end within #{INSTALL_SECONDS} seconds", false]
       end
     end

@@ -81,7 +81,8 @@ module Culet
 
       def start(command, environment, directory)
         mark = SecureRandom.hex(16)
-        @pid = Process.spawn(environment.merge(Descendants::MARK => mark), [command.first, command.first], *command.drop(1),
+        @pid = Process.spawn(environment.merge(Descendants::MARK => mark),
+                             [command.first, command.first], *command.drop(1),
                              unsetenv_others: true, pgroup: true, chdir: directory,
                              in: File::NULL, out: File::NULL, err: @errors.file)
         @descendants = Descendants.new(root: @pid, mark: mark)
@@ -89,7 +90,9 @@ module Culet
         @waiter.report_on_exception = false
       rescue SystemCallError => e
         @errors.close
-        raise Error.new("cannot run #{command.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "")}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+        missing = e.is_a?(Errno::ENOENT)
+        raise Error.new("cannot run #{command.first}: #{missing ? "no such program" : e.message.sub(/ - .*/, "")}",
+                        exit_status: missing ? 127 : 126)
       end
 
       def collect

@@ -8,11 +8,14 @@ module Culet
     # Collects runs and exclusions; the result is a Hash, as `culet compare --json` prints it.
     class Document
       METRICS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds
-                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
-      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes cpu_seconds wall_seconds].freeze
+                   loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests requests_per_second
+                   p50_seconds p99_seconds cpu_per_request_seconds].freeze
+      COMPARED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
+                    cpu_seconds wall_seconds].freeze
       # A server runs as long as the load, so its CPU time counts per request.
       COMPARED_FOR_SERVERS = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes mean_pss_bytes
-                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second p50_seconds p99_seconds cpu_per_request_seconds].freeze
+                                loaded_rss_bytes loaded_pss_bytes end_pss_bytes requests_per_second
+                                p50_seconds p99_seconds cpu_per_request_seconds].freeze
 
       # @param plan [Plan]
       def initialize(plan)
@@ -24,7 +27,8 @@ module Culet
       # @param scheduled [Plan::ScheduledRun]
       # @param metrics [Hash] of Run
       def add(scheduled, metrics)
-        @runs[[scheduled.workload.name, scheduled.choice.spec]] << { "run" => scheduled.run, "order" => scheduled.order, **metrics }
+        @runs[[scheduled.workload.name, scheduled.choice.spec]] <<
+          { "run" => scheduled.run, "order" => scheduled.order, **metrics }
       end
 
       # Excludes a candidate from a workload with all its runs: an allocator with which one run of five fails is not
@@ -58,7 +62,8 @@ module Culet
       def allocators
         @plan.choices.map do |choice|
           available = choice.available?
-          { "name" => choice.spec, "version" => (choice.version if available), "library" => (choice.library if available),
+          { "name" => choice.spec, "version" => (choice.version if available),
+            "library" => (choice.library if available),
             "environment" => available ? choice.environment({}, isolated: true).compact : {} }
         end
       end
@@ -92,13 +97,17 @@ module Culet
         pairs.flat_map do |workload, choice|
           next [] if choice.spec == @plan.baseline
 
-          (workload.server? ? COMPARED_FOR_SERVERS : COMPARED).filter_map { |metric| comparison(workload, choice.spec, metric) }
+          metrics = workload.server? ? COMPARED_FOR_SERVERS : COMPARED
+          metrics.filter_map { |metric| comparison(workload, choice.spec, metric) }
         end
       end
 
       def comparison(workload, allocator, metric)
         found = statistics.compare(by_run(workload, allocator, metric), by_run(workload, @plan.baseline, metric))
-        found && { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => metric, **found }
+        return found unless found
+
+        { "workload" => workload.name, "allocator" => allocator, "baseline" => @plan.baseline, "metric" => metric,
+          **found }
       end
 
       def by_run(workload, allocator, metric)

@@ -41,11 +41,12 @@ module Culet
       # @return [Figures]
       # @raise [Exclusion] when wrk fails, or too many requests do
       def run(&block)
-        output, status = Subprocess.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}", "-d#{@seconds}s", "-s", SCRIPT,
-                                        @target.to_s, &block)
+        output, status = Subprocess.run(*@prefix, "wrk", "-t#{[2, @connections].min}", "-c#{@connections}",
+                                        "-d#{@seconds}s", "-s", SCRIPT, @target.to_s, &block)
         figures(status, output)
       rescue Errno::ENOENT
-        raise Exclusion.new("wrk, the load generator, is not installed", remedy: "install it, on Debian by `apt-get install wrk`")
+        raise Exclusion.new("wrk, the load generator, is not installed",
+                            remedy: "install it, on Debian by `apt-get install wrk`")
       end
 
       private

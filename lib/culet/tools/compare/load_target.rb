@@ -16,7 +16,9 @@ module Culet
       # @raise [Culet::UsageError] for other addresses than HTTP on this machine
       def self.parse(text)
         uri = URI.parse(text)
-        raise UsageError, "--url takes an http address such as http://127.0.0.1:3000/, not #{text.inspect}" unless uri.instance_of?(URI::HTTP) && uri.host
+        unless uri.instance_of?(URI::HTTP) && uri.host
+          raise UsageError, "--url takes an http address such as http://127.0.0.1:3000/, not #{text.inspect}"
+        end
         unless uri.host.match?(LOOPBACK)
           raise UsageError, "--url must be an address of this machine (localhost, 127.0.0.1 or [::1]), not #{uri.host}: " \
                             "the load goes to the command after --"
@@ -55,7 +57,8 @@ module Culet
       # @return [Integer, nil] the HTTP status; nil without a response within seconds
       def status
         Socket.tcp(@uri.hostname, @uri.port, connect_timeout: 1) do |socket|
-          socket.write("GET #{@uri.request_uri} HTTP/1.1\r\nHost: #{@uri.host}:#{@uri.port}\r\nConnection: close\r\n\r\n")
+          socket.write("GET #{@uri.request_uri} HTTP/1.1\r\n" \
+                       "Host: #{@uri.host}:#{@uri.port}\r\nConnection: close\r\n\r\n")
           socket.wait_readable(10) ? socket.gets.to_s[%r{\AHTTP/1\.\d (\d{3})}, 1]&.to_i : nil
         end
       rescue SystemCallError, SocketError, IOError

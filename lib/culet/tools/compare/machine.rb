@@ -28,22 +28,25 @@ module Culet
       # @return [Hash]
       def to_h
         { "ruby" => ruby, "kernel" => kernel, "glibc" => Allocators.parse("glibc").version, "cpu" => cpu,
-          "cores" => Etc.nprocessors, "memory_bytes" => memory_bytes, "page_size_bytes" => Processes::Memory::PAGE_BYTES,
+          "cores" => Etc.nprocessors, "memory_bytes" => memory_bytes,
+          "page_size_bytes" => Processes::Memory::PAGE_BYTES,
           "thp" => thp, "started_at" => Time.now.iso8601, "command" => @plan.command_line, **settings }
       end
 
       private
 
       def settings
-        { "seed" => @plan.seed, "runs" => @plan.runs, "scale" => @plan.scale, "timeout_seconds" => @plan.timeout_seconds,
-          "sampling_interval_seconds" => Sampler::INTERVAL_SECONDS, "ruby_variables" => ENV.to_h.select { |name, _| name.match?(RUBY_VARIABLES) },
+        { "seed" => @plan.seed, "runs" => @plan.runs, "scale" => @plan.scale,
+          "timeout_seconds" => @plan.timeout_seconds, "sampling_interval_seconds" => Sampler::INTERVAL_SECONDS,
+          "ruby_variables" => ENV.to_h.select { |name, _| name.match?(RUBY_VARIABLES) },
           **load }
       end
 
       def load
         return { "load_generator" => nil } unless @plan.workloads.any?(&:server?)
 
-        { "load_generator" => Load.version, "load_seconds" => @plan.duration_seconds, "load_connections" => @plan.connections }
+        { "load_generator" => Load.version, "load_seconds" => @plan.duration_seconds,
+          "load_connections" => @plan.connections }
       end
 
       def ruby

@@ -30,8 +30,9 @@ module Culet
       # @param connections [Integer] of the load
       # @param scale [Float] of the built-in workloads
       # @param command_line [String] repeats the comparison
-      def initialize(workloads:, choices:, baseline:, seed:, runs: DEFAULT_RUNS, timeout_seconds: DEFAULT_TIMEOUT_SECONDS,
-                     duration_seconds: DEFAULT_DURATION_SECONDS, connections: DEFAULT_CONNECTIONS, scale: 1.0, command_line: "culet compare")
+      def initialize(workloads:, choices:, baseline:, seed:, runs: DEFAULT_RUNS,
+                     timeout_seconds: DEFAULT_TIMEOUT_SECONDS, duration_seconds: DEFAULT_DURATION_SECONDS,
+                     connections: DEFAULT_CONNECTIONS, scale: 1.0, command_line: "culet compare")
         @workloads = workloads
         @choices = choices
         @baseline = baseline
@@ -52,7 +53,9 @@ module Culet
         rounds = workloads.flat_map do |workload|
           (1..runs).flat_map { |run| choices.shuffle(random: random).map { |choice| [workload, choice, run] } }
         end
-        rounds.each_with_index.map { |(workload, choice, run), index| ScheduledRun.new(workload, choice, run, index + 1) }
+        rounds.each_with_index.map do |(workload, choice, run), index|
+          ScheduledRun.new(workload, choice, run, index + 1)
+        end
       end
 
       # @param text [String] of --allocators, such as "glibc,jemalloc:narenas=2,background_thread=true"

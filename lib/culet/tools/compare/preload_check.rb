@@ -55,7 +55,9 @@ module Culet
       def self.obstacle(program)
         elf = Elf.new(program)
         return "#{program} is statically linked, so that LD_PRELOAD has no effect on it" if elf.static?
-        return "#{program} has another architecture than the allocator (32-bit?)" unless elf.same_kind?(Elf.new("/proc/self/exe"))
+        unless elf.same_kind?(Elf.new("/proc/self/exe"))
+          return "#{program} has another architecture than the allocator (32-bit?)"
+        end
 
         "#{program} is setuid or setgid, so that LD_PRELOAD has no effect on it" if setid?(program)
       rescue Elf::Invalid, SystemCallError

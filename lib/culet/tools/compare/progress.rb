@@ -69,13 +69,15 @@ module Culet
 
       def line(scheduled, metrics)
         format("culet: [%<done>d/%<total>d] %<workload>s, %<allocator>s, run %<run>d: peak %<peak>.1f MB, %<wall>.1f s",
-               done: @done, total: @total, workload: scheduled.workload.name, allocator: scheduled.choice.spec, run: scheduled.run,
+               done: @done, total: @total,
+               workload: scheduled.workload.name, allocator: scheduled.choice.spec, run: scheduled.run,
                peak: metrics["peak_rss_bytes"] / 1e6, wall: metrics["wall_seconds"])
       end
 
       # A command may have several lines, and be longer than the terminal is wide.
       def title(text)
-        room = [columns - (columns < ROOMY ? 0 : BAR_COLUMNS) - FIGURES_COLUMNS - (2 * @total.to_s.size), LEAST_TITLE].max
+        bar_columns = columns < ROOMY ? 0 : BAR_COLUMNS
+        room = [columns - bar_columns - FIGURES_COLUMNS - (2 * @total.to_s.size), LEAST_TITLE].max
         text = text.gsub(/[[:cntrl:] ]+/, " ")
         text.size > room ? "#{text[0, room - 2]}.." : text
       end
@@ -87,7 +89,9 @@ module Culet
 
       def bar
         require "ruby-progressbar"
-        ::ProgressBar.create(total: @total, output: @out, format: columns < ROOMY ? "%t  %c/%C %e" : "%t  |%B| %c/%C %e", projector: { type: "smoothed", strength: 0.2 })
+        ::ProgressBar.create(total: @total, output: @out,
+                             format: columns < ROOMY ? "%t  %c/%C %e" : "%t  |%B| %c/%C %e",
+                             projector: { type: "smoothed", strength: 0.2 })
       rescue LoadError
         raise Error, "the progress bar needs the ruby-progressbar gem; install it with `gem install ruby-progressbar`"
       end

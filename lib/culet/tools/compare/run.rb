@@ -131,7 +131,8 @@ module Culet
       def tree_memory(moment)
         pids = @child.descendants.refresh
         pss = pids.map { |pid| Processes::Memory.pss_bytes(pid) }
-        { "#{moment}_rss_bytes" => pids.sum { |pid| Processes::Memory.rss_bytes(pid) || 0 }, "#{moment}_pss_bytes" => (pss.sum if pss.all?) }
+        { "#{moment}_rss_bytes" => pids.sum { |pid| Processes::Memory.rss_bytes(pid) || 0 },
+          "#{moment}_pss_bytes" => (pss.sum if pss.all?) }
       end
 
       def await_answer(target)
@@ -168,7 +169,8 @@ module Culet
         name = @workload.command.first
         return name if name.include?("/")
 
-        ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, name) }.find { |path| File.executable?(path) } || name
+        paths = ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, name) }
+        paths.find { |path| File.executable?(path) } || name
       end
 
       def metrics(series, load, rest)
@@ -185,7 +187,8 @@ module Culet
       end
 
       def load_metrics(load)
-        { **@memory_after_load, **@memory_at_rest, "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
+        { **@memory_after_load, **@memory_at_rest,
+          "requests" => load.requests, "requests_per_second" => load.requests_per_second.round(3),
           "p50_seconds" => load.p50_seconds, "p99_seconds" => load.p99_seconds,
           "cpu_per_request_seconds" => (@cpu_under_load / load.requests).round(9) }
       end

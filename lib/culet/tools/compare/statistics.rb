@@ -73,7 +73,8 @@ module Culet
       def self.too_few(runs)
         return if runs >= LEAST_RUNS
 
-        "#{runs == 1 ? "A single run of each is" : "#{runs} runs of each are"} too few to show a difference, which takes at least #{LEAST_RUNS} (--runs)."
+        "#{runs == 1 ? "A single run of each is" : "#{runs} runs of each are"} too few to show a difference, " \
+          "which takes at least #{LEAST_RUNS} (--runs)."
       end
 
       # Wilcoxon's rank-sum test, exact, two-sided, ties by mid-ranks.
@@ -125,7 +126,9 @@ module Culet
         return [nil, nil] if values.size < 2
 
         random = Random.new(@seed)
-        medians = Array.new(RESAMPLES) { self.class.median(Array.new(values.size) { values[random.rand(values.size)] }) }.sort
+        medians = Array.new(RESAMPLES) do
+          self.class.median(Array.new(values.size) { values[random.rand(values.size)] })
+        end.sort
         tail = (1 - CONFIDENCE) / 2
         [medians[(tail * RESAMPLES).floor], medians[((1 - tail) * RESAMPLES).ceil - 1]]
       end

@@ -17,13 +17,15 @@ module Culet
         "threads" => ["25 threads with jobs of 1,024 strings of 1 KiB; every 25th job is 100 times larger", false, nil],
         "window" => ["threads with a random sliding window of strings of mixed sizes, then idle", false, nil],
         "fragments" => ["threads that build, upcase, slice and join strings", false, nil],
-        "mixed" => ["a simulated web server: requests of several kinds on five threads, sessions and a cache that expire", false, nil],
+        "mixed" => ["a simulated web server: requests of several kinds on five threads, sessions and a cache that expire",
+                    false, nil],
         "hash" => ["a hash of several hundred thousand keys that grows, shrinks and grows again", false, nil],
         "cpu" => ["short-lived small objects: trees and words", false, nil],
         "fork" => ["ten million short strings, fork, garbage collection in the parent", false, nil],
         "boot" => ["requires many libraries of the standard distribution", false, nil],
         "rack" => ["a Rack application in Puma under load (installs puma and rack on first use)", true, "rack"],
-        "rails" => ["a small Rails application with SQLite in Puma under load (installs rails on first use)", true, "rails"],
+        "rails" => ["a small Rails application with SQLite in Puma under load (installs rails on first use)",
+                    true, "rails"],
         "cluster" => ["the Rails application in a Puma cluster: preloaded, three forked workers", true, "rails"],
         "cluster-warm" => ["cluster with Process.warmup before the fork", true, "rails"]
       }.freeze
@@ -47,7 +49,8 @@ module Culet
                               "or give a command after --"
           end
           bundle = Bundle.new(name: gems, gemfile: File.join(DIRECTORY, gems, "Gemfile"), ruby: ruby) if gems
-          new(name: name, about: about, command: [ruby, File.join(DIRECTORY, "#{name}.rb")], server: server, bundle: bundle,
+          new(name: name, about: about, command: [ruby, File.join(DIRECTORY, "#{name}.rb")],
+              server: server, bundle: bundle,
               environment: { "CULET_SCALE" => scale.to_s }, base: unbundled)
         end
 

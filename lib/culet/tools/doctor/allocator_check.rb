@@ -16,7 +16,8 @@ module Culet
       def serving
         path = target.search_order.serving
         if path.nil? && target.unreadable.any?
-          return unknown(TOPIC, "allocator", "#{target.unreadable.first} cannot be opened", "Run culet in the container of the process, or as root.")
+          return unknown(TOPIC, "allocator", "#{target.unreadable.first} cannot be opened",
+                         "Run culet in the container of the process, or as root.")
         end
         return note(TOPIC, "no mapped file defines malloc: the program is static and has its own allocator") unless path
 
@@ -31,8 +32,8 @@ module Culet
         case target.dormant?
         when false then ok(TOPIC, "culet serves malloc (#{path})")
         when true
-          note(TOPIC, "culet is loaded (#{path}) but dormant, glibc serves malloc: a program other than Ruby, started " \
-                      "by a Ruby process", "Set CULET_CHILDREN=all to use culet in such programs too.")
+          note(TOPIC, "culet is loaded (#{path}) but dormant, glibc serves malloc: a program other than Ruby, " \
+                      "started by a Ruby process", "Set CULET_CHILDREN=all to use culet in such programs too.")
         else
           note(TOPIC, "culet is loaded (#{path}); whether it is dormant is unknown, because the title of the process " \
                       "overwrote its environment")
@@ -53,7 +54,8 @@ module Culet
           name = Allocators.of_library(path)
           next unless name && name != target.allocator
 
-          bad(TOPIC, "#{name} is loaded (#{path}) but does not serve malloc: it was loaded after #{target.allocator || "another allocator"}",
+          bad(TOPIC, "#{name} is loaded (#{path}) but does not serve malloc: " \
+                     "it was loaded after #{target.allocator || "another allocator"}",
               "Preload it: `culet run --allocator #{name} -- COMMAND`.")
         end
       end

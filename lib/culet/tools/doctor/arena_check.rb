@@ -32,11 +32,15 @@ module Culet
       def limited(count) = ok("arenas", "glibc is limited to #{count} #{count == "1" ? "arena" : "arenas"}")
 
       def unlimited
-        text = "glibc may make #{ARENAS_PER_CORE * target.cores} arenas (#{ARENAS_PER_CORE} per core, #{target.cores} cores)"
+        most = ARENAS_PER_CORE * target.cores
+        text = "glibc may make #{most} arenas (#{ARENAS_PER_CORE} per core, #{target.cores} cores)"
         return note("arenas", "#{text}; whether a setting limits them is unknown") unless target.environment_known?
 
         remedy = "Start it with `culet run -- COMMAND`, or set MALLOC_ARENA_MAX=2."
-        return bad("arenas", "#{text}, and the process has #{target.threads} threads; `culet report #{target.pid}` shows what they keep", remedy) if threaded_ruby?
+        if threaded_ruby?
+          return bad("arenas", "#{text}, and the process has #{target.threads} threads; " \
+                               "`culet report #{target.pid}` shows what they keep", remedy)
+        end
 
         note("arenas", "#{text}; a Ruby with many threads grows with them", remedy)
       end

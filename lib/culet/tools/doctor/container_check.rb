@@ -25,7 +25,10 @@ module Culet
         return ok("memory limit", "the container has no memory limit") unless limit
 
         used = content(File.join(directory, usage_file))&.to_i
-        return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; its usage", "#{File.join(directory, usage_file)} cannot be read") unless used
+        unless used
+          return unknown("memory limit", "the container may use #{Text::Size.human(limit)}; its usage",
+                         "#{File.join(directory, usage_file)} cannot be read")
+        end
 
         text = "the container may use #{Text::Size.human(limit)} and uses #{Text::Size.human(used)}"
         return ok("memory limit", text) if used < TIGHT * limit
@@ -68,7 +71,8 @@ module Culet
       end
 
       def unseen(topic, what, controller)
-        unknown(topic, "limit on #{what}", "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
+        unknown(topic, "limit on #{what}",
+                "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
       end
 
       # Whether a limit would be seen: without control groups there is none; else their file system must be mounted and the
@@ -101,7 +105,8 @@ module Culet
         mount = mount_point(controller)
         path = "/" if path.include?("..") || !Dir.exist?(File.join(mount, path))
         parts = path.split("/").reject(&:empty?)
-        (0..parts.size).map { |count| File.join(mount, *parts.first(count)) }.select { |directory| Dir.exist?(directory) }
+        paths = (0..parts.size).map { |count| File.join(mount, *parts.first(count)) }
+        paths.select { |directory| Dir.exist?(directory) }
       end
 
       def mount_point(controller)

@@ -31,7 +31,9 @@ module Culet
         return unknown("huge pages", "transparent huge pages", "#{THP} cannot be read") unless mode
         return ok("huge pages", "the kernel has no transparent huge pages") if mode == "none"
         return ok("huge pages", "transparent huge pages: #{mode}") unless mode == "always"
-        return ok("huge pages", "transparent huge pages: always, but off for this process") if target.status["THP_enabled"] == "0"
+        if target.status["THP_enabled"] == "0"
+          return ok("huge pages", "transparent huge pages: always, but off for this process")
+        end
 
         note("huge pages", "transparent huge pages: always, also for this process; one resident byte can cost 2 MiB",
              "Run `echo madvise > #{THP}` as root, so that only programs that request them get them.")

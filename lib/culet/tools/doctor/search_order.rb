@@ -37,7 +37,9 @@ module Culet
         files.find { |path| path.delete_suffix(" (deleted)") == name } ||
           files.find { |path| File.basename(path.delete_suffix(" (deleted)")) == base } ||
           files.find { |path| @target.elf(path)&.soname == base } ||
-          (files.find { |path| path == File.realpath(@target.live.file(name)) } if name.include?("/") && File.exist?(@target.live.file(name)))
+          (if name.include?("/") && File.exist?(@target.live.file(name))
+             files.find { |path| path == File.realpath(@target.live.file(name)) }
+           end)
       end
 
       # @return [Array<String>] paths in the loader's order, the executable first

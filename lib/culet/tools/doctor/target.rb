@@ -66,7 +66,12 @@ module Culet
       def status = @status ||= live.status_fields
 
       # @return [Integer] cores it may run on
-      def cores = status["Cpus_allowed_list"].split(",").sum { |range| range.split("-").map(&:to_i).then { |a, b| (b || a) - a + 1 } }
+      def cores
+        status["Cpus_allowed_list"].split(",").sum do |range|
+          first, last = range.split("-").map(&:to_i)
+          (last || first) - first + 1
+        end
+      end
 
       # @return [Integer]
       def threads = status["Threads"].to_i
@@ -83,7 +88,8 @@ module Culet
       # @return [Array<String>] mapped programs and libraries that cannot be opened: in another mount namespace, or on an
       #   unmounted file system; their symbols are unknown
       def unreadable
-        @unreadable ||= mappings.select { |mapping| mapping.file? && mapping.executable? }.map(&:path).uniq.select { |path| elf(path).nil? && !openable?(path) }
+        @unreadable ||= mappings.select { |mapping| mapping.file? && mapping.executable? }.map(&:path).uniq
+                                .select { |path| elf(path).nil? && !openable?(path) }
       end
 
       private

@@ -24,7 +24,10 @@ module Culet
         bad("ruby", "Ruby #{version}", "Upgrade: culet supports Ruby #{RUBY_FLOOR} and later.")
       end
 
-      def unopened(topic, what) = unknown(topic, what, "#{target.unreadable.first} cannot be opened", "Run culet in the container of the process, or as root.")
+      def unopened(topic, what)
+        unknown(topic, what, "#{target.unreadable.first} cannot be opened",
+                "Run culet in the container of the process, or as root.")
+      end
 
       # Ruby exports its version as text, from libruby or from the executable.
       def ruby_version

@@ -24,8 +24,8 @@ module Culet
       CHUNK_HEAD_BYTES = 8
       USED_AT = 4
       COPY_SECONDS = 0.25
-      private_constant :TABLE_BYTES, :SLOTS, :CHUNK_BYTES, :SLOT_BYTES, :MAGIC, :CLOSED_AT, :REACHED_AT, :SLOT_LAYOUT, :FREE, :FILLED, :CHUNK_HEAD, :CHUNK_HEAD_BYTES,
-                       :USED_AT, :COPY_SECONDS
+      private_constant :TABLE_BYTES, :SLOTS, :CHUNK_BYTES, :SLOT_BYTES, :MAGIC, :CLOSED_AT, :REACHED_AT, :SLOT_LAYOUT,
+                       :FREE, :FILLED, :CHUNK_HEAD, :CHUNK_HEAD_BYTES, :USED_AT, :COPY_SECONDS
 
       Slot = Struct.new(:index, :pid, :file_pid, :file_number, :offset, :device, :inode, :pid_namespace)
       private_constant :Slot
@@ -184,7 +184,8 @@ module Culet
 
       def write(slot, trace)
         used = used(slot) or return
-        trace.pwrite(@file.pread(used, chunk_offset(slot)).byteslice(CHUNK_HEAD_BYTES..), slot.offset + CHUNK_HEAD_BYTES)
+        events = @file.pread(used, chunk_offset(slot)).byteslice(CHUNK_HEAD_BYTES..)
+        trace.pwrite(events, slot.offset + CHUNK_HEAD_BYTES)
         trace.pwrite([used].pack("L"), slot.offset + USED_AT)
         @copied[slot.index] = state(slot, used)
       end

@@ -11,7 +11,8 @@ module Culet
       # The data of the HTML report's charts, and their text alternatives.
       class ChartData
         # In this order; the tables have the other metrics too.
-        CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds requests_per_second cpu_per_request_seconds p99_seconds]
+        CHARTED = %w[peak_rss_bytes mean_rss_bytes end_rss_bytes peak_pss_bytes cpu_seconds wall_seconds
+                     requests_per_second cpu_per_request_seconds p99_seconds]
                   .map { |key| METRIC.fetch(key) }.freeze
 
         # @param model [Model]
@@ -26,8 +27,13 @@ module Culet
         # @return [Hash] for the page's script
         def to_h
           @to_h ||=
-            { "allocators" => model.allocators.map { |name| { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) } },
-              "workloads" => model.workloads.map { |workload| { "curves" => curves(workload), "metrics" => metrics(workload).map { |metric| metric(workload, metric) } } } }
+            { "allocators" => model.allocators.map do |name|
+                { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) }
+              end,
+              "workloads" => model.workloads.map do |workload|
+                { "curves" => curves(workload),
+                  "metrics" => metrics(workload).map { |metric| metric(workload, metric) } }
+              end }
         end
 
         # @return [Array<Metric>] with a chart
@@ -38,7 +44,8 @@ module Culet
 
         # @return [Boolean] whether a curve is thinned
         def thinned?
-          model.workloads.flat_map(&:candidates).flat_map(&:runs).any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
+          runs = model.workloads.flat_map(&:candidates).flat_map(&:runs)
+          runs.any? { |run| Array(run["samples"]).size > Thinning::MAXIMUM }
         end
 
         # @return [String] text alternative of the plot over time
@@ -46,7 +53,8 @@ module Culet
           symbol, size = curve_unit(workload)
           parts = workload.candidates.select(&:median_run).map do |candidate|
             rss = candidate.median_run["samples"].map { |sample| sample["rss_bytes"] }.compact
-            "#{candidate.allocator} rises to #{Text::Numbers.significant((rss.max || 0) / size)} #{symbol} and ends at #{Text::Numbers.significant((rss.last || 0) / size)} #{symbol}"
+            highest, last = [rss.max, rss.last].map { |bytes| Text::Numbers.significant((bytes || 0) / size) }
+            "#{candidate.allocator} rises to #{highest} #{symbol} and ends at #{last} #{symbol}"
           end
           "RSS over time on #{workload.name}, median runs: #{parts.join("; ")}."
         end
@@ -55,7 +63,8 @@ module Culet
         def bars_text(workload, metric)
           symbol, size = workload.unit(metric)
           parts = workload.candidates.select { |candidate| candidate.median(metric) }.map do |candidate|
-            "#{candidate.allocator} #{Text::Numbers.interval(candidate.median(metric) / size, *candidate.bounds(metric)&.map { |bound| bound / size })}"
+            bounds = candidate.bounds(metric)&.map { |bound| bound / size }
+            "#{candidate.allocator} #{Text::Numbers.interval(candidate.median(metric) / size, *bounds)}"
           end
           "#{metric.title} on #{workload.name}, #{symbol}, median and interval: #{parts.join("; ")}."
         end
@@ -74,7 +83,8 @@ module Culet
         attr_reader :model, :palette, :findings
 
         def curve_unit(workload)
-          METRIC.fetch("peak_rss_bytes").unit(workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]).map { |sample| sample["rss_bytes"] } })
+          samples = workload.candidates.flat_map(&:runs).flat_map { |run| Array(run["samples"]) }
+          METRIC.fetch("peak_rss_bytes").unit(samples.map { |sample| sample["rss_bytes"] })
         end
 
         def curves(workload)
@@ -91,32 +101,42 @@ module Culet
 
         def points(run, size)
           run["samples"].select { |sample| sample["rss_bytes"] && sample["at_seconds"] }
-                        .map { |sample| [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)] }.sort_by(&:first)
+                       .map { |sample| [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)] }
+                       .sort_by(&:first)
         end
 
         def metric(workload, metric)
           symbol, size = workload.unit(metric)
           { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
-            "bars" => workload.candidates.select { |candidate| candidate.median(metric) }.map { |candidate| bar(candidate, metric, size) },
-            "ratios" => ratios?(workload, metric) ? workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) } : [] }
+            "bars" => workload.candidates.select { |candidate| candidate.median(metric) }
+                              .map { |candidate| bar(candidate, metric, size) },
+            "ratios" => if ratios?(workload, metric)
+                          workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) }
+                        else
+                          []
+                        end }
         end
 
         def bar(candidate, metric, size)
           low, high = candidate.bounds(metric)&.map { |bound| bound / size }
           median = candidate.median(metric) / size
-          { "allocator" => candidate.allocator, "median" => median, "low" => low, "high" => high, "text" => Text::Numbers.significant(median),
+          { "allocator" => candidate.allocator, "median" => median, "low" => low, "high" => high,
+            "text" => Text::Numbers.significant(median),
             "full" => Text::Numbers.interval(median, low, high) }
         end
 
         # The baseline has a row, so that the rows of both charts align.
         def ratio(workload, candidate, metric)
           comparison = candidate.comparison(metric)
-          return { "allocator" => candidate.allocator, "text" => "baseline" } if candidate.allocator == workload.baseline
+          if candidate.allocator == workload.baseline
+            return { "allocator" => candidate.allocator, "text" => "baseline" }
+          end
           return unless comparison&.dig("ratio", "median")
 
           figures = comparison["runs"].to_i > 1 ? %w[median low high] : %w[median]
-          { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures), "shown" => findings.difference?(comparison),
-            "text" => findings.point(comparison), "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
+          { "allocator" => candidate.allocator, **comparison["ratio"].slice(*figures),
+            "shown" => findings.difference?(comparison), "text" => findings.point(comparison),
+            "full" => findings.ratio(comparison), "verdict" => findings.verdict(comparison) }
         end
       end
     end

@@ -43,7 +43,9 @@ module Culet
         # @return [String] "smaller: 0.48 (0.46–0.51)", "no difference shown (5 runs)", "not compared"
         def verdict(comparison)
           return "not compared" unless comparison
-          return "no difference shown (#{Text::Numbers.count(comparison["runs"].to_i, "run")})" unless difference?(comparison)
+          unless difference?(comparison)
+            return "no difference shown (#{Text::Numbers.count(comparison["runs"].to_i, "run")})"
+          end
 
           "#{comparison["verdict"]}: #{ratio(comparison)}"
         end
@@ -73,8 +75,8 @@ module Culet
         def end_sentence
           return if measured.none? { |workload| workload.metrics.include?(AT_END) }
 
-          "\"At the end\" is one second after a full garbage collection for a built-in workload, one second after the load for a server, " \
-            "and just before the exit for another command."
+          "\"At the end\" is one second after a full garbage collection for a built-in workload, " \
+            "one second after the load for a server, and just before the exit for another command."
         end
 
         # @return [String] how many runs there are, and what they can show
@@ -83,7 +85,9 @@ module Culet
           return "One run each, which has no interval and cannot show a difference." if counts == [1, 1]
 
           medians = "Medians of #{counts.uniq.join(" to ")} runs each"
-          return "#{medians}, too few to show a difference, which takes at least #{Statistics::LEAST_RUNS}." if counts.last < Statistics::LEAST_RUNS
+          if counts.last < Statistics::LEAST_RUNS
+            return "#{medians}, too few to show a difference, which takes at least #{Statistics::LEAST_RUNS}."
+          end
 
           "#{medians}."
         end
@@ -105,7 +109,9 @@ module Culet
 
         # On which workloads the subject's peak is lower or higher, or shows no difference.
         def subject_lead
-          return ["#{subject} is the baseline; each workload compares the other allocators with it."] if subject == model.baseline
+          if subject == model.baseline
+            return ["#{subject} is the baseline; each workload compares the other allocators with it."]
+          end
 
           groups = measured.group_by { |workload| peak_verdict(workload) }
           clauses = [clause(groups["smaller"], "lower"), clause(groups["larger"], "higher")].compact
@@ -149,8 +155,9 @@ module Culet
           base = comparison && workload.candidate(comparison["baseline"])
           return "#{start}." unless base
           unless difference?(comparison)
-            return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; #{Text::Numbers.count(comparison["runs"].to_i, "run")} " \
-                   "show#{"s" if comparison["runs"] == 1} no difference."
+            runs = Text::Numbers.count(comparison["runs"].to_i, "run")
+            return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; " \
+                   "#{runs} show#{"s" if comparison["runs"] == 1} no difference."
           end
 
           "#{start}, #{ratio(comparison)} times the #{amount(workload, PEAK, base)} of #{base.allocator}."
@@ -173,19 +180,23 @@ module Culet
             next "The runs show no difference in #{metric.title}." unless difference?(comparison)
             next at_end(workload, one, comparison) if metric == AT_END
 
-            "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times the #{metric.title} of #{comparison["baseline"]}."
+          "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times " \
+            "the #{metric.title} of #{comparison["baseline"]}."
           end
         end
 
         def at_end(workload, one, comparison)
-          "At the end it holds #{amount(workload, AT_END, one)}, #{ratio(comparison)} times the memory of #{comparison["baseline"]}."
+          "At the end it holds #{amount(workload, AT_END, one)}, " \
+            "#{ratio(comparison)} times the memory of #{comparison["baseline"]}."
         end
 
         def subject_missing(workload)
           return unless subject
 
           excluded = workload.exclusions.find { |entry| entry["allocator"] == subject }
-          excluded ? "#{subject} was excluded: #{model.exclusion_sentence(excluded)}" : "#{subject} has no result on #{workload.title}."
+          return "#{subject} has no result on #{workload.title}." unless excluded
+
+          "#{subject} was excluded: #{model.exclusion_sentence(excluded)}"
         end
 
         def amount(workload, metric, candidate)

@@ -43,9 +43,11 @@ module Culet
         def libraries = LIBRARIES.map { |name| script(File.read(File.join(vega, name), encoding: Encoding::UTF_8)) }
 
         def vega
-          (Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")).full_gem_path.then { |path| File.join(path, "vendor/assets/javascripts") }
+          gem = Gem.loaded_specs["vega"] || Gem::Specification.find_by_name("vega")
+          File.join(gem.full_gem_path, "vendor/assets/javascripts")
         rescue Gem::MissingSpecError
-          raise Error, "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
+          raise Error,
+                "the HTML report needs the vega gem; install it with `gem install vega`, or use --json or --markdown"
         end
 
         # In a script element the HTML parser reacts to its end and to the start of a comment. JavaScript has both in
@@ -66,7 +68,10 @@ module Culet
 
         def started_at = model.environment["started_at"].to_s[/\A[\d-]{10}/]
 
-        def title = "Allocators compared#{" on #{Text::Lines.list(model.workloads.map(&:title))}" if model.workloads.size.between?(1, 3)}"
+        def title
+          few = model.workloads.size.between?(1, 3)
+          "Allocators compared#{" on #{Text::Lines.list(model.workloads.map(&:title))}" if few}"
+        end
 
         def file_name = "culet-compare#{"-#{started_at}" if started_at}.json"
 
@@ -74,7 +79,9 @@ module Culet
         def breakable(allocator) = h(allocator).gsub(/[:,]/) { |mark| "#{mark}<wbr>" }
 
         def swatch(allocator)
-          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" stroke="var(--c-#{palette.colour(allocator).name})"#{' stroke-dasharray="5 3"' if palette.dashed?(allocator)}/></svg>)
+          dashes = ' stroke-dasharray="5 3"' if palette.dashed?(allocator)
+          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" ) +
+            %(stroke="var(--c-#{palette.colour(allocator).name})"#{dashes}/></svg>)
         end
 
         def allocator_class(allocator) = model.family(allocator) == "culet" ? "own" : ""
@@ -106,7 +113,9 @@ module Culet
 
           comparison = candidate.comparison(metric)
           return ["neutral", ["not compared"]] unless comparison
-          return ["neutral", ["no difference shown", findings.ratio(comparison)]] unless findings.difference?(comparison)
+          unless findings.difference?(comparison)
+            return ["neutral", ["no difference shown", findings.ratio(comparison)]]
+          end
 
           judgement = findings.judgement(comparison, metric)
           [judgement.to_s, ["#{judgement == :good ? "✓" : "✗"} #{findings.verdict(comparison)}"]]
@@ -138,7 +147,8 @@ module Culet
         # The median distance of two samples in milliseconds.
         def sampling_milliseconds
           distances = model.workloads.flat_map(&:candidates).flat_map(&:runs).flat_map do |run|
-            Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact.each_cons(2).map { |one, other| other - one }
+            times = Array(run["samples"]).map { |sample| sample["at_seconds"] }.compact
+            times.each_cons(2).map { |one, other| other - one }
           end
           return if distances.empty?
 
@@ -152,7 +162,8 @@ module Culet
         end
 
         def settings(entry)
-          (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
+          variables = entry["environment"] || {}
+          variables.map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }.join(", ")
         end
       end
     end

@@ -17,7 +17,8 @@ module Culet
 
         # @return [String]
         def to_s
-          ["# Allocators compared", escape(findings.lead.join(" ")), *model.workloads.map { |workload| section(workload) },
+          ["# Allocators compared", escape(findings.lead.join(" ")),
+           *model.workloads.map { |workload| section(workload) },
            exclusions, reproduction, environment, allocators, meaning].compact.join("\n\n") << "\n"
         end
 
@@ -34,9 +35,13 @@ module Culet
 
         def figures(workload)
           units = workload.metrics.to_h { |metric| [metric, workload.unit(metric)] }
-          headings = ["allocator", "runs", *units.map { |metric, (symbol, _)| metric.kind == :rate ? metric.title : "#{metric.title}, #{symbol}" }]
+          titles = units.map do |metric, (symbol, _)|
+            metric.kind == :rate ? metric.title : "#{metric.title}, #{symbol}"
+          end
+          headings = ["allocator", "runs", *titles]
           rows = workload.candidates.map do |candidate|
-            [candidate.allocator, candidate.runs.size.to_s, *units.map { |metric, (_, size)| figure(workload, candidate, metric, size) }]
+            [candidate.allocator, candidate.runs.size.to_s,
+             *units.map { |metric, (_, size)| figure(workload, candidate, metric, size) }]
           end
           table(headings, rows, figures: headings.size - 1)
         end
@@ -52,11 +57,14 @@ module Culet
         Bold = Struct.new(:text)
 
         def ratios(workload)
-          metrics = workload.metrics.select { |metric| workload.candidates.any? { |candidate| candidate.comparison(metric) } }
+          metrics = workload.metrics.select do |metric|
+            workload.candidates.any? { |candidate| candidate.comparison(metric) }
+          end
           rows = workload.candidates.reject { |candidate| candidate.allocator == workload.baseline }.map do |candidate|
             [candidate.allocator, *metrics.map { |metric| ratio(candidate.comparison(metric)) }]
           end
-          "Ratios to #{escape(workload.baseline)}, paired run by run:\n\n#{table(["allocator", *metrics.map(&:title)], rows)}"
+          "Ratios to #{escape(workload.baseline)}, paired run by run:\n\n" \
+            "#{table(["allocator", *metrics.map(&:title)], rows)}"
         end
 
         def ratio(comparison)
@@ -69,7 +77,8 @@ module Culet
           return if model.exclusions.empty?
 
           rows = model.exclusions.map do |entry|
-            [entry["workload"] || "all", entry["allocator"].to_s, entry["run"] ? entry["run"].to_s : "all", model.exclusion_sentence(entry)]
+            [entry["workload"] || "all", entry["allocator"].to_s, entry["run"] ? entry["run"].to_s : "all",
+             model.exclusion_sentence(entry)]
           end
           "## Excluded\n\n#{table(%w[workload allocator run reason], rows)}"
         end
@@ -85,7 +94,9 @@ module Culet
         def environment
           return if model.environment.empty?
 
-          rows = model.environment.except("command").map { |key, value| [EnvironmentValue.name(key), EnvironmentValue.text(key, value)] }
+          rows = model.environment.except("command").map do |key, value|
+            [EnvironmentValue.name(key), EnvironmentValue.text(key, value)]
+          end
           "## Environment\n\n#{table(%w[setting value], rows)}"
         end
 
@@ -93,20 +104,24 @@ module Culet
           return if model.allocator_details.empty?
 
           rows = model.allocator_details.map do |entry|
-            settings = (entry["environment"] || {}).map { |name, value| value.nil? ? "#{name} unset" : "#{name}=#{value}" }
+            settings = (entry["environment"] || {}).map do |name, value|
+              value.nil? ? "#{name} unset" : "#{name}=#{value}"
+            end
             [entry["name"].to_s, entry["version"].to_s, entry["library"].to_s, settings.join(", ")]
           end
           "## Allocators\n\n#{table(%w[allocator version library environment], rows)}"
         end
 
         def meaning
-          "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. RSS is the resident memory of all processes " \
-            "of a run; a shared page counts in each process, PSS divides it. MB = 1,000,000 bytes. " \
-            "#{"#{findings.end_sentence} " if findings.end_sentence}The best median is bold, even where no difference is shown."
+          "Medians, with 95 % bootstrap intervals in parentheses where there is more than one run. " \
+            "RSS is the resident memory of all processes of a run; a shared page counts in each process, " \
+            "PSS divides it. MB = 1,000,000 bytes. #{"#{findings.end_sentence} " if findings.end_sentence}" \
+            "The best median is bold, even where no difference is shown."
         end
 
         def table(headings, rows, figures: 0)
-          lines = [headings.map { |text| escape(text) }, headings.each_index.map { |index| index < headings.size - figures ? "---" : "---:" },
+          lines = [headings.map { |text| escape(text) },
+                   headings.each_index.map { |index| index < headings.size - figures ? "---" : "---:" },
                    *rows.map { |row| row.map { |cell| cell.is_a?(Bold) ? "**#{escape(cell.text)}**" : escape(cell) } }]
           lines.map { |cells| "| #{cells.join(" | ")} |" }.join("\n")
         end

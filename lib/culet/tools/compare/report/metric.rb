@@ -14,7 +14,8 @@ module Culet
           greatest = values.compact.map(&:abs).max || 0
           case kind
           when :bytes then Text::Size.unit(greatest)
-          when :latency then [["µs", 1e-6, 1e-3], ["ms", 1e-3, 1.0]].find { |_, _, below| greatest < below }&.first(2) || ["s", 1.0]
+          when :latency
+            [["µs", 1e-6, 1e-3], ["ms", 1e-3, 1.0]].find { |_, _, below| greatest < below }&.first(2) || ["s", 1.0]
           when :time then ["s", 1.0]
           else ["/s", 1.0]
           end
@@ -27,15 +28,22 @@ module Culet
         Metric.new(key: "end_rss_bytes", title: "RSS at the end", short: "end RSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "peak_pss_bytes", title: "peak PSS", short: "peak PSS", kind: :bytes, better: "smaller"),
         Metric.new(key: "mean_pss_bytes", title: "mean PSS", short: "mean PSS", kind: :bytes, better: "smaller"),
-        Metric.new(key: "loaded_rss_bytes", title: "RSS after the load", short: "loaded RSS", kind: :bytes, better: "smaller", server: true),
-        Metric.new(key: "loaded_pss_bytes", title: "PSS after the load", short: "loaded PSS", kind: :bytes, better: "smaller", server: true),
-        Metric.new(key: "end_pss_bytes", title: "PSS at the end", short: "end PSS", kind: :bytes, better: "smaller", server: true),
+        Metric.new(key: "loaded_rss_bytes", title: "RSS after the load", short: "loaded RSS", kind: :bytes,
+                   better: "smaller", server: true),
+        Metric.new(key: "loaded_pss_bytes", title: "PSS after the load", short: "loaded PSS", kind: :bytes,
+                   better: "smaller", server: true),
+        Metric.new(key: "end_pss_bytes", title: "PSS at the end", short: "end PSS", kind: :bytes,
+                   better: "smaller", server: true),
         Metric.new(key: "cpu_seconds", title: "CPU time", short: "CPU", kind: :time, better: "smaller"),
         Metric.new(key: "wall_seconds", title: "wall time", short: "wall", kind: :time, better: "smaller"),
-        Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate, better: "larger", server: true),
-        Metric.new(key: "cpu_per_request_seconds", title: "CPU time per request", short: "CPU/req", kind: :latency, better: "smaller", server: true),
-        Metric.new(key: "p50_seconds", title: "median latency (p50)", short: "p50", kind: :latency, better: "smaller", server: true),
-        Metric.new(key: "p99_seconds", title: "99th percentile latency (p99)", short: "p99", kind: :latency, better: "smaller", server: true)
+        Metric.new(key: "requests_per_second", title: "requests per second", short: "req", kind: :rate,
+                   better: "larger", server: true),
+        Metric.new(key: "cpu_per_request_seconds", title: "CPU time per request", short: "CPU/req", kind: :latency,
+                   better: "smaller", server: true),
+        Metric.new(key: "p50_seconds", title: "median latency (p50)", short: "p50", kind: :latency,
+                   better: "smaller", server: true),
+        Metric.new(key: "p99_seconds", title: "99th percentile latency (p99)", short: "p99", kind: :latency,
+                   better: "smaller", server: true)
       ].each(&:freeze).freeze
 
       METRIC = METRICS.to_h { |metric| [metric.key, metric] }.freeze

@@ -75,7 +75,9 @@ module Culet
           def candidate(allocator) = candidates.find { |candidate| candidate.allocator == allocator }
 
           # @return [Array(String, Float)] one unit for all candidates
-          def unit(metric) = metric.unit(candidates.flat_map { |candidate| [candidate.median(metric), *candidate.bounds(metric)] })
+          def unit(metric)
+            metric.unit(candidates.flat_map { |candidate| [candidate.median(metric), *candidate.bounds(metric)] })
+          end
 
           # @return [Array<Candidate>] with the best median; none when all are equal
           def best(metric)
@@ -103,12 +105,14 @@ module Culet
 
         # @return [Array<Workload>] in the document's order, including those without a result
         def workloads
-          @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq.map { |name| workload(name) }
+          @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq
+                                               .map { |name| workload(name) }
         end
 
         # @return [Array<String>] in the document's order
         def allocators
-          @allocators ||= (list("allocators").map { |entry| entry["name"] } + (results + exclusions).map { |entry| entry["allocator"] }).compact.uniq
+          @allocators ||= [*list("allocators").map { |entry| entry["name"] },
+                           *(results + exclusions).map { |entry| entry["allocator"] }].compact.uniq
         end
 
         # @return [String, nil] the allocator that ratios refer to; nil without comparisons
@@ -149,7 +153,8 @@ module Culet
 
         def workload(name)
           candidates = results.select { |entry| entry["workload"] == name && Array(entry["runs"]).any? }.map do |entry|
-            comparisons = list("comparisons").select { |one| one.values_at("workload", "allocator") == entry.values_at("workload", "allocator") }
+            pair = entry.values_at("workload", "allocator")
+            comparisons = list("comparisons").select { |one| one.values_at("workload", "allocator") == pair }
             Candidate.new(allocator: entry["allocator"], result: entry, comparisons: comparisons)
           end
           Workload.new(name: name, candidates: candidates.sort_by { |candidate| allocators.index(candidate.allocator) },

@@ -9,7 +9,8 @@ module Culet
       # One colour per allocator, the same in every report; vermilion is culet's.
       class Palette
         FIXED = { "culet" => Text::Colors::VERMILION, "glibc" => Text::Colors::INK, "jemalloc" => Text::Colors::BLUE,
-                  "tcmalloc" => Text::Colors::GREEN, "mimalloc" => Text::Colors::PURPLE, "glibc:arena_max=2" => Text::Colors::SKY }.freeze
+                  "tcmalloc" => Text::Colors::GREEN, "mimalloc" => Text::Colors::PURPLE,
+                  "glibc:arena_max=2" => Text::Colors::SKY }.freeze
         private_constant :FIXED
 
         # @param model [Model]

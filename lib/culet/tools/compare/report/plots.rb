@@ -24,12 +24,16 @@ module Culet
 
         def plot(workload)
           curves = workload.candidates.select(&:median_run).map { |candidate| curve(candidate) }
-          Text::Plot.new(curves, title: workload.name, about: "RSS over time, median run", front: @model.subject, **@options).to_s
+          Text::Plot.new(curves, title: workload.name, about: "RSS over time, median run",
+                                 front: @model.subject, **@options).to_s
         end
 
         def curve(candidate)
-          points = candidate.median_run["samples"].map { |sample| [sample["at_seconds"].to_f, sample["rss_bytes"].to_f] }
-          Text::Plot::Curve.new(name: candidate.allocator, points: points.sort_by(&:first), color: @palette.colour(candidate.allocator))
+          points = candidate.median_run["samples"].map do |sample|
+            [sample["at_seconds"].to_f, sample["rss_bytes"].to_f]
+          end
+          Text::Plot::Curve.new(name: candidate.allocator, points: points.sort_by(&:first),
+                                color: @palette.colour(candidate.allocator))
         end
       end
     end

@@ -28,7 +28,8 @@ module Culet
 
         def sections
           [(wrap(findings.lead.first) if measured.empty?), (wrap(findings.interruption) unless model.complete?),
-           *model.workloads.map { |workload| section(workload) }, exclusions(model.exclusions.reject { |entry| entry["workload"] }), note]
+           *model.workloads.map { |workload| section(workload) },
+           exclusions(model.exclusions.reject { |entry| entry["workload"] }), note]
         end
 
         def measured = model.workloads.select { |workload| workload.candidates.any? }
@@ -36,7 +37,8 @@ module Culet
         def section(workload)
           columns = Text::Lines.columns
           title = bold(columns ? Text::Table.cut(workload.name, columns, @unicode) : workload.name)
-          body = workload.candidates.any? ? [grid(columns(workload)), ratios(workload)] : ["No allocator completed a run."]
+          body = ["No allocator completed a run."]
+          body = [grid(columns(workload)), ratios(workload)] if workload.candidates.any?
           ["#{title}\n#{body.shift}", *body, exclusions(workload.exclusions)]
         end
 
@@ -49,12 +51,16 @@ module Culet
         def fits?(columns)
           room = Text::Lines.columns or return true
 
-          columns.sum { |heading, cells, _| [*heading.split, *cells].map { |text| Text::Lines.width(text) }.max + 2 } <= room
+          widths = columns.map { |heading, cells, _| [*heading.split, *cells].map { |text| Text::Lines.width(text) }.max }
+          widths.sum { |width| width + 2 } <= room
         end
 
         def columns_as(form, workload)
-          peak, *others = workload.metrics.map { |metric| metric_column(workload, metric, FORMS.fetch(form).call(metric)) }
-          [["allocator", workload.candidates.map(&:allocator), true], peak, (verdict_column(workload, form) if workload.baseline), *others].compact
+          peak, *others = workload.metrics.map do |metric|
+            metric_column(workload, metric, FORMS.fetch(form).call(metric))
+          end
+          [["allocator", workload.candidates.map(&:allocator), true], peak,
+           (verdict_column(workload, form) if workload.baseline), *others].compact
         end
 
         def metric_column(workload, metric, interval)
@@ -95,10 +101,16 @@ module Culet
           return if compared.empty?
 
           metrics = metrics.select { |metric| compared.any? { |candidate| candidate.comparison(metric) } }
-          undecided = metrics.none? { |metric| compared.any? { |candidate| findings.difference?(candidate.comparison(metric)) } }
-          return wrap("The runs show no difference to #{workload.baseline} in #{Text::Lines.list(metrics.map(&:title))}.") if undecided
+          undecided = metrics.none? do |metric|
+            compared.any? { |candidate| findings.difference?(candidate.comparison(metric)) }
+          end
+          if undecided
+            titles = Text::Lines.list(metrics.map(&:title))
+            return wrap("The runs show no difference to #{workload.baseline} in #{titles}.")
+          end
 
-          grid([["ratio to #{workload.baseline}", compared.map(&:allocator), true], *metrics.map { |metric| ratio_column(compared, metric) }])
+          grid([["ratio to #{workload.baseline}", compared.map(&:allocator), true],
+                *metrics.map { |metric| ratio_column(compared, metric) }])
         end
 
         def ratio_column(candidates, metric)
@@ -111,7 +123,8 @@ module Culet
 
         def exclusions(list)
           lines = list.map do |entry|
-            wrap("excluded: #{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{model.exclusion_sentence(entry)}", indent: 2)
+            run = ", run #{entry["run"]}" if entry["run"]
+            wrap("excluded: #{entry["allocator"]}#{run}: #{model.exclusion_sentence(entry)}", indent: 2)
           end
           lines.join("\n") if lines.any?
         end
@@ -119,10 +132,15 @@ module Culet
         def note
           return if measured.empty?
 
-          text = ["RSS is the resident memory of all processes of a run; a shared page counts in each process, PSS divides it. MB = 1,000,000 bytes.",
+          text = ["RSS is the resident memory of all processes of a run; a shared page counts in each process, " \
+                  "PSS divides it. MB = 1,000,000 bytes.",
                   findings.end_sentence, findings.runs_sentence]
-          text << "In parentheses: 95 % bootstrap intervals." if measured.any? { |workload| workload.run_counts.max > 1 }
-          text << "Ratios to #{model.baseline} are paired run by run; \"-\" means no difference shown." if model.baseline
+          if measured.any? { |workload| workload.run_counts.max > 1 }
+            text << "In parentheses: 95 % bootstrap intervals."
+          end
+          if model.baseline
+            text << "Ratios to #{model.baseline} are paired run by run; \"-\" means no difference shown."
+          end
           painted(wrap(text.compact.join(" ")), "2")
         end
 
