@@ -9,8 +9,8 @@ require_relative "page_sharing"
 
 module Culet
   module Cow
-    # Sharing of a process by use of the memory. A page is shared as a whole: its bytes are divided between used and free
-    # memory in proportion to its use.
+    # Sharing of a process by use of the memory. A page is shared as a whole: its bytes are divided between used and
+    # free memory in proportion to its use.
     class Breakdown
       # @param snapshot [Scope::Snapshot]
       # @param relative [Scope::Snapshot, nil] of its parent or one of its children
@@ -99,7 +99,10 @@ module Culet
       private_constant :PageRange
 
       def pages
-        @snapshot.ruby_pages.map { |page| PageRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes) }.sort_by(&:start)
+        ranges = @snapshot.ruby_pages.map do |page|
+          PageRange.new(page.address, page.address + @snapshot.ruby.page_bytes, page.slot_bytes)
+        end
+        ranges.sort_by(&:start)
       end
     end
   end

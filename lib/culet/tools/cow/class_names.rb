@@ -5,8 +5,8 @@ require_relative "../../errors"
 
 module Culet
   module Cow
-    # Names of classes and the flag bits of old objects, from the agent in a process. Only parents are queried: children have
-    # the same classes at the same addresses, and a worker that answers unshares pages.
+    # Names of classes and the flag bits of old objects, from the agent in a process. Only parents are queried: children
+    # have the same classes at the same addresses, and a worker that answers unshares pages.
     class ClassNames
       # @param pids [Array<Integer>] the trees' first processes
       # @raise [Culet::Error] without an agent or without its answer; the message gives reason and remedy
@@ -26,7 +26,10 @@ module Culet
 
       def query(pid)
         answer = Agent::Inquiry.new(pid, data: false, classes: true).call.fact("classes")
-        raise Error, "the agent in process #{pid} does not provide class names: it is another version of culet, or its Ruby's objects cannot be walked" unless answer
+        unless answer
+          raise Error, "the agent in process #{pid} does not provide class names: " \
+                       "it is another version of culet, or its Ruby's objects cannot be walked"
+        end
 
         @old_bits = answer["old_bits"].to_i
         answer["names"].each { |address, name| @names[address] = name }

@@ -6,8 +6,8 @@ require_relative "history"
 
 module Culet
   module Cow
-    # Runs a command, samples its memory at regular intervals, and reads its process tree at intervals that double. The last
-    # reading with forked processes is the result.
+    # Runs a command, samples its memory at regular intervals, and reads its process tree at intervals that double. The
+    # last reading with forked processes is the result.
     class Command
       # Time of the first reading, and the interval of checks for a signal.
       FIRST_READING_SECONDS = 1.0
@@ -54,7 +54,8 @@ module Culet
       def start
         ::Process.spawn([@words.first, @words.first], *@words.drop(1))
       rescue SystemCallError => e
-        raise Error, "cannot run #{@words.first}: #{e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "").downcase}"
+        why = e.is_a?(Errno::ENOENT) ? "no such program" : e.message.sub(/ - .*/, "").downcase
+        raise Error, "cannot run #{@words.first}: #{why}"
       end
 
       def ended?

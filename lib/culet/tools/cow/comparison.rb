@@ -8,17 +8,20 @@ require_relative "writes"
 
 module Culet
   module Cow
-    # Compares the contents of a process's unshared pages with the related process's pages at the same addresses. Both keep
-    # running, so a change after the snapshots counts. The work is done in ext/culet/comparison.
+    # Compares the contents of a process's unshared pages with the related process's pages at the same addresses. Both
+    # keep running, so a change after the snapshots counts. The work is done in ext/culet/comparison.
     class Comparison
       # Bytes before a block's user data (glibc: malloc/malloc.c, "struct malloc_chunk").
       HEADERS = { "glibc" => 16 }.freeze
-      # Ruby's type numbers (include/ruby/internal/value_type.h), then the holders that are no type (ext/culet/comparison).
-      HOLDERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING", 0x06 => "T_REGEXP", 0x07 => "T_ARRAY",
-                 0x08 => "T_HASH", 0x09 => "T_STRUCT", 0x0a => "T_BIGNUM", 0x0b => "T_FILE", 0x0c => "T_DATA", 0x0d => "T_MATCH", 0x0e => "T_COMPLEX",
-                 0x0f => "T_RATIONAL", 0x14 => "T_SYMBOL", 0x1a => "T_IMEMO", 0x1b => "T_NODE", 0x1c => "T_ICLASS",
-                 0x20 => "code", 0x21 => "collector", 0x22 => "none" }.freeze
-      # Fields of an object's first word, in the order of ext/culet/comparison/writes.h. shape: the upper half, from Ruby 3.2.
+      # Ruby's type numbers (include/ruby/internal/value_type.h), then the holders that are no type
+      # (ext/culet/comparison).
+      HOLDERS = { 0x01 => "T_OBJECT", 0x02 => "T_CLASS", 0x03 => "T_MODULE", 0x04 => "T_FLOAT", 0x05 => "T_STRING",
+                  0x06 => "T_REGEXP", 0x07 => "T_ARRAY", 0x08 => "T_HASH", 0x09 => "T_STRUCT", 0x0a => "T_BIGNUM",
+                  0x0b => "T_FILE", 0x0c => "T_DATA", 0x0d => "T_MATCH", 0x0e => "T_COMPLEX", 0x0f => "T_RATIONAL",
+                  0x14 => "T_SYMBOL", 0x1a => "T_IMEMO", 0x1b => "T_NODE", 0x1c => "T_ICLASS", 0x20 => "code",
+                  0x21 => "collector", 0x22 => "none" }.freeze
+      # Fields of an object's first word, in the order of ext/culet/comparison/writes.h. shape: the upper half, from
+      # Ruby 3.2.
       FLAGS = %w[age frozen shape code_range other].freeze
       private_constant :HEADERS, :HOLDERS, :FLAGS
 
@@ -32,8 +35,8 @@ module Culet
       end
 
       # @return [Writes]
-      # @raise [Culet::Error] when a process has ended or is not readable, a snapshot is inconsistent, or the extension is
-      #   missing
+      # @raise [Culet::Error] when a process has ended or is not readable, a snapshot is inconsistent, or the extension
+      #   is missing
       def call
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
@@ -47,23 +50,37 @@ module Culet
       private
 
       def compare(here, there)
-        PageComparison.call(side(@snapshot, here), side(@relative, there), unshared.pack("Q*"), regions.pack("Q*"), @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
+        PageComparison.call(side(@snapshot, here), side(@relative, there), unshared.pack("Q*"), regions.pack("Q*"),
+                            @snapshot.process.page_bytes, @names&.old_bits.to_i, !@names.nil?)
       end
 
       # @param snapshot [Scope::Snapshot]
       # @param memory [Memory] of the same process
       # @return [Hash] a side of PageComparison
       def side(snapshot, memory)
-        pages = snapshot.ruby_pages.sort_by(&:address)
-        { memory: memory.fileno, present: memory.present.flatten.pack("Q*"), header_bytes: HEADERS.fetch(snapshot.allocator.name, 0),
-          blocks: snapshot.regions.filter_map { |region| [region.start, region.end, region.chunks_payload] unless region.chunks_payload.empty? },
-          ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.flat_map { |page| [page.address, page.slot_bytes, page.first_slot, page.slots] }.pack("Q*") }
+        pages = snapshot.ruby_pages.sort_by(&:address).flat_map do |page|
+          [page.address, page.slot_bytes, page.first_slot, page.slots]
+        end
+        blocks = snapshot.regions.filter_map do |region|
+          [region.start, region.end, region.chunks_payload] unless region.chunks_payload.empty?
+        end
+        { memory: memory.fileno, present: memory.present.flatten.pack("Q*"),
+          header_bytes: HEADERS.fetch(snapshot.allocator.name, 0), blocks: blocks,
+          ruby_page_bytes: snapshot.ruby&.page_bytes.to_i, ruby_pages: pages.pack("Q*") }
       end
 
       # @return [Array<Integer>] start and end of each range of unshared pages
-      def unshared = PageSharing.new(@snapshot, relative: @relative).to_enum.flat_map { |_, first, past, how| how == :unshared ? [first, past] : [] }
+      def unshared
+        PageSharing.new(@snapshot, relative: @relative).to_enum.flat_map do |_, first, past, how|
+          how == :unshared ? [first, past] : []
+        end
+      end
 
-      def regions = @snapshot.regions.select(&:malloc?).flat_map { |region| [region.start, region.end, region.holds == SizeClasses::METADATA ? 1 : 0] }
+      def regions
+        @snapshot.regions.select(&:malloc?).flat_map do |region|
+          [region.start, region.end, region.holds == SizeClasses::METADATA ? 1 : 0]
+        end
+      end
 
       def writes(masks, flags, holdings, classes)
         Writes.new.tap do |writes|

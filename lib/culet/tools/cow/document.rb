@@ -17,19 +17,24 @@ module Culet
       def to_h
         { "processes" => @tree.members.map { |member| process(member) }, "total_pss_bytes" => @tree.total_pss_bytes,
           "total_rss_bytes" => @tree.total_rss_bytes, "next_worker_bytes" => @tree.next_worker_bytes,
-          "verdicts" => Verdicts.new(@tree).list.map { |one| one.to_h.transform_keys(&:to_s) }, "problems" => @tree.problems, **({ "samples" => @history.document } if @history).to_h }
+          "verdicts" => Verdicts.new(@tree).list.map { |one| one.to_h.transform_keys(&:to_s) },
+          "problems" => @tree.problems, **({ "samples" => @history.document } if @history).to_h }
       end
 
       private
 
       def process(member)
-        about = { "pid" => member.pid, "parent_pid" => member.parent_pid, "name" => member.name, "forked" => member.forked, "age_seconds" => member.age_seconds,
-                  "rss_bytes" => member.rss_bytes, "pss_bytes" => member.pss_bytes, "shared_bytes" => member.shared_bytes,
+        about = { "pid" => member.pid, "parent_pid" => member.parent_pid, "name" => member.name,
+                  "forked" => member.forked, "age_seconds" => member.age_seconds, "rss_bytes" => member.rss_bytes,
+                  "pss_bytes" => member.pss_bytes, "shared_bytes" => member.shared_bytes,
                   "private_bytes" => member.private_bytes, "private_dirty_bytes" => member.private_dirty_bytes }
         return { **about, "regions" => {}, "why" => member.why } unless member.read?
 
-        { **about, **member.breakdown.total.document.slice("unshared_bytes", "fresh_bytes"), "allocator" => member.snapshot.allocator.name,
-          "regions" => named(member.breakdown.levels), "arenas" => named(member.breakdown.arenas), "slots" => named(member.breakdown.slots), "size_classes" => named(member.breakdown.classes), "writes" => member.writes&.document }
+        { **about, **member.breakdown.total.document.slice("unshared_bytes", "fresh_bytes"),
+          "allocator" => member.snapshot.allocator.name,
+          "regions" => named(member.breakdown.levels), "arenas" => named(member.breakdown.arenas),
+          "slots" => named(member.breakdown.slots), "size_classes" => named(member.breakdown.classes),
+          "writes" => member.writes&.document }
       end
 
       def named(shares) = shares.to_h { |name, one| [name.to_s, one.document] }

@@ -8,9 +8,10 @@ require_relative "experiment/table"
 
 module Culet
   module Cow
-    # The copy-on-write experiment, for any interpreter and allocator: many small strings, a fork, two garbage collections.
+    # The copy-on-write experiment, for any interpreter and allocator: many small strings, a fork, two collections.
     #
-    #   Interpreter  a program and its script; Contender: an interpreter on an allocator; Variant: the work of parent and child
+    #   Interpreter  a program and its script; Contender: an interpreter on an allocator; Variant: the work of parent
+    #                and child
     #   Plan         the runs and their order; Engine: executes it and makes the document
     #   Run          one run of the script; both processes are measured after each phase
     #   Table, Page  the document for a terminal and as HTML

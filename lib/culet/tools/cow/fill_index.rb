@@ -28,7 +28,9 @@ module Culet
       # @param first [Integer] address of a page, or the region's start
       # @param past [Integer] address behind a page, or the region's end
       # @return [Integer]
-      def used_bytes(first, past) = up_to((past - @base + @page_bytes - 1) / @page_bytes) - up_to((first - @base) / @page_bytes)
+      def used_bytes(first, past)
+        up_to((past - @base + @page_bytes - 1) / @page_bytes) - up_to((first - @base) / @page_bytes)
+      end
 
       private
 

@@ -26,7 +26,9 @@ module Culet
         def worker_mean(figure) = workers.then { |all| all.sum { |one| one[figure] }.fdiv(all.size) unless all.empty? }
 
         # @return [Hash{String => Object}] for a JSON document
-        def document = { "at_seconds" => at_seconds.round(3), "total_pss_bytes" => total_pss_bytes, "processes" => processes }
+        def document
+          { "at_seconds" => at_seconds.round(3), "total_pss_bytes" => total_pss_bytes, "processes" => processes }
+        end
       end
 
       # @return [Array<Sample>]
@@ -67,8 +69,9 @@ module Culet
         parent = Processes::Cpu.parent(pid)
         return if memory.empty? || parent.nil?
 
-        { "pid" => pid, "parent_pid" => parent, "age_seconds" => Processes::Cpu.age_seconds(pid)&.round(3), "rss_bytes" => memory["rss_bytes"],
-          "pss_bytes" => memory["pss_bytes"], "shared_bytes" => memory.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
+        { "pid" => pid, "parent_pid" => parent, "age_seconds" => Processes::Cpu.age_seconds(pid)&.round(3),
+          "rss_bytes" => memory["rss_bytes"], "pss_bytes" => memory["pss_bytes"],
+          "shared_bytes" => memory.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
           "private_bytes" => memory.values_at("private_clean_bytes", "private_dirty_bytes").sum }
       end
 

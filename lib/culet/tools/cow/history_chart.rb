@@ -26,19 +26,27 @@ module Culet
         age = forked_before
         return "Memory over time" unless age
 
-        "Sharing over time; the first fork was #{format("%.1f", age.abs)} s #{age.negative? ? "after" : "before"} the first sample"
+        order = age.negative? ? "after" : "before"
+        "Sharing over time; the first fork was #{format("%.1f", age.abs)} s #{order} the first sample"
       end
 
       # Seconds from the first fork to the first sample.
       def forked_before
-        @history.samples.flat_map { |one| one.workers.filter_map { |worker| worker["age_seconds"]&.-(one.at_seconds) } }.max
+        ages = @history.samples.flat_map do |one|
+          one.workers.filter_map { |worker| worker["age_seconds"]&.-(one.at_seconds) }
+        end
+        ages.max
       end
 
       def lines
         pids = @history.workers
-        [line("all processes (PSS)", &:total_pss_bytes), line("average worker, shared") { |one| one.worker_mean("shared_bytes")&.round },
+        single = (pids.size > 1 ? pids.first(WORKERS) : []).map do |pid|
+          line("process #{pid}, private") { |one| one.worker(pid)&.fetch("private_bytes") }
+        end
+        [line("all processes (PSS)", &:total_pss_bytes),
+         line("average worker, shared") { |one| one.worker_mean("shared_bytes")&.round },
          line("average worker, private") { |one| one.worker_mean("private_bytes")&.round },
-         *(pids.size > 1 ? pids.first(WORKERS) : []).map { |pid| line("process #{pid}, private") { |one| one.worker(pid)&.fetch("private_bytes") } }]
+         *single]
       end
 
       def line(name, &value)

@@ -30,20 +30,28 @@ module Culet
 
       def table
         rows = some
-        grid([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false], ["processes", rows.map { |one| one.processes.size.to_s }, false],
+        grid([["after s", rows.map { |one| format("%.1f", one.at_seconds) }, false],
+              ["processes", rows.map { |one| one.processes.size.to_s }, false],
               ["all (PSS) MB", rows.map { |one| Text::Size.cell(one.total_pss_bytes) }, false],
-              ["worker shared MB", rows.map { |one| mean(one, "shared_bytes") }, false], ["worker private MB", rows.map { |one| mean(one, "private_bytes") }, false]])
+              ["worker shared MB", rows.map { |one| mean(one, "shared_bytes") }, false],
+              ["worker private MB", rows.map { |one| mean(one, "private_bytes") }, false]])
       end
 
       # The first, the last, and evenly spaced ones between them.
-      def some = @samples.size <= ROWS ? @samples : Array.new(ROWS) { |number| @samples[number * (@samples.size - 1) / (ROWS - 1)] }
+      def some
+        return @samples if @samples.size <= ROWS
+
+        Array.new(ROWS) { |number| @samples[number * (@samples.size - 1) / (ROWS - 1)] }
+      end
 
       def mean(sample, figure) = Text::Size.cell(sample.worker_mean(figure))
 
       def plot
-        curves = [curve("all (PSS)", @samples.map { |one| [one.at_seconds, one.total_pss_bytes] }, Text::Colors::ORANGE)]
+        all = @samples.map { |one| [one.at_seconds, one.total_pss_bytes] }
+        curves = [curve("all (PSS)", all, Text::Colors::ORANGE)]
         @history.workers.first(WORKERS).each do |pid|
-          curves << curve("#{pid} private", @history.points { |one| one.worker(pid)&.fetch("private_bytes") }, Text::Colors.next(curves.map(&:color)))
+          points = @history.points { |one| one.worker(pid)&.fetch("private_bytes") }
+          curves << curve("#{pid} private", points, Text::Colors.next(curves.map(&:color)))
         end
         Text::Plot.new(curves, title: "sharing", about: "memory over time", width: @width, color: @color).to_s
       end

@@ -8,10 +8,13 @@ module Culet
   module Cow
     # The names of figures in tables and pages.
     module Labels
-      WRITES = { flag_bits: "flag bits of objects", collector: "garbage collector marks and free lists", inline_caches: "inline caches of methods",
-                 metadata: "allocator metadata", reuse: "new objects and blocks in free space", data: "contents of existing objects and blocks",
-                 elsewhere: "stacks, static data, other memory", unknown: "unknown", same: "rewritten with the same bytes" }.freeze
-      CLASSES = { SizeClasses::LARGE => "large blocks", SizeClasses::EMPTY => "unused", SizeClasses::METADATA => "metadata" }.freeze
+      WRITES = { flag_bits: "flag bits of objects", collector: "garbage collector marks and free lists",
+                 inline_caches: "inline caches of methods", metadata: "allocator metadata",
+                 reuse: "new objects and blocks in free space", data: "contents of existing objects and blocks",
+                 elsewhere: "stacks, static data, other memory", unknown: "unknown",
+                 same: "rewritten with the same bytes" }.freeze
+      CLASSES = { SizeClasses::LARGE => "large blocks", SizeClasses::EMPTY => "unused",
+                  SizeClasses::METADATA => "metadata" }.freeze
       TYPES = { "code" => "method code", "collector" => "garbage collector", "none" => "blocks of no object" }.freeze
       # Upper bounds of the ranges of sizes without a row of their own.
       RANGES = [64, 256, 1024, 4096].freeze
@@ -35,7 +38,11 @@ module Culet
       # @return [String] the name of its range
       def other_classes(bytes)
         past = RANGES.find { |bound| bytes <= bound }
-        past ? "others up to #{Text::Numbers.grouped(past)} bytes" : "others above #{Text::Numbers.grouped(RANGES.last)} bytes"
+        if past
+          "others up to #{Text::Numbers.grouped(past)} bytes"
+        else
+          "others above #{Text::Numbers.grouped(RANGES.last)} bytes"
+        end
       end
     end
   end

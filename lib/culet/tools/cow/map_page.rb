@@ -37,8 +37,13 @@ module Culet
       def shown = @members.first(MOST)
 
       def html
-        @html ||= Map::Html.new(shown.map(&:snapshot), curve: (HistoryChart.new(@history).to_h if @history && @history.samples.size > 1),
-                                                        views: shown.map { |member| { unshared: member.unshared, caption: caption(member), tables: MapTables.new(member).to_a } })
+        @html ||= begin
+          curve = (HistoryChart.new(@history).to_h if @history && @history.samples.size > 1)
+          views = shown.map do |member|
+            { unshared: member.unshared, caption: caption(member), tables: MapTables.new(member).to_a }
+          end
+          Map::Html.new(shown.map(&:snapshot), curve: curve, views: views)
+        end
       end
 
       def caption(member)

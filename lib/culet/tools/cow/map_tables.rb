@@ -20,7 +20,8 @@ module Culet
 
       # @return [Array<Hash>] as Map::PageData takes them
       def to_a
-        [categories, sharing("By use", @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }), *(holdings if @writes),
+        by_use = @breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }
+        [categories, sharing("By use", by_use), *(holdings if @writes),
          sharing("malloc by block size", Labels.classes(@breakdown.classes)),
          sharing("malloc by arena", @breakdown.classes.empty? && @breakdown.arenas.size > 1 ? @breakdown.arenas : {}),
          sharing("Ruby pages by slot size", Labels.sizes(@breakdown.slots))].compact
@@ -33,21 +34,26 @@ module Culet
         rows = all.reject { |_, one| one.resident.zero? }.sort_by { |_, one| -one.resident }
         return if rows.empty?
 
-        { "title" => title, "columns" => COLUMNS, "rows" => rows.map { |name, one| [name.to_s, one.shared, one.unshared, one.fresh + one.own] } }
+        figures = rows.map { |name, one| [name.to_s, one.shared, one.unshared, one.fresh + one.own] }
+        { "title" => title, "columns" => COLUMNS, "rows" => figures }
       end
 
       def categories
         return unless @writes
 
-        rows = Writes::CATEGORIES.select { |one| @writes.touched(one).positive? }.sort_by { |one| -@writes.touched(one) }
+        rows = Writes::CATEGORIES.select { |one| @writes.touched(one).positive? }
+                                 .sort_by { |one| -@writes.touched(one) }
         { "title" => "Writes to unshared pages", "columns" => ["pages", "only cause"],
           "rows" => rows.map { |one| [Labels::WRITES.fetch(one), @writes.touched(one), @writes.only(one)] } }
       end
 
       def holdings
-        { "Objects on unshared pages" => @writes.holdings.transform_keys { |name| Labels.type(name) }, "By class" => @writes.classes }.reject { |_, all| all.empty? }.map do |title, all|
+        tables = { "Objects on unshared pages" => @writes.holdings.transform_keys { |name| Labels.type(name) },
+                   "By class" => @writes.classes }
+        tables.reject { |_, all| all.empty? }.map do |title, all|
+          largest = all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS)
           { "title" => title, "columns" => %w[old young new malloc],
-            "rows" => all.sort_by { |_, one| -one.bytes }.first(MOST_ROWS).map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
+            "rows" => largest.map { |name, one| [name, one.old, one.young, one.made, one.malloc + one.malloc_made] } }
         end
       end
     end

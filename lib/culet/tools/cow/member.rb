@@ -8,7 +8,8 @@ module Culet
     #
     # age_seconds: since the fork; forked: whether it runs its parent's program at the same addresses, and so shares the
     # parent's memory; rss_bytes: nil where unknown; snapshot: nil for an unreadable process, with the reason in `why`.
-    Member = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why, keyword_init: true) do
+    Member = Struct.new(:pid, :parent_pid, :name, :age_seconds, :forked, :rss_bytes, :snapshot, :why,
+                        keyword_init: true) do
       # @return [Breakdown, nil]
       attr_accessor :breakdown
 
@@ -31,10 +32,15 @@ module Culet
       def private_dirty_bytes = snapshot&.process&.private_dirty_bytes
 
       # @return [Array<Array(Integer, Integer)>] start and end of each range of unshared pages
-      def unshared = PageSharing.new(snapshot, relative: relative).to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
+      def unshared
+        sharing = PageSharing.new(snapshot, relative: relative)
+        sharing.to_enum.filter_map { |_, first, past, how| [first, past] if how == :unshared }
+      end
 
       # @return [Integer, nil] bytes of pages that only this process maps, dirty or clean
-      def private_bytes = snapshot&.mappings&.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+      def private_bytes
+        snapshot&.mappings&.sum { |mapping| mapping.private_clean_bytes + mapping.private_dirty_bytes }
+      end
     end
   end
 end

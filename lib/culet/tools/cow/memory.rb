@@ -7,8 +7,8 @@ require_relative "page_ranges"
 
 module Culet
   module Cow
-    # A process's memory through /proc/PID/mem. process_vm_readv pins pages, which unshares them in a forked process. Absent
-    # pages are not read, because a read would map them or swap them in.
+    # A process's memory through /proc/PID/mem. process_vm_readv pins pages, which unshares them in a forked process.
+    # Absent pages are not read, because a read would map them or swap them in.
     class Memory
       # @param snapshot [Scope::Snapshot] whose present pages are readable
       # @yieldparam memory [Memory] open during the block
@@ -28,7 +28,9 @@ module Culet
       def initialize(snapshot)
         @pid = snapshot.pid
         @file = File.open("/proc/#{@pid}/mem", "rb")
-        @present = PageRanges.of(snapshot) { |bits| bits & (Scope::Mapping::PRESENT | Scope::Mapping::ZERO) == Scope::Mapping::PRESENT }
+        @present = PageRanges.of(snapshot) do |bits|
+          bits & (Scope::Mapping::PRESENT | Scope::Mapping::ZERO) == Scope::Mapping::PRESENT
+        end
       rescue *Processes::GONE_OR_FORBIDDEN
         raise Error, "the memory of process #{@pid} is no longer readable"
       end

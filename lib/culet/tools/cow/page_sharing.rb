@@ -5,9 +5,10 @@ require_relative "page_ranges"
 
 module Culet
   module Cow
-    # Compares each resident page of a process with the related process's page at the same address: a child with its parent,
-    # a parent with one of its children. The kernel only shows whether one process alone maps a page (bit 56 of its pagemap
-    # entry). A page that both processes created at the same address after the fork therefore counts as unshared.
+    # Compares each resident page of a process with the related process's page at the same address: a child with its
+    # parent, a parent with one of its children. The kernel only shows whether one process alone maps a page (bit 56 of
+    # its pagemap entry). A page that both processes created at the same address after the fork therefore counts as
+    # unshared.
     class PageSharing
       Mapping = Scope::Mapping
       private_constant :Mapping
@@ -67,7 +68,9 @@ module Culet
 
       # Pages in memory or swapped out.
       def ranges(snapshot)
-        PageRanges.of(snapshot) { |bits| bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero? }
+        PageRanges.of(snapshot) do |bits|
+          bits & (Mapping::PRESENT | Mapping::SWAPPED) != 0 && (bits & Mapping::ZERO).zero?
+        end
       end
     end
   end

@@ -10,8 +10,8 @@ require_relative "member"
 
 module Culet
   module Cow
-    # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or ends
-    # meanwhile may be missing.
+    # Snapshots of a process and all its descendants, taken one after the other while they run. A process that starts or
+    # ends meanwhile may be missing.
     class ProcessTree
       # @return [Array<Member>] parents before their children
       attr_reader :members
@@ -20,7 +20,8 @@ module Culet
       attr_reader :problems
 
       # @param pids [Array<String, Integer>] the roots; their descendants are added
-      # @param writes [Integer] number of workers whose unshared pages are compared, those with the most unshared bytes first
+      # @param writes [Integer] number of workers whose unshared pages are compared, those with the most unshared bytes
+      #   first
       # @param classes [Boolean] whether to query the agents in the roots for class names
       # @param options [Hash] as for Scope::Reader
       # @param progress [Proc, nil] called with the number of the process and the number of all
@@ -73,8 +74,8 @@ module Culet
         parent = Processes::Cpu.parent(pid)
         return if parent.nil? || Processes::Cpu.state(pid) == "Z"
 
-        facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid), forked: false,
-                  rss_bytes: Processes::Memory.rss_bytes(pid) }
+        facts = { pid: pid, parent_pid: parent, name: name(pid), age_seconds: Processes::Cpu.age_seconds(pid),
+                  forked: false, rss_bytes: Processes::Memory.rss_bytes(pid) }
         Member.new(**facts, **snapshot(pid))
       end
 
@@ -110,7 +111,8 @@ module Culet
         nil
       end
 
-      # A process that has ended keeps the figures of its snapshot. Blocks are dropped afterwards: they are most of a snapshot.
+      # A process that has ended keeps the figures of its snapshot. Blocks are dropped afterwards: they are most of a
+      # snapshot.
       def compare(most)
         read_members.select(&:forked).max_by(most) { |member| member.breakdown.total.unshared }.each do |member|
           member.writes = Comparison.new(member.snapshot, member.relative, names: @names).call

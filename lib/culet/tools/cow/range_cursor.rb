@@ -2,8 +2,8 @@
 
 module Culet
   module Cow
-    # Finds the parts of a sorted list of address ranges that overlap queries; the queries come in address order too, so the
-    # list is walked once.
+    # Finds the parts of a sorted list of address ranges that overlap queries; the queries come in address order too, so
+    # the list is walked once.
     class RangeCursor
       # @param list [Array<#start, #end>] sorted, without overlaps
       def initialize(list)

@@ -4,8 +4,9 @@ module Culet
   module Cow
     # Resident bytes by sharing with a related process.
     #
-    # shared: other processes map the page too; unshared: private, and the related process has a page at the same address;
-    # fresh: private, and the related process has none; own: private, without a related process to compare with.
+    # shared: other processes map the page too; unshared: private, and the related process has a page at the same
+    # address; fresh: private, and the related process has none; own: private, without a related process to compare
+    # with.
     SharingBytes = Struct.new(:shared, :unshared, :fresh, :own) do
       # @return [SharingBytes] zero bytes
       def self.none = new(0, 0, 0, 0)

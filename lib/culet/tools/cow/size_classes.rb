@@ -19,16 +19,20 @@ module Culet
       # @param regions [Array<Scope::Region>]
       def initialize(regions)
         @shares = Hash.new { |shares, name| shares[name] = SharingBytes.none }
-        @ranges = regions.any? { |region| !region.slabs_payload.empty? } ? RangeCursor.new(regions.select(&:malloc?).flat_map { |region| ranges(region) }) : nil
+        return if regions.all? { |region| region.slabs_payload.empty? }
+
+        @ranges = RangeCursor.new(regions.select(&:malloc?).flat_map { |region| ranges(region) })
       end
 
       # @param first [Integer] address in a malloc region, not below that of the last call
       # @param past [Integer]
       # @param sharing [Symbol] a member of SharingBytes
-      def add(first, past, sharing) = @ranges&.each(first, past) { |range, from, to| @shares[range.name].add(sharing, to - from) }
+      def add(first, past, sharing)
+        @ranges&.each(first, past) { |range, from, to| @shares[range.name].add(sharing, to - from) }
+      end
 
-      # @return [Hash{Integer, String => SharingBytes}] by block size, ascending; then EMPTY (no block allocated), LARGE (blocks of no
-      #   class) and METADATA. Empty for allocators without size classes
+      # @return [Hash{Integer, String => SharingBytes}] by block size, ascending; then EMPTY (no block allocated), LARGE
+      #   (blocks of no class) and METADATA. Empty for allocators without size classes
       def to_h
         sizes, others = @shares.partition { |name, _| name.is_a?(Integer) }
         [*sizes.sort_by(&:first), *others.sort_by(&:first)].to_h
@@ -37,7 +41,10 @@ module Culet
       private
 
       def ranges(region)
-        return [AddressRange.new(region.start, region.end, region.holds == METADATA ? METADATA : LARGE)] if region.slabs_payload.empty?
+        if region.slabs_payload.empty?
+          name = region.holds == METADATA ? METADATA : LARGE
+          return [AddressRange.new(region.start, region.end, name)]
+        end
 
         at = region.start
         found = region.slabs.map { |bytes, block| AddressRange.new(at, at += bytes, SPECIAL.fetch(block, block)) }

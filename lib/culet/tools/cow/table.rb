@@ -26,7 +26,8 @@ module Culet
       attr_reader :tree
 
       def sections
-        [heading, processes, regions, classes, slots, *WritesTable.new(tree, unicode: @unicode).tables, verdicts, note_lines(tree.problems)]
+        [heading, processes, regions, classes, slots, *WritesTable.new(tree, unicode: @unicode).tables, verdicts,
+         note_lines(tree.problems)]
       end
 
       def verdicts = Verdicts.new(tree).list.then { |list| verdict_lines(list) if list.any? }
@@ -36,16 +37,23 @@ module Culet
       def heading
         root = tree.members.first
         others = tree.members.size - 1
-        title = "#{printable(root.name)} (process #{root.pid})#{" and #{count(others, "more process", "more processes")}" if others.positive?}"
-        title << ": " << (tree.total_pss_bytes ? "#{mega(tree.total_pss_bytes)} MB" : "size unknown, because no process can be read")
-        [bold(title), *("one more worker would cost about #{mega(tree.next_worker_bytes)} MB" if tree.next_worker_bytes)].join("\n")
+        more = " and #{count(others, "more process", "more processes")}" if others.positive?
+        title = "#{printable(root.name)} (process #{root.pid})#{more}"
+        size = tree.total_pss_bytes
+        title << ": " << (size ? "#{mega(size)} MB" : "size unknown, because no process can be read")
+        cost = tree.next_worker_bytes
+        [bold(title), *("one more worker would cost about #{mega(cost)} MB" if cost)].join("\n")
       end
 
       def processes
         list = tree.members
-        columns = { "RSS" => :rss_bytes, "PSS" => :pss_bytes, "shared" => :shared_bytes, "private" => :private_bytes, "private dirty" => :private_dirty_bytes }
-        grid([["process", list.map { |one| "#{one.pid} #{printable(one.name)}" }, true], ["role", list.map { |one| role(one) }, true],
-              *columns.map { |title, figure| ["#{title} MB", list.map { |one| mega(one.public_send(figure)) }, false] }])
+        columns = { "RSS" => :rss_bytes, "PSS" => :pss_bytes, "shared" => :shared_bytes, "private" => :private_bytes,
+                    "private dirty" => :private_dirty_bytes }
+        megabytes = columns.map do |title, figure|
+          ["#{title} MB", list.map { |one| mega(one.public_send(figure)) }, false]
+        end
+        grid([["process", list.map { |one| "#{one.pid} #{printable(one.name)}" }, true],
+              ["role", list.map { |one| role(one) }, true], *megabytes])
       end
 
       def role(member)
@@ -58,7 +66,10 @@ module Culet
       def regions
         return if @workers.empty?
 
-        table("average worker", @workers.map { |worker| worker.breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) } }, total: true)
+        levels = @workers.map do |worker|
+          worker.breakdown.levels.transform_keys { |name| Report::Ledger::TITLES.fetch(name) }
+        end
+        table("average worker", levels, total: true)
       end
 
       def slots
@@ -81,7 +92,8 @@ module Culet
       def grouped(classes, names)
         shown, rest = classes.partition { |name, _| names.include?(name) || name.is_a?(String) }
         rows = Labels.classes(shown.to_h)
-        rows.merge(rest.group_by { |name, _| Labels.other_classes(name) }.transform_values { |list| list.map(&:last).reduce(:+) })
+        others = rest.group_by { |name, _| Labels.other_classes(name) }
+        rows.merge(others.transform_values { |list| list.map(&:last).reduce(:+) })
       end
 
       # @param all [Array<Hash{String => SharingBytes}>] one for each worker
@@ -90,9 +102,12 @@ module Culet
         rows = names.map { |name| [name, all.filter_map { |one| one[name] }.reduce(:+)] }
         rows = rows.sort_by { |_, bytes| -bytes.inherited } unless total && names.size < 2
         rows << ["all", rows.map(&:last).reduce(:+)] if total
-        columns = { "inherited" => :inherited, "still shared" => :shared, "unshared" => :unshared, "added" => ->(one) { one.fresh + one.own } }
-        grid([[title, rows.map(&:first), true],
-              *columns.map { |heading, figure| ["#{heading} MB", rows.map { |_, bytes| mega(figure.to_proc.call(bytes).fdiv(all.size)) }, false] },
+        columns = { "inherited" => :inherited, "still shared" => :shared, "unshared" => :unshared,
+                    "added" => ->(one) { one.fresh + one.own } }
+        cells = columns.map do |heading, figure|
+          ["#{heading} MB", rows.map { |_, bytes| mega(figure.to_proc.call(bytes).fdiv(all.size)) }, false]
+        end
+        grid([[title, rows.map(&:first), true], *cells,
               ["unshared %", rows.map { |_, bytes| unshared(bytes) }, false]])
       end
 

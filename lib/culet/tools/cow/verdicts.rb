@@ -16,9 +16,12 @@ module Culet
       WRITERS = %w[glibc tcmalloc mimalloc].freeze
       # What to do before the fork.
       REMEDIES = {
-        flag_bits: "call Culet.warmup before the fork to promote surviving objects; freeze in the parent what workers would freeze",
-        collector: "call Culet.warmup before the fork: each collection rewrites the lists of free slots, and it leaves fewer",
-        inline_caches: "run a few requests in the parent before the fork, so that the inline caches are filled once for all workers",
+        flag_bits: "call Culet.warmup before the fork to promote surviving objects; " \
+                   "freeze in the parent what workers would freeze",
+        collector: "call Culet.warmup before the fork: each collection rewrites the lists of free slots, " \
+                   "and it leaves fewer",
+        inline_caches: "run a few requests in the parent before the fork, " \
+                       "so that the inline caches are filled once for all workers",
         metadata: "use culet run -- COMMAND: culet does not write into freed blocks",
         reuse: "call Culet.warmup before the fork: it leaves less free space"
       }.freeze
@@ -45,12 +48,17 @@ module Culet
         sum = @tree.total_rss_bytes
         pays = @tree.total_pss_bytes
         [verdict("cost", "all processes together take #{bytes(pays)} (PSS); the sum of their RSS is #{bytes(sum)}, " \
-                         "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, because RSS counts shared pages in every process. " \
+                         "#{format("%.1f", sum.fdiv([pays, 1].max))} times as much, " \
+                         "because RSS counts shared pages in every process. " \
                          "A worker killer should use private bytes or PSS, not RSS")]
       end
 
       def alone
-        text = @tree.members.size == 1 ? "the process has no children, so nothing is shared" : "no child shares memory with its parent: each runs another program"
+        text = if @tree.members.size == 1
+                 "the process has no children, so nothing is shared"
+               else
+                 "no child shares memory with its parent: each runs another program"
+               end
         [verdict("sharing", text)]
       end
 
@@ -62,13 +70,19 @@ module Culet
 
       # The average worker.
       def mean(*levels)
-        all = @workers.map { |worker| (levels.empty? ? worker.breakdown.levels.values : worker.breakdown.levels.values_at(*levels).compact).reduce(SharingBytes.none, :+) }
+        all = @workers.map do |worker|
+          shares = worker.breakdown.levels
+          (levels.empty? ? shares.values : shares.values_at(*levels).compact).reduce(SharingBytes.none, :+)
+        end
         SharingBytes.new(*all.map(&:to_a).transpose.map { |values| values.sum / @workers.size })
       end
 
       # The advice of `culet report` for the process with the most to gain.
       def each_alone
-        found = @tree.read_members.to_h { |member| [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes] }.reject { |_, list| list.empty? }
+        changes = @tree.read_members.to_h do |member|
+          [member, Report::Verdicts.new(Report::Ledger.new(member.snapshot)).changes]
+        end
+        found = changes.reject { |_, list| list.empty? }
         member, list = found.max_by { |one, _| Advice.trim(one.snapshot)&.bytes.to_i }
         return [] unless member
 
@@ -78,8 +92,9 @@ module Culet
 
       def kept(shares, lost)
         average = @workers.size > 1 ? "the average of #{@workers.size} workers" : "the worker"
-        verdict("sharing", "#{average} inherited #{bytes(shares.inherited)}, has unshared #{bytes(shares.unshared)} (#{percent(shares.unshared, shares.inherited)}) " \
-                           "of it and added #{bytes(shares.fresh)}#{lost.remark}")
+        verdict("sharing", "#{average} inherited #{bytes(shares.inherited)}, has unshared #{bytes(shares.unshared)} " \
+                           "(#{percent(shares.unshared, shares.inherited)}) of it and added " \
+                           "#{bytes(shares.fresh)}#{lost.remark}")
       end
 
       def malloc
@@ -87,13 +102,17 @@ module Culet
         return unless worth?(lost, mean.inherited)
         return malloc_reused(lost) unless WRITERS.include?(allocator)
 
-        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: #{allocator} links its free lists through freed blocks, and new blocks fill the free space between old ones",
-                "use culet run -- COMMAND: culet does not write into freed blocks; call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork")
+        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: #{allocator} links its free lists " \
+                          "through freed blocks, and new blocks fill the free space between old ones",
+                "use culet run -- COMMAND: culet does not write into freed blocks; " \
+                "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork")
       end
 
       def malloc_reused(lost)
-        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, or allocated in the free space between old ones",
-                "call Culet.warmup before the fork: it leaves less free space, and with Culet::Warmup.requests the parent also builds " \
+        verdict("malloc", "#{bytes(lost)} of the unshared bytes belong to malloc: workers wrote to blocks, " \
+                          "or allocated in the free space between old ones",
+                "call Culet.warmup before the fork: it leaves less free space, " \
+                "and with Culet::Warmup.requests the parent also builds " \
                 "what every worker would build at its first requests")
       end
 
@@ -101,24 +120,33 @@ module Culet
         lost = mean("ruby_objects", "ruby_free_slots", "ruby_unsplit").unshared
         return unless worth?(lost, mean.inherited)
 
-        verdict("Ruby heap", "#{bytes(lost)} of the unshared bytes are Ruby heap pages: objects created in free slots, and flags that the collector or the program " \
-                             "changed in existing objects", "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: it promotes survivors and compacts")
+        verdict("Ruby heap", "#{bytes(lost)} of the unshared bytes are Ruby heap pages: " \
+                             "objects created in free slots, " \
+                             "and flags that the collector or the program changed in existing objects",
+                "call Culet.warmup, or Process.warmup (Ruby 3.3 and later), before the fork: " \
+                "it promotes survivors and compacts")
       end
 
       # Only pages with a single cause count: without it they would still be shared.
       def written
         members = @workers.select(&:writes)
         all = members.map(&:writes).reduce(:+) or return
-        alone = Labels::WRITES.to_h { |one, title| [one, [title, all.only(one) / members.size]] }.select { |_, (_, count)| worth?(count, all.bytes / members.size) }
+        titled = Labels::WRITES.to_h { |one, title| [one, [title, all.only(one) / members.size]] }
+        alone = titled.select { |_, (_, count)| worth?(count, all.bytes / members.size) }
         return if alone.empty?
 
-        causes = alone.sort_by { |_, (_, count)| -count }.map { |one, (title, count)| "#{title} #{bytes(count)}#{flags(all, members.size) if one == :flag_bits}" }
-        verdict("writes", "#{bytes(all.bytes / members.size)} of pages were compared for each worker; those with only one cause: #{causes.join("; ")}",
+        causes = alone.sort_by { |_, (_, count)| -count }.map do |one, (title, count)|
+          "#{title} #{bytes(count)}#{flags(all, members.size) if one == :flag_bits}"
+        end
+        verdict("writes", "#{bytes(all.bytes / members.size)} of pages were compared for each worker; " \
+                          "those with only one cause: #{causes.join("; ")}",
                 remedy(alone.keys.sort_by { |one| -all.only(one) }))
       end
 
       def flags(writes, workers)
-        told = writes.flags.sort_by { |_, count| -count }.map { |name, count| "#{name.tr("_", " ")} of #{Text::Numbers.count(count / workers, "object")}" }
+        told = writes.flags.sort_by { |_, count| -count }.map do |name, count|
+          "#{name.tr("_", " ")} of #{Text::Numbers.count(count / workers, "object")}"
+        end
         " (#{told.join(", ")})" if told.any?
       end
 
@@ -130,11 +158,14 @@ module Culet
       # Free memory of the parent was free at the fork already, if the parent has been idle since.
       def garbage
         parents = @tree.read_members.select { |member| @workers.any? { |worker| worker.parent_pid == member.pid } }
-        free = parents.sum { |parent| parent.breakdown.levels.values_at("malloc_free", "ruby_free_slots").compact.sum(&:resident) }
+        free = parents.sum do |parent|
+          parent.breakdown.levels.values_at("malloc_free", "ruby_free_slots").compact.sum(&:resident)
+        end
         all = parents.sum(&:rss_bytes)
         return unless worth?(free, all)
 
-        verdict("free memory", "#{bytes(free)} (#{percent(free, all)}) of the parent are free: each worker allocates there and unshares the pages",
+        verdict("free memory", "#{bytes(free)} (#{percent(free, all)}) of the parent are free: " \
+                               "each worker allocates there and unshares the pages",
                 "call Culet.warmup before the fork: it collects garbage and returns free memory")
       end
 

@@ -4,16 +4,17 @@ module Culet
   module Cow
     # Writes to unshared pages, by the contents of the pages, and the objects on them.
     class Writes
-      # flag_bits: only the first word of an object changed (age, frozen, shape, code range). collector: marks and lists of free
-      # slots. inline_caches: call and constant caches of methods, and counters. metadata: the allocator's headers and links.
-      # reuse: an object or block created after the fork. data: contents of an object or block that existed before.
-      # elsewhere: stacks, static data, Ruby's transient heap. unknown: malloc memory without known blocks, and pages not
-      # readable in both processes. same: contents equal to the related process's page.
+      # flag_bits: only the first word of an object changed (age, frozen, shape, code range). collector: marks and lists
+      # of free slots. inline_caches: call and constant caches of methods, and counters. metadata: the allocator's
+      # headers and links. reuse: an object or block created after the fork. data: contents of an object or block that
+      # existed before. elsewhere: stacks, static data, Ruby's transient heap. unknown: malloc memory without known
+      # blocks, and pages not readable in both processes. same: contents equal to the related process's page.
       CATEGORIES = %i[flag_bits collector inline_caches metadata reuse data elsewhere unknown same].freeze
       BITS = CATEGORIES.each_with_index.to_h { |name, index| [name, 1 << index] }.freeze
 
-      # Bytes on unshared pages. old, young: slots of objects that the related process has too; made: slots of objects that
-      # it does not have; malloc: blocks of objects that both processes have; malloc_made: blocks that only this one has.
+      # Bytes on unshared pages. old, young: slots of objects that the related process has too; made: slots of objects
+      # that it does not have; malloc: blocks of objects that both processes have; malloc_made: blocks that only this
+      # one has.
       Holding = Struct.new(:old, :young, :made, :malloc, :malloc_made) do
         # @return [Holding] zero bytes
         def self.none = new(0, 0, 0, 0, 0)
@@ -64,8 +65,11 @@ module Culet
 
       # @return [Hash{String => Object}] for a JSON document
       def document
-        { "compared_bytes" => bytes, "categories" => CATEGORIES.to_h { |one| [one.to_s, { "only_bytes" => only(one), "touched_bytes" => touched(one) }] },
-          "flags" => @flags.sort.to_h, "objects" => listed(@holdings), "classes" => listed(@classes) }
+        categories = CATEGORIES.to_h do |one|
+          [one.to_s, { "only_bytes" => only(one), "touched_bytes" => touched(one) }]
+        end
+        { "compared_bytes" => bytes, "categories" => categories, "flags" => @flags.sort.to_h,
+          "objects" => listed(@holdings), "classes" => listed(@classes) }
       end
 
       # @param other [Writes] whose figures are added to these
@@ -85,7 +89,10 @@ module Culet
 
       private
 
-      def listed(holdings) = holdings.sort_by { |_, one| -one.bytes }.to_h { |name, one| [name, one.to_h.transform_keys { |key| "#{key}_bytes" }] }
+      def listed(holdings)
+        holdings.sort_by { |_, one| -one.bytes }
+                .to_h { |name, one| [name, one.to_h.transform_keys { |key| "#{key}_bytes" }] }
+      end
     end
   end
 end

@@ -10,7 +10,8 @@ module Culet
       # Types below this part of all bytes share one row.
       SMALL_SHARE = 0.01
       MOST_TYPES = 10
-      COLUMNS = { "old" => :old, "young" => :young, "new" => :made, "malloc" => :malloc, "new malloc" => :malloc_made }.freeze
+      COLUMNS = { "old" => :old, "young" => :young, "new" => :made, "malloc" => :malloc,
+                  "new malloc" => :malloc_made }.freeze
       private_constant :SMALL_SHARE, :MOST_TYPES, :COLUMNS
 
       # @param tree [ProcessTree]
@@ -35,7 +36,8 @@ module Culet
 
       def categories
         rows = Writes::CATEGORIES.select { |one| sum.touched(one).positive? }.sort_by { |one| -sum.touched(one) }
-        grid([["writes of #{subject}", rows.map { |one| Labels::WRITES.fetch(one) }, true], ["pages MB", rows.map { |one| mega(sum.touched(one)) }, false],
+        grid([["writes of #{subject}", rows.map { |one| Labels::WRITES.fetch(one) }, true],
+              ["pages MB", rows.map { |one| mega(sum.touched(one)) }, false],
               ["only cause MB", rows.map { |one| mega(sum.only(one)) }, false]])
       end
 
@@ -49,9 +51,14 @@ module Culet
         return if all.empty?
 
         whole = all.sum { |_, one| one.bytes }
-        rows, rest = all.each_with_index.partition { |(_, one), index| index < MOST_TYPES && one.bytes >= SMALL_SHARE * whole }.map { |part| part.map(&:first) }
+        rows, rest = all.each_with_index
+                        .partition { |(_, one), index| index < MOST_TYPES && one.bytes >= SMALL_SHARE * whole }
+                        .map { |part| part.map(&:first) }
         rows << ["others", Writes::Holding.new(*rest.map { |_, one| one.to_a }.transpose.map(&:sum))] if rest.any?
-        grid([[title, rows.map(&:first), true], *COLUMNS.map { |heading, figure| ["#{heading} MB", rows.map { |_, one| mega(one.public_send(figure)) }, false] }])
+        columns = COLUMNS.map do |heading, figure|
+          ["#{heading} MB", rows.map { |_, one| mega(one.public_send(figure)) }, false]
+        end
+        grid([[title, rows.map(&:first), true], *columns])
       end
     end
   end

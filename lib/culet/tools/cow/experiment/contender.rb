@@ -16,7 +16,9 @@ module Culet
       end
 
       # key => title
-      VARIANTS = { "parent" => "the parent collects", "child" => "the child collects", "frees" => "the child drops every eighth string and collects",
+      VARIANTS = { "parent" => "the parent collects",
+                   "child" => "the child collects",
+                   "frees" => "the child drops every eighth string and collects",
                    "mutates" => "the child changes every eighth string and collects" }.freeze
     end
   end

@@ -10,7 +10,8 @@ module Culet
     module Experiment
       # Executes the runs of a plan, one at a time, and makes the document.
       class Engine
-        FIGURES = %w[gc_first_seconds gc_second_seconds forked_pss_bytes total_pss_bytes parent_rss_bytes parent_shared_bytes parent_private_bytes
+        FIGURES = %w[gc_first_seconds gc_second_seconds forked_pss_bytes total_pss_bytes
+                     parent_rss_bytes parent_shared_bytes parent_private_bytes
                      child_rss_bytes child_shared_bytes child_private_bytes].freeze
         # Figures with a comparison between contenders.
         COMPARED = %w[gc_first_seconds gc_second_seconds total_pss_bytes child_private_bytes].freeze
@@ -30,8 +31,9 @@ module Culet
         # @raise [Culet::Error] when a program cannot be started
         def call
           complete = execute_runs
-          { "culet" => VERSION, "complete" => complete, "strings" => @plan.strings, "runs" => @plan.runs, "seed" => @plan.seed,
-            "machine" => machine, "results" => results, "comparisons" => comparisons, "excluded" => @excluded.values }
+          { "culet" => VERSION, "complete" => complete, "strings" => @plan.strings, "runs" => @plan.runs,
+            "seed" => @plan.seed, "machine" => machine, "results" => results, "comparisons" => comparisons,
+            "excluded" => @excluded.values }
         end
 
         private
@@ -47,11 +49,12 @@ module Culet
         end
 
         def execute(turn)
-          figures = Run.new(contender: turn.contender, variant: turn.variant, strings: @plan.strings, timeout_seconds: @plan.timeout_seconds,
-                            interruption: @interruption).call
+          figures = Run.new(contender: turn.contender, variant: turn.variant, strings: @plan.strings,
+                            timeout_seconds: @plan.timeout_seconds, interruption: @interruption).call
           @runs[[turn.variant, turn.contender]] << { "run" => turn.run, "order" => turn.order, **figures }
-          @say.call(format("%s, %s, run %d: %.2f and %.2f s, %.0f MB together", turn.variant.name, turn.contender.name, turn.run, figures["gc_first_seconds"],
-                           figures["gc_second_seconds"], figures["total_pss_bytes"] / 1e6))
+          @say.call(format("%s, %s, run %d: %.2f and %.2f s, %.0f MB together",
+                           turn.variant.name, turn.contender.name, turn.run,
+                           figures["gc_first_seconds"], figures["gc_second_seconds"], figures["total_pss_bytes"] / 1e6))
         rescue Compare::Exclusion => e
           exclude(turn, e)
         end
@@ -59,7 +62,9 @@ module Culet
         # One failed run excludes the contender: the other runs would be a biased sample.
         def exclude(turn, exclusion)
           @runs.delete([turn.variant, turn.contender])
-          @excluded[[turn.variant, turn.contender]] = { "variant" => turn.variant.name, "contender" => turn.contender.name, "run" => turn.run, "reason" => exclusion.message }
+          @excluded[[turn.variant, turn.contender]] =
+            { "variant" => turn.variant.name, "contender" => turn.contender.name, "run" => turn.run,
+              "reason" => exclusion.message }
           @say.call("#{turn.variant.name}, #{turn.contender.name}: excluded: #{exclusion.message}")
         end
 
@@ -71,15 +76,18 @@ module Culet
           pairs.map do |variant, contender|
             runs = @runs[[variant, contender]].sort_by { |run| run["run"] }
             summary = FIGURES.to_h { |figure| [figure, statistics.summary(runs.map { |run| run[figure] })] }
-            { "variant" => variant.name, "key" => variant.key, "warm" => variant.warm, "contender" => contender.name, "interpreter" => contender.interpreter.name,
-              "allocator" => contender.choice.spec, "runs" => runs, "summary" => summary }
+            { "variant" => variant.name, "key" => variant.key, "warm" => variant.warm, "contender" => contender.name,
+              "interpreter" => contender.interpreter.name, "allocator" => contender.choice.spec, "runs" => runs,
+              "summary" => summary }
           end
         end
 
         def comparisons
           pairs.flat_map do |variant, contender|
             baseline = baseline_of(contender)
-            baseline == contender ? [] : COMPARED.filter_map { |figure| comparison(variant, contender, baseline, figure) }
+            next [] if baseline == contender
+
+            COMPARED.filter_map { |figure| comparison(variant, contender, baseline, figure) }
           end
         end
 
@@ -91,13 +99,19 @@ module Culet
 
         def comparison(variant, contender, baseline, figure)
           found = statistics.compare(by_run(variant, contender, figure), by_run(variant, baseline, figure))
-          found && { "variant" => variant.name, "contender" => contender.name, "baseline" => baseline.name, "metric" => figure, **found }
+          return unless found
+
+          { "variant" => variant.name, "contender" => contender.name, "baseline" => baseline.name,
+            "metric" => figure, **found }
         end
 
-        def by_run(variant, contender, figure) = @runs.fetch([variant, contender], []).to_h { |run| [run["run"], run[figure]] }
+        def by_run(variant, contender, figure)
+          @runs.fetch([variant, contender], []).to_h { |run| [run["run"], run[figure]] }
+        end
 
         def machine
-          { "kernel" => File.read("/proc/sys/kernel/osrelease").chomp, "page_bytes" => Processes::Memory::PAGE_BYTES, "processors" => Etc.nprocessors }
+          { "kernel" => File.read("/proc/sys/kernel/osrelease").chomp, "page_bytes" => Processes::Memory::PAGE_BYTES,
+            "processors" => Etc.nprocessors }
         end
       end
     end

@@ -9,7 +9,8 @@ module Culet
     module Experiment
       # A program that runs the experiment: Ruby, Python, or another one with its own script.
       class Interpreter
-        SCRIPTS = { /\A(?:j|truffle)?ruby[\d.]*\z/ => "experiment.rb", /\A(?:python|pypy)[\d.]*\z/ => "experiment.py" }.freeze
+        SCRIPTS = { /\A(?:j|truffle)?ruby[\d.]*\z/ => "experiment.rb",
+                    /\A(?:python|pypy)[\d.]*\z/ => "experiment.py" }.freeze
         DIRECTORY = File.expand_path("../../../../../workloads/cow", __dir__)
         private_constant :SCRIPTS, :DIRECTORY
 
@@ -37,7 +38,10 @@ module Culet
         def shipped(text)
           name = File.basename(@words.first)
           file = SCRIPTS.find { |pattern, _| name.match?(pattern) }&.last
-          raise UsageError, "there is no script for #{text}: give one with --script; workloads/cow/experiment.rb describes the protocol" unless file
+          unless file
+            raise UsageError, "there is no script for #{text}: give one with --script; " \
+                              "workloads/cow/experiment.rb describes the protocol"
+          end
 
           File.join(DIRECTORY, file)
         end
@@ -45,7 +49,8 @@ module Culet
         def found(word)
           return File.expand_path(word) if word.include?("/") && File.executable?(word)
 
-          path = ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, word) }.find { |file| File.file?(file) && File.executable?(file) }
+          paths = ENV["PATH"].to_s.split(":").map { |directory| File.join(directory, word) }
+          path = paths.find { |file| File.file?(file) && File.executable?(file) }
           path || raise(UsageError, "there is no program #{word}; give its path, e.g. --with /usr/bin/python3")
         end
 

@@ -32,17 +32,26 @@ module Culet
 
         def median(result, figure) = result["summary"][figure]["median"]
 
-        def seconds(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high"))
+        def seconds(result, figure) = Text::Numbers.interval(*interval(result, figure))
 
-        def mega(result, figure) = Text::Numbers.interval(*result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / 1e6 })
+        def mega(result, figure)
+          Text::Numbers.interval(*interval(result, figure).map { |value| value && value / 1e6 })
+        end
+
+        def interval(result, figure) = result["summary"][figure].values_at("median", "low", "high")
 
         # All bars have the scale of the largest process.
-        def widest = @widest ||= @document["results"].flat_map { |result| %w[parent child].map { |who| PARTS.sum { |figure,| median(result, "#{who}_#{figure}") } } }.max
+        def widest
+          @widest ||= @document["results"].flat_map { |result| %w[parent child].map { |who| width(result, who) } }.max
+        end
+
+        def width(result, who) = PARTS.sum { |figure,| median(result, "#{who}_#{figure}") }
 
         def bar(result, who)
           PARTS.map do |figure, name, words|
             bytes = median(result, "#{who}_#{figure}")
-            format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>', name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
+            format('<span class="%s" style="width:%.2f%%" title="%s: %s"></span>',
+                   name, 100 * bytes.fdiv([widest, 1].max), words, h(Text::Size.human(bytes.round)))
           end.join
         end
 

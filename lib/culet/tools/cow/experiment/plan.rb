@@ -22,7 +22,8 @@ module Culet
         # @param runs [Integer] of each contender in each variant
         # @param seed [Integer] of the order and of the intervals
         # @param timeout_seconds [Float] for one phase of a run
-        def initialize(contenders:, variants:, seed:, millions: DEFAULT_MILLIONS, runs: DEFAULT_RUNS, timeout_seconds: DEFAULT_TIMEOUT_SECONDS)
+        def initialize(contenders:, variants:, seed:, millions: DEFAULT_MILLIONS, runs: DEFAULT_RUNS,
+                       timeout_seconds: DEFAULT_TIMEOUT_SECONDS)
           @contenders = contenders
           @variants = variants
           @strings = (millions * 1_000_000).ceil
@@ -36,7 +37,9 @@ module Culet
         # @return [Array<Turn>] the same for the same seed
         def turns
           random = Random.new(seed)
-          rounds = variants.flat_map { |variant| (1..runs).flat_map { |run| contenders.shuffle(random: random).map { |contender| [variant, contender, run] } } }
+          rounds = variants.product((1..runs).to_a).flat_map do |variant, run|
+            contenders.shuffle(random: random).map { |contender| [variant, contender, run] }
+          end
           rounds.each_with_index.map { |(variant, contender, run), index| Turn.new(variant, contender, run, index + 1) }
         end
       end

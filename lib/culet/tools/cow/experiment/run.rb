@@ -53,9 +53,11 @@ module Culet
           input, @go = IO.pipe
           @lines, output = IO.pipe
           mark = SecureRandom.hex(16)
-          environment = @contender.choice.environment(isolated: true).merge(settings, Compare::Descendants::MARK => mark)
+          environment = @contender.choice.environment(isolated: true)
+                                  .merge(settings, Compare::Descendants::MARK => mark)
           words = @contender.interpreter.command
-          @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1), in: input, out: output, err: @errors, pgroup: true)
+          @pid = ::Process.spawn(environment, [words.first, words.first], *words.drop(1),
+                                 in: input, out: output, err: @errors, pgroup: true)
           @descendants = Compare::Descendants.new(root: @pid, mark: mark)
           @preload_check = Compare::PreloadCheck.new(@contender.choice)
         rescue SystemCallError => e
@@ -65,7 +67,8 @@ module Culet
         end
 
         def settings
-          { "CULET_COW_STRINGS" => @strings.to_s, "CULET_COW_VARIANT" => @variant.key, "CULET_COW_WARM" => @variant.warm ? "1" : "0" }
+          { "CULET_COW_STRINGS" => @strings.to_s, "CULET_COW_VARIANT" => @variant.key,
+            "CULET_COW_WARM" => @variant.warm ? "1" : "0" }
         end
 
         def step(name)
@@ -90,7 +93,9 @@ module Culet
           line = line_within(@timeout)
           match = LINE.match(line)
           raise Compare::Exclusion, "the program ended before phase #{name}#{error_line}" unless line
-          raise Compare::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\"" unless match && match[1] == name
+          unless match && match[1] == name
+            raise Compare::Exclusion, "the program printed #{line.strip.inspect} instead of \"phase #{name}\""
+          end
 
           match[2]
         end
@@ -105,7 +110,9 @@ module Culet
           @lines.gets
         end
 
-        def whole(text) = Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "phase forked has no process number")
+        def whole(text)
+          Integer(text.to_s, 10, exception: false) || raise(Compare::Exclusion, "phase forked has no process number")
+        end
 
         def seconds(name, text)
           Float(text.to_s, exception: false) || raise(Compare::Exclusion, "phase #{name} has no seconds")
@@ -118,15 +125,19 @@ module Culet
           all = Processes::Memory.rollup(pid)
           raise Compare::Exclusion, "process #{pid} is not readable" if all.empty?
 
-          { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"], "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
+          { "rss_bytes" => all["rss_bytes"], "pss_bytes" => all["pss_bytes"],
+            "shared_bytes" => all.values_at("shared_clean_bytes", "shared_dirty_bytes").sum,
             "private_bytes" => all.values_at("private_clean_bytes", "private_dirty_bytes").sum }
         end
 
         # The table's figures: both processes at the end, and their PSS right after the fork.
         def summary
           forked, last = @figures["phases"].values_at("forked", "second")
-          flat = %w[parent child].product(%w[rss_bytes shared_bytes private_bytes]).to_h { |who, figure| ["#{who}_#{figure}", last[who][figure]] }
-          { **@figures, **flat, "forked_pss_bytes" => forked.values.sum { |one| one["pss_bytes"] }, "total_pss_bytes" => last.values.sum { |one| one["pss_bytes"] } }
+          flat = %w[parent child].product(%w[rss_bytes shared_bytes private_bytes]).to_h do |who, figure|
+            ["#{who}_#{figure}", last[who][figure]]
+          end
+          { **@figures, **flat, "forked_pss_bytes" => forked.values.sum { |one| one["pss_bytes"] },
+            "total_pss_bytes" => last.values.sum { |one| one["pss_bytes"] } }
         end
 
         def error_line

@@ -8,11 +8,13 @@ module Culet
       # The document of an experiment for a terminal.
       class Table < Text::View
         # heading, figure, unit, whether the interval is printed too
-        COLUMNS = [["1st GC s", "gc_first_seconds", 1.0, true], ["2nd GC s", "gc_second_seconds", 1.0, true], ["parent RSS MB", "parent_rss_bytes", 1e6],
-                   ["shared", "parent_shared_bytes", 1e6], ["private", "parent_private_bytes", 1e6], ["child RSS MB", "child_rss_bytes", 1e6],
-                   ["shared", "child_shared_bytes", 1e6], ["private", "child_private_bytes", 1e6], ["PSS at fork MB", "forked_pss_bytes", 1e6],
-                   ["PSS at end MB", "total_pss_bytes", 1e6, true]].freeze
-        TITLES = { "gc_first_seconds" => "first collection", "gc_second_seconds" => "second collection", "total_pss_bytes" => "PSS of both processes",
+        COLUMNS = [["1st GC s", "gc_first_seconds", 1.0, true], ["2nd GC s", "gc_second_seconds", 1.0, true],
+                   ["parent RSS MB", "parent_rss_bytes", 1e6], ["shared", "parent_shared_bytes", 1e6],
+                   ["private", "parent_private_bytes", 1e6], ["child RSS MB", "child_rss_bytes", 1e6],
+                   ["shared", "child_shared_bytes", 1e6], ["private", "child_private_bytes", 1e6],
+                   ["PSS at fork MB", "forked_pss_bytes", 1e6], ["PSS at end MB", "total_pss_bytes", 1e6, true]].freeze
+        TITLES = { "gc_first_seconds" => "first collection", "gc_second_seconds" => "second collection",
+                   "total_pss_bytes" => "PSS of both processes",
                    "child_private_bytes" => "private memory of the child" }.freeze
         private_constant :COLUMNS, :TITLES
 
@@ -28,21 +30,28 @@ module Culet
         def sections = [("The experiment was interrupted." unless @document["complete"]), variants, exclusions, note]
 
         def variants
-          @document["results"].group_by { |result| result["variant"] }.map { |name, results| [bold(name), table(results), *verdicts(name)].join("\n") }
+          @document["results"].group_by { |result| result["variant"] }.map do |name, results|
+            [bold(name), table(results), *verdicts(name)].join("\n")
+          end
         end
 
         def table(results)
-          grid([["", results.map { |result| result["contender"] }, true],
-                *COLUMNS.map { |heading, figure, unit, interval| [heading, results.map { |result| cell(result, figure, unit, interval) }, false] }])
+          columns = COLUMNS.map do |heading, figure, unit, interval|
+            [heading, results.map { |result| cell(result, figure, unit, interval) }, false]
+          end
+          grid([["", results.map { |result| result["contender"] }, true], *columns])
         end
 
         def cell(result, figure, unit, interval)
-          median, low, high = result["summary"][figure].values_at("median", "low", "high").map { |value| value && value / unit }
+          values = result["summary"][figure].values_at("median", "low", "high")
+          median, low, high = values.map { |value| value && value / unit }
           interval ? Text::Numbers.interval(median, low, high) : Text::Numbers.significant(median)
         end
 
         def verdicts(variant)
-          shown = @document["comparisons"].select { |one| one["variant"] == variant && one["verdict"] != Compare::Statistics::NONE }
+          shown = @document["comparisons"].select do |one|
+            one["variant"] == variant && one["verdict"] != Compare::Statistics::NONE
+          end
           shown.group_by { |one| one.values_at("contender", "baseline") }.map do |(contender, baseline), list|
             parts = list.map { |one| "#{TITLES.fetch(one["metric"])} #{Text::Numbers.ratio(one["ratio"])}" }
             wrap("#{contender} relative to #{baseline}: #{parts.join("; ")}.", indent: 2)
@@ -50,15 +59,20 @@ module Culet
         end
 
         def exclusions
-          lines = @document["excluded"].map { |one| wrap("excluded: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2) }
+          lines = @document["excluded"].map do |one|
+            wrap("excluded: #{one["contender"]}, #{one["variant"]}: #{one["reason"]}", indent: 2)
+          end
           lines.join("\n") if lines.any?
         end
 
         def note
           return if @document["results"].empty?
 
-          wrap("#{Text::Numbers.grouped(@document["strings"])} strings. RSS, shared and private bytes are measured after the second collection. PSS divides shared pages among " \
-               "the processes that map them. MB = 1,000,000 bytes. Medians of #{count(@document["runs"], "run")}, 95 % bootstrap intervals in parentheses.#{" #{few}" if few}")
+          wrap("#{Text::Numbers.grouped(@document["strings"])} strings. " \
+               "RSS, shared and private bytes are measured after the second collection. " \
+               "PSS divides shared pages among the processes that map them. MB = 1,000,000 bytes. " \
+               "Medians of #{count(@document["runs"], "run")}, " \
+               "95 % bootstrap intervals in parentheses.#{" #{few}" if few}")
         end
 
         def few = (Compare::Statistics.too_few(@document["runs"]) if @document["results"].size > 1)
