@@ -11,4 +11,6 @@ module AllocatorBench
 end
 
 require "culet/tools/allocators"
-%w[goal figure probe catalogue contender trial result session tables instructions instruction_table].each { |name| require_relative name }
+%w[goal figure probe catalogue contender trial result session tables instructions instruction_table].each do |name|
+  require_relative name
+end

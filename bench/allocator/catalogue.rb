@@ -26,7 +26,8 @@ module AllocatorBench
     end
     private_class_method :figure
 
-    def probe(group, name, about, program, arguments, tiny:, figures:, runs: RUNS, timeout: TIMEOUT_SECONDS, memory: GIB)
+    def probe(group, name, about, program, arguments,
+              tiny:, figures:, runs: RUNS, timeout: TIMEOUT_SECONDS, memory: GIB)
       Probe.new(name: name, group: group, about: about, program: program, arguments: arguments.split, tiny: tiny.split,
                 figures: figures, runs: runs, timeout: timeout, memory: memory)
     end
@@ -36,8 +37,10 @@ module AllocatorBench
     def startup
       figures = [figure(:private_dirty_bytes, "Private_Dirty", :mib, Goal.against("glibc"))]
       [probe(:startup, "startup-ruby", "`ruby -e 1`", "startup.rb", "", tiny: "", figures: figures),
-       probe(:startup, "startup-threads", "Ruby with 20 short-lived threads", "startup.rb", "threads=20", tiny: "threads=2", figures: figures),
-       probe(:startup, "startup-c", "C with 20 short-lived threads", "startup", "threads=20", tiny: "threads=2", figures: figures)]
+       probe(:startup, "startup-threads", "Ruby with 20 short-lived threads", "startup.rb", "threads=20",
+             tiny: "threads=2", figures: figures),
+       probe(:startup, "startup-c", "C with 20 short-lived threads", "startup", "threads=20",
+             tiny: "threads=2", figures: figures)]
     end
     private_class_method :startup
 
@@ -50,7 +53,8 @@ module AllocatorBench
                  figure(:process_floor_bytes, "floor, process", :mib), figure(:child_floor_bytes, "floor, child", :mib)]
       [["mixed", 16, 2048], ["64", 64, 64], ["256", 256, 256], ["1024", 1024, 1024]].map do |name, min, max|
         blocks = min == max ? min.to_s : "#{min} to #{max}"
-        probe(:idle, "idle-#{name}", "250 MiB burst of four threads, blocks of #{blocks} bytes", "idle", "min=#{min} max=#{max}",
+        probe(:idle, "idle-#{name}", "250 MiB burst of four threads, blocks of #{blocks} bytes", "idle",
+              "min=#{min} max=#{max}",
               tiny: "bytes=4M milliseconds=50", figures: figures, runs: 3)
       end
     end
@@ -61,9 +65,11 @@ module AllocatorBench
       growth = figure(:private_dirty_growth_bytes, "Private_Dirty growth", :mib, Goal.at_most(MIB / 2))
       ruby = figure(:private_dirty_growth_bytes, "Private_Dirty growth", :mib, Goal.against("jemalloc"))
       [64, 256, 1024].map do |size|
-        probe(:cow, "cow-#{size}", "child frees one block of #{size} bytes in each page of 64 MiB", "cow", "size=#{size}",
+        probe(:cow, "cow-#{size}", "child frees one block of #{size} bytes in each page of 64 MiB", "cow",
+              "size=#{size}",
               tiny: "bytes=1M", figures: [growth], runs: 3)
-      end + [probe(:cow, "cow-ruby", "Ruby child drops 1/8 of 300,000 strings", "cow.rb", "", tiny: "strings=2000", figures: [ruby], runs: 3)]
+      end + [probe(:cow, "cow-ruby", "Ruby child drops 1/8 of 300,000 strings", "cow.rb", "",
+                   tiny: "strings=2000", figures: [ruby], runs: 3)]
     end
     private_class_method :cow
 
@@ -76,23 +82,34 @@ module AllocatorBench
       ruby = [*pair, figure(:peak_rss_bytes, "peak RSS", :mib, Goal.against)]
       small = "operations=50k"
       [
-        ["replace-2-small", "2 threads replace at random, 1,000 blocks each", "replace", "threads=2 set=1000 operations=8M", small, pair],
-        ["replace-2-large", "2 threads replace at random, 100,000 blocks each", "replace", "threads=2 set=100000 operations=4M", small, bounded],
-        ["replace-8", "8 threads replace at random, 20,000 blocks each", "replace", "threads=8 set=20000 operations=4M", small, bounded],
+        ["replace-2-small", "2 threads replace at random, 1,000 blocks each", "replace",
+         "threads=2 set=1000 operations=8M", small, pair],
+        ["replace-2-large", "2 threads replace at random, 100,000 blocks each", "replace",
+         "threads=2 set=100000 operations=4M", small, bounded],
+        ["replace-8", "8 threads replace at random, 20,000 blocks each", "replace",
+         "threads=8 set=20000 operations=4M", small, bounded],
         ["queue", "one thread allocates, another frees", "queue", "depth=512", small, bounded],
         ["queue-8", "four threads allocate, four free", "queue", "producers=4 consumers=4 depth=512", small, bounded],
         ["gather", "seven threads allocate, one frees", "queue", "producers=7 consumers=1 depth=512", small, bounded],
-        ["generations", "threads come and go and leave blocks to others", "generations", "threads=2 generations=1000", "generations=20", generations],
-        ["larson", "server of 2 threads that hand over and end", "larson", "threads=2 set=20000 operations=4M", small, bounded],
-        ["larson-8", "server of 8 threads that hand over and end", "larson", "threads=8 set=5000 operations=4M", small, bounded],
+        ["generations", "threads come and go and leave blocks to others", "generations",
+         "threads=2 generations=1000", "generations=20", generations],
+        ["larson", "server of 2 threads that hand over and end", "larson",
+         "threads=2 set=20000 operations=4M", small, bounded],
+        ["larson-8", "server of 8 threads that hand over and end", "larson",
+         "threads=8 set=5000 operations=4M", small, bounded],
         ["pair-2", "2 threads, malloc and free at once", "pair", "threads=2 min=16 max=1024", small, pair],
-        ["sequence-2", "2 threads, 10,000 mallocs, then as many frees", "sequence", "threads=2 rounds=100", "rounds=2", [throughput, cpu_per_operation]],
+        ["sequence-2", "2 threads, 10,000 mallocs, then as many frees", "sequence",
+         "threads=2 rounds=100", "rounds=2", [throughput, cpu_per_operation]],
         ["ractors", "2 Ractors build strings and arrays", "ractors.rb", "", "operations=20000", ruby]
-      ].map { |name, about, program, arguments, tiny, figures| probe(:parallel, name, about, program, arguments, tiny: tiny, figures: figures) }
+      ].map do |name, about, program, arguments, tiny, figures|
+        probe(:parallel, name, about, program, arguments, tiny: tiny, figures: figures)
+      end
     end
     private_class_method :parallel
 
-    def throughput = figure(:operations_per_second, "operations per second", :rate, Goal.against("mimalloc"), better: :higher)
+    def throughput
+      figure(:operations_per_second, "operations per second", :rate, Goal.against("mimalloc"), better: :higher)
+    end
     private_class_method :throughput
 
     def cpu_per_operation(goal = nil) = figure(:cpu_nanoseconds_per_operation, "CPU per operation", :nanoseconds, goal)
@@ -112,7 +129,8 @@ module AllocatorBench
 
     # Goal: no hang, no lost block.
     def fork
-      [probe(:fork, "fork", "20,000 forks with four allocating threads", "fork", "forks=20000", tiny: "forks=20", runs: 1, timeout: 900, figures: [
+      [probe(:fork, "fork", "20,000 forks with four allocating threads", "fork", "forks=20000",
+             tiny: "forks=20", runs: 1, timeout: 900, figures: [
                figure(:forks, "forks done", :count, better: :higher),
                figure(:hangs, "hangs", :count, Goal.at_most(0)),
                figure(:damaged, "blocks lost or given out twice", :count, Goal.at_most(0)),
@@ -130,7 +148,8 @@ module AllocatorBench
         figure(:all_nanoseconds_at_last, "replacement over all the heap, at the end", :nanoseconds),
         figure(:all_growth, "growth of a replacement over all the heap", :times),
         figure(:plain_growth, "growth of the same visits without malloc", :times),
-        figure(:all_growth_over_plain, "growth of a replacement over all the heap, over that of plain visits", :times, flat),
+        figure(:all_growth_over_plain, "growth of a replacement over all the heap, over that of plain visits", :times,
+               flat),
         figure(:fill_growth, "growth of a first malloc", :times, flat)
       ]
       trim = [
@@ -146,7 +165,8 @@ module AllocatorBench
               tiny: "from=1M to=4M operations=20k", figures: figures, runs: 1, timeout: 600, memory: 21 * GIB),
         probe(:growth, "trim", "trim after freeing half of 512 MiB by stretches of 4 MiB", "trim", "stretch=4M",
               tiny: "bytes=8M stretch=1M", figures: trim, runs: 3),
-        probe(:growth, "trim-scattered", "trim after freeing half of 512 MiB by stretches of 64 KiB", "trim", "stretch=64k",
+        probe(:growth, "trim-scattered", "trim after freeing half of 512 MiB by stretches of 64 KiB", "trim",
+              "stretch=64k",
               tiny: "bytes=8M", figures: trim, runs: 3)
       ]
     end
@@ -158,7 +178,8 @@ module AllocatorBench
       speed = [own]
       both = [own, figure(:peak_over_live, "peak RSS over live", :times)]
       untouched = [own, figure(:peak_rss_bytes, "peak RSS", :mib)] # most pages are never written
-      halves = [own, figure(:cpu_nanoseconds_per_malloc, "CPU per malloc", :nanoseconds), figure(:cpu_nanoseconds_per_free, "CPU per free", :nanoseconds), both.last]
+      halves = [own, figure(:cpu_nanoseconds_per_malloc, "CPU per malloc", :nanoseconds),
+                figure(:cpu_nanoseconds_per_free, "CPU per free", :nanoseconds), both.last]
       small = "operations=20k"
       [
         ["pair-64", "malloc and free at once, 64 bytes", "pair", "min=64 max=64", small, speed],
@@ -166,18 +187,29 @@ module AllocatorBench
         ["sequence-order", "10,000 mallocs, then frees in order", "sequence", "order=0", "rounds=2", halves],
         ["sequence-reverse", "10,000 mallocs, then frees in reverse", "sequence", "order=1", "rounds=2", halves],
         ["sequence-random", "10,000 mallocs, then frees at random", "sequence", "order=2", "rounds=2", halves],
-        ["sweep-small", "10,000 mallocs, then another thread frees by address", "sequence", "order=3", "rounds=2", halves],
-        ["sweep-large", "500,000 mallocs, then another thread frees by address", "sequence", "order=3 blocks=500000 rounds=5", "blocks=1000 rounds=2", halves],
+        ["sweep-small", "10,000 mallocs, then another thread frees by address", "sequence",
+         "order=3", "rounds=2", halves],
+        ["sweep-large", "500,000 mallocs, then another thread frees by address", "sequence",
+         "order=3 blocks=500000 rounds=5", "blocks=1000 rounds=2", halves],
         ["replace-small", "random replacement, 1,000 live blocks", "replace", "set=1000 operations=8M", small, speed],
-        ["replace-medium", "random replacement, 100,000 live blocks", "replace", "set=100000 operations=4M", small, both],
-        ["replace-large", "random replacement, 1,000,000 live blocks", "replace", "set=1000000 operations=2M", "operations=20k set=2000", both],
-        ["medium", "random replacement, 1,000 blocks of 2 to 32 KiB", "replace", "set=1000 min=2048 max=32768 operations=2M", small, untouched],
-        ["large", "random replacement, 16 blocks of 64 to 512 KiB, first and last page written", "replace", "set=16 min=65536 max=524288 operations=200k", "operations=2k", untouched],
-        ["large-filled", "random replacement, 16 blocks of 64 to 512 KiB, wholly written", "replace", "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
-        ["calloc", "random replacement by calloc, 1,000 blocks of 16 to 4,096 bytes", "replace", "set=1000 zeroed=1 max=4096 operations=2M", small, both],
+        ["replace-medium", "random replacement, 100,000 live blocks", "replace",
+         "set=100000 operations=4M", small, both],
+        ["replace-large", "random replacement, 1,000,000 live blocks", "replace",
+         "set=1000000 operations=2M", "operations=20k set=2000", both],
+        ["medium", "random replacement, 1,000 blocks of 2 to 32 KiB", "replace",
+         "set=1000 min=2048 max=32768 operations=2M", small, untouched],
+        ["large", "random replacement, 16 blocks of 64 to 512 KiB, first and last page written", "replace",
+         "set=16 min=65536 max=524288 operations=200k", "operations=2k", untouched],
+        ["large-filled", "random replacement, 16 blocks of 64 to 512 KiB, wholly written", "replace",
+         "set=16 min=65536 max=524288 operations=10k fill=1", "operations=200", both],
+        ["calloc", "random replacement by calloc, 1,000 blocks of 16 to 4,096 bytes", "replace",
+         "set=1000 zeroed=1 max=4096 operations=2M", small, both],
         ["grow-double", "100 buffers that double by realloc up to 64 KiB", "grow", "", small, both],
-        ["grow-step", "10 buffers that grow by a fifth up to 4 MiB", "grow", "buffers=10 to=4M percent=120 operations=20k", "operations=2k", both]
-      ].map { |name, about, program, arguments, tiny, figures| probe(:cpu, name, about, program, arguments, tiny: tiny, figures: figures) }
+        ["grow-step", "10 buffers that grow by a fifth up to 4 MiB", "grow",
+         "buffers=10 to=4M percent=120 operations=20k", "operations=2k", both]
+      ].map do |name, about, program, arguments, tiny, figures|
+        probe(:cpu, name, about, program, arguments, tiny: tiny, figures: figures)
+      end
     end
     private_class_method :cpu
   end

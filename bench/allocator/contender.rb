@@ -20,7 +20,9 @@ module AllocatorBench
       if (match = LIBRARY.match(text))
         @name = match[:name] || text
         @file = File.expand_path(match[:file])
-        raise Culet::Error, "there is no library #{match[:file]}; give the path of an allocator's .so file" unless File.file?(@file)
+        unless File.file?(@file)
+          raise Culet::Error, "there is no library #{match[:file]}; give the path of an allocator's .so file"
+        end
       else
         @choice = Culet::Allocators.parse(text)
         @choice.library
@@ -38,7 +40,9 @@ module AllocatorBench
 
     # @return [Hash{String => String, nil}] to merge into a program's environment
     def environment
-      @file ? Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file) : @choice.environment(ENV, isolated: true)
+      return @choice.environment(ENV, isolated: true) unless @file
+
+      Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file)
     end
 
     # @param file [String] the library whose malloc the probe called

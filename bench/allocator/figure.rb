@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module AllocatorBench
-  # One figure of a probe: its key in the probe's output, its label, its unit (key of UNITS), whether :lower or :higher is
-  # better, and the goal, if there is one.
+  # One figure of a probe: its key in the probe's output, its label, its unit (key of UNITS), whether :lower or :higher
+  # is better, and the goal, if there is one.
   Figure = Struct.new(:key, :label, :unit, :better, :goal, keyword_init: true) do
     def lower_is_better? = better != :higher
 
@@ -31,6 +31,7 @@ module AllocatorBench
   end
 
   # Unit of a figure to its name, and the factor from what the probe prints.
-  Figure::UNITS = { bytes: ["B", 1], mib: ["MiB", 1.0 / (1 << 20)], percent: ["%", 100], nanoseconds: ["ns", 1], milliseconds: ["ms", 1], seconds: ["s", 1],
-                    wait: ["ms", 1e3], rate: ["M/s", 1e-6], times: ["", 1], count: ["", 1] }.freeze
+  Figure::UNITS = { bytes: ["B", 1], mib: ["MiB", 1.0 / (1 << 20)], percent: ["%", 100], nanoseconds: ["ns", 1],
+                    milliseconds: ["ms", 1], seconds: ["s", 1], wait: ["ms", 1e3], rate: ["M/s", 1e-6],
+                    times: ["", 1], count: ["", 1] }.freeze
 end

@@ -12,7 +12,7 @@ module AllocatorBench
       def reached?(value, _figure, _others) = value <= limit
     end
 
-    # Not worse than the best of some contenders, or of all, times `factor` (above 1 where lower is better, else below 1).
+    # Not worse than the best of some contenders, or of all, times `factor` (above 1 where lower is better, else below).
     AgainstOthers = Struct.new(:names, :factor) do
       def text(_figure)
         of = names ? "#{names.join("'s, ")}'s" : "the best other's"

@@ -13,8 +13,10 @@ module AllocatorBench
     # @return [String]
     def to_s
       head = ["instructions per operation", *@contenders.map(&:name), "culet to the best other"]
-      rows = [head, ["---", *Array.new(@contenders.size + 1, "---:")], *@counts.map { |probe, counted| row(probe, counted) }]
-      "    bench/allocator/run #{@counts.keys.map(&:name).join(" ")} --instructions\n\n#{rows.map { |cells| "| #{cells.join(" | ")} |" }.join("\n")}\n"
+      rows = [head, ["---", *Array.new(@contenders.size + 1, "---:")],
+              *@counts.map { |probe, counted| row(probe, counted) }]
+      table = rows.map { |cells| "| #{cells.join(" | ")} |" }.join("\n")
+      "    bench/allocator/run #{@counts.keys.map(&:name).join(" ")} --instructions\n\n#{table}\n"
     end
 
     private

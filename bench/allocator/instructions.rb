@@ -3,8 +3,8 @@
 require "open3"
 
 module AllocatorBench
-  # Instructions per operation, counted by callgrind: the difference of two runs, one of which does twice as much, without
-  # start, filling and end. Exact on a busy machine; without cache misses and the kernel.
+  # Instructions per operation, counted by callgrind: the difference of two runs, one of which does twice as much,
+  # without start, filling and end. Exact on a busy machine; without cache misses and the kernel.
   class Instructions
     # The most that a counted run does, by parameter.
     AMOUNTS = { "rounds" => 4, "operations" => 50_000 }.freeze
@@ -50,9 +50,13 @@ module AllocatorBench
 
     def count(probe, contender, argument)
       command = probe.command(built: @built).reject { |old| old.start_with?(argument[/\A\w+=/]) } << argument
-      text, status = run(contender.environment, ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command])
+      text, status = run(contender.environment,
+                         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command])
       collected = text[/^==\d+== Collected : (\d+)/, 1]
-      raise Culet::Error, "#{probe.name} fails under callgrind with #{contender.name}: #{text.lines.last.to_s.strip}" unless status.success? && collected
+      unless status.success? && collected
+        raise Culet::Error,
+              "#{probe.name} fails under callgrind with #{contender.name}: #{text.lines.last.to_s.strip}"
+      end
 
       collected.to_i
     end

@@ -5,8 +5,9 @@ require "rbconfig"
 module AllocatorBench
   # One probe: a program and its arguments.
   #
-  # group: key of GROUPS; program: "NAME" for probes/NAME.c, or "NAME.rb"; arguments: NAME=NUMBER parameters; tiny: those for
-  # the shortest run; runs: of each contender unless --runs; timeout: seconds; memory: bytes that must be available
+  # group: key of GROUPS; program: "NAME" for probes/NAME.c, or "NAME.rb"; arguments: NAME=NUMBER parameters; tiny:
+  # those for the shortest run; runs: of each contender unless --runs; timeout: seconds; memory: bytes that must be
+  # available
   Probe = Struct.new(:name, :group, :about, :program, :arguments, :tiny, :figures, :runs, :timeout, :memory,
                      keyword_init: true) do
     def ruby? = program.end_with?(".rb")
@@ -22,6 +23,8 @@ module AllocatorBench
     private
 
     # The last argument on a name wins.
-    def merged(*lists) = lists.flatten.to_h { |argument| argument.split("=", 2) }.map { |name, number| "#{name}=#{number}" }
+    def merged(*lists)
+      lists.flatten.to_h { |argument| argument.split("=", 2) }.map { |name, number| "#{name}=#{number}" }
+    end
   end
 end

@@ -43,7 +43,9 @@ module AllocatorBench
 
     # @return [Hash{String => Numeric}] of the contenders except culet
     def others(figure)
-      @contenders.reject(&:culet?).filter_map { |contender| (value = value(figure, contender.name)) && [contender.name, value] }.to_h
+      @contenders.reject(&:culet?).filter_map do |contender|
+        (value = value(figure, contender.name)) && [contender.name, value]
+      end.to_h
     end
 
     # @return [Array<Contender>] culet, or several builds of it
@@ -70,8 +72,9 @@ module AllocatorBench
       probe.figures.product(@contenders.map(&:name)).filter_map do |figure, name|
         next if @reasons.key?(name)
 
-        Bench::Row.of(@runs.fetch(name).map { |run| run[figure.key] }, factor: figure.factor, subject: probe.name, contender: name, metric: figure.label,
-                                                                       unit: figure.unit == :times ? "ratio" : figure.unit_name)
+        Bench::Row.of(@runs.fetch(name).map { |run| run[figure.key] },
+                      factor: figure.factor, subject: probe.name, contender: name, metric: figure.label,
+                      unit: figure.unit == :times ? "ratio" : figure.unit_name)
       end
     end
 
@@ -84,9 +87,12 @@ module AllocatorBench
     private
 
     def figure_h(figure)
-      { "key" => figure.key, "label" => figure.label, "medians" => @contenders.to_h { |contender| [contender.name, value(figure, contender.name)] },
+      { "key" => figure.key, "label" => figure.label,
+        "medians" => @contenders.to_h { |contender| [contender.name, value(figure, contender.name)] },
         "best_other" => best_other(figure), "goal" => figure.goal&.text(figure),
-        "culet" => candidates.to_h { |one| [one.name, { "ratio" => ratio(figure, one.name), "reached" => reached?(figure, one.name) }] } }
+        "culet" => candidates.to_h do |one|
+          [one.name, { "ratio" => ratio(figure, one.name), "reached" => reached?(figure, one.name) }]
+        end }
     end
   end
 end

@@ -46,8 +46,8 @@ module AllocatorBench
       available = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+) kB/, 1].to_i * 1024
       return if @tiny || available >= probe.memory
 
-      format("it needs %.0f GiB of available memory, %.0f to spare included; there are %.1f", probe.memory / 2.0**30, SPARE_BYTES / 2.0**30,
-             available / 2.0**30)
+      format("it needs %.0f GiB of available memory, %.0f to spare included; there are %.1f",
+             probe.memory / 2.0**30, SPARE_BYTES / 2.0**30, available / 2.0**30)
     end
   end
 end

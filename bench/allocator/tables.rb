@@ -21,7 +21,8 @@ module AllocatorBench
 
     def section(group, results)
       shown = results.reject(&:skipped)
-      lines = ["## #{Catalogue::GROUPS.fetch(group)}", "", "    bench/allocator/run #{results.map { |result| result.probe.name }.join(" ")}", ""]
+      names = results.map { |result| result.probe.name }
+      lines = ["## #{Catalogue::GROUPS.fetch(group)}", "", "    bench/allocator/run #{names.join(" ")}", ""]
       lines.concat(table(shown)) unless shown.empty?
       lines.concat(remarks(results))
       "#{lines.join("\n")}\n"
@@ -39,7 +40,8 @@ module AllocatorBench
       values = @contenders.map { |contender| cell(result, figure, contender.name) }
       candidate = result.candidates.last&.name
       [first ? "#{result.probe.name}: #{result.probe.about}" : "", figure.label, *values,
-       candidate ? against(result, figure, candidate) : "", figure.goal&.text(figure), candidate ? verdict(result.reached?(figure, candidate)) : ""]
+       candidate ? against(result, figure, candidate) : "", figure.goal&.text(figure),
+       candidate ? verdict(result.reached?(figure, candidate)) : ""]
     end
 
     def cell(result, figure, name)
@@ -56,7 +58,9 @@ module AllocatorBench
 
     def remarks(results)
       lines = results.filter_map { |result| "- #{result.probe.name} was not run: #{result.skipped}." if result.skipped }
-      lines += results.flat_map { |result| result.reasons.map { |name, reason| "- #{result.probe.name}, #{name}: no result, #{reason}." } }
+      lines += results.flat_map do |result|
+        result.reasons.map { |name, reason| "- #{result.probe.name}, #{name}: no result, #{reason}." }
+      end
       lines.empty? ? [] : lines + [""]
     end
 
@@ -71,13 +75,16 @@ module AllocatorBench
         end
         next if ratios.size < 2
 
-        format("CPU of %s over the fastest other contender of each of %d patterns of one thread, geometric mean: %.2f (goal: at most 1.00).\n", name,
-               ratios.size, Math.exp(ratios.sum { |ratio| Math.log(ratio) } / ratios.size))
+        format("CPU of %s over the fastest other contender of each of %d patterns of one thread, " \
+               "geometric mean: %.2f (goal: at most 1.00).\n",
+               name, ratios.size, Math.exp(ratios.sum { |ratio| Math.log(ratio) } / ratios.size))
       end
     end
 
     def goals
-      rows = @results.reject(&:skipped).flat_map { |result| result.candidates.flat_map { |candidate| goals_of(result, candidate.name) } }
+      rows = @results.reject(&:skipped).flat_map do |result|
+        result.candidates.flat_map { |candidate| goals_of(result, candidate.name) }
+      end
       return [] if rows.empty?
 
       head = ["what", "culet", "goal", "reached", "best other", "command"]
@@ -88,8 +95,9 @@ module AllocatorBench
     def goals_of(result, name)
       result.probe.figures.select(&:goal).map do |figure|
         best = result.best_other(figure)
-        ["#{result.probe.about}: #{figure.label}", cell(result, figure, name), figure.goal.text(figure), verdict(result.reached?(figure, name)),
-         best ? "#{cell(result, figure, best)} (#{best})" : "-", "`bench/allocator/run #{result.probe.name}`"]
+        ["#{result.probe.about}: #{figure.label}", cell(result, figure, name), figure.goal.text(figure),
+         verdict(result.reached?(figure, name)), best ? "#{cell(result, figure, best)} (#{best})" : "-",
+         "`bench/allocator/run #{result.probe.name}`"]
       end
     end
   end

@@ -52,7 +52,9 @@ module AllocatorBench
 
     def outcome(status, out, err)
       return Outcome.new(nil, "it did not end within #{@timeout} s") unless status
-      return Outcome.new(nil, "it ended with #{ended(status)}#{": #{err.lines.first.strip}" unless err.strip.empty?}") unless status.success?
+      unless status.success?
+        return Outcome.new(nil, "it ended with #{ended(status)}#{": #{err.lines.first.strip}" unless err.strip.empty?}")
+      end
 
       document = JSON.parse(out)
       return Outcome.new(derived(document.fetch("figures")), nil) if @contender.serves?(document.fetch("malloc"))

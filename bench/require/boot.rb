@@ -13,8 +13,8 @@ unless bootsnap == "none"
   require "bundler/setup"
   require "bootsnap"
   code = bootsnap == "code"
-  Bootsnap.setup(cache_dir: File.join(ENV.fetch("MEASURED_CACHE"), bootsnap), development_mode: false, load_path_cache: !code,
-                 compile_cache_iseq: code, compile_cache_yaml: code)
+  Bootsnap.setup(cache_dir: File.join(ENV.fetch("MEASURED_CACHE"), bootsnap), development_mode: false,
+                 load_path_cache: !code, compile_cache_iseq: code, compile_cache_yaml: code)
 end
 
 require application
@@ -22,6 +22,7 @@ require application
 rollup = File.read("/proc/self/smaps_rollup")
 times = Process.times
 figures = { "cpu_seconds" => times.utime + times.stime, "rss_bytes" => rollup[/^Rss:\s+(\d+)/, 1].to_i << 10,
-            "private_dirty_bytes" => rollup[/^Private_Dirty:\s+(\d+)/, 1].to_i << 10, "features" => $LOADED_FEATURES.size,
+            "private_dirty_bytes" => rollup[/^Private_Dirty:\s+(\d+)/, 1].to_i << 10,
+            "features" => $LOADED_FEATURES.size,
             "load_path" => $LOAD_PATH.size, "index" => (Culet::Require.figures if defined?(Culet::Require)) }
 puts JSON.generate(figures)

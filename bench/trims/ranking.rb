@@ -6,7 +6,8 @@ require "culet/text/numbers"
 class Ranking
   # End RSS with `culet/auto`, as a multiple of that with the spike.
   GOAL = 1.15
-  HEAD = ["workload", "setting", "end RSS without", "spike", "culet/auto", "to the spike", "peak RSS: without, spike, auto", "CPU s: without, spike, auto"].freeze
+  HEAD = ["workload", "setting", "end RSS without", "spike", "culet/auto", "to the spike",
+          "peak RSS: without, spike, auto", "CPU s: without, spike, auto"].freeze
   KINDS = [nil, "spike", "trim"].freeze
   CONTENDERS = ["no trims", "trim at the end of the sweep", "culet/auto"].freeze
   METRICS = { "end RSS" => ["end_rss_bytes", "MB", 1e-6], "CPU time" => ["cpu_seconds", "s", 1] }.freeze
@@ -14,14 +15,18 @@ class Ranking
 
   # @param document [Hash] of the comparison
   def initialize(document)
-    @results = document.fetch("results").to_h { |result| [result.values_at("workload", "allocator"), result.fetch("summary")] }
+    @results = document.fetch("results").to_h do |result|
+      [result.values_at("workload", "allocator"), result.fetch("summary")]
+    end
   end
 
   # @return [Array<Bench::Row>]
   def rows
     groups.flat_map do |(workload, setting), summaries|
       METRICS.flat_map do |metric, (key, unit, factor)|
-        CONTENDERS.zip(summaries).filter_map { |contender, summary| row("#{workload} on #{setting}", contender, metric, unit, factor, summary[key]) if summary }
+        CONTENDERS.zip(summaries).filter_map do |contender, summary|
+          row("#{workload} on #{setting}", contender, metric, unit, factor, summary[key]) if summary
+        end
       end
     end
   end
@@ -36,8 +41,12 @@ class Ranking
 
   # By workload and setting: the summaries of KINDS.
   def groups
-    plain = @results.keys.map { |workload, allocator| [workload, allocator.sub(/:(spike|trim)\b,?/, ":").delete_suffix(":")] }.uniq
-    plain.to_h { |workload, setting| [[workload, setting], KINDS.map { |kind| @results[[workload, with(setting, kind)]] }] }
+    plain = @results.keys.map do |workload, allocator|
+      [workload, allocator.sub(/:(spike|trim)\b,?/, ":").delete_suffix(":")]
+    end
+    plain.uniq.to_h do |workload, setting|
+      [[workload, setting], KINDS.map { |kind| @results[[workload, with(setting, kind)]] }]
+    end
   end
 
   def with(setting, kind)
@@ -56,15 +65,19 @@ class Ranking
 
   def lines
     groups.map do |names, summaries|
-      [*names, *summaries.map { |summary| figure(summary, "end_rss_bytes", 1e6) }, summaries.all? ? format("%.2f", ratio(summaries)) : "-",
-       *[["peak_rss_bytes", 1e6], ["cpu_seconds", 1]].map { |key, unit| summaries.map { |summary| median(summary, key, unit) }.join(", ") }]
+      [*names, *summaries.map { |summary| figure(summary, "end_rss_bytes", 1e6) },
+       summaries.all? ? format("%.2f", ratio(summaries)) : "-",
+       *[["peak_rss_bytes", 1e6], ["cpu_seconds", 1]].map do |key, unit|
+         summaries.map { |summary| median(summary, key, unit) }.join(", ")
+       end]
     end
   end
 
   def figure(summary, key, unit)
     return "-" unless summary
 
-    Culet::Text::Numbers.interval(*summary.fetch(key).values_at("median", "low", "high").map { |value| value && (value / unit) })
+    values = summary.fetch(key).values_at("median", "low", "high")
+    Culet::Text::Numbers.interval(*values.map { |value| value && (value / unit) })
   end
 
   def median(summary, key, unit) = summary ? Culet::Text::Numbers.significant(summary.dig(key, "median") / unit) : "-"

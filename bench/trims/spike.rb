@@ -5,8 +5,8 @@ require "open3"
 require "rbconfig"
 require "culet/tools/allocators"
 
-# The reference for `culet/auto` as a setting of a contender: a C extension of a few lines (test/trim/spike), built for the
-# Ruby that runs this.
+# The reference for `culet/auto` as a setting of a contender: a C extension of a few lines (test/trim/spike), built for
+# the Ruby that runs this.
 class Spike < Culet::Allocators::Trim
   SOURCES = %w[extconf.rb spike.c].map { |name| File.expand_path("../../test/trim/spike/#{name}", __dir__) }.freeze
   private_constant :SOURCES
@@ -30,6 +30,9 @@ class Spike < Culet::Allocators::Trim
 
   def run(command)
     text, status = Open3.capture2e(*command, chdir: @directory)
-    raise Culet::Error, "the spike could not be built: #{text.lines.last&.strip}; it needs a C compiler and Ruby's headers" unless status.success?
+    return if status.success?
+
+    raise Culet::Error, "the spike could not be built: #{text.lines.last&.strip}; " \
+                        "it needs a C compiler and Ruby's headers"
   end
 end

@@ -23,7 +23,9 @@ module Servers
     # @raise [Culet::Error]
     def move(pid, processor)
       text, status = Open3.capture2e("taskset", "--all-tasks", "--cpu-list", "--pid", processor.to_s, pid.to_s)
-      raise Culet::Error, "process #{pid} cannot be moved to processor #{processor}: #{text.strip}" unless status.success?
+      return if status.success?
+
+      raise Culet::Error, "process #{pid} cannot be moved to processor #{processor}: #{text.strip}"
     end
 
     # @return [Array<String>] before a command that is to run on a processor

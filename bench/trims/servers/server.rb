@@ -43,7 +43,9 @@ module Servers
       @child = Culet::Compare::Child.new(command: command, environment: environment, directory: @directory)
       until @target.status == 200
         raise Culet::Error, "the server ended before it answered: #{@child.diagnostic}" if @child.wait(0.1)
-        raise Culet::Error, "the server did not answer within #{START_SECONDS} seconds" if @child.age_seconds > START_SECONDS
+        if @child.age_seconds > START_SECONDS
+          raise Culet::Error, "the server did not answer within #{START_SECONDS} seconds"
+        end
       end
     end
 
@@ -53,7 +55,8 @@ module Servers
     def load(seconds:, connections:, processors:)
       pids.each { |pid| Affinity.move(pid, processors.first) }
       before = cpu_seconds
-      figures = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections, prefix: Affinity.prefix(processors.last)).run
+      figures = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections,
+                                         prefix: Affinity.prefix(processors.last)).run
       { "requests_per_second" => figures.requests_per_second, "p50_seconds" => figures.p50_seconds, "p99_seconds" => figures.p99_seconds,
         "cpu_per_request_seconds" => (cpu_seconds - before) / figures.requests, "loaded_pss_bytes" => pss_bytes }
     end
