@@ -126,6 +126,7 @@ module Culet
       const_get(constant)
     end
 
+    # @param out [IO] gets the list of verbs
     def overview(out)
       out.puts("culet #{VERSION}: find out why a Ruby process is large, fix it, prove the gain", "",
                "usage: culet VERB [options] [-- COMMAND ...]", "")

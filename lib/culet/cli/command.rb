@@ -21,7 +21,12 @@ module Culet
     class Command
       include Numbers
 
-      attr_reader :out, :err, :options
+      # @return [Output] for the report
+      attr_reader :out
+      # @return [Chatter] for progress and messages
+      attr_reader :err
+      # @return [Hash{Symbol => Object}] the options that were given
+      attr_reader :options
 
       # @param out [IO] for the report
       # @param err [IO] for progress and messages

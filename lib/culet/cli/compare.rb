@@ -24,10 +24,13 @@ module Culet
       FULL_COLUMNS = 100
       private_constant :MOST_CONNECTIONS, :MOST_SCALE, :FULL_COLUMNS
 
+      # @return [String] the usage of the verb
       def banner = "culet compare [WORKLOAD...] [options] [-- COMMAND ...]"
 
+      # @return [Array<String>] words that a completion may offer
       def known_words = [*engine::Workload.names, "all"]
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet compare                               #{engine::Workload::DEFAULT.join(", ")}",
          "culet compare threads --html threads.html   one workload, with an HTML report",
@@ -37,6 +40,7 @@ module Culet
          "culet compare --url http://127.0.0.1:3000/ -- bin/rails server"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         return list if options[:list]
         raise Error, "culet compare needs Linux: it reads /proc" unless File.exist?("/proc/self/statm")

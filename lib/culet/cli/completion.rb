@@ -11,10 +11,13 @@ module Culet
       SHELLS = { "bash" => :Bash, "zsh" => :Zsh, "fish" => :Fish }.freeze
       private_constant :SHELLS
 
+      # @return [String] the usage of the verb
       def banner = "culet completion bash|zsh|fish"
 
+      # @return [Array<String>] words that a completion may offer
       def known_words = SHELLS.keys
 
+      # @return [Array<String>] examples for --help
       def examples
         ["eval \"$(culet completion bash)\"              in ~/.bashrc",
          "culet completion zsh > \"${fpath[1]}/_culet\"  once",
@@ -22,6 +25,7 @@ module Culet
          "culet completion fish > ~/.config/fish/completions/culet.fish"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         if command || words.size != 1
           raise UsageError, "`culet completion` takes the name of a shell: #{SHELLS.keys.join(", ")}"

@@ -24,8 +24,10 @@ module Culet
       MOST_WORKERS = 100_000
       private_constant :SAMPLE_SECONDS, :STEP_SECONDS, :EXPERIMENT, :WRITES, :MOST_WORKERS
 
+      # @return [String] the usage of the verb
       def banner = "culet cow PID|NAME ... | -- COMMAND ... | experiment ..."
 
+      # @return [Array<String>] words that a completion may offer
       def known_words = [EXPERIMENT]
 
       # `culet cow experiment` has options of its own.
@@ -36,6 +38,7 @@ module Culet
         CowExperiment.new(out: out, err: err).call(argv.drop(1))
       end
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet cow puma                            a server by name, with its workers",
          "culet cow 4242 --html cow.html            a map of shared and private pages",
@@ -48,6 +51,7 @@ module Culet
          "culet cow experiment --help               a fork experiment on any interpreter"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }

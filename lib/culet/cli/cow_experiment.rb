@@ -18,12 +18,16 @@ module Culet
       MOST_MILLIONS = 100_000
       private_constant :Experiment, :WARMTHS, :MOST_MILLIONS
 
+      # @return [String] name of the verb
       def verb = "cow experiment"
 
+      # @return [String] one line for the overview
       def summary = "measure how much a forked child shares after garbage collections"
 
+      # @return [String] the usage of the verb
       def banner = "culet cow experiment [--with INTERPRETER ...] [options]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet cow experiment                        this Ruby; the parent runs GC",
          "culet cow experiment --with ruby --with python3 --allocators glibc,culet",
@@ -31,6 +35,7 @@ module Culet
          "culet cow experiment --with node --script mine.js       another interpreter"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         if words.any? || command
           raise UsageError, "`culet cow experiment` takes options only, not #{[*words, *command].first.inspect}; " \

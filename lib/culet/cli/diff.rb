@@ -13,8 +13,10 @@ module Culet
       include Subjects
       include Pictures
 
+      # @return [String] the usage of the verb
       def banner = "culet diff BEFORE AFTER | SERIES [--html FILE]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet diff before.snapshot after.snapshot",
          "culet diff before.snapshot 4242      from then to now",
@@ -23,6 +25,7 @@ module Culet
          "culet diff 4242 4243 --json          two workers"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet diff` does not run a command; give two snapshots or a series" if command
         unless [1, 2].include?(words.size)

@@ -23,8 +23,10 @@ module Culet
       NARROW_INDENT = 6
       private_constant :COLORS, :LABEL_COLUMNS, :ROOMY, :NARROW_INDENT
 
+      # @return [String] the usage of the verb
       def banner = "culet doctor [PID|NAME]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet doctor                 a Ruby started from this shell",
          "culet doctor 4242            a running process",

@@ -9,13 +9,16 @@ module Culet
   module CLI
     # `culet env`: what `culet run` would set, for shells, Dockerfiles and process managers.
     class Env < Command
+      # @return [String] the usage of the verb
       def banner = "culet env [--allocator NAME[:SETTING]] [--dockerfile]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ['eval "$(culet env)" && exec bundle exec puma', "culet env --allocator jemalloc:narenas=2",
          "culet env --dockerfile >> Dockerfile", "culet env --json"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet env` does not run a command; use `culet run -- COMMAND`" if command || !words.empty?
 

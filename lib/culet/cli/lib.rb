@@ -9,13 +9,16 @@ module Culet
   module CLI
     # `culet lib`: the absolute path of the allocator, or of a part of culet that programs load, alone on stdout.
     class Lib < Command
+      # @return [String] the usage of the verb
       def banner = "culet lib [#{RubyOptions::PARTS.join("|")}]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["LD_PRELOAD=$(culet lib) ruby app.rb",
          "RUBYOPT=-r$(culet lib auto) bundle exec puma    without culet in the bundle"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         path = words.empty? ? Allocators.culet_library : RubyOptions.file(words.first)

@@ -12,8 +12,10 @@ module Culet
       include Subjects
       include Pictures
 
+      # @return [String] the usage of the verb
       def banner = "culet map PID|NAME | SNAPSHOT ... [--html FILE] [--png FILE]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet map 4242                                write culet-map-4242.html",
          "culet map 4242 --png heap.png                 a picture with legend and totals",
@@ -23,6 +25,7 @@ module Culet
          "culet map 4242 --json                         the totals alone"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet map` does not run a command; give a process number, e.g. `culet map 4242`" if command
         if words.empty?

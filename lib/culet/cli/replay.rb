@@ -18,8 +18,10 @@ module Culet
       MAX_SAMPLES = 1_000_000
       private_constant :TOUCHES, :MAX_SAMPLES
 
+      # @return [String] the usage of the verb
       def banner = "culet replay TRACE [options]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet trace -o job.trace -- ruby job.rb",
          "culet replay job.trace                six allocators, #{engine::Plan::DEFAULT_RUNS} runs each",
@@ -28,6 +30,7 @@ module Culet
          "culet replay job.trace --info         a summary of the trace"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         raise UsageError, "`culet replay` does not run a command; `culet trace -- COMMAND` records one" if command
         unless words.size == 1

@@ -11,8 +11,10 @@ module Culet
     class Report < Command
       include Subjects
 
+      # @return [String] the usage of the verb
       def banner = "culet report PID|NAME ... | SNAPSHOT"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet report 4242                   a running process; no restart needed",
          "culet report puma                   the server, its workers, and their total",
@@ -20,6 +22,7 @@ module Culet
          "culet report before.snapshot --json"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         if command
           raise UsageError, "`culet report` does not run a command; give a process number, e.g. `culet report 4242`"

@@ -16,6 +16,7 @@ module Culet
       LINES = 15
       private_constant :UNUSED, :LINES
 
+      # @return [String] the usage of the verb
       def banner = "culet require [options] -- COMMAND ... | FILE.json | --diff A.json B.json"
 
       # `culet require --unused` has options of its own.
@@ -26,6 +27,7 @@ module Culet
         RequireUnused.new(out: out, err: err).call(argv)
       end
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet require -- bin/rails runner 1             by gem and by file",
          "culet require --html boot.html -- bin/rails runner 1    with a flame graph",
@@ -37,6 +39,7 @@ module Culet
          "culet require --unused 4242                     the same of a running process"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }

@@ -21,12 +21,16 @@ module Culet
       LINES = 15
       private_constant :LINES
 
+      # @return [String] the usage of the verb
       def banner = "culet require --unused PID|NAME ... | -- COMMAND ... | FILE.json"
 
+      # @return [String] name of the verb
       def verb = "require --unused"
 
+      # @return [String] one line for the overview
       def summary = "list the compiled code of a program that never ran"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet require --unused -- bundle exec puma    all its processes, at exit",
          "culet require --unused puma                   a running server and its workers",
@@ -36,6 +40,7 @@ module Culet
          "culet require --unused unused.json"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         options.values_at(:svg, :out).compact.each { |path| AtomicFile.check(path) }

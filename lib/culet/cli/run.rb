@@ -8,8 +8,10 @@ module Culet
   module CLI
     # `culet run`: replaces itself with the user's command, under an allocator.
     class Run < Command
+      # @return [String] the usage of the verb
       def banner = "culet run [--allocator NAME[:SETTING]] -- COMMAND [ARGUMENT ...]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet run -- bundle exec puma", "culet run --allocator jemalloc:narenas=2 -- ruby app.rb",
          "culet run --allocator glibc:arena_max=2 -- bin/rails server",

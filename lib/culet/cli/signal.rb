@@ -14,14 +14,17 @@ module Culet
     class Signal < Command
       include Subjects
 
+      # @return [String] the usage of the verb
       def banner = "culet signal PID|NAME [--out FILE]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
          "culet signal 4242                               write culet-4242.snapshot",
          "culet signal 4242 --out now.snapshot; culet report now.snapshot"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         if command
           raise UsageError, "`culet signal` does not run a command; give a process number, e.g. `culet signal 4242`"

@@ -13,8 +13,10 @@ module Culet
     class Snapshot < Command
       include Subjects
 
+      # @return [String] the usage of the verb
       def banner = "culet snapshot PID|NAME [--out FILE] [--every TIME [--for TIME]]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet snapshot 4242                        write culet-4242.snapshot",
          "culet snapshot 4242 --out before.snapshot",
@@ -22,6 +24,7 @@ module Culet
          "culet report before.snapshot; culet diff before.snapshot after.snapshot"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         if command
           raise UsageError, "`culet snapshot` does not run a command; give a process number, e.g. `culet snapshot 4242`"

@@ -17,8 +17,10 @@ module Culet
       TOP = 10
       private_constant :TOP
 
+      # @return [String] the usage of the verb
       def banner = "culet strings PID|NAME | DUMP | -- COMMAND ..."
 
+      # @return [Array<String>] examples for --help
       def examples
         ["#{RubyOptions.advice("agent")} bundle exec puma    load the agent",
          "culet strings 4242                    a running process with the agent",
@@ -29,6 +31,7 @@ module Culet
          "culet strings heap.json --html strings.html --svg strings.svg"]
       end
 
+      # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
         options.values_at(:html, :svg, :out).compact.each { |path| AtomicFile.check(path) }

@@ -18,8 +18,10 @@ module Culet
       MOST_BYTES = 1 << 60
       private_constant :UNITS, :SIZE, :MOST_BYTES
 
+      # @return [String] the usage of the verb
       def banner = "culet trace [-o FILE] [options] -- COMMAND [ARGUMENT ...]"
 
+      # @return [Array<String>] examples for --help
       def examples
         ["culet trace -- ruby job.rb         write culet.trace",
          "culet trace -o puma.trace --limit 1G -- bundle exec puma",

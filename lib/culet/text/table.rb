@@ -36,6 +36,9 @@ module Culet
           with(heading: lines.join("\n"))
         end
 
+        # @param columns [Integer] of the terminal
+        # @param unicode [Boolean] whether an ellipsis can be shown
+        # @return [Column] with texts of at most that width
         def cut(columns, unicode)
           original = whole || cells
           with(cells: original.map { |cell| Table.cut(cell, columns, unicode) }, whole: original).broken

@@ -65,6 +65,7 @@ module Culet
         nil
       end
 
+      # @return [String] the URL
       def to_s = @uri.to_s
     end
   end

@@ -28,6 +28,7 @@ module Culet
       # @param processes [Integer] how many
       def add(at:, rss:, pss:, processes:) = @samples << Sample.new(at, rss, pss, processes)
 
+      # @return [Integer] number of samples
       def size = @samples.size
 
       # The largest sampled sum or VmHWM of a process: both are lower bounds of the tree's peak.

@@ -30,6 +30,7 @@ module Culet
       # @return [Array(String, String)] the units in use of each cell, their low bytes and their high bytes
       def used_planes = [@low, @high]
 
+      # @return [Integer] number of cells
       def size = @states.bytesize
 
       # @param cell [Integer]
@@ -69,7 +70,8 @@ module Culet
         run(@high, from, count, units >> 8)
       end
 
-      # @param range [Range] of cells
+      # @param from [Integer] the first cell
+      # @param count [Integer] of cells
       # @return [Hash{Integer => Integer}] kind => number of cells
       def tally(from, count) = @states.byteslice(from, count).each_byte.tally.each_with_object(Hash.new(0)) { |(state, number), sum| sum[state & KIND] += number }
 

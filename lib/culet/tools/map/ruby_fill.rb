@@ -16,6 +16,7 @@ module Culet
         @resident = %i[heap unwalked ruby].map { |key| Palette::INDEX.fetch(key) }
       end
 
+      # Marks the pages of the Ruby heap as shown.
       def call
         @model.snapshot.ruby_pages.each { |page| show(page) }
       end

@@ -18,7 +18,10 @@ module Culet
         end
       end
 
-      attr_reader :before, :after
+      # @return [Scope::Snapshot] the earlier one
+      attr_reader :before
+      # @return [Scope::Snapshot] the later one
+      attr_reader :after
 
       # @param before [Scope::Snapshot]
       # @param after [Scope::Snapshot]

@@ -27,8 +27,10 @@ module Culet
         # @return [String]
         def name(key) = key.sub(/_(bytes|seconds)\z/, "").tr("_", " ")
 
+        # @return [String] an Integer of the environment, a size in bytes with its unit
         def integer(key, value) = key.end_with?("_bytes") ? size(key, value) : value.to_s
 
+        # @return [String] bytes with a unit; a page in KiB
         def size(key, value)
           key.start_with?("page_") ? "#{value / 1024} KiB" : Text::Size.human(value)
         end

@@ -54,6 +54,7 @@ module Culet
           workload.best(metric).include?(candidate) ? Bold.new(text) : text
         end
 
+        # A cell in bold type.
         Bold = Struct.new(:text)
 
         def ratios(workload)
