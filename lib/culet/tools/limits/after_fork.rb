@@ -34,14 +34,16 @@ module Culet
       # @return [String] why the assertion failed
       def explanation(at_least)
         total = @census.total
-        "the forked process still shares #{percent(kept)} of the #{Text::Size.human(total.inherited)} it inherited, less than #{percent(at_least)}; " \
+        "the forked process still shares #{percent(kept)} of the #{Text::Size.human(total.inherited)} it inherited, " \
+          "less than #{percent(at_least)}; " \
           "#{Text::Size.human(total.unshared)} became private:\n#{rows(&:unshared)}"
       end
 
       # @param most [Integer] bytes allowed
       # @return [String] why the assertion failed
       def explanation_of_private(most)
-        "the forked process has #{Text::Size.human(@private_bytes)} of private memory, more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
+        "the forked process has #{Text::Size.human(@private_bytes)} of private memory, " \
+          "more than #{Text::Size.human(most)}:\n#{rows(&:private)}"
       end
 
       private

@@ -18,7 +18,8 @@ module Culet
       # @param most [Integer] bytes allowed
       # @return [String] why the assertion failed
       def explanation(most)
-        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} of private memory, not less than #{Text::Size.human(most)}; " \
+        "process #{@snapshot.pid} has #{Text::Size.human(private_bytes)} of private memory, " \
+          "not less than #{Text::Size.human(most)}; " \
           "its #{Text::Size.human(@snapshot.process.rss_bytes)} of resident memory:\n" \
           "#{PrivateMemory.rows(Report::Ledger.new(@snapshot).levels)}"
       end
@@ -29,14 +30,17 @@ module Culet
       def self.snapshot(pid)
         return Scope::Reader.new(pid, chunks: 0).snapshot unless pid == ::Process.pid
 
-        Scope::OwnReader.new(admit: Culet.native? ? ->(reader) { Culet.send(:admit_reader, reader) } : nil, chunks: 0).snapshot
+        admit = ->(reader) { Culet.send(:admit_reader, reader) } if Culet.native?
+        Scope::OwnReader.new(admit: admit, chunks: 0).snapshot
       end
 
       # @param levels [Hash{String => Integer}] bytes by level
       # @return [String] one line for each level that is not empty
       def self.rows(levels)
-        levels.reject { |_, bytes| bytes.zero? }
-              .map { |name, bytes| format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes)) }.join("\n")
+        present = levels.reject { |_, bytes| bytes.zero? }
+        present.map do |name, bytes|
+          format("  %-24s %10s", Report::Ledger::TITLES.fetch(name), Text::Size.human(bytes))
+        end.join("\n")
       end
     end
   end

@@ -31,8 +31,11 @@ module Culet
         first = @document["results"].first
         return @document unless first
 
-        samples = first["runs"].first["samples"].map { |sample| { "at_seconds" => sample["at_seconds"], "rss_bytes" => sample["live_bytes"] } }
-        requested = { "workload" => first["workload"], "allocator" => REQUESTED, "runs" => [{ "run" => 1, "samples" => samples }], "summary" => {} }
+        samples = first["runs"].first["samples"].map do |sample|
+          { "at_seconds" => sample["at_seconds"], "rss_bytes" => sample["live_bytes"] }
+        end
+        requested = { "workload" => first["workload"], "allocator" => REQUESTED,
+                      "runs" => [{ "run" => 1, "samples" => samples }], "summary" => {} }
         @document.merge("results" => [requested, *@document["results"]])
       end
     end

@@ -13,7 +13,8 @@ module Culet
       Options = Struct.new(:touch, :paced, :single, :samples, keyword_init: true) do
         # @return [Array<String>] for the command line of culet-replay
         def arguments
-          [*("--paced" if paced), *("--single" if single), *(["--touch", touch] if touch), *(["--samples", samples.to_s] if samples)]
+          [*("--paced" if paced), *("--single" if single),
+           *(["--touch", touch] if touch), *(["--samples", samples.to_s] if samples)]
         end
       end
 
@@ -43,7 +44,8 @@ module Culet
       private
 
       def execute(environment, *arguments, seconds: nil)
-        Open3.popen3(environment, Trace::Binaries.replay, *arguments, *@options.arguments, @path) do |input, output, errors, process|
+        command = [Trace::Binaries.replay, *arguments, *@options.arguments, @path]
+        Open3.popen3(environment, *command) do |input, output, errors, process|
           input.close
           readers = [output, errors].map { |io| Thread.new { io.read } }
           await(process, seconds)
@@ -73,7 +75,8 @@ module Culet
         line = message.lines.map(&:chomp).reject(&:empty?).last
         return line.delete_prefix("culet-replay: ") if line&.start_with?("culet-replay: ")
 
-        how = status.signaled? ? "was killed by SIG#{Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+        how = "ended with status #{status.exitstatus}"
+        how = "was killed by SIG#{Signal.signame(status.termsig)}" if status.signaled?
         ["the replay #{how}", *line].join(": ")
       end
     end

@@ -23,8 +23,8 @@ module Culet
         @options = options
       end
 
-      # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each sample
-      #   "live_bytes" and "operation"
+      # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each
+      #   sample "live_bytes" and "operation"
       # @raise [Culet::Error] when the trace cannot be read
       def call
         info = @program.info
@@ -38,11 +38,13 @@ module Culet
       private
 
       def environment
-        super.except(*UNUSED).merge("touch" => @options.touch || "line", "paced" => !!@options.paced, "single" => !!@options.single)
+        super.except(*UNUSED).merge("touch" => @options.touch || "line", "paced" => !!@options.paced,
+                                    "single" => !!@options.single)
       end
 
       def measure(scheduled)
-        metrics(@program.run(scheduled.choice.environment(isolated: true), seconds: @plan.timeout_seconds).fetch("play"))
+        environment = scheduled.choice.environment(isolated: true)
+        metrics(@program.run(environment, seconds: @plan.timeout_seconds).fetch("play"))
       rescue Compare::Interrupted
         raise
       rescue Error => e
@@ -58,7 +60,8 @@ module Culet
       end
 
       def sample(sample)
-        { "at_seconds" => sample[@options.paced ? "wall_seconds" : "at_seconds"], "rss_bytes" => sample["resident_bytes"],
+        { "at_seconds" => sample[@options.paced ? "wall_seconds" : "at_seconds"],
+          "rss_bytes" => sample["resident_bytes"],
           **sample.slice("live_bytes", "operation") }
       end
 

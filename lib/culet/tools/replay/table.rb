@@ -7,7 +7,8 @@ module Culet
   module Replay
     # The allocators side by side: resident against requested memory, and cost.
     class Table < Text::View
-      NOTE = "Resident: the allocator's anonymous memory, sampled between operations. Requested: allocated and not freed. " \
+      NOTE = "Resident: the allocator's anonymous memory, sampled between operations. " \
+             "Requested: allocated and not freed. " \
              "MB = 1,000,000 bytes. Medians, with 95 % bootstrap intervals where there is more than one run."
       TITLES = { "peak_rss_bytes" => "peak", "mean_rss_bytes" => "mean", "cpu_seconds" => "CPU" }.freeze
       private_constant :NOTE, :TITLES
@@ -30,21 +31,32 @@ module Culet
       def summary
         lines = ["#{bold(File.basename(trace["file"]))}: #{printable(trace["command"].join(" ")[0, 120])}",
                  "#{Text::Numbers.grouped(trace["operations"])} operations of #{count(trace["threads"], "thread")}; " \
-                 "#{Text::Size.human(trace["peak_live_bytes"])} requested at the peak, #{Text::Size.human(trace["requested_bytes"])} in all"]
+                 "#{Text::Size.human(trace["peak_live_bytes"])} requested at the peak, " \
+                 "#{Text::Size.human(trace["requested_bytes"])} in all"]
         [*lines, *remarks].map { |line| wrap(line) }.join("\n")
       end
 
       def remarks
         [("The recording ended before the program: #{trace["stopped"]}." if trace["stopped"]),
-         ("#{Text::Numbers.grouped(trace["inherited_operations"])} of the operations precede the fork of this process." if trace["inherited_operations"].positive?),
-         ("The parent's trace is missing beside this one, and with it the memory that the process inherited." if trace["parent_missing"]),
-         ("#{count(trace["unknown_blocks"], "free")} of blocks from outside the trace skipped." if trace["unknown_blocks"].positive?)].compact
+         (if trace["inherited_operations"].positive?
+            "#{Text::Numbers.grouped(trace["inherited_operations"])} of the operations " \
+              "precede the fork of this process."
+          end),
+         (if trace["parent_missing"]
+            "The parent's trace is missing beside this one, and with it the memory that the process inherited."
+          end),
+         (if trace["unknown_blocks"].positive?
+            "#{count(trace["unknown_blocks"], "free")} of blocks from outside the trace skipped."
+          end)].compact
       end
 
       def table
-        columns = [["allocator", results.map { |result| result["allocator"] }, true], ["peak resident MB", cells("peak_rss_bytes", 1e6)],
+        columns = [["allocator", results.map { |result| result["allocator"] }, true],
+                   ["peak resident MB", cells("peak_rss_bytes", 1e6)],
                    ["/ requested", ratios], ["mean MB", cells("mean_rss_bytes", 1e6)], cpu]
-        columns << ["instructions M", cells("instructions", 1e6)] if results.any? { |result| result["summary"]["instructions"] }
+        if results.any? { |result| result["summary"]["instructions"] }
+          columns << ["instructions M", cells("instructions", 1e6)]
+        end
         grid(columns)
       end
 
@@ -76,14 +88,17 @@ module Culet
 
       def exclusions
         lines = @document["excluded"].map do |entry|
-          wrap("excluded: #{entry["allocator"]}#{", run #{entry["run"]}" if entry["run"]}: #{[entry["reason"], entry["remedy"]].compact.join(". ")}", indent: 2)
+          run = ", run #{entry["run"]}" if entry["run"]
+          reason = [entry["reason"], entry["remedy"]].compact.join(". ")
+          wrap("excluded: #{entry["allocator"]}#{run}: #{reason}", indent: 2)
         end
         lines.join("\n") if lines.any?
       end
 
       # A line for each allocator other than the baseline.
       def verdicts
-        compared = @document["comparisons"].select { |one| TITLES.key?(one["metric"]) }.group_by { |one| one["allocator"] }
+        compared = @document["comparisons"].select { |one| TITLES.key?(one["metric"]) }
+                                           .group_by { |one| one["allocator"] }
         lines = compared.map { |allocator, list| wrap(verdict(allocator, list)) }
         lines << wrap(too_few) if too_few
         lines.join("\n") if lines.any?
@@ -96,7 +111,8 @@ module Culet
       def verdict(allocator, comparisons)
         parts = comparisons.map do |one|
           shown = %w[smaller larger].include?(one["verdict"])
-          "#{TITLES.fetch(one["metric"])} #{shown ? Text::Numbers.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"}"
+          ratio = shown ? Text::Numbers.ratio(one["ratio"].slice("median"), apart: true) : "no difference shown"
+          "#{TITLES.fetch(one["metric"])} #{ratio}"
         end
         "#{allocator} / #{comparisons.first["baseline"]}: #{parts.join(", ")}"
       end

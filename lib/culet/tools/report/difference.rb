@@ -12,7 +12,10 @@ module Culet
         def grown_bytes = after_bytes.to_i - before_bytes.to_i
 
         # @return [Hash{String => Object}]
-        def to_h = { "name" => name, "before_bytes" => before_bytes, "after_bytes" => after_bytes, "grown_bytes" => grown_bytes }
+        def to_h
+          { "name" => name, "before_bytes" => before_bytes, "after_bytes" => after_bytes,
+            "grown_bytes" => grown_bytes }
+        end
       end
 
       attr_reader :before, :after
@@ -31,12 +34,16 @@ module Culet
       def seconds = after.time - before.time
 
       # @return [Entry] all that is resident
-      def total = Entry.new(name: "resident", before_bytes: before.process.rss_bytes, after_bytes: after.process.rss_bytes)
+      def total
+        Entry.new(name: "resident", before_bytes: before.process.rss_bytes, after_bytes: after.process.rss_bytes)
+      end
 
       # @return [Array<Entry>] by level, in the ledger's order; their growth adds up to the total's
       def levels
         sides = [before, after].map { |snapshot| Ledger.new(snapshot).levels }
-        Ledger::TITLES.keys.map { |name| Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name]) }
+        Ledger::TITLES.keys.map do |name|
+          Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name])
+        end
       end
 
       # An arena is the same where it lies at the same address of the same process.
@@ -51,9 +58,11 @@ module Culet
       #   without those that did not change
       def mappings
         sums = [before, after].map do |snapshot|
-          snapshot.mappings.group_by { |mapping| Ledger.title(mapping) }.transform_values { |list| list.sum(&:rss_bytes) }
+          snapshot.mappings.group_by { |mapping| Ledger.title(mapping) }
+                  .transform_values { |list| list.sum(&:rss_bytes) }
         end
-        by_name(sums).reject { |entry| entry.grown_bytes.zero? }.sort_by { |entry| [-entry.grown_bytes.abs, entry.name] }
+        by_name(sums).reject { |entry| entry.grown_bytes.zero? }
+                     .sort_by { |entry| [-entry.grown_bytes.abs, entry.name] }
       end
 
       # @return [Array<Hash>] by slot size: slot_bytes, and before and after the live and the free slots
@@ -68,7 +77,8 @@ module Culet
 
       # Object counts of both processes; empty if one of them lacks counts.
       #
-      # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed most first
+      # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed
+      #   most first
       def holdings = by_type(&:malloc_bytes)
 
       # @return [Array<Entry>] counts instead of bytes, likewise
@@ -91,7 +101,9 @@ module Culet
       end
 
       def arena_entries
-        sides = [before, after].map { |snapshot| snapshot.arenas.to_h { |arena| [same_process? ? arena.address : arena.name, arena] } }
+        sides = [before, after].map do |snapshot|
+          snapshot.arenas.to_h { |arena| [same_process? ? arena.address : arena.name, arena] }
+        end
         sides.flat_map(&:keys).uniq.map do |key|
           one, other = sides.map { |side| side[key] }
           Entry.new(name: (other || one).name, before_bytes: one && yield(one), after_bytes: other && yield(other))
@@ -101,20 +113,27 @@ module Culet
       # Type => the bytes its objects hold and how many there are, for JSON.
       def objects
         numbers = counts.to_h { |entry| [entry.name, entry] }
-        holdings.to_h { |entry| [entry.name, { "malloc" => entry.to_h.except("name"), "count" => count(numbers.fetch(entry.name)) }] }
+        holdings.to_h do |entry|
+          [entry.name, { "malloc" => entry.to_h.except("name"), "count" => count(numbers.fetch(entry.name)) }]
+        end
       end
 
-      def count(entry) = { "before" => entry.before_bytes.to_i, "after" => entry.after_bytes.to_i, "grown" => entry.grown_bytes }
+      def count(entry)
+        { "before" => entry.before_bytes.to_i, "after" => entry.after_bytes.to_i, "grown" => entry.grown_bytes }
+      end
 
       def by_type
         sides = [before, after].map(&:objects)
         return [] unless sides.all? { |side| side&.counted? }
 
-        by_name(sides.map { |side| side.types.to_h { |type| [type.name, yield(type)] } }).sort_by { |entry| [-entry.grown_bytes.abs, entry.name] }
+        values = sides.map { |side| side.types.to_h { |type| [type.name, yield(type)] } }
+        by_name(values).sort_by { |entry| [-entry.grown_bytes.abs, entry.name] }
       end
 
       def by_name(sides)
-        sides.flat_map(&:keys).uniq.map { |name| Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name]) }
+        sides.flat_map(&:keys).uniq.map do |name|
+          Entry.new(name: name, before_bytes: sides[0][name], after_bytes: sides[1][name])
+        end
       end
     end
   end

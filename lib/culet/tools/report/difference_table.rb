@@ -38,25 +38,31 @@ module Culet
 
       def interval
         seconds = difference.seconds
-        "#{Text::Numbers.significant(seconds.abs)} s #{seconds.negative? ? "before the first: exchange the two" : "apart"}"
+        order = seconds.negative? ? "before the first: exchange the two" : "apart"
+        "#{Text::Numbers.significant(seconds.abs)} s #{order}"
       end
 
       def foreign = wrap("These are two processes; arenas are compared by name.")
 
       def levels
         shown = difference.levels.reject { |entry| entry.before_bytes.zero? && entry.after_bytes.zero? }
-        table("level", [*shown.map { |entry| [Ledger::TITLES.fetch(entry.name), entry] }, ["resident", difference.total]])
+        levels = shown.map { |entry| [Ledger::TITLES.fetch(entry.name), entry] }
+        table("level", [*levels, ["resident", difference.total]])
       end
 
       # Types whose number or bytes changed.
       def objects
         numbers = difference.counts.to_h { |entry| [entry.name, entry] }
-        changed = difference.holdings.select { |entry| entry.grown_bytes.nonzero? || numbers.fetch(entry.name).grown_bytes.nonzero? }.first(MOST)
+        changed = difference.holdings.select do |entry|
+          entry.grown_bytes.nonzero? || numbers.fetch(entry.name).grown_bytes.nonzero?
+        end.first(MOST)
         return if changed.empty?
 
         counts = changed.map { |entry| numbers.fetch(entry.name) }
-        grid([["malloc bytes of objects", changed.map { |entry| printable(Holdings::TITLES.fetch(entry.name, entry.name)) }, true],
-              ["before MB", changed.map { |one| mega(one.before_bytes) }, false], ["after MB", changed.map { |one| mega(one.after_bytes) }, false],
+        titles = changed.map { |entry| printable(Holdings::TITLES.fetch(entry.name, entry.name)) }
+        grid([["malloc bytes of objects", titles, true],
+              ["before MB", changed.map { |one| mega(one.before_bytes) }, false],
+              ["after MB", changed.map { |one| mega(one.after_bytes) }, false],
               ["grew by", changed.map { |one| change(one) }, false],
               ["more objects", counts.map { |one| Text::Numbers.grouped(one.grown_bytes) }, false]])
       end
@@ -82,15 +88,18 @@ module Culet
 
       def table(heading, entries)
         cells = entries.map(&:last)
-        grid([[heading, entries.map(&:first), true], ["before MB", cells.map { |one| mega(one.before_bytes) }, false],
-              ["after MB", cells.map { |one| mega(one.after_bytes) }, false], ["grew by", cells.map { |one| change(one) }, false]])
+        grid([[heading, entries.map(&:first), true],
+              ["before MB", cells.map { |one| mega(one.before_bytes) }, false],
+              ["after MB", cells.map { |one| mega(one.after_bytes) }, false],
+              ["grew by", cells.map { |one| change(one) }, false]])
       end
 
       def slots
         sizes = difference.slots
         return if sizes.empty?
 
-        columns = { "slot bytes" => "slot_bytes", "live before" => "before_live", "after" => "after_live", "free before" => "before_free", "after " => "after_free" }
+        columns = { "slot bytes" => "slot_bytes", "live before" => "before_live", "after" => "after_live",
+                    "free before" => "before_free", "after " => "after_free" }
         grid(columns.map { |heading, key| [heading, sizes.map { |one| Text::Numbers.grouped(one[key]) }, false] })
       end
 

@@ -17,11 +17,16 @@ module Culet
       # @return [Hash{String => Object}] the keys of docs/json.md
       def to_h
         {
-          **process, "allocator" => allocator.name, "allocator_library" => allocator.library, "allocator_level" => allocator.level,
-          "allocator_why" => allocator.why, "levels" => @ledger.levels, "unexplained_bytes" => @ledger.unexplained_bytes,
-          "other_mappings" => @ledger.others.map { |name, bytes, count| { "name" => name, "rss_bytes" => bytes, "mappings" => count } },
-          "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h, "arenas" => @snapshot.arenas.map(&:to_h),
-          "ruby" => @snapshot.ruby&.to_h, "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
+          **process,
+          "allocator" => allocator.name, "allocator_library" => allocator.library,
+          "allocator_level" => allocator.level, "allocator_why" => allocator.why,
+          "levels" => @ledger.levels, "unexplained_bytes" => @ledger.unexplained_bytes,
+          "other_mappings" => @ledger.others.map do |name, bytes, count|
+            { "name" => name, "rss_bytes" => bytes, "mappings" => count }
+          end,
+          "trim_bytes" => @snapshot.malloc&.trim_bytes, "malloc" => @snapshot.malloc&.to_h,
+          "arenas" => @snapshot.arenas.map(&:to_h), "ruby" => @snapshot.ruby&.to_h,
+          "verdicts" => Verdicts.new(@ledger).list.map { |one| one.to_h.transform_keys(&:to_s) },
           "problems" => @snapshot.problems, **inside
         }
       end
@@ -30,14 +35,16 @@ module Culet
 
       # What the process reported about itself, if it was requested.
       def inside
-        { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h, "gc" => @snapshot.gc, "vm" => @snapshot.vm,
+        { "malloc_holdings" => Holdings.of(@ledger)&.to_h, "objects" => @snapshot.objects&.to_h,
+          "gc" => @snapshot.gc, "vm" => @snapshot.vm,
           "allocator_statistics" => @snapshot.allocator_statistics }.compact
       end
 
       def allocator = @snapshot.allocator
 
       def process
-        @snapshot.process.to_h.slice("pid", "name", "title", "program", "time", "mode", "threads", "rss_bytes", "pss_bytes", "shared_bytes",
+        @snapshot.process.to_h.slice("pid", "name", "title", "program", "time", "mode", "threads",
+                                     "rss_bytes", "pss_bytes", "shared_bytes",
                                      "private_dirty_bytes", "swap_bytes")
       end
     end

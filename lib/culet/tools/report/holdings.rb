@@ -4,16 +4,18 @@ require_relative "ledger"
 
 module Culet
   module Report
-    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is known
-    # to C code only (tables of libraries and of Ruby, and what malloc rounds up).
+    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is
+    # known to C code only (tables of libraries and of Ruby, and what malloc rounds up).
     #
-    # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or counted
-    # twice, the rest is negative and is printed so.
+    # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or
+    # counted twice, the rest is negative and is printed so.
     class Holdings
       # Ruby's type => title.
       TITLES = {
-        "T_STRING" => "strings", "T_ARRAY" => "arrays", "T_HASH" => "hashes", "T_OBJECT" => "plain objects", "T_STRUCT" => "structs",
-        "T_CLASS" => "classes", "T_MODULE" => "modules", "T_ICLASS" => "included modules", "T_REGEXP" => "regexps", "T_MATCH" => "matches",
+        "T_STRING" => "strings", "T_ARRAY" => "arrays", "T_HASH" => "hashes",
+        "T_OBJECT" => "plain objects", "T_STRUCT" => "structs",
+        "T_CLASS" => "classes", "T_MODULE" => "modules", "T_ICLASS" => "included modules",
+        "T_REGEXP" => "regexps", "T_MATCH" => "matches",
         "T_FILE" => "files and sockets", "T_DATA" => "C objects (T_DATA)", "T_IMEMO" => "compiled code and internals",
         "T_SYMBOL" => "symbols", "T_BIGNUM" => "big numbers", "T_ZOMBIE" => "objects being finalized"
       }.freeze
@@ -42,8 +44,10 @@ module Culet
 
       # @return [Array<Entry>] types that hold memory, the largest first
       def entries
-        @entries ||= objects.types.reject { |type| type.malloc_bytes.zero? }.sort_by { |type| [-type.malloc_bytes, type.name] }
-                            .map { |type| Entry.new(name: type.name, title: TITLES.fetch(type.name, type.name), bytes: type.malloc_bytes) }
+        @entries ||= objects.types.reject { |type| type.malloc_bytes.zero? }
+                            .sort_by { |type| [-type.malloc_bytes, type.name] }.map do |type|
+          Entry.new(name: type.name, title: TITLES.fetch(type.name, type.name), bytes: type.malloc_bytes)
+        end
       end
 
       # @return [Integer] bytes of all objects
@@ -58,7 +62,8 @@ module Culet
       # @return [Hash{String => Object}] for JSON; ruby_bytes and rest_bytes add up to the level
       def to_h
         { "level" => level, "level_bytes" => @ledger.levels.fetch(level), "ruby_bytes" => ruby_bytes,
-          "types" => entries.to_h { |entry| [entry.name, entry.bytes] }, "rest_bytes" => rest_bytes, "complete" => objects.complete }
+          "types" => entries.to_h { |entry| [entry.name, entry.bytes] }, "rest_bytes" => rest_bytes,
+          "complete" => objects.complete }
       end
     end
   end

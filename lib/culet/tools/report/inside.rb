@@ -48,17 +48,21 @@ module Culet
 
         shown = objects.types.first(MOST_TYPES)
         grid([["objects", shown.map { |type| printable(Holdings::TITLES.fetch(type.name, type.name)) }, true],
-              column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes), column("malloc bytes", shown, &:malloc_bytes),
+              column("count", shown, &:count), column("slot bytes", shown, &:slot_bytes),
+              column("malloc bytes", shown, &:malloc_bytes),
               *([column("elsewhere", shown, &:elsewhere_bytes)] if objects.elsewhere_bytes.positive?)])
       end
 
       def column(heading, tallies) = [heading, tallies.map { |tally| Text::Numbers.grouped(yield(tally)) }, false]
 
       def extensions
-        largest = objects&.data.to_a.reject { |tally| tally.malloc_bytes.zero? || tally.name == "others" }.first(MOST_DATA)
+        tallies = objects&.data.to_a
+        largest = tallies.reject { |tally| tally.malloc_bytes.zero? || tally.name == "others" }.first(MOST_DATA)
         return if largest.empty?
 
-        list = largest.map { |tally| "#{printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})" }
+        list = largest.map do |tally|
+          "#{printable(tally.name)} #{Text::Size.human(tally.malloc_bytes)} (#{Text::Numbers.grouped(tally.count)})"
+        end
         wrap("largest types of C objects: #{list.join(", ")}", indent: 2)
       end
 
@@ -67,7 +71,10 @@ module Culet
         return note_lines(["the objects were not counted: #{objects.why}"]) unless objects.counted?
 
         text = format("counted in %.1f ms, while Ruby was paused", 1000 * objects.seconds)
-        text << "; incomplete, because the time limit was reached: the rest is part of \"#{Holdings::REST.fetch(true)}\"" unless objects.complete
+        unless objects.complete
+          text << "; incomplete, because the time limit was reached: " \
+                  "the rest is part of \"#{Holdings::REST.fetch(true)}\""
+        end
         text << "; the size of #{count(unsized, "C object")} is unknown" if unsized.positive?
         wrap(text, indent: 2)
       end
@@ -82,7 +89,8 @@ module Culet
         return if numbers.empty?
 
         list = numbers.map do |key, value|
-          "#{printable(key.to_s.delete_suffix("_bytes").tr("_", " "))} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}"
+          title = printable(key.to_s.delete_suffix("_bytes").tr("_", " "))
+          "#{title} #{key.end_with?("_bytes") ? Text::Size.human(value) : Text::Numbers.grouped(value)}"
         end
         wrap("statistics of #{printable(name)}: #{list.join(", ")}", indent: 2)
       end

@@ -27,7 +27,8 @@ module Culet
 
       # A mapping's use => the level of its pages outside every region.
       LEVELS = {
-        "malloc" => "malloc_unsplit", "ruby" => "ruby_unsplit", "stack" => "stacks", "fiber" => "stacks", "jit" => "jit",
+        "malloc" => "malloc_unsplit", "ruby" => "ruby_unsplit",
+        "stack" => "stacks", "fiber" => "stacks", "jit" => "jit",
         "library" => "libraries_and_files", "file" => "libraries_and_files", "allocator" => "malloc_metadata"
       }.freeze
 
@@ -74,11 +75,13 @@ module Culet
       # @return [Float] of what is resident; 0 where nothing is
       def share(name) = rss_bytes.zero? ? 0.0 : levels.fetch(name).fdiv(rss_bytes)
 
-      # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how many;
-      #   the largest first
+      # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how
+      #   many; the largest first
       def others
-        rests = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
-                        .map { |mapping| [snapshot.neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)] }
+        others = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
+        rests = others.map do |mapping|
+          [snapshot.neighbour?(mapping) ? ANONYMOUS : self.class.title(mapping), residence.rest_bytes(mapping)]
+        end
         sums = rests.group_by(&:first).map { |name, list| [name, list.sum(&:last), list.size] }
         sums.reject { |_, bytes,| bytes.zero? }.sort_by { |name, bytes,| [-bytes, name] }
       end

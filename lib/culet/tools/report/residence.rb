@@ -37,7 +37,11 @@ module Culet
               count(region, mapping, bytes)
               next unless region.malloc?
 
-              ruby_index = overlaps(ruby, ruby_index, [first, region.start].max, [past, region.end].min) { |_, part| @ruby_in_malloc_bytes += part }
+              first_inside = [first, region.start].max
+              past_inside = [past, region.end].min
+              ruby_index = overlaps(ruby, ruby_index, first_inside, past_inside) do |_, part|
+                @ruby_in_malloc_bytes += part
+              end
             end
           end
         end

@@ -27,7 +27,10 @@ module Culet
 
       attr_reader :snapshot, :ledger
 
-      def sections = [heading, levels, others, slots, inside.sections, verdict_lines(Verdicts.new(ledger).list), note_lines(snapshot.problems)]
+      def sections
+        [heading, levels, others, slots, inside.sections,
+         verdict_lines(Verdicts.new(ledger).list), note_lines(snapshot.problems)]
+      end
 
       def process = snapshot.process
 
@@ -36,8 +39,10 @@ module Culet
 
       def heading
         title = "#{printable(process.called)} (process #{process.pid}): #{mega(process.rss_bytes)} MB resident"
-        figures = { "PSS" => process.pss_bytes, "private and dirty" => process.private_dirty_bytes, "swapped" => process.swap_bytes }
-        rest = figures.reject { |name, bytes| name == "swapped" && bytes.zero? }.map { |name, bytes| "#{mega(bytes)} MB #{name}" }
+        figures = { "PSS" => process.pss_bytes, "private and dirty" => process.private_dirty_bytes,
+                    "swapped" => process.swap_bytes }
+        rest = figures.reject { |name, bytes| name == "swapped" && bytes.zero? }
+                      .map { |name, bytes| "#{mega(bytes)} MB #{name}" }
         [bold(title), rest.join(", "), allocator].join("\n")
       end
 
@@ -45,9 +50,11 @@ module Culet
         name = printable(snapshot.allocator.name)
         malloc = snapshot.malloc
         text = if malloc && snapshot.allocator.blocks?
-                 ["malloc: #{name}", count(malloc.arenas, "arena"), *(count(malloc.mmapped_chunks, "mmapped block") if malloc.mmapped_chunks.positive?)].join(", ")
+                 mmapped = count(malloc.mmapped_chunks, "mmapped block") if malloc.mmapped_chunks.positive?
+                 ["malloc: #{name}", count(malloc.arenas, "arena"), *mmapped].join(", ")
                else
-                 ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| printable(part) }.join("; ")
+                 parts = ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?)
+                 parts.map { |part| printable(part) }.join("; ")
                end
         wrap(text, indent: 2)
       end
@@ -60,7 +67,9 @@ module Culet
         shown.flat_map { |name, bytes| [[Ledger::TITLES.fetch(name), bytes], *inside.rows(name)] }
       end
 
-      def percent(bytes) = "#{Text::Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
+      def percent(bytes)
+        "#{Text::Size.cell(ledger.rss_bytes.zero? ? 0 : 100 * bytes.fdiv(ledger.rss_bytes), unit: 1)} %"
+      end
 
       def levels
         shown = rows
@@ -68,14 +77,17 @@ module Culet
         shares = shown.map { |_, bytes| percent(bytes) }
         grid([["level", [*shown.map(&:first), "resident"], true], ["MB", [*sums, mega(ledger.rss_bytes)], false],
               ["share", [*shares, ledger.rss_bytes.zero? ? "-" : "100.0 %"], false],
-              ["", [*shown.map { |_, bytes| ledger.rss_bytes.positive? ? bytes.fdiv(ledger.rss_bytes) : 0 }, nil], :bar]])
+              ["", [*shown.map { |_, bytes| ledger.rss_bytes.positive? ? bytes.fdiv(ledger.rss_bytes) : 0 }, nil],
+               :bar]])
       end
 
       def others
         first, *rest = ledger.others.each_slice(OTHERS).to_a
         return unless first
 
-        names = first.map { |name, bytes, count| "#{printable(name)}#{" (#{count} mappings)" if count > 1} #{Text::Size.human(bytes)}" }
+        names = first.map do |name, bytes, count|
+          "#{printable(name)}#{" (#{count} mappings)" if count > 1} #{Text::Size.human(bytes)}"
+        end
         names << "and more, #{Text::Size.human(rest.flatten(1).sum { |one| one[1] })}" if rest.any?
         wrap("other mappings: #{names.join(", ")}", indent: 2)
       end

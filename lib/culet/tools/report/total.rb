@@ -14,13 +14,15 @@ module Culet
 
       # @return [Hash{String => Object}] for JSON
       def to_h
-        { "total_pss_bytes" => sum(&:pss_bytes), "total_private_dirty_bytes" => sum(&:private_dirty_bytes), "total_rss_bytes" => sum(&:rss_bytes),
+        { "total_pss_bytes" => sum(&:pss_bytes), "total_private_dirty_bytes" => sum(&:private_dirty_bytes),
+          "total_rss_bytes" => sum(&:rss_bytes),
           "total_levels" => levels }
       end
 
       # @return [String] one line
       def to_s
-        "#{@snapshots.size} processes together: #{bytes(&:pss_bytes)} PSS, of it #{bytes(&:private_dirty_bytes)} private and dirty; " \
+        "#{@snapshots.size} processes together: " \
+          "#{bytes(&:pss_bytes)} PSS, of it #{bytes(&:private_dirty_bytes)} private and dirty; " \
           "RSS adds up to #{bytes(&:rss_bytes)}, because shared pages count in each process\n"
       end
 
@@ -32,7 +34,8 @@ module Culet
 
       # Resident bytes; shared pages count in each process.
       def levels
-        @snapshots.map { |snapshot| Ledger.new(snapshot).levels }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
+        all = @snapshots.map { |snapshot| Ledger.new(snapshot).levels }
+        all.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
       end
     end
   end

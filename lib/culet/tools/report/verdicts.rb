@@ -100,7 +100,8 @@ module Culet
       def stale
         return if ledger.explained?
 
-        verdict("accuracy", "#{bytes(ledger.unexplained_bytes.abs)} are #{ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"}: the process " \
+        kind = ledger.unexplained_bytes.positive? ? "unexplained" : "counted twice"
+        verdict("accuracy", "#{bytes(ledger.unexplained_bytes.abs)} are #{kind}: the process " \
                             "changed while it was read", "culet report --stop #{snapshot.pid}")
       end
 
@@ -110,7 +111,8 @@ module Culet
         free = gain(malloc.free_resident_bytes)
         return unless free.worth?
 
-        verdict("arenas", "#{malloc.arenas} arenas keep #{free} of free memory, most of it in thread arenas; fewer arenas keep less#{free.remark}",
+        verdict("arenas", "#{malloc.arenas} arenas keep #{free} of free memory, most of it in thread arenas; " \
+                          "fewer arenas keep less#{free.remark}",
                 Advice::FEWER_ARENAS)
       end
 
@@ -126,9 +128,11 @@ module Culet
 
         free = "#{kept} of malloc memory is free but resident#{kept.remark}"
         if snapshot.allocator.name == "culet"
-          verdict("free memory", "#{free}; culet returns whole free pages within a second, the rest is between blocks in use")
+          verdict("free memory", "#{free}; culet returns whole free pages within a second, " \
+                                 "the rest is between blocks in use")
         elsif malloc.trim_bytes >= malloc.free_resident_bytes / 2
-          verdict("free memory", "#{free}; a trim would return most of it", "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
+          verdict("free memory", "#{free}; a trim would return most of it",
+                  "#{"#{Advice::AUTO}, or " unless trims?}culet run -- COMMAND")
         else
           verdict("free memory", "#{free}, between blocks in use", "culet run -- COMMAND")
         end
@@ -152,7 +156,9 @@ module Culet
       def unsplit
         return unless gain(ledger.levels.fetch("malloc_unsplit")).worth?
 
-        verdict("allocator", "#{snapshot.allocator.why.to_s.empty? ? "the blocks of this allocator are unknown" : snapshot.allocator.why.chomp(".")}; compare it with other allocators",
+        why = snapshot.allocator.why.to_s
+        why = why.empty? ? "the blocks of this allocator are unknown" : why.chomp(".")
+        verdict("allocator", "#{why}; compare it with other allocators",
                 "culet compare -- COMMAND")
       end
 

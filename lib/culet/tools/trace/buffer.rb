@@ -5,8 +5,8 @@ require_relative "header"
 
 module Culet
   module Trace
-    # The recording buffer (trace/format.h): memory that recorders map and write events to. `culet trace` copies the events
-    # to the trace files, so SIGKILL loses none.
+    # The recording buffer (trace/format.h): memory that recorders map and write events to. `culet trace` copies the
+    # events to the trace files, so SIGKILL loses none.
     class Buffer
       TABLE_BYTES = 262_144
       SLOTS = 4095
@@ -24,8 +24,8 @@ module Culet
       CHUNK_HEAD_BYTES = 8
       USED_AT = 4
       COPY_SECONDS = 0.25
-      private_constant :TABLE_BYTES, :SLOTS, :CHUNK_BYTES, :SLOT_BYTES, :MAGIC, :CLOSED_AT, :REACHED_AT, :SLOT_LAYOUT, :FREE, :FILLED, :CHUNK_HEAD, :CHUNK_HEAD_BYTES,
-                       :USED_AT, :COPY_SECONDS
+      private_constant :TABLE_BYTES, :SLOTS, :CHUNK_BYTES, :SLOT_BYTES, :MAGIC, :CLOSED_AT, :REACHED_AT, :SLOT_LAYOUT,
+                       :FREE, :FILLED, :CHUNK_HEAD, :CHUNK_HEAD_BYTES, :USED_AT, :COPY_SECONDS
 
       Slot = Struct.new(:index, :pid, :file_pid, :file_number, :offset, :device, :inode, :pid_namespace)
       private_constant :Slot
@@ -33,8 +33,8 @@ module Culet
       # Copies events to the files during the block, and once more after it.
       #
       # @param path [String] the trace file of the command
-      # @yieldparam buffer [Buffer, nil] nil where the kernel has no memfd: recorders then write to the files themselves,
-      #   with a delay
+      # @yieldparam buffer [Buffer, nil] nil where the kernel has no memfd: recorders then write to the files
+      #   themselves, with a delay
       # @return the block's value
       def self.open(path)
         buffer = create(path)
@@ -149,8 +149,8 @@ module Culet
         end
       end
 
-      # The table is writable by the program, so it is not trusted: only trace files of this recording are written, within
-      # their reserved space.
+      # The table is writable by the program, so it is not trusted: only trace files of this recording are written,
+      # within their reserved space.
       def copy_chunk(slot)
         return unless changed?(slot)
 
@@ -184,7 +184,8 @@ module Culet
 
       def write(slot, trace)
         used = used(slot) or return
-        trace.pwrite(@file.pread(used, chunk_offset(slot)).byteslice(CHUNK_HEAD_BYTES..), slot.offset + CHUNK_HEAD_BYTES)
+        events = @file.pread(used, chunk_offset(slot)).byteslice(CHUNK_HEAD_BYTES..)
+        trace.pwrite(events, slot.offset + CHUNK_HEAD_BYTES)
         trace.pwrite([used].pack("L"), slot.offset + USED_AT)
         @copied[slot.index] = state(slot, used)
       end

@@ -21,8 +21,8 @@ module Culet
       # enum culet_trace_stop
       STOPS = [nil, "the disk was full", "the size limit was reached", "its file could no longer be written"].freeze
 
-      attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator, :machine,
-                  :command, :started_at
+      attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator,
+                  :machine, :command, :started_at
 
       # @param path [String]
       # @return [Boolean] whether the file is readable and starts like a trace
@@ -41,7 +41,9 @@ module Culet
         unless bytes.start_with?(MAGIC.byteslice(0, bytes.bytesize))
           raise Error, "#{path} is not a culet trace; `culet trace -o FILE -- COMMAND` records one"
         end
-        raise Error, "#{path} is truncated: it ends in the header; copy it again or record again" if bytes.bytesize < BYTES
+        if bytes.bytesize < BYTES
+          raise Error, "#{path} is truncated: it ends in the header; copy it again or record again"
+        end
 
         new(path, bytes)
       rescue SystemCallError => e
@@ -70,15 +72,17 @@ module Culet
 
       # @return [Hash] for --json
       def to_h
-        { "file" => path, "file_bytes" => File.size(path), "pid" => pid, "parent_pid" => parent_pid, "command" => command,
-          "allocator" => allocator, "machine" => machine, "started_at" => started_at.utc.strftime("%FT%TZ"), "lost" => lost,
+        { "file" => path, "file_bytes" => File.size(path), "pid" => pid, "parent_pid" => parent_pid,
+          "command" => command, "allocator" => allocator, "machine" => machine,
+          "started_at" => started_at.utc.strftime("%FT%TZ"), "lost" => lost,
           "stopped" => stopped }
       end
 
       private
 
       def check(version, command_bytes)
-        return if version.positive? && header_bytes.between?(BYTES, CHUNK_BYTES) && stride.between?(1, CHUNK_BYTES) && command_bytes <= 3600
+        return if version.positive? && header_bytes.between?(BYTES, CHUNK_BYTES) &&
+                  stride.between?(1, CHUNK_BYTES) && command_bytes <= 3600
 
         raise Error, "#{path} is damaged: its header is invalid; record again"
       end

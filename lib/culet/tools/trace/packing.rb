@@ -58,11 +58,14 @@ module Culet
 
       def copy(file, header, packed)
         if header.chunks > file.size / header.stride
-          raise Error, "#{@path} is truncated: it is too short for the #{header.chunks} chunks of its header; record again"
+          raise Error, "#{@path} is truncated: it is too short for the #{header.chunks} chunks of its header; " \
+                       "record again"
         end
 
         packed.seek(Header::BYTES)
-        chunks = (0...header.chunks).count { |index| copy_chunk(file, header.header_bytes + index * header.stride, packed) }
+        chunks = (0...header.chunks).count do |index|
+          copy_chunk(file, header.header_bytes + index * header.stride, packed)
+        end
         packed.seek(0)
         packed.write(head(file, chunks))
       end

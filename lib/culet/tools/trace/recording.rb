@@ -53,7 +53,8 @@ module Culet
       def environment
         base = @choice.environment
         preload = [recorder, *base["LD_PRELOAD"]].join(":")
-        base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path, "CULET_TRACE_ALLOCATOR" => @choice.spec,
+        base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path,
+                   "CULET_TRACE_ALLOCATOR" => @choice.spec,
                    "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)
       end
 
