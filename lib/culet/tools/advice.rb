@@ -21,8 +21,8 @@ module Culet
     module_function
 
     # @param snapshot [Scope::Snapshot]
-    # @return [Gain, nil] resident bytes that a trim would return now; nil where that is unknown, and for culet, which trims by
-    #   itself
+    # @return [Gain, nil] resident bytes that a trim would return now; nil where that is unknown, and for culet, which
+    #   trims by itself
     def trim(snapshot)
       return unless snapshot.allocator.name == "glibc" && snapshot.malloc
 

@@ -11,8 +11,8 @@ require_relative "doctor/kernel_check"
 require_relative "doctor/container_check"
 
 module Culet
-  # Checks a running process from outside: which allocator serves it, and which settings decide its memory. Each check is a
-  # class with one method, `findings`.
+  # Checks a running process from outside: which allocator serves it, and which settings decide its memory. Each check
+  # is a class with one method, `findings`.
   #
   # @api private
   class Doctor

@@ -5,9 +5,9 @@ require_relative "../text/size"
 module Culet
   # What a change would free, and whether it is worth making. Every tool decides that here.
   #
-  # A gain must reach both a share of the whole and an amount: a server's memory varies by some 5 % within an hour anyway, a
-  # few MB are not worth a restart, and half a MB is not worth a line of code. A gain near the limit is reported as close and
-  # still comes with advice, so that the advice does not change from one reading to the next.
+  # A gain must reach both a share of the whole and an amount: a server's memory varies by some 5 % within an hour
+  # anyway, a few MB are not worth a restart, and half a MB is not worth a line of code. A gain near the limit is
+  # reported as close and still comes with advice, so that the advice does not change from one reading to the next.
   #
   # @api private
   class Gain

@@ -55,8 +55,8 @@ module Culet
       # Its number in the innermost PID namespace.
       def inner_pid = @inner_pid ||= @process.status_fields["NSpid"].to_s.split.last || @pid
 
-      # @return [Array<Array(Integer, String)>] inode and name of the listening sockets of its network namespace; a name with a
-      #   newline can look like another socket
+      # @return [Array<Array(Integer, String)>] inode and name of the listening sockets of its network namespace; a name
+      #   with a newline can look like another socket
       def sockets
         File.foreach("/proc/#{@pid}/net/unix", encoding: Encoding::BINARY).drop(1).filter_map do |line|
           _, _, _, flags, _, _, inode, name = line.chomp.split(/ +/, 8)

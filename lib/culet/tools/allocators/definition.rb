@@ -42,8 +42,8 @@ module Culet
         name: "glibc", patterns: [], packages: [],
         variables: /\A(MALLOC_\w+_|MALLOC_ARENA_(MAX|TEST)|GLIBC_TUNABLES)\z/,
         settings: by_key(
-          Setting.new(key: "arena_max", variable: "MALLOC_ARENA_MAX", values: INTEGER, tunable: "glibc.malloc.arena_max",
-                      about: "most arenas (default: 8 x cores)"),
+          Setting.new(key: "arena_max", variable: "MALLOC_ARENA_MAX", values: INTEGER,
+                      tunable: "glibc.malloc.arena_max", about: "most arenas (default: 8 x cores)"),
           Setting.new(key: "arena_test", variable: "MALLOC_ARENA_TEST", values: INTEGER,
                       tunable: "glibc.malloc.arena_test", about: "arenas before the default limit is computed"),
           Setting.new(key: "trim_threshold", variable: "MALLOC_TRIM_THRESHOLD_", values: INTEGER,

@@ -20,8 +20,8 @@ module Culet
           raise UsageError, "--url takes an http address such as http://127.0.0.1:3000/, not #{text.inspect}"
         end
         unless uri.host.match?(LOOPBACK)
-          raise UsageError, "--url must be an address of this machine (localhost, 127.0.0.1 or [::1]), not #{uri.host}: " \
-                            "the load goes to the command after --"
+          raise UsageError, "--url must be an address of this machine (localhost, 127.0.0.1 or [::1]), " \
+                            "not #{uri.host}: the load goes to the command after --"
         end
 
         new(uri)

@@ -45,7 +45,7 @@ module Culet
         @command_line = command_line
       end
 
-      # In each round every candidate runs once, in random order, so that a slow period of the machine affects all of them.
+      # In each round every candidate runs once, in random order, so that a slow period of the machine affects all.
       #
       # @return [Array<ScheduledRun>] the same for the same seed
       def schedule

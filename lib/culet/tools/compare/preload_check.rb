@@ -7,7 +7,7 @@ require_relative "../../system/processes"
 module Culet
   module Compare
     # Checks in /proc/PID/maps that a process really uses the expected allocator. LD_PRELOAD has no effect on static and
-    # setuid programs, nor where a program removes it from the environment; RUBYOPT has none on programs other than Ruby.
+    # setuid programs, nor where a program removes it from the environment; RUBYOPT has effect on Ruby only.
     class PreloadCheck
       # A malloc in the executable, which precedes preloaded libraries in symbol lookup.
       OWN = :own
@@ -27,8 +27,8 @@ module Culet
         @mapped = {}
       end
 
-      # Examines each process at its first, second, fourth, eighth ... call: often at the start, when libraries are loaded.
-      # After an exec it starts anew.
+      # Examines each process at its first, second, fourth, eighth ... call: often at the start, when libraries are
+      # loaded. After an exec it starts anew.
       #
       # @param pids [Array<Integer>]
       def examine(pids)

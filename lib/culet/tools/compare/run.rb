@@ -10,8 +10,8 @@ require_relative "preload_check"
 
 module Culet
   module Compare
-    # One run of one workload with one allocator: starts the program, measures it, sends requests to a server, and leaves
-    # no process behind.
+    # One run of one workload with one allocator: starts the program, measures it, sends requests to a server, and
+    # leaves no process behind.
     class Run
       POLL_SECONDS = 0.05
       # After SIGTERM a server finishes its requests and stops its workers.

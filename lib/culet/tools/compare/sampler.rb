@@ -7,9 +7,9 @@ module Culet
   module Compare
     # Samples the memory of a process tree, in a thread of this process.
     #
-    # RSS comes from statm, which is cheap. PSS comes from smaps_rollup: the kernel walks the page tables under a lock that
-    # the program's mmap calls need, so it is read twice a second, sooner while memory grows, and for at most 2 % of the
-    # time.
+    # RSS comes from statm, which is cheap. PSS comes from smaps_rollup: the kernel walks the page tables under a lock
+    # that the program's mmap calls need, so it is read twice a second, sooner while memory grows, and for at most 2 %
+    # of the time.
     #
     # A new process counts from its second sample: between vfork and exec it shares its parent's memory.
     class Sampler

@@ -4,9 +4,9 @@ module Culet
   module Compare
     # Medians, intervals and verdicts of a few runs. A verdict of a difference needs all of:
     #
-    # 1. Wilcoxon's rank-sum test, exact and two-sided, at 5 %. It assumes nothing about the distribution. With 5 runs each
-    #    it takes two candidates whose runs hardly overlap; with 3 runs each even full separation has 10 %. A test on
-    #    paired signs would need 6 runs. A disturbance of a whole round makes the test more cautious.
+    # 1. Wilcoxon's rank-sum test, exact and two-sided, at 5 %. It assumes nothing about the distribution. With 5 runs
+    #    each it takes two candidates whose runs hardly overlap; with 3 runs each even full separation has 10 %. A test
+    #    on paired signs would need 6 runs. A disturbance of a whole round makes the test more cautious.
     # 2. The bootstrap interval of the paired ratios excludes 1.
     # 3. The median ratio differs from 1 by at least 1 %, which sampling cannot explain.
     #

@@ -6,8 +6,8 @@ require_relative "bundle"
 
 module Culet
   module Compare
-    # A program to run with each allocator: a built-in one or the user's command. A server receives HTTP requests while it
-    # is measured; a built-in one takes its port from PORT. Other programs are measured from start to end.
+    # A program to run with each allocator: a built-in one or the user's command. A server receives HTTP requests while
+    # it is measured; a built-in one takes its port from PORT. Other programs are measured from start to end.
     class Workload
       DIRECTORY = File.expand_path("../../../../workloads", __dir__)
       DONE_FILE = "done"
@@ -17,8 +17,8 @@ module Culet
         "threads" => ["25 threads with jobs of 1,024 strings of 1 KiB; every 25th job is 100 times larger", false, nil],
         "window" => ["threads with a random sliding window of strings of mixed sizes, then idle", false, nil],
         "fragments" => ["threads that build, upcase, slice and join strings", false, nil],
-        "mixed" => ["a simulated web server: requests of several kinds on five threads, sessions and a cache that expire",
-                    false, nil],
+        "mixed" => ["a simulated web server: requests of several kinds on five threads, " \
+                    "sessions and a cache that expire", false, nil],
         "hash" => ["a hash of several hundred thousand keys that grows, shrinks and grows again", false, nil],
         "cpu" => ["short-lived small objects: trees and words", false, nil],
         "fork" => ["ten million short strings, fork, garbage collection in the parent", false, nil],

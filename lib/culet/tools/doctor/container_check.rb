@@ -5,8 +5,8 @@ require_relative "../../text/size"
 
 module Culet
   class Doctor
-    # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have a
-    # limit; the smallest counts.
+    # The limits of the control groups of the process (cgroups(7)), versions 2 and 1. Any group up to the root may have
+    # a limit; the smallest counts.
     class ContainerCheck < Check
       ROOT = "/sys/fs/cgroup"
       # Above this share of the limit, the next peak may trigger the out-of-memory killer.
@@ -75,8 +75,8 @@ module Culet
                 "the control groups of the process (#{mount_point(hierarchy(controller))}) cannot be read")
       end
 
-      # Whether a limit would be seen: without control groups there is none; else their file system must be mounted and the
-      # files of each group readable.
+      # Whether a limit would be seen: without control groups there is none; else their file system must be mounted and
+      # the files of each group readable.
       def seen?(controller)
         name = hierarchy(controller)
         return true if group(name).nil?
@@ -98,8 +98,8 @@ module Culet
       # @return [String] the hierarchy of the controller: its own (version 1), or "" (version 2)
       def hierarchy(controller) = group(controller) ? controller : ""
 
-      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may be that
-      # of the host; then the root of the mount is the container's group.
+      # The process's group of that controller ("" for version 2) and all above it. Inside a container the path may be
+      # that of the host; then the root of the mount is the container's group.
       def directories(controller)
         path = group(controller) or return []
         mount = mount_point(controller)

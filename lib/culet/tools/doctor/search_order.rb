@@ -64,8 +64,8 @@ module Culet
         end
       end
 
-      # Without the environment, addresses show what was preloaded: the loader maps preloaded libraries first and the kernel
-      # assigns addresses downwards, so they lie above libc; a library opened later lies below.
+      # Without the environment, addresses show what was preloaded: the loader maps preloaded libraries first and the
+      # kernel assigns addresses downwards, so they lie above libc; a library opened later lies below.
       def preloaded_unseen
         libc = files.find { |path| libc?(path) }
         return [] unless libc

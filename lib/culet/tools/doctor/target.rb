@@ -85,8 +85,8 @@ module Culet
         @elves[path] = read_elf(path)
       end
 
-      # @return [Array<String>] mapped programs and libraries that cannot be opened: in another mount namespace, or on an
-      #   unmounted file system; their symbols are unknown
+      # @return [Array<String>] mapped programs and libraries that cannot be opened: in another mount namespace, or on
+      #   an unmounted file system; their symbols are unknown
       def unreadable
         @unreadable ||= mappings.select { |mapping| mapping.file? && mapping.executable? }.map(&:path).uniq
                                 .select { |path| elf(path).nil? && !openable?(path) }

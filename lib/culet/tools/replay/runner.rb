@@ -23,8 +23,8 @@ module Culet
         @options = options
       end
 
-      # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each sample
-      #   "live_bytes" and "operation"
+      # @return [Hash] also "trace", the trace's metadata; in each run "instructions" and "mean_live_bytes"; in each
+      #   sample "live_bytes" and "operation"
       # @raise [Culet::Error] when the trace cannot be read
       def call
         info = @program.info

@@ -80,8 +80,8 @@ module Culet
 
       # Object counts of both processes; empty if one of them lacks counts.
       #
-      # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed most
-      #   first
+      # @return [Array<Entry>] bytes of malloc's that Ruby's objects hold, by type ("T_STRING"); the one that changed
+      #   most first
       def holdings = by_type(&:malloc_bytes)
 
       # @return [Array<Entry>] counts instead of bytes, likewise

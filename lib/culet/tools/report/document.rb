@@ -45,6 +45,7 @@ module Culet
       def process
         @snapshot.process.to_h.slice("pid", "name", "title", "program", "time", "mode", "threads",
                                      "rss_bytes", "pss_bytes", "shared_bytes",
+                                     "private_dirty_bytes", "swap_bytes")
       end
     end
   end

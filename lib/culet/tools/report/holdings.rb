@@ -4,11 +4,11 @@ require_relative "ledger"
 
 module Culet
   module Report
-    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is known
-    # to C code only (tables of libraries and of Ruby, and what malloc rounds up).
+    # Divides malloc's level of the ledger: Ruby objects by type, as the process counted them, and the rest, which is
+    # known to C code only (tables of libraries and of Ruby, and what malloc rounds up).
     #
-    # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or counted
-    # twice, the rest is negative and is printed so.
+    # Objects report requested bytes, the level has resident bytes. If memory was requested and never written, or
+    # counted twice, the rest is negative and is printed so.
     class Holdings
       # Ruby's type => title.
       TITLES = {

@@ -75,8 +75,8 @@ module Culet
       # @return [Float] of what is resident; 0 where nothing is
       def share(name) = rss_bytes.zero? ? 0.0 : levels.fetch(name).fdiv(rss_bytes)
 
-      # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how many;
-      #   the largest first
+      # @return [Array<Array(String, Integer, Integer)>] of the mappings that are in `other`: name, resident bytes, how
+      #   many; the largest first
       def others
         others = snapshot.mappings.select { |mapping| level_of(mapping) == "other" }
         rests = others.map do |mapping|

@@ -53,7 +53,8 @@ module Culet
                  mmapped = count(malloc.mmapped_chunks, "mmapped block") if malloc.mmapped_chunks.positive?
                  ["malloc: #{name}", count(malloc.arenas, "arena"), *mmapped].join(", ")
                else
-                 ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?).map { |part| printable(part) }.join("; ")
+                 parts = ["malloc: #{name}", snapshot.allocator.why].compact.reject(&:empty?)
+                 parts.map { |part| printable(part) }.join("; ")
                end
         wrap(text, indent: 2)
       end

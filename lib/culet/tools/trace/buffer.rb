@@ -5,8 +5,8 @@ require_relative "header"
 
 module Culet
   module Trace
-    # The recording buffer (trace/format.h): memory that recorders map and write events to. `culet trace` copies the events
-    # to the trace files, so SIGKILL loses none.
+    # The recording buffer (trace/format.h): memory that recorders map and write events to. `culet trace` copies the
+    # events to the trace files, so SIGKILL loses none.
     class Buffer
       TABLE_BYTES = 262_144
       SLOTS = 4095
@@ -33,8 +33,8 @@ module Culet
       # Copies events to the files during the block, and once more after it.
       #
       # @param path [String] the trace file of the command
-      # @yieldparam buffer [Buffer, nil] nil where the kernel has no memfd: recorders then write to the files themselves,
-      #   with a delay
+      # @yieldparam buffer [Buffer, nil] nil where the kernel has no memfd: recorders then write to the files
+      #   themselves, with a delay
       # @return the block's value
       def self.open(path)
         buffer = create(path)
@@ -149,8 +149,8 @@ module Culet
         end
       end
 
-      # The table is writable by the program, so it is not trusted: only trace files of this recording are written, within
-      # their reserved space.
+      # The table is writable by the program, so it is not trusted: only trace files of this recording are written,
+      # within their reserved space.
       def copy_chunk(slot)
         return unless changed?(slot)
 

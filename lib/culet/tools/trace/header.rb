@@ -22,8 +22,7 @@ module Culet
       STOPS = [nil, "the disk was full", "the size limit was reached", "its file could no longer be written"].freeze
 
       attr_reader :path, :header_bytes, :stride, :chunks, :forked_at, :lost, :pid, :parent_pid, :parent, :allocator,
-                  :machine,
-                  :command, :started_at
+                  :machine, :command, :started_at
 
       # @param path [String]
       # @return [Boolean] whether the file is readable and starts like a trace

@@ -26,14 +26,15 @@ module Culet
 
         # @return [Hash] for the page's script
         def to_h
-          @to_h ||=
-            { "allocators" => model.allocators.map do |name|
-                { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) }
-              end,
-              "workloads" => model.workloads.map do |workload|
-                { "curves" => curves(workload),
-                  "metrics" => metrics(workload).map { |metric| metric(workload, metric) } }
-              end }
+          @to_h ||= {
+            "allocators" => model.allocators.map do |name|
+              { "name" => name, "colour" => palette.colour(name).name, "dashed" => palette.dashed?(name) }
+            end,
+            "workloads" => model.workloads.map do |workload|
+              { "curves" => curves(workload),
+                "metrics" => metrics(workload).map { |metric| metric(workload, metric) } }
+            end
+          }
         end
 
         # @return [Array<Metric>] with a chart
@@ -100,21 +101,22 @@ module Culet
         end
 
         def points(run, size)
-          run["samples"].select { |sample| sample["rss_bytes"] && sample["at_seconds"] }
-                       .map { |sample| [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)] }
-                       .sort_by(&:first)
+          samples = run["samples"].select { |sample| sample["rss_bytes"] && sample["at_seconds"] }
+          points = samples.map do |sample|
+            [sample["at_seconds"].round(3), (sample["rss_bytes"] / size).round(3)]
+          end
+          points.sort_by(&:first)
         end
 
         def metric(workload, metric)
           symbol, size = workload.unit(metric)
+          measured = workload.candidates.select { |candidate| candidate.median(metric) }
+          ratios = []
+          if ratios?(workload, metric)
+            ratios = workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) }
+          end
           { "title" => metric.title, "unit" => symbol, "baseline" => workload.baseline,
-            "bars" => workload.candidates.select { |candidate| candidate.median(metric) }
-                              .map { |candidate| bar(candidate, metric, size) },
-            "ratios" => if ratios?(workload, metric)
-                          workload.candidates.filter_map { |candidate| ratio(workload, candidate, metric) }
-                        else
-                          []
-                        end }
+            "bars" => measured.map { |candidate| bar(candidate, metric, size) }, "ratios" => ratios }
         end
 
         def bar(candidate, metric, size)

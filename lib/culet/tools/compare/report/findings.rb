@@ -154,6 +154,7 @@ module Culet
           comparison = one.comparison(PEAK)
           base = comparison && workload.candidate(comparison["baseline"])
           return "#{start}." unless base
+
           unless difference?(comparison)
             runs = Text::Numbers.count(comparison["runs"].to_i, "run")
             return "#{start} and #{base.allocator} at #{amount(workload, PEAK, base)}; " \
@@ -180,8 +181,8 @@ module Culet
             next "The runs show no difference in #{metric.title}." unless difference?(comparison)
             next at_end(workload, one, comparison) if metric == AT_END
 
-          "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times " \
-            "the #{metric.title} of #{comparison["baseline"]}."
+            "It #{metric.kind == :rate ? "serves" : "takes"} #{ratio(comparison)} times " \
+              "the #{metric.title} of #{comparison["baseline"]}."
           end
         end
 

@@ -10,7 +10,7 @@ require_relative "environment_value"
 module Culet
   module Compare
     module Report
-      # The comparison as one HTML file with all styles, scripts and data; its content security policy forbids any request.
+      # The comparison as one HTML file with all styles, scripts and data; its content security policy forbids requests.
       class Html
         PARTS = File.expand_path("html", __dir__)
 
@@ -80,8 +80,9 @@ module Culet
 
         def swatch(allocator)
           dashes = ' stroke-dasharray="5 3"' if palette.dashed?(allocator)
-          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true"><line x1="1" y1="4" x2="21" y2="4" ) +
-            %(stroke="var(--c-#{palette.colour(allocator).name})"#{dashes}/></svg>)
+          stroke = %(stroke="var(--c-#{palette.colour(allocator).name})"#{dashes})
+          line = %(<line x1="1" y1="4" x2="21" y2="4" #{stroke}/>)
+          %(<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true">#{line}</svg>)
         end
 
         def allocator_class(allocator) = model.family(allocator) == "culet" ? "own" : ""

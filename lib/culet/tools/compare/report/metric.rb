@@ -5,8 +5,8 @@ require_relative "../../../text/size"
 module Culet
   module Compare
     module Report
-      # A metric: its key in the document, its names and its unit. `better` is the favourable verdict: "smaller" for memory
-      # and times, "larger" for a rate.
+      # A metric: its key in the document, its names and its unit. `better` is the favourable verdict: "smaller" for
+      # memory and times, "larger" for a rate.
       Metric = Struct.new(:key, :title, :short, :kind, :better, :server, keyword_init: true) do
         # @param values [Array<Numeric>] the values of one column, in bytes or seconds
         # @return [Array(String, Float)] symbol and size of the smallest decimal unit with values below 100,000

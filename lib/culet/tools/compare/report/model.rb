@@ -105,8 +105,10 @@ module Culet
 
         # @return [Array<Workload>] in the document's order, including those without a result
         def workloads
-          @workloads ||= (results + exclusions).map { |entry| entry["workload"] }.compact.uniq
-                                               .map { |name| workload(name) }
+          @workloads ||= begin
+            names = (results + exclusions).map { |entry| entry["workload"] }.compact.uniq
+            names.map { |name| workload(name) }
+          end
         end
 
         # @return [Array<String>] in the document's order

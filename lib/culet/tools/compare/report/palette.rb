@@ -27,8 +27,8 @@ module Culet
         # @return [Text::Colors::Color]
         def colour(allocator) = @colours.fetch(allocator)
 
-        # An allocator with a setting is dashed: a second cue beside the colour. With the trim alone as its setting it has
-        # the colour of the allocator without it.
+        # An allocator with a setting is dashed: a second cue beside the colour. With the trim alone as its setting it
+        # has the colour of the allocator without it.
         #
         # @return [Boolean]
         def dashed?(allocator) = !@solid.fetch(allocator)
