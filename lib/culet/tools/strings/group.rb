@@ -64,9 +64,13 @@ module Culet
 
       # @return [Hash{String => Object}]
       def to_h
-        { "kind" => kind, "count" => count, "held_bytes" => held_bytes, "gain_bytes" => gain_bytes, "bytes" => kept.bytes, "sample" => kept.text, "mark" => (kept.mark unless kept.text),
-          "frozen" => frozen, "interned" => interned?, "sites" => sites.map { |site, number| { "site" => site, "count" => number } },
-          "remedy" => remedy, **({ "suffixes" => parts.map { |part| { "bytes" => part.bytes, "sample" => part.text } } } unless duplicate?).to_h }
+        suffixes = {}
+        suffixes["suffixes"] = parts.map { |part| { "bytes" => part.bytes, "sample" => part.text } } unless duplicate?
+        { "kind" => kind, "count" => count, "held_bytes" => held_bytes, "gain_bytes" => gain_bytes,
+          "bytes" => kept.bytes, "sample" => kept.text, "mark" => (kept.mark unless kept.text),
+          "frozen" => frozen, "interned" => interned?,
+          "sites" => sites.map { |site, number| { "site" => site, "count" => number } }, "remedy" => remedy,
+          **suffixes }
       end
     end
   end

@@ -34,7 +34,9 @@ module Culet
       # @return [String] SVG
       def to_s
         [%(<line class="rule" x1="#{LEFT}" y1="#{@top - 8}" x2="#{BYTES_LEFT + BYTES_WIDTH}" y2="#{@top - 8}"/>),
-         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Text::Size.human(@group.gain_bytes)} savable", @all].compact.join("; "), "gain", "end"),
+         text(LEFT, @top + 14, caption, "small"),
+         text(BYTES_LEFT + BYTES_WIDTH, @top + 14,
+              ["#{Text::Size.human(@group.gain_bytes)} savable", @all].compact.join("; "), "gain", "end"),
          *content].join("\n")
       end
 
@@ -68,7 +70,8 @@ module Culet
       def edge(kind, from_line, to, to_line)
         start = LEFT + OBJECT_WIDTH
         half = (start + to) / 2.0
-        %(<path class="#{kind}" d="M#{start} #{middle(from_line)} C#{half} #{middle(from_line)} #{half} #{middle(to_line)} #{to.round(1)} #{middle(to_line)}"/>)
+        from, to_middle = middle(from_line), middle(to_line)
+        %(<path class="#{kind}" d="M#{start} #{from} C#{half} #{from} #{half} #{to_middle} #{to.round(1)} #{to_middle}"/>)
       end
 
       def shown(sample) = sample.to_s(FITTING - 8)
