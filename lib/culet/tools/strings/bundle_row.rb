@@ -14,7 +14,9 @@ module Culet
 
       private
 
-      def caption = "#{Text::Numbers.grouped(@group.count)} equal strings, #{Text::Size.human(@group.held_bytes)}#{from}"
+      def caption
+        "#{Text::Numbers.grouped(@group.count)} equal strings, #{Text::Size.human(@group.held_bytes)}#{from}"
+      end
 
       def copies = @group.count - 1
 
@@ -26,10 +28,13 @@ module Culet
          *Array.new([copies, MOST].min) { |number| copy(number + 1, words) }, rest]
       end
 
-      def copy(line, words) = [gone(line, "copy"), edge("gone", line, BYTES_LEFT, line), bytes("goes", line, words)].join
+      def copy(line, words)
+        [gone(line, "copy"), edge("gone", line, BYTES_LEFT, line), bytes("goes", line, words)].join
+      end
 
       def gone(line, words)
-        box("goes", LEFT, line, OBJECT_WIDTH) + text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
+        box("goes", LEFT, line, OBJECT_WIDTH) +
+          text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
       end
 
       def rest

@@ -134,7 +134,8 @@ module Culet
                  "before it reported its strings; send SIG#{SIGNAL} to culet before that"
         end
 
-        "no Ruby process reported strings: #{@command.first} ran none, or none that loads culet, or it ended by exit!; " \
+        "no Ruby process reported strings: #{@command.first} ran none, or none that loads culet, " \
+          "or it ended by exit!; " \
           "send SIG#{SIGNAL} to culet while the command runs"
       end
     end

@@ -43,7 +43,8 @@ module Culet
       def sites
         return { "traced" => false, "gems" => [], "files" => [], "lines" => [] } unless @findings.sites?
 
-        { "traced" => true, "gems" => places(@findings.gems), "files" => places(@findings.files), "lines" => places(@findings.lines) }
+        { "traced" => true, "gems" => places(@findings.gems), "files" => places(@findings.files),
+          "lines" => places(@findings.lines) }
       end
 
       def places(list) = list.first(@top).map { |place| place.to_h.transform_keys(&:to_s) }

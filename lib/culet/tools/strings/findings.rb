@@ -51,7 +51,9 @@ module Culet
         @places = result[:places].to_h { |name, sum| [name.to_s, Sum.new(**sum)] }
         @interned, @frozen, @roots, @untold =
           result.values_at(:interned, :frozen, :roots, :untold).map { |sum| Sum.new(**sum) }
-        @shared_with = result[:shared_with].map { |count, owner| Root.new(count: count, owner: owner && Sample.new(owner)) }
+        @shared_with = result[:shared_with].map do |count, owner|
+          Root.new(count: count, owner: owner && Sample.new(owner))
+        end
       end
 
       # @return [Integer]
@@ -97,7 +99,8 @@ module Culet
       def groups
         @groups ||= { "duplicate" => :duplicates, "suffix" => :suffixes }
                     .flat_map { |kind, key| @result[key][:largest].map { |fields| Group.new(kind, fields, @names) } }
-                    .select { |group| group.gain_bytes.positive? }.sort_by.with_index { |group, index| [-group.gain_bytes, index] }
+                    .select { |group| group.gain_bytes.positive? }
+                    .sort_by.with_index { |group, index| [-group.gain_bytes, index] }
       end
 
       # @return [Boolean] whether allocation sites are known

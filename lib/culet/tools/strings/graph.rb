@@ -43,7 +43,9 @@ module Culet
 
       # @param text [Object]
       # @return [String] for SVG and HTML
-      def self.escape(text) = ERB::Util.html_escape(text.to_s.gsub(/[^\t\n\r -\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/, "?"))
+      def self.escape(text)
+        ERB::Util.html_escape(text.to_s.gsub(/[^\t\n\r -\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/, "?"))
+      end
 
       # @param findings [Findings]
       def initialize(findings)
@@ -59,7 +61,9 @@ module Culet
           body << drawn.to_s
           top += drawn.height
         end
-        body << text(MARGIN, top + 14, "There are no duplicates and no suffixes: nothing to draw.", "words") if groups.empty?
+        if groups.empty?
+          body << text(MARGIN, top + 14, "There are no duplicates and no suffixes: nothing to draw.", "words")
+        end
         frame(body.join("\n"), top + MARGIN)
       end
 
@@ -122,7 +126,8 @@ module Culet
                    ["goes", "savable: #{Text::Size.human(@findings.shareable_bytes)}"]]
         left = MARGIN
         entries.map do |name, words|
-          mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) + text(left + 24, 101, words, "words")
+          mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) +
+                 text(left + 24, 101, words, "words")
           left += 64 + (words.size * 7)
           mark
         end.join("\n")

@@ -54,8 +54,12 @@ module Culet
 
       # @return [String] what to write instead
       def remedy
-        return "freeze the longer string and slice it, whole[from..]: a slice to the end shares the buffer" unless duplicate?
-        return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time" if kept.bytes.zero?
+        unless duplicate?
+          return "freeze the longer string and slice it, whole[from..]: a slice to the end shares the buffer"
+        end
+        if kept.bytes.zero?
+          return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time"
+        end
         return "use the frozen string itself, without dup or +" if interned? && shared?
         return "one of them is interned: use a frozen literal, or -string" if interned?
 

@@ -59,19 +59,22 @@ module Culet
 
       # @param words [String] its text
       def object(line, words)
-        box("object", LEFT, line, OBJECT_WIDTH) + text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
+        box("object", LEFT, line, OBJECT_WIDTH) +
+          text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
       end
 
       def box(kind, left, line, width)
-        %(<rect class="#{kind}" x="#{left.round(1)}" y="#{line_top(line)}" width="#{width.round(1)}" height="#{BOX}" rx="3"/>)
+        %(<rect class="#{kind}" x="#{left.round(1)}" y="#{line_top(line)}" ) +
+          %(width="#{width.round(1)}" height="#{BOX}" rx="3"/>)
       end
 
       # @param to [Numeric] its right end
       def edge(kind, from_line, to, to_line)
         start = LEFT + OBJECT_WIDTH
         half = (start + to) / 2.0
-        from, to_middle = middle(from_line), middle(to_line)
-        %(<path class="#{kind}" d="M#{start} #{from} C#{half} #{from} #{half} #{to_middle} #{to.round(1)} #{to_middle}"/>)
+        first = middle(from_line)
+        last = middle(to_line)
+        %(<path class="#{kind}" d="M#{start} #{first} C#{half} #{first} #{half} #{last} #{to.round(1)} #{last}"/>)
       end
 
       def shown(sample) = sample.to_s(FITTING - 8)
@@ -79,7 +82,8 @@ module Culet
       def width_of(words) = [(words.size * CHARACTER) + PADDING, BYTES_WIDTH].min
 
       def text(left, top, words, kind, anchor = nil)
-        %(<text class="#{kind}" x="#{left}" y="#{top}"#{%( text-anchor="#{anchor}") if anchor}>#{Graph.escape(words)}</text>)
+        anchored = %( text-anchor="#{anchor}") if anchor
+        %(<text class="#{kind}" x="#{left}" y="#{top}"#{anchored}>#{Graph.escape(words)}</text>)
       end
     end
   end

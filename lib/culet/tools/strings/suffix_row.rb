@@ -50,8 +50,8 @@ module Culet
         start = LEFT + OBJECT_WIDTH
         above = line_top(line) - ((LINE - BOX) / 2)
         corner = left.round(1)
-        line_of = "M#{start} #{middle(line) - 5} L#{start + 10} #{above} L#{corner} #{above} L#{corner} #{line_top(0)}"
-        %(<path class="instead" d="#{line_of}"/>)
+        route = "M#{start} #{middle(line) - 5} L#{start + 10} #{above} L#{corner} #{above} L#{corner} #{line_top(0)}"
+        %(<path class="instead" d="#{route}"/>)
       end
 
       def rest

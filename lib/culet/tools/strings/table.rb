@@ -54,7 +54,8 @@ module Culet
                   ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold])
         grid([["strings", rows.map(&:first), true],
               ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
-              ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
+              ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false],
+              ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
               ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
               ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]])
       end
@@ -122,7 +123,8 @@ module Culet
 
         list.group_by(&:remedy).map do |remedy, groups|
           kept = groups.first.kept.to_s(LINES)
-          wrap("#{bold(printable(kept))}#{" and #{count(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
+          more = " and #{count(groups.size - 1, "more")[/.*more/]}" if groups.size > 1
+          wrap("#{bold(printable(kept))}#{more}: #{remedy}.", indent: 2)
         end.join("\n")
       end
 

@@ -58,14 +58,16 @@ module Culet
         return if @findings.sites?
 
         verdict("allocation sites", "unknown, because allocations were not traced",
-                "call ObjectSpace.trace_object_allocations_start early in the program, or use `culet strings --trace -- COMMAND`")
+                "call ObjectSpace.trace_object_allocations_start early in the program, " \
+                "or use `culet strings --trace -- COMMAND`")
       end
 
       def slack
         total = @findings.capacity_slack_bytes
         return unless gain(total).worth?
 
-        verdict("capacity", "#{bytes(total)} (#{percent(total)}) of buffers are unused: they grew while strings were built",
+        verdict("capacity", "#{bytes(total)} (#{percent(total)}) of buffers are unused: " \
+                            "they grew while strings were built",
                 "store string + \"\", a copy of the exact size; dup and -string keep the large buffer")
       end
 
