@@ -96,5 +96,5 @@ REQUESTS.times do |number|
 end
 requests.close
 bytes = servers.sum(&:value)
-abort("mixed: only #{bytes} bytes were answered") if bytes < REQUESTS || pages.size < 1 || sessions.size < 1
+abort("mixed: only #{bytes} bytes were answered") if bytes < REQUESTS || [pages, sessions].any? { |store| store.size < 1 }
 Rest.call

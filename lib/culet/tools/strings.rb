@@ -16,6 +16,7 @@ module Culet
   #   Slices                reads the strings of the process itself; at_exit.rb is loaded into a command's processes
   #   RecordFile            the temporary file of records between reading and analysis (ext/culet/strings/record.h)
   #   Findings              the analysis: totals, groups, gems and files; Group: equal strings, or suffixes of one
+  #                         string
   #   Verdicts              conclusions in sentences
   #   Document, Table       the findings as JSON and for a terminal
   #   Graph, Html           the SVG picture and its HTML page
@@ -32,8 +33,8 @@ module Culet
 
       RecordFile.open do |records|
         source.read(records)
-        names = site_names(records.path)
-        Findings.new(analyse(records.path, top, content), names.transform_values(&:scrub), source: source)
+        result = analyse(records.path, top, content)
+        Findings.new(result, site_names(records.path).transform_values(&:scrub), source: source)
       end
     end
   end

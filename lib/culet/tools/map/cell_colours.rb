@@ -14,7 +14,9 @@ module Culet
         @cells = model.cells
         @low, @high = @cells.used_planes
         @units = model.snapshot.process.page_bytes / Cells::UNIT_BYTES
-        @table = Palette::KINDS.each_index.map { |kind| Array.new(@units + 1) { |used| Raster.colour(*Palette.shade(kind, used.to_f / @units)) } }
+        @table = Palette::KINDS.each_index.map do |kind|
+          Array.new(@units + 1) { |used| Raster.colour(*Palette.shade(kind, used.to_f / @units)) }
+        end
       end
 
       # @param strip [Model::Strip]
@@ -23,7 +25,10 @@ module Culet
       def row(strip, row)
         from = strip.cell + (row * @model.columns)
         past = [from + @model.columns, strip.cell + strip.cells].min
-        (from...past).map { |cell| @table[@cells.kind(cell)][[@low.getbyte(cell) | (@high.getbyte(cell) << 8), @units].min] }
+        (from...past).map do |cell|
+          used = @low.getbyte(cell) | (@high.getbyte(cell) << 8)
+          @table[@cells.kind(cell)][[used, @units].min]
+        end
       end
 
       # @param row [Integer] the first of `fold` rows

@@ -4,8 +4,8 @@ require_relative "palette"
 
 module Culet
   module Map
-    # The state of every cell: a byte of kind and flags, and the bytes in use. A process of 10 GB has 2.6 million cells, so
-    # the planes are Strings that are changed in runs.
+    # The state of every cell: a byte of kind and flags, and the bytes in use. A process of 10 GB has 2.6 million cells,
+    # so the planes are Strings that are changed in runs.
     class Cells
       # The low bits of a state are the kind, an index into Palette::KINDS. Flags: the page is private; it is shared or
       # file-backed; it was unshared after the fork.
@@ -54,7 +54,9 @@ module Culet
       # @param from [Integer] the first cell
       # @param count [Integer]
       # @param flags [Integer] added to the existing ones
-      def flag(from, count, flags) = (from...(from + count)).each { |cell| @states.setbyte(cell, @states.getbyte(cell) | flags) }
+      def flag(from, count, flags)
+        (from...(from + count)).each { |cell| @states.setbyte(cell, @states.getbyte(cell) | flags) }
+      end
 
       # @param from [Integer] the first cell
       # @param count [Integer]
@@ -73,7 +75,10 @@ module Culet
       # @param from [Integer] the first cell
       # @param count [Integer] of cells
       # @return [Hash{Integer => Integer}] kind => number of cells
-      def tally(from, count) = @states.byteslice(from, count).each_byte.tally.each_with_object(Hash.new(0)) { |(state, number), sum| sum[state & KIND] += number }
+      def tally(from, count)
+        states = @states.byteslice(from, count).each_byte.tally
+        states.each_with_object(Hash.new(0)) { |(state, number), sum| sum[state & KIND] += number }
+      end
 
       private
 

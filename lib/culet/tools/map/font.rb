@@ -2,8 +2,8 @@
 
 module Culet
   module Map
-    # Bitmap letters for the PNG (assets/font.txt, rendered once from DejaVu Sans). A font library would bring native code for
-    # a few lines of text. Characters beyond ASCII are drawn as "?".
+    # Bitmap letters for the PNG (assets/font.txt, rendered once from DejaVu Sans). A font library would bring native
+    # code for a few lines of text. Characters beyond ASCII are drawn as "?".
     class Font
       SOURCE = File.expand_path("assets/font.txt", __dir__)
       # Other lines of the file are comments.
@@ -13,8 +13,8 @@ module Culet
       FULL = 15
       private_constant :SOURCE, :STYLE, :GLYPH
 
-      # advance: pixels to the next letter; pixels: [column, row, cover] relative to the pen and the baseline, right and down;
-      # cover: 1 to FULL.
+      # advance: pixels to the next letter; pixels: [column, row, cover] relative to the pen and the baseline, right and
+      # down; cover: 1 to FULL.
       Glyph = Struct.new(:advance, :pixels)
 
       # @return [Hash{Symbol => Font}] by style: text and title
@@ -26,7 +26,9 @@ module Culet
       # @param lines [Array<String>] of the file
       def initialize(lines)
         @glyphs = lines.filter_map { |line| GLYPH.match(line)&.captures }
-                       .to_h { |character, advance, left, top, rows| [character, Glyph.new(Float(advance), pixels(rows, Integer(left), Integer(top)))] }
+                       .to_h do |character, advance, left, top, rows|
+          [character, Glyph.new(Float(advance), pixels(rows, Integer(left), Integer(top)))]
+        end
       end
 
       # Yields every pixel of a text.
@@ -57,7 +59,9 @@ module Culet
         return [] if rows == "-"
 
         rows.split("/").each_with_index.flat_map do |row, number|
-          row.each_char.with_index.filter_map { |digit, column| [left + column, top + number, digit.hex] unless digit == "0" }
+          row.each_char.with_index.filter_map do |digit, column|
+            [left + column, top + number, digit.hex] unless digit == "0"
+          end
         end
       end
     end

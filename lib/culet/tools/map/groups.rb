@@ -16,7 +16,7 @@ module Culet
                "stack" => "Stacks", "fiber" => "Fibers", "jit" => "JIT code", "library" => "Libraries",
                "file" => "Files", "kernel" => "Kernel mappings", "other" => "Other mappings" }.freeze
 
-      # Runs of absent pages up to this length are shown: many inside an allocator's address space, few in other mappings.
+      # Runs of absent pages up to this length are shown: an allocator has many of them, other mappings few.
       ABSENT_SHOWN = 65_536
       ABSENT_SHOWN_ELSEWHERE = 4
 
@@ -52,9 +52,13 @@ module Culet
       def arenas
         by_arena = (@snapshot.regions - ruby_regions).group_by(&:arena)
         known = @snapshot.arenas.map do |arena|
-          Group.new(key: "arena-#{arena.id}", title: title(arena), arena: arena, spans: joined(by_arena.delete(arena.id)))
+          spans = joined(by_arena.delete(arena.id))
+          Group.new(key: "arena-#{arena.id}", title: title(arena), arena: arena, spans: spans)
         end
-        by_arena.empty? ? known : [*known, Group.new(key: "arena-none", title: regions_without_arena(by_arena.values.flatten), spans: joined(by_arena.values.flatten))]
+        return known if by_arena.empty?
+
+        others = by_arena.values.flatten
+        [*known, Group.new(key: "arena-none", title: regions_without_arena(others), spans: joined(others))]
       end
 
       def regions_without_arena(regions)
@@ -79,7 +83,9 @@ module Culet
 
       # Uses that a newer reader may report.
       def unknown_uses(rest)
-        (rest.keys - USES.keys - ["ruby"]).sort.map { |use| Group.new(key: "other-#{use}", title: "Other mappings: #{use}", spans: rest[use]) }
+        (rest.keys - USES.keys - ["ruby"]).sort.map do |use|
+          Group.new(key: "other-#{use}", title: "Other mappings: #{use}", spans: rest[use])
+        end
       end
 
       # Parts of mappings outside all regions, in memory or swapped out.
@@ -128,7 +134,9 @@ module Culet
         first ? found << cut(span, first, past) : found
       end
 
-      def absent?(bits) = (bits & (Scope::Mapping::PRESENT | Scope::Mapping::SWAPPED)).zero? || bits & Scope::Mapping::ZERO != 0
+      def absent?(bits)
+        (bits & (Scope::Mapping::PRESENT | Scope::Mapping::SWAPPED)).zero? || bits & Scope::Mapping::ZERO != 0
+      end
 
       def cut(span, first, past)
         return span if first == span.first && past == span.past

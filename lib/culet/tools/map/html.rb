@@ -7,8 +7,8 @@ require_relative "page_data"
 
 module Culet
   module Map
-    # The map as one HTML file with styles, script and data inside. Its content security policy allows this one script and no
-    # external resource. Text from the process is base64 data, and the script only ever inserts it as text.
+    # The map as one HTML file with styles, script and data inside. Its content security policy allows this one script
+    # and no external resource. Text from the process is base64 data, and the script only ever inserts it as text.
     class Html
       ASSETS = File.expand_path("assets", __dir__)
       SCRIPTS = %w[theme data blocks picture sharing changes words view panel curve pointer main].freeze
@@ -24,7 +24,8 @@ module Culet
       # @param views [Array<Hash>] further arguments of PageData, one Hash for each snapshot
       # @param largest_bytes [Integer] limit of the page; up to two snapshots without blocks and slots may exceed it
       # @param changes [Boolean] whether the page opens with the changes from the first to the last snapshot
-      # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes] each
+      # @param curve [Hash, nil] "title", and "lines": Arrays of a Hash each with "name" and "points", [seconds, bytes]
+      #   each
       def initialize(snapshots, largest_bytes: LARGEST_BYTES, views: [], curve: nil, changes: false)
         @changes = changes && snapshots.size > 1
         @tables = views.any? { |view| view.to_h[:tables].to_a.any? }
@@ -77,7 +78,12 @@ module Culet
       def title = "#{@subject.tr("\n", " ")}: memory map"
 
       # @return [Array<Array(String, String)>] id and text of each data element
-      def sections = [*@frames.each_with_index.flat_map { |parts, number| parts.map { |part, text| ["#{part}-#{number}", text] } }, *([["curve", packed_curve]] if @curve)]
+      def sections
+        frames = @frames.each_with_index.flat_map do |parts, number|
+          parts.map { |part, text| ["#{part}-#{number}", text] }
+        end
+        @curve ? [*frames, ["curve", packed_curve]] : frames
+      end
 
       def packed_curve = Packing.base64(JSON.generate(@curve))
 

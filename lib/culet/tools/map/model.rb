@@ -8,8 +8,8 @@ require_relative "ruby_fill"
 
 module Culet
   module Map
-    # The layout of a snapshot in rows of cells. Each group is a heading and strips; a strip is one or several pieces, each of
-    # consecutive pages, row by row.
+    # The layout of a snapshot in rows of cells. Each group is a heading and strips; a strip is one or several pieces,
+    # each of consecutive pages, row by row.
     class Model
       # row, rows: its rows; cell, cells: first cell and number of cells; pieces: Array of Piece.
       Strip = Struct.new(:row, :rows, :cell, :cells, :pieces, keyword_init: true)
@@ -45,7 +45,9 @@ module Culet
         choose_proportions(groups)
         place(groups)
         fill
-        unshared.each { |first, past| each_range(first, past) { |_, cell, count| cells.flag(cell, count, Cells::UNSHARED) } }
+        unshared.each do |first, past|
+          each_range(first, past) { |_, cell, count| cells.flag(cell, count, Cells::UNSHARED) }
+        end
       end
 
       # Rows of a heading, and between two strips: in proportion to the map, but never most of it.
@@ -76,7 +78,9 @@ module Culet
       def check
         raise Scope::Malformed, "its pages have no size" unless @page_bytes.positive?
 
-        crooked = @snapshot.mappings.find { |mapping| mapping.start % @page_bytes != 0 || mapping.end % @page_bytes != 0 }
+        crooked = @snapshot.mappings.find do |mapping|
+          mapping.start % @page_bytes != 0 || mapping.end % @page_bytes != 0
+        end
         raise Scope::Malformed, "mapping #{crooked.id} is not of whole pages" if crooked
       end
 
@@ -84,7 +88,9 @@ module Culet
 
       def choose_proportions(groups)
         total = groups.sum { |group| group.spans.sum { |span| pages(span) } }
-        raise Error, "process #{@snapshot.pid} has #{total} pages to show; a map can have #{MOST_CELLS}" if total > MOST_CELLS
+        if total > MOST_CELLS
+          raise Error, "process #{@snapshot.pid} has #{total} pages to show; a map can have #{MOST_CELLS}"
+        end
 
         @columns = COLUMNS.find { |columns| columns * columns >= total * ASPECT } || COLUMNS.last
         rows = total / columns
@@ -141,7 +147,8 @@ module Culet
       end
 
       def show_states(piece)
-        kind = piece.span.mapping ? Palette.kind_of_use(@snapshot.rest_use(piece.span.mapping)) : Palette::INDEX.fetch(:heap)
+        mapping = piece.span.mapping
+        kind = mapping ? Palette.kind_of_use(@snapshot.rest_use(mapping)) : Palette::INDEX.fetch(:heap)
         @states.each_run(piece.address, piece.address + (piece.pages * @page_bytes)) do |first, pages, bits|
           @cells.put(piece.cell + ((first - piece.address) / @page_bytes), pages, kind_of(bits, kind), flags(bits))
         end

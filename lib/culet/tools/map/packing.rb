@@ -4,8 +4,8 @@ require "zlib"
 
 module Culet
   module Map
-    # Compression that can be interrupted: gigabytes of heap take seconds. When Ruby closes an interrupted stream, deflateEnd
-    # returns Z_DATA_ERROR, and the exception for that replaces the Interrupt (zlib.c, zstream_end).
+    # Compression that can be interrupted: gigabytes of heap take seconds. When Ruby closes an interrupted stream,
+    # deflateEnd returns Z_DATA_ERROR, and the exception for that replaces the Interrupt (zlib.c, zstream_end).
     module Packing
       module_function
 

@@ -13,11 +13,11 @@ module Culet
     # The data elements of one snapshot for the page's scripts: facts, cells, blocks and slots.
     class PageData
       # @param snapshot [Scope::Snapshot]
-      # @param unshared [Array<Array(Integer, Integer)>, nil] start and end of each range of unshared pages; nil: a single
-      #   process
+      # @param unshared [Array<Array(Integer, Integer)>, nil] start and end of each range of unshared pages; nil: a
+      #   single process
       # @param caption [String, nil] its name in a series
-      # @param tables [Array<Hash>] tables beside the map: "title", "columns" (Array of Strings), "rows" (Arrays of a String and
-      #   bytes for each column)
+      # @param tables [Array<Hash>] tables beside the map: "title", "columns" (Array of Strings), "rows" (Arrays of a
+      #   String and bytes for each column)
       # @raise [Scope::Malformed] for an inconsistent snapshot
       def initialize(snapshot, unshared: nil, caption: nil, tables: [])
         @snapshot = snapshot
@@ -39,11 +39,13 @@ module Culet
       def planes = [@model.cells.states, *@model.cells.used_planes].join
 
       def facts
-        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables, "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
-          "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil), "freeruns" => @snapshot.freeruns&.fetch("buckets", nil),
-          "kinds" => Palette::KINDS.map(&:to_h), "block_colours" => Palette::BLOCKS, "dark_block_colours" => Palette::DARK_BLOCKS, "columns" => @model.columns, "rows" => @model.rows,
-          "heading_rows" => @model.heading_rows, "cells" => @model.cells.size, "sections" => @model.sections.map { |section| section(section) },
-          "mappings" => mappings }
+        { "subject" => @totals.subject, "moment" => moment, "caption" => @caption, "tables" => @tables,
+          "sharing" => @sharing, "pause" => pause, "problems" => problems, "totals" => @totals.rows,
+          "process" => @snapshot.process.to_h, "sizes" => @snapshot.sizes&.fetch("buckets", nil),
+          "freeruns" => @snapshot.freeruns&.fetch("buckets", nil), "kinds" => Palette::KINDS.map(&:to_h),
+          "block_colours" => Palette::BLOCKS, "dark_block_colours" => Palette::DARK_BLOCKS, "columns" => @model.columns,
+          "rows" => @model.rows, "heading_rows" => @model.heading_rows, "cells" => @model.cells.size,
+          "sections" => @model.sections.map { |section| section(section) }, "mappings" => mappings }
       end
 
       def problems
@@ -63,8 +65,9 @@ module Culet
       def section(section)
         figures = @model.tally(section)
         resident = figures.sum { |kind, bytes| Palette::RESIDENT.include?(kind) ? bytes : 0 }
-        { "key" => section.group.key, "title" => section.group.title, "row" => section.row, "resident_bytes" => resident,
-          "heading" => Headings.text(section.group, resident), "strips" => section.strips.map { |strip| strip(strip) } }
+        { "key" => section.group.key, "title" => section.group.title, "row" => section.row,
+          "resident_bytes" => resident, "heading" => Headings.text(section.group, resident),
+          "strips" => section.strips.map { |strip| strip(strip) } }
       end
 
       def strip(strip)

@@ -14,8 +14,8 @@ module Culet
         @runs = {}
       end
 
-      # Yields the runs of pages of equal state between two addresses, in address order and without gaps: addresses between
-      # mappings have the state NOWHERE.
+      # Yields the runs of pages of equal state between two addresses, in address order and without gaps: addresses
+      # between mappings have the state NOWHERE.
       #
       # @param from [Integer] address of a page
       # @param to [Integer] address of the page after the last
@@ -63,7 +63,9 @@ module Culet
             states << bits
             at += count * @page_bytes
           end
-          raise Scope::Malformed, "mapping #{mapping.id} has pages beyond its end" if at > mapping.end || states.include?(nil)
+          if at > mapping.end || states.include?(nil)
+            raise Scope::Malformed, "mapping #{mapping.id} has pages beyond its end"
+          end
 
           at < mapping.end ? [firsts << at, states << NOWHERE] : [firsts, states]
         end

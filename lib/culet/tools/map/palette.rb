@@ -5,11 +5,11 @@ module Culet
     # The kinds of cells, their colours and names.
     #
     # The hues are those of Okabe and Ito ("Color Universal Design", 2008), which remain distinguishable with any colour
-    # blindness. The colour of a partly used page lies between `empty` and `full`, light and dark, so that it reads without
-    # hue too.
+    # blindness. The colour of a partly used page lies between `empty` and `full`, light and dark, so that it reads
+    # without hue too.
     module Palette
-      # key: its name in the page's script; full, empty: "#rrggbb", equal for kinds without shades; dark_full, dark_empty: for
-      # the dark theme; title: in the legend; text: in the tooltip.
+      # key: its name in the page's script; full, empty: "#rrggbb", equal for kinds without shades; dark_full,
+      # dark_empty: for the dark theme; title: in the legend; text: in the tooltip.
       Kind = Struct.new(:key, :full, :empty, :dark_full, :dark_empty, :title, :text, keyword_init: true) do
         # @return [Boolean] whether cells are shaded by their bytes in use
         def shaded? = full != empty
@@ -53,8 +53,8 @@ module Culet
                  "live" => "#0072b2", "vacant" => "#c4e4f7" }.freeze
 
       # A mapping's use => the kind of its pages.
-      USES = { "malloc" => :unwalked, "allocator" => :metadata, "ruby" => :ruby, "stack" => :stack, "fiber" => :stack, "jit" => :jit,
-               "library" => :file, "file" => :file }.freeze
+      USES = { "malloc" => :unwalked, "allocator" => :metadata, "ruby" => :ruby, "stack" => :stack, "fiber" => :stack,
+               "jit" => :jit, "library" => :file, "file" => :file }.freeze
 
       module_function
 

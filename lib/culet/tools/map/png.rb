@@ -60,12 +60,19 @@ module Culet
       def problems = @problems ||= [*@snapshot.allocator.why, *@snapshot.problems].reject(&:empty?).uniq
 
       def draw_head
-        @raster.text(MARGIN, MARGIN, fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", :title), style: :title)
+        title = fitted("#{@totals.subject}, #{@snapshot.time.strftime("%Y-%m-%d %H:%M:%S")}", :title)
+        @raster.text(MARGIN, MARGIN, title, style: :title)
         top = MARGIN + (LINE * 2)
-        problems.each_with_index { |text, index| @raster.text(MARGIN, top + (index * LINE), fitted(text), colour: 0xa84600ff) }
+        problems.each_with_index do |text, index|
+          @raster.text(MARGIN, top + (index * LINE), fitted(text), colour: 0xa84600ff)
+        end
         top += problems.size * LINE
-        @totals.rows.each_slice([totals_rows, 1].max).with_index { |rows, column| draw_totals(rows, MARGIN + (column * COLUMN), top) }
-        legend.each_with_index { |(title, from, to), index| draw_legend(title, from, to, MARGIN + (2 * COLUMN), top + (index * LINE)) }
+        @totals.rows.each_slice([totals_rows, 1].max).with_index do |rows, column|
+          draw_totals(rows, MARGIN + (column * COLUMN), top)
+        end
+        legend.each_with_index do |(title, from, to), index|
+          draw_legend(title, from, to, MARGIN + (2 * COLUMN), top + (index * LINE))
+        end
       end
 
       # Shortens a text that is too wide.

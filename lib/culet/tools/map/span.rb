@@ -4,13 +4,15 @@ module Culet
   module Map
     # A range of whole pages, from `first` up to `past`.
     #
-    # regions: its Scope::Regions, in address order; mapping: the Scope::Mapping of a span outside the regions, else nil.
+    # regions: its Scope::Regions, in address order; mapping: the Scope::Mapping of a span outside the regions, else
+    # nil.
     Span = Struct.new(:first, :past, :regions, :mapping, keyword_init: true) do
       # @param region [Scope::Region]
       # @param page_bytes [Integer]
       # @return [Span] all pages of the region
       def self.of(region, page_bytes)
-        new(first: region.start / page_bytes * page_bytes, past: -(-region.end / page_bytes) * page_bytes, regions: [region])
+        new(first: region.start / page_bytes * page_bytes, past: -(-region.end / page_bytes) * page_bytes,
+            regions: [region])
       end
 
       # Each glibc heap has its own strip.

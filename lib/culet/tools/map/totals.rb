@@ -5,23 +5,25 @@ module Culet
     # The figures of a snapshot, for `culet map --json`, the page and the PNG.
     class Totals
       # JSON keys of malloc; null where malloc is not walked.
-      MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks metadata_bytes
-                  tcache_bytes fastbin_bytes trim_bytes pause_seconds walk_seconds].freeze
+      MALLOC = %w[arenas heaps used_bytes free_resident_bytes free_returned_bytes mmapped_bytes mmapped_chunks
+                  metadata_bytes tcache_bytes fastbin_bytes trim_bytes pause_seconds walk_seconds].freeze
 
       # Titles, in the order of the page.
       TITLES = {
-        "rss_bytes" => "resident (RSS)", "pss_bytes" => "proportional set size (PSS)", "private_dirty_bytes" => "private dirty",
-        "swap_bytes" => "swapped out", "used_resident_bytes" => "malloc: in use, resident",
-        "used_bytes" => "malloc: in arenas, resident or not", "mmapped_bytes" => "malloc: in own mappings, resident or not",
-        "free_resident_bytes" => "malloc: free, resident",
-        "free_returned_bytes" => "malloc: free, returned", "metadata_bytes" => "malloc: metadata",
-        "tcache_bytes" => "malloc: free, in thread caches",
-        "trim_bytes" => "Culet.trim would return", "live_bytes" => "Ruby: live slots", "free_bytes" => "Ruby: free slots",
-        "overhead_bytes" => "Ruby: page overhead"
+        "rss_bytes" => "resident (RSS)", "pss_bytes" => "proportional set size (PSS)",
+        "private_dirty_bytes" => "private dirty", "swap_bytes" => "swapped out",
+        "used_resident_bytes" => "malloc: in use, resident",
+        "used_bytes" => "malloc: in arenas, resident or not",
+        "mmapped_bytes" => "malloc: in own mappings, resident or not",
+        "free_resident_bytes" => "malloc: free, resident", "free_returned_bytes" => "malloc: free, returned",
+        "metadata_bytes" => "malloc: metadata", "tcache_bytes" => "malloc: free, in thread caches",
+        "trim_bytes" => "Culet.trim would return", "live_bytes" => "Ruby: live slots",
+        "free_bytes" => "Ruby: free slots", "overhead_bytes" => "Ruby: page overhead"
       }.freeze
 
       # Terms of an allocator's manual.
-      TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches", "trim_bytes" => "malloc_trim would return" } }.freeze
+      TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches",
+                             "trim_bytes" => "malloc_trim would return" } }.freeze
       private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]
@@ -32,8 +34,9 @@ module Culet
       # @return [Hash{String => Object}] one JSON object
       def to_h
         { **process, **malloc, "allocator" => @snapshot.allocator.to_h, "process" => @snapshot.process.to_h,
-          "arena_list" => @snapshot.arenas.map(&:to_h), "regions" => @snapshot.regions.map(&:to_h), "ruby" => @snapshot.ruby&.to_h,
-          "sizes" => @snapshot.sizes, "freeruns" => @snapshot.freeruns, "problems" => @snapshot.problems }
+          "arena_list" => @snapshot.arenas.map(&:to_h), "regions" => @snapshot.regions.map(&:to_h),
+          "ruby" => @snapshot.ruby&.to_h, "sizes" => @snapshot.sizes, "freeruns" => @snapshot.freeruns,
+          "problems" => @snapshot.problems }
       end
 
       # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure
@@ -51,7 +54,8 @@ module Culet
       def subject
         process = @snapshot.process
         allocator = @snapshot.allocator
-        "#{process.called} (process #{process.pid}), #{allocator.name == "none" ? "no malloc" : "malloc of #{allocator.name}"}"
+        malloc = allocator.name == "none" ? "no malloc" : "malloc of #{allocator.name}"
+        "#{process.called} (process #{process.pid}), #{malloc}"
       end
 
       private

@@ -10,7 +10,8 @@ module Culet
     # Compiled code by gem as an SVG picture: bars of code that ran, code that did not run, and code of unknown use.
     class CodePicture
       # Class, title, bytes of a gem.
-      PARTS = [["ran", "ran", ->(one) { one["iseq_bytes"] - one["unused_bytes"] - one["untold_bytes"] - one["unseen_bytes"] }],
+      PARTS = [["ran", "ran",
+                ->(one) { one["iseq_bytes"] - one["unused_bytes"] - one["untold_bytes"] - one["unseen_bytes"] }],
                ["unknown", "unknown", ->(one) { one["untold_bytes"] + one["unseen_bytes"] }],
                ["unused", "did not run", ->(one) { one["unused_bytes"] }]].freeze
       WIDTH = 900
@@ -50,7 +51,9 @@ module Culet
       def h(text) = ERB::Util.html_escape(text)
 
       def title
-        "#{Text::Size.cell(@document["unused_bytes"], digits: 2)} of #{Text::Size.cell(@document["iseq_bytes"], digits: 2)} MB of compiled code " \
+        unused, all = @document.values_at("unused_bytes", "iseq_bytes")
+                               .map { |bytes| Text::Size.cell(bytes, digits: 2) }
+        "#{unused} of #{all} MB of compiled code " \
           "#{Unused.verdict(@document)} (#{Unused.percent(@document) || 0} %)"
       end
 
@@ -59,7 +62,10 @@ module Culet
         @gems ||= begin
           sorted = @document["gems"].sort_by { |one| -one["iseq_bytes"] }
           rest = sorted.drop(@lines)
-          others = { "gem" => "#{Text::Numbers.count(rest.size, "gem")} more", **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, rest.sum { |one| one[key] }] } }
+          sums = %w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h do |key|
+            [key, rest.sum { |one| one[key] }]
+          end
+          others = { "gem" => "#{Text::Numbers.count(rest.size, "gem")} more", **sums }
           rest.empty? ? sorted : [*sorted.first(@lines), others]
         end
       end
@@ -71,7 +77,8 @@ module Culet
       def key
         PARTS.each_with_index.map do |(name, words), index|
           left = 16 + (index * 110)
-          %(<rect class="#{name}" x="#{left}" y="42" width="14" height="12"/><text class="small" x="#{left + 20}" y="53">#{words}</text>)
+          %(<rect class="#{name}" x="#{left}" y="42" width="14" height="12"/>) +
+            %(<text class="small" x="#{left + 20}" y="53">#{words}</text>)
         end.join
       end
 
@@ -79,13 +86,15 @@ module Culet
         left = NAMES.to_f
         bars = PARTS.map do |name, words, bytes|
           wide = [bytes.call(one), 0].max * scale
-          bar = format('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="16"><title>%s: %s</title></rect>', name, left, top, wide, words, h(Text::Size.human([bytes.call(one), 0].max)))
+          bar = format('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="16"><title>%s: %s</title></rect>',
+                       name, left, top, wide, words, h(Text::Size.human([bytes.call(one), 0].max)))
           left += wide
           bar
         end
         share = Unused.percent(one) || 0
         %(<text x="#{NAMES - 10}" y="#{top + 13}" text-anchor="end">#{h(one["gem"])}</text>#{bars.join}) +
-          format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>', left + 8, top + 13, h(Text::Size.human(one["iseq_bytes"])), share)
+          format('<text class="small" x="%.1f" y="%d">%s, %d %% did not run</text>',
+                 left + 8, top + 13, h(Text::Size.human(one["iseq_bytes"])), share)
       end
     end
   end

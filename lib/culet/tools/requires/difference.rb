@@ -7,7 +7,8 @@ module Culet
     # The difference between two runs: total, by gem and by file.
     class Difference
       # The compared figures, all without required files.
-      FIGURES = %w[self_seconds self_cpu_seconds objects retained_bytes mallocs malloc_bytes syscalls failed_syscalls iseq_bytes].freeze
+      FIGURES = %w[self_seconds self_cpu_seconds objects retained_bytes mallocs malloc_bytes
+                   syscalls failed_syscalls iseq_bytes].freeze
 
       # @param before [Hash] of Document
       # @param after [Hash] of Document
@@ -18,13 +19,17 @@ module Culet
 
       # @return [Hash{String => Object}] total, gems and files; each figure has before, after and grown
       def to_h
-        { "kind" => "culet require --diff", "before" => heading(@before), "after" => heading(@after), "total" => grown(@before["features"], @after["features"]),
-          "gems" => groups("gem") { |one| one["gem"] }, "files" => groups("path") { |one| one["path"] || one["name"] } }
+        { "kind" => "culet require --diff", "before" => heading(@before), "after" => heading(@after),
+          "total" => grown(@before["features"], @after["features"]), "gems" => groups("gem") { |one| one["gem"] },
+          "files" => groups("path") { |one| one["path"] || one["name"] } }
       end
 
       private
 
-      def heading(document) = document.slice("command", "ruby", "total_seconds", "total_cpu_seconds").merge("files" => document["features"].size)
+      def heading(document)
+        figures = document.slice("command", "ruby", "total_seconds", "total_cpu_seconds")
+        figures.merge("files" => document["features"].size)
+      end
 
       # Rows without a difference are omitted.
       def groups(key, &block)
@@ -45,7 +50,8 @@ module Culet
       def grown(before, after)
         FIGURES.to_h do |figure|
           sums = [before, after].map { |list| sum(list, figure) }
-          [figure, ({ "before" => sums.first, "after" => sums.last, "grown" => (sums.last - sums.first).round(6) } if sums.all?)]
+          first, last = sums
+          [figure, ({ "before" => first, "after" => last, "grown" => (last - first).round(6) } if sums.all?)]
         end
       end
 

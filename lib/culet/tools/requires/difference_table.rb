@@ -8,8 +8,10 @@ module Culet
     # A difference, for a terminal: the largest growth first.
     class DifferenceTable < Text::View
       # Heading, figure, unit.
-      COLUMNS = [["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil], ["retained kB", "retained_bytes", 1e3], ["malloc kB", "malloc_bytes", 1e3],
-                 ["lookups", "syscalls", nil], ["failed", "failed_syscalls", nil], ["code kB", "iseq_bytes", 1e3]].freeze
+      COLUMNS = [["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil],
+                 ["retained kB", "retained_bytes", 1e3], ["malloc kB", "malloc_bytes", 1e3],
+                 ["lookups", "syscalls", nil], ["failed", "failed_syscalls", nil],
+                 ["code kB", "iseq_bytes", 1e3]].freeze
       private_constant :COLUMNS
 
       # @param difference [Difference]
@@ -28,15 +30,23 @@ module Culet
       def heading
         words = %w[before after].map do |side|
           one = @document[side]
-          "#{side}: #{printable(one["command"].join(" "))}, #{count(one["files"], "file")} in #{Text::Numbers.significant(one["total_seconds"] * 1e3)} ms"
+          time = Text::Numbers.significant(one["total_seconds"] * 1e3)
+          "#{side}: #{printable(one["command"].join(" "))}, #{count(one["files"], "file")} in #{time} ms"
         end
         words.map { |line| bold(line) }.join("\n")
       end
 
       def total
-        rows = COLUMNS.filter_map { |title, figure, unit| [title, @document["total"][figure], unit] if @document["total"][figure] }
-        grid([["all files", rows.map(&:first), true],
-              *%w[before after grown].map { |side| [side, rows.map { |_, values, unit| side == "grown" ? signed(values[side], unit) : number(values[side], unit) }, false] }])
+        rows = COLUMNS.filter_map do |title, figure, unit|
+          [title, @document["total"][figure], unit] if @document["total"][figure]
+        end
+        columns = %w[before after grown].map do |side|
+          cells = rows.map do |_, values, unit|
+            side == "grown" ? signed(values[side], unit) : number(values[side], unit)
+          end
+          [side, cells, false]
+        end
+        grid([["all files", rows.map(&:first), true], *columns])
       end
 
       def list(key, title = key)
@@ -45,8 +55,10 @@ module Culet
 
         shown = all.first(@lines)
         columns = COLUMNS.select { |_, figure,| shown.any? { |one| one[figure] } }
-        table = grid([[title, shown.map { |one| name(one, key) }, true],
-                      *columns.map { |heading, figure, unit| [heading, shown.map { |one| one[figure] ? signed(one[figure]["grown"], unit) : "-" }, false] }])
+        cells = columns.map do |heading, figure, unit|
+          [heading, shown.map { |one| one[figure] ? signed(one[figure]["grown"], unit) : "-" }, false]
+        end
+        table = grid([[title, shown.map { |one| name(one, key) }, true], *cells])
         all.size > shown.size ? "#{table}\n#{count(all.size - shown.size, title)} more not shown (--top)" : table
       end
 

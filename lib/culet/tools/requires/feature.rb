@@ -12,8 +12,8 @@ module Culet
       attr_reader :up
       # @return [Array<Feature>] required features, in order
       attr_reader :children
-      # @return [String] "require", "require_relative", "load", "program" (the script of the process), "C code", or "inherited"
-      #   for a require under way at the fork
+      # @return [String] "require", "require_relative", "load", "program" (the script of the process), "C code", or
+      #   "inherited" for a require under way at the fork
       attr_reader :how
       # @return [Float] start, in seconds since the start of the recording
       attr_reader :at

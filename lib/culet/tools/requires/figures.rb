@@ -4,9 +4,11 @@ module Culet
   module Requires
     # What something took: its time and what was counted meanwhile.
     #
-    # seconds; cpu_seconds: of the processor; objects: made; object_bytes: of their slots; mallocs: requests for memory; malloc_bytes: what they asked for;
-    # paths: file-system calls that name a path; failed_paths: those of them that failed.
-    Figures = Struct.new(:seconds, :cpu_seconds, :objects, :object_bytes, :mallocs, :malloc_bytes, :paths, :failed_paths) do
+    # seconds; cpu_seconds: of the processor; objects: made; object_bytes: of their slots; mallocs: requests for memory;
+    # malloc_bytes: what they asked for; paths: file-system calls that name a path; failed_paths: those of them that
+    # failed.
+    Figures = Struct.new(:seconds, :cpu_seconds, :objects, :object_bytes, :mallocs, :malloc_bytes,
+                         :paths, :failed_paths) do
       # @return [Figures] all zero
       def self.none = new(0.0, 0.0, 0, 0, 0, 0, 0, 0)
 

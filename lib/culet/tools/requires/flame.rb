@@ -8,12 +8,13 @@ require_relative "origin"
 
 module Culet
   module Requires
-    # The tree of requires as one HTML file without external resources: a flame graph by time, memory, lookups or compiled
-    # code, and the list of gems.
+    # The tree of requires as one HTML file without external resources: a flame graph by time, memory, lookups or
+    # compiled code, and the list of gems.
     class Flame
       FOLDER = File.expand_path("page", __dir__)
       # The figures of each file, in the order of the list in flame.js.
-      FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes malloc_bytes objects syscalls failed_syscalls].freeze
+      FIGURES = %w[self_seconds self_cpu_seconds retained_bytes iseq_bytes
+                   malloc_bytes objects syscalls failed_syscalls].freeze
       private_constant :FOLDER
 
       # @param document [Hash] of Document
@@ -35,8 +36,10 @@ module Culet
       def features = @document["features"]
 
       def lead
-        parts = ["#{Text::Numbers.count(features.count { |one| one["error"].nil? }, "file")} required in #{Text::Numbers.significant(@document["total_seconds"] * 1e3)} ms"]
-        parts << "#{Text::Size.human(@document["code"]["iseq_bytes"])} of compiled code at the end" if @document["code"]["count"].positive?
+        files = Text::Numbers.count(features.count { |one| one["error"].nil? }, "file")
+        parts = ["#{files} required in #{Text::Numbers.significant(@document["total_seconds"] * 1e3)} ms"]
+        code = @document["code"]
+        parts << "#{Text::Size.human(code["iseq_bytes"])} of compiled code at the end" if code["count"].positive?
         "#{parts.join(", ")}."
       end
 
@@ -44,7 +47,8 @@ module Culet
       def data
         gems = features.map { |one| one["gem"] }.uniq
         rows = features.map do |one|
-          [one["parent"] || -1, one["name"] || one["path"] || "?", gems.index(one["gem"]), one["path"], one["error"], *FIGURES.map { |key| one[key] }]
+          [one["parent"] || -1, one["name"] || one["path"] || "?", gems.index(one["gem"]), one["path"], one["error"],
+           *FIGURES.map { |key| one[key] }]
         end
         JSON.generate("gems" => gems, "rows" => rows).gsub(/[<>&\u2028\u2029]/) { |char| format('\u%04x', char.ord) }
       end

@@ -29,7 +29,9 @@ module Culet
         @codes = []
         @complete = false
         # A killed process leaves an incomplete last line.
-        text.delete("\0").force_encoding(Encoding::UTF_8).scrub.each_line { |line| take(JSON.parse(line)) if line.end_with?("\n") }
+        text.delete("\0").force_encoding(Encoding::UTF_8).scrub.each_line do |line|
+          take(JSON.parse(line)) if line.end_with?("\n")
+        end
         raise Error, "#{name} is not a recording of requires" unless @process
 
         roots.each { |root| conclude(root) }
@@ -87,7 +89,8 @@ module Culet
         when "end" then close(line)
         when "last" then @seconds = time(line["at"])
         when "held" then held(line)
-        when "code" then @codes << Code.new(text(line.fetch("path")), line["eval"] == true, count(line["bytes"]), count(line["count"]))
+        when "code"
+          @codes << Code.new(text(line.fetch("path")), line["eval"] == true, count(line["bytes"]), count(line["count"]))
         when "exit" then @complete = true
         end
       end
@@ -95,7 +98,8 @@ module Culet
       def head(line)
         raise Error, "#{@name} is of another version of culet" unless line["version"] == VERSION
 
-        @process = line.merge("pid" => count(line["pid"]), "parent" => count(line["parent"]), "program" => text(line["program"]), "ruby" => text(line["ruby"]))
+        @process = line.merge("pid" => count(line["pid"]), "parent" => count(line["parent"]),
+                              "program" => text(line["program"]), "ruby" => text(line["ruby"]))
       end
 
       def feature(line) = @features[line["id"]]
@@ -109,7 +113,8 @@ module Culet
 
       def open(line)
         how = line["inherited"] ? "inherited" : line["how"].to_s
-        add(Feature.new(id: count(line["id"]), up: @features[line["up"]], how: how, name: text(line["name"]), at: time(line["at"])))
+        add(Feature.new(id: count(line["id"]), up: @features[line["up"]], how: how,
+                        name: text(line["name"]), at: time(line["at"])))
       end
 
       def add(one)

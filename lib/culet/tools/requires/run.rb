@@ -38,8 +38,11 @@ module Culet
           foreground = Foreground.new(environment(folder), @program, @command)
           @status = foreground.call(**options)
           @pid = foreground.pid
-          @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h { |path| [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub] }
-          logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }.map { |path| Log.read(path) }
+          @unrecorded = Dir[File.join(folder, "*.unrecorded")].to_h do |path|
+            [File.basename(path).to_i, File.read(path, encoding: Encoding::UTF_8).scrub]
+          end
+          logs = Dir[File.join(folder, "*.jsonl")].sort_by { |path| path.scan(/\d+/).last(2).map(&:to_i) }
+                                                  .map { |path| Log.read(path) }
           raise Foreground.error(nothing, @status) if logs.empty?
 
           logs
@@ -51,7 +54,8 @@ module Culet
       def environment(folder)
         { "CULET_REQUIRES" => folder, "CULET_REQUIRES_FOLLOW" => @follow ? "1" : "0",
           "CULET_REQUIRES_ABI" => "#{RUBY_ENGINE} #{RUBY_VERSION} #{RUBY_PLATFORM}",
-          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"), ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?).join(" "),
+          "RUBYOPT" => [Tool.loading("runtime/requires/recorder.rb"),
+                        ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?).join(" "),
           "LD_PRELOAD" => [Tool.counter, ENV.fetch("LD_PRELOAD", nil)].compact.reject(&:empty?).join(":") }
       end
 

@@ -14,22 +14,24 @@ module Culet
       private_constant :TEXT, :COUNT, :SECONDS, :TOLD_COUNT, :TOLD_TEXT
 
       FEATURE = {
-        "path" => TOLD_TEXT, "name" => TOLD_TEXT, "gem" => TEXT, "error" => Shape.either(nil, false, TEXT), "parent" => TOLD_COUNT,
-        "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "total_seconds" => SECONDS, "total_cpu_seconds" => SECONDS,
-        "objects" => COUNT, "object_bytes" => COUNT, "retained_objects" => TOLD_COUNT, "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT,
-        "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT, "other_syscalls" => TOLD_COUNT,
-        "iseq_bytes" => COUNT, "repeats" => COUNT, "repeated_seconds" => SECONDS
+        "path" => TOLD_TEXT, "name" => TOLD_TEXT, "gem" => TEXT, "error" => Shape.either(nil, false, TEXT),
+        "parent" => TOLD_COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "total_seconds" => SECONDS,
+        "total_cpu_seconds" => SECONDS, "objects" => COUNT, "object_bytes" => COUNT, "retained_objects" => TOLD_COUNT,
+        "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT,
+        "failed_syscalls" => TOLD_COUNT, "other_syscalls" => TOLD_COUNT, "iseq_bytes" => COUNT, "repeats" => COUNT,
+        "repeated_seconds" => SECONDS
       }.freeze
       # Sums of a gem's files; nil for figures that were not counted.
-      GEM = { "gem" => TEXT, "files" => COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS, "objects" => COUNT, "retained_objects" => TOLD_COUNT,
-              "retained_bytes" => TOLD_COUNT, "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT, "failed_syscalls" => TOLD_COUNT,
-              "iseq_bytes" => COUNT }.freeze
+      GEM = { "gem" => TEXT, "files" => COUNT, "self_seconds" => SECONDS, "self_cpu_seconds" => SECONDS,
+              "objects" => COUNT, "retained_objects" => TOLD_COUNT, "retained_bytes" => TOLD_COUNT,
+              "mallocs" => TOLD_COUNT, "malloc_bytes" => TOLD_COUNT, "syscalls" => TOLD_COUNT,
+              "failed_syscalls" => TOLD_COUNT, "iseq_bytes" => COUNT }.freeze
       PROCESS = { "pid" => COUNT, "program" => TEXT, "features" => COUNT, "total_seconds" => SECONDS }.freeze
 
       DOCUMENT = {
-        "command" => [TEXT], "pid" => COUNT, "ruby" => TEXT, "process_seconds" => Shape.nullable(SECONDS), "total_seconds" => SECONDS,
-        "total_cpu_seconds" => SECONDS, "features" => [FEATURE], "gems" => [GEM], "code" => { "iseq_bytes" => COUNT, "count" => COUNT },
-        "processes" => [PROCESS], "problems" => [TEXT]
+        "command" => [TEXT], "pid" => COUNT, "ruby" => TEXT, "process_seconds" => Shape.nullable(SECONDS),
+        "total_seconds" => SECONDS, "total_cpu_seconds" => SECONDS, "features" => [FEATURE], "gems" => [GEM],
+        "code" => { "iseq_bytes" => COUNT, "count" => COUNT }, "processes" => [PROCESS], "problems" => [TEXT]
       }.freeze
       private_constant :FEATURE, :GEM, :PROCESS
 

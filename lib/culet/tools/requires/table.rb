@@ -8,12 +8,15 @@ module Culet
     # The document, for a terminal: by gem, by file, or as a tree.
     class Table < Text::View
       # Sort orders: word of --sort => figure.
-      ORDERS = { "self" => "self_seconds", "cpu" => "self_cpu_seconds", "total" => "total_seconds", "objects" => "objects", "retained" => "retained_bytes", "mallocs" => "mallocs",
-                 "malloc" => "malloc_bytes", "calls" => "syscalls", "failed" => "failed_syscalls", "code" => "iseq_bytes" }.freeze
+      ORDERS = { "self" => "self_seconds", "cpu" => "self_cpu_seconds", "total" => "total_seconds",
+                 "objects" => "objects", "retained" => "retained_bytes", "mallocs" => "mallocs",
+                 "malloc" => "malloc_bytes", "calls" => "syscalls", "failed" => "failed_syscalls",
+                 "code" => "iseq_bytes" }.freeze
       # Heading, figure, unit.
-      COLUMNS = [["self ms", "self_seconds", 1e-3], ["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil], ["retained", "retained_objects", nil], ["retained kB", "retained_bytes", 1e3],
-                 ["mallocs", "mallocs", nil], ["malloc kB", "malloc_bytes", 1e3], ["lookups", "syscalls", nil], ["failed", "failed_syscalls", nil],
-                 ["code kB", "iseq_bytes", 1e3]].freeze
+      COLUMNS = [["self ms", "self_seconds", 1e-3], ["cpu ms", "self_cpu_seconds", 1e-3], ["objects", "objects", nil],
+                 ["retained", "retained_objects", nil], ["retained kB", "retained_bytes", 1e3],
+                 ["mallocs", "mallocs", nil], ["malloc kB", "malloc_bytes", 1e3], ["lookups", "syscalls", nil],
+                 ["failed", "failed_syscalls", nil], ["code kB", "iseq_bytes", 1e3]].freeze
       TOTAL = ["total ms", "total_seconds", 1e-3].freeze
       # Branches below this part of the total time are omitted.
       LEAST = 0.005
@@ -43,9 +46,14 @@ module Culet
       def heading
         loaded = features.count { |one| one["error"].nil? }
         repeats = features.sum { |one| one["repeats"] }
-        lines = [bold("#{printable(document["command"].join(" "))}: #{count(loaded, "file")} required in #{milliseconds(document["total_seconds"])} ms#{whole}")]
+        command = printable(document["command"].join(" "))
+        time = milliseconds(document["total_seconds"])
+        lines = [bold("#{command}: #{count(loaded, "file")} required in #{time} ms#{whole}")]
         lines << "#{looks} #{code_words}".strip
-        lines << "#{count(repeats, "require")} of loaded features took #{milliseconds(features.sum { |one| one["repeated_seconds"] })} ms" if repeats.positive?
+        if repeats.positive?
+          repeated = milliseconds(features.sum { |one| one["repeated_seconds"] })
+          lines << "#{count(repeats, "require")} of loaded features took #{repeated} ms"
+        end
         lines.reject(&:empty?).join("\n")
       end
 
@@ -54,7 +62,8 @@ module Culet
       def looks
         calls = sum("syscalls") or return ""
 
-        "#{Text::Numbers.grouped(calls)} file-system calls for lookups, #{Text::Numbers.grouped(sum("failed_syscalls"))} of them failed;"
+        "#{Text::Numbers.grouped(calls)} file-system calls for lookups, " \
+          "#{Text::Numbers.grouped(sum("failed_syscalls"))} of them failed;"
       end
 
       def code_words
@@ -73,7 +82,10 @@ module Culet
         list("gem", document["gems"], by) { |one| printable(one["gem"]) }
       end
 
-      def files = list("file", features.select { |one| one["path"] }, @order, TOTAL) { |one| printable(Origin.short(one["path"], one["gem"])) }
+      def files
+        known = features.select { |one| one["path"] }
+        list("file", known, @order, TOTAL) { |one| printable(Origin.short(one["path"], one["gem"])) }
+      end
 
       def list(title, all, order, *more, &block)
         sorted = all.sort_by { |one| -(one[ORDERS.fetch(order)] || 0) }
@@ -84,7 +96,8 @@ module Culet
 
       def table(title, names, rows, more)
         columns = [*more, *COLUMNS].select { |_, key,| rows.any? { |one| one[key] } }
-        grid([[title, names, true], *columns.map { |heading, key, unit| [heading, rows.map { |one| cell(one[key], unit) }, false] }])
+        cells = columns.map { |heading, key, unit| [heading, rows.map { |one| cell(one[key], unit) }, false] }
+        grid([[title, names, true], *cells])
       end
 
       def cell(value, unit)
@@ -114,7 +127,8 @@ module Culet
         return if failed.empty?
 
         lines = failed.group_by { |one| [one["name"], one["error"]] }.first(@lines).map do |(name, error), list|
-          "  #{printable(name)}: #{printable(error)}#{", #{list.size} times" if list.size > 1} (#{milliseconds(list.sum { |one| one["total_seconds"] })} ms)"
+          time = milliseconds(list.sum { |one| one["total_seconds"] })
+          "  #{printable(name)}: #{printable(error)}#{", #{list.size} times" if list.size > 1} (#{time} ms)"
         end
         "#{count(failed.size, "failed require")}:\n#{lines.join("\n")}"
       end
@@ -124,7 +138,8 @@ module Culet
         return if list.empty?
 
         shown = list.sort_by { |one| -one["total_seconds"] }.first(@lines).map do |one|
-          "  #{one["pid"]} #{printable(one["program"])}: #{count(one["features"], "file")} in #{milliseconds(one["total_seconds"])} ms"
+          time = milliseconds(one["total_seconds"])
+          "  #{one["pid"]} #{printable(one["program"])}: #{count(one["features"], "file")} in #{time} ms"
         end
         "other processes:\n#{shown.join("\n")}"
       end

@@ -31,7 +31,8 @@ module Culet
       def sound(path)
         return path unless path.match?(/[\s:]/)
 
-        raise Error, "#{path} cannot be loaded into a program: spaces and colons separate the words of LD_PRELOAD and RUBYOPT; " \
+        raise Error, "#{path} cannot be loaded into a program: " \
+                     "spaces and colons separate the words of LD_PRELOAD and RUBYOPT; " \
                      "move it to a path without them"
       end
       private_class_method :sound

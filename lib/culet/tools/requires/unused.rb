@@ -10,7 +10,7 @@ require_relative "saved"
 
 module Culet
   module Requires
-    # Compiled code that never ran, in one process or in all of several: the document of `culet require --unused --json`.
+    # Compiled code that never ran, in one process or in all of several: `culet require --unused --json`.
     class Unused
       KIND = "culet require --unused"
       ANSWER = "culet unused"
@@ -22,16 +22,22 @@ module Culet
       FILE = { "path" => Shape::TEXT, "bytes" => COUNT, "count" => COUNT }.freeze
       # The answer of a process.
       ANSWER_SHAPE = {
-        "kind" => ANSWER, "version" => 1, "pid" => COUNT, "parent_pid" => COUNT, "program" => Shape::TEXT, "ruby" => Shape::TEXT, "since" => SINCE,
-        "files" => [Shape.either({ **FILE, "told" => false }, { **FILE, "told" => true, "untold_bytes" => COUNT, "unused" => [PIECE] })],
-        "evaluated" => Shape.map(Shape::TEXT, Shape.tuple(COUNT, COUNT)), "seconds" => Shape::SECONDS, "heard" => Shape::BOOLEAN
+        "kind" => ANSWER, "version" => 1, "pid" => COUNT, "parent_pid" => COUNT, "program" => Shape::TEXT,
+        "ruby" => Shape::TEXT, "since" => SINCE,
+        "files" => [Shape.either({ **FILE, "told" => false },
+                                 { **FILE, "told" => true, "untold_bytes" => COUNT, "unused" => [PIECE] })],
+        "evaluated" => Shape.map(Shape::TEXT, Shape.tuple(COUNT, COUNT)), "seconds" => Shape::SECONDS,
+        "heard" => Shape::BOOLEAN
       }.freeze
-      FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT }.freeze
+      FIGURES = { "iseq_bytes" => COUNT, "unused_bytes" => COUNT, "untold_bytes" => COUNT,
+                  "unseen_bytes" => COUNT }.freeze
       # The shape of `culet require --unused --json`.
       SHAPE = {
         "kind" => KIND, "ruby" => Shape::TEXT, "program" => Shape::TEXT, "since" => Shape.either(SINCE, "mixed"),
-        "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT, "census_seconds" => Shape::SECONDS }],
-        "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT, "iseq_bytes" => COUNT,
+        "processes" => [{ "pid" => COUNT, "parent_pid" => COUNT, "iseq_bytes" => COUNT,
+                          "census_seconds" => Shape::SECONDS }],
+        "unused_bytes" => COUNT, "untold_bytes" => COUNT, "unseen_bytes" => COUNT, "evaluated_bytes" => COUNT,
+        "iseq_bytes" => COUNT,
         "gems" => [{ "gem" => Shape::TEXT, "files" => COUNT, **FIGURES }],
         "files" => [{ "path" => Shape::TEXT, "gem" => Shape::TEXT, "pieces" => COUNT, **FIGURES,
                       "unused" => [{ "line" => Shape::INTEGER, "label" => Shape::TEXT, "iseq_bytes" => COUNT }] }],
@@ -45,7 +51,11 @@ module Culet
 
       # @param document [Hash] of Unused, or of one gem or file in it
       # @return [Integer, nil] percentage of unused code; nil without code
-      def self.percent(document) = ((100 * document["unused_bytes"].fdiv(document["iseq_bytes"])).round if document["iseq_bytes"].positive?)
+      def self.percent(document)
+        return unless document["iseq_bytes"].positive?
+
+        (100 * document["unused_bytes"].fdiv(document["iseq_bytes"])).round
+      end
 
       # @param document [Hash] of Unused
       # @return [String] the process, or the number of processes, with their name if all have the same
@@ -84,9 +94,14 @@ module Culet
 
       # @return [Hash{String => Object}] bytes of the process with most code; code is unused if it ran in no process
       def to_h
-        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"], "since" => since,
-          "processes" => @answers.map { |one| { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "program" => one["program"], "iseq_bytes" => total(one), "census_seconds" => one["seconds"] } },
-          "iseq_bytes" => total(widest), **totals, "gems" => gems, "files" => files, "problems" => problems }
+        processes = @answers.map do |one|
+          { "pid" => one["pid"], "parent_pid" => one["parent_pid"], "program" => one["program"],
+            "iseq_bytes" => total(one), "census_seconds" => one["seconds"] }
+        end
+        { "kind" => KIND, "culet" => VERSION, "ruby" => widest["ruby"], "program" => widest["program"],
+          "since" => since,
+          "processes" => processes, "iseq_bytes" => total(widest), **totals,
+          "gems" => gems, "files" => files, "problems" => problems }
       end
 
       private
@@ -98,21 +113,24 @@ module Culet
       def widest = @widest ||= @answers.max_by { |one| total(one) }
 
       def totals
-        { "unused_bytes" => sum(files, "unused_bytes"), "untold_bytes" => sum(files, "untold_bytes"), "unseen_bytes" => sum(files, "unseen_bytes"),
-          "evaluated_bytes" => evaluated(widest) }
+        { "unused_bytes" => sum(files, "unused_bytes"), "untold_bytes" => sum(files, "untold_bytes"),
+          "unseen_bytes" => sum(files, "unseen_bytes"), "evaluated_bytes" => evaluated(widest) }
       end
 
       def sum(list, key) = list.sum { |one| one[key] }
 
       def files
-        @files ||= widest["files"].reject { |one| one["path"].start_with?(OWN) }.map { |one| file(one) }.sort_by { |one| [-one["unused_bytes"], one["path"]] }
+        @files ||= widest["files"].reject { |one| one["path"].start_with?(OWN) }
+                                  .map { |one| file(one) }
+                                  .sort_by { |one| [-one["unused_bytes"], one["path"]] }
       end
 
       # unseen: files loaded before coverage started.
       def file(one)
         unused = one["told"] ? everywhere(one["path"], one["unused"]) : []
-        { "path" => one["path"], "gem" => Origin.of(one["path"]), "iseq_bytes" => one["bytes"], "pieces" => one["count"],
-          "unused_bytes" => unused.sum(&:last), "untold_bytes" => one["untold_bytes"] || 0, "unseen_bytes" => one["told"] ? 0 : one["bytes"],
+        { "path" => one["path"], "gem" => Origin.of(one["path"]), "iseq_bytes" => one["bytes"],
+          "pieces" => one["count"], "unused_bytes" => unused.sum(&:last), "untold_bytes" => one["untold_bytes"] || 0,
+          "unseen_bytes" => one["told"] ? 0 : one["bytes"],
           "unused" => unused.map { |line, label, bytes| { "line" => line, "label" => label, "iseq_bytes" => bytes } } }
       end
 
@@ -126,13 +144,17 @@ module Culet
 
       # @return [Hash{String => Array<Array>}] path => unused pieces of each other process with coverage of it
       def others
-        @others ||= (@answers - [widest]).flat_map { |answer| answer["files"].select { |one| one["told"] } }
-                                         .group_by { |one| one["path"] }.transform_values { |list| list.map { |one| one["unused"].map { |piece| piece.first(2) } } }
+        @others ||= begin
+          told = (@answers - [widest]).flat_map { |answer| answer["files"].select { |one| one["told"] } }
+          told.group_by { |one| one["path"] }
+              .transform_values { |list| list.map { |one| one["unused"].map { |piece| piece.first(2) } } }
+        end
       end
 
       def gems
         files.group_by { |one| one["gem"] }.map do |name, list|
-          { "gem" => name, "files" => list.size, **%w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, sum(list, key)] } }
+          figures = %w[iseq_bytes unused_bytes untold_bytes unseen_bytes].to_h { |key| [key, sum(list, key)] }
+          { "gem" => name, "files" => list.size, **figures }
         end.sort_by { |one| [-one["unused_bytes"], one["gem"]] }
       end
 
@@ -140,14 +162,16 @@ module Culet
       def since = @answers.map { |one| one["since"] }.uniq.then { |all| all.size == 1 ? all.first : "mixed" }
 
       def problems
-        [("this Ruby has no line coverage, so unused code is unknown" unless @answers.all? { |one| one["heard"] }), beginning].compact
+        heard = @answers.all? { |one| one["heard"] }
+        [("this Ruby has no line coverage, so unused code is unknown" unless heard), beginning].compact
       end
 
       def beginning
         pids = @answers.filter_map { |one| one["pid"] if one["since"] == "now" }
         return if pids.empty?
 
-        "process #{pids.join(", ")}: coverage starts now (CULET_UNUSED_FROM=asked); run the command again after some time of normal work"
+        "process #{pids.join(", ")}: coverage starts now (CULET_UNUSED_FROM=asked); " \
+          "run the command again after some time of normal work"
       end
     end
   end

@@ -16,7 +16,8 @@ module Culet
       # @param word [String] a process number
       # @raise [Culet::Error] without such a process
       def initialize(word, patience: PATIENCE_SECONDS)
-        absence = "process #{word} does not record which code runs; start it with `culet require --unused -- COMMAND`, or with " \
+        absence = "process #{word} does not record which code runs; " \
+                  "start it with `culet require --unused -- COMMAND`, or with " \
                   "#{RubyOptions.advice("unused")} in its environment"
         @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: absence)
         @patience = patience

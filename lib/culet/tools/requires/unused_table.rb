@@ -26,8 +26,9 @@ module Culet
       end
 
       def heading
-        text = "#{printable(Unused.subject(@document))}: #{mega(@document["unused_bytes"])} of #{mega(@document["iseq_bytes"])} MB of compiled code #{Unused.verdict(@document)}#{share}"
-        bold(text)
+        unused, all = @document.values_at("unused_bytes", "iseq_bytes").map { |bytes| mega(bytes) }
+        bold("#{printable(Unused.subject(@document))}: #{unused} of #{all} MB of compiled code " \
+             "#{Unused.verdict(@document)}#{share}")
       end
 
       def share = Unused.percent(@document)&.then { |share| " (#{share} %)" }
@@ -36,35 +37,51 @@ module Culet
 
       def kilo(bytes) = Text::Numbers.significant(bytes / 1e3)
 
-      def gems = list("gem", @document["gems"], "files" => ->(one) { Text::Numbers.grouped(one["files"]) }) { |one| one["gem"] }
+      def gems
+        list("gem", @document["gems"], "files" => ->(one) { Text::Numbers.grouped(one["files"]) }) { |one| one["gem"] }
+      end
 
-      def files = list("file", @document["files"].select { |one| one["unused_bytes"].positive? }) { |one| Origin.short(one["path"], one["gem"]) }
+      def files
+        unused = @document["files"].select { |one| one["unused_bytes"].positive? }
+        list("file", unused) { |one| Origin.short(one["path"], one["gem"]) }
+      end
 
       def list(title, all, more = {})
         return if all.empty?
 
         shown = all.first(@lines)
-        columns = { **more, "code kB" => ->(one) { kilo(one["iseq_bytes"]) }, "unused kB" => ->(one) { kilo(one["unused_bytes"]) }, "" => ->(one) { part(one) } }
-        table = grid([[title, shown.map { |one| printable(yield(one)) }, true], *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
+        columns = { **more, "code kB" => ->(one) { kilo(one["iseq_bytes"]) },
+                    "unused kB" => ->(one) { kilo(one["unused_bytes"]) }, "" => ->(one) { part(one) } }
+        table = grid([[title, shown.map { |one| printable(yield(one)) }, true],
+                      *columns.map { |heading, cell| [heading, shown.map(&cell), false] }])
         rest = all.drop(@lines)
-        rest.empty? ? table : "#{table}\n#{count(rest.size, title)} more not shown, with #{kilo(rest.sum { |one| one["unused_bytes"] })} kB unused (--top)"
+        return table if rest.empty?
+
+        unused = kilo(rest.sum { |one| one["unused_bytes"] })
+        "#{table}\n#{count(rest.size, title)} more not shown, with #{unused} kB unused (--top)"
       end
 
       def part(one) = Unused.percent(one)&.then { |share| "#{share} %" } || "-"
 
       def pieces
-        all = @document["files"].flat_map { |file| file["unused"].map { |one| [Origin.short(file["path"], file["gem"]), one] } }.max_by(@lines) { |_, one| one["iseq_bytes"] }
+        located = @document["files"].flat_map do |file|
+          file["unused"].map { |one| [Origin.short(file["path"], file["gem"]), one] }
+        end
+        all = located.max_by(@lines) { |_, one| one["iseq_bytes"] }
         return if all.empty?
 
-        grid([["largest unused", all.map { |_, one| printable(one["label"]) }, true], ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
+        grid([["largest unused", all.map { |_, one| printable(one["label"]) }, true],
+              ["kB", all.map { |_, one| kilo(one["iseq_bytes"]) }, false],
               ["location", all.map { |path, one| "#{printable(path)}:#{one["line"]}" }, true]])
       end
 
       # Code of unknown use.
       def limits
-        { "unseen_bytes" => "of code was loaded before coverage started", "evaluated_bytes" => "of code was evaluated from strings",
-          "untold_bytes" => "of code is in methods without a line of their own (empty ones, def a = b)" }.filter_map do |key, words|
-          "#{mega(@document[key])} MB #{words}; whether it ran is unknown" if @document[key].positive?
+        words = { "unseen_bytes" => "of code was loaded before coverage started",
+                  "evaluated_bytes" => "of code was evaluated from strings",
+                  "untold_bytes" => "of code is in methods without a line of their own (empty ones, def a = b)" }
+        words.filter_map do |key, text|
+          "#{mega(@document[key])} MB #{text}; whether it ran is unknown" if @document[key].positive?
         end
       end
     end

@@ -8,12 +8,13 @@ module Culet
     # Checks the slices of another process: their shape, their order, and their size against the memory of the process.
     class Bounds
       # The first line of a slice. strings: the number of records.
-      HEAD = { "kind" => "strings", "next" => Shape.nullable(Shape::COUNT), "seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS,
-               "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN, "why" => Shape::TEXT }.freeze
+      HEAD = { "kind" => "strings", "next" => Shape.nullable(Shape::COUNT), "seconds" => Shape::SECONDS,
+               "collection_seconds" => Shape::SECONDS, "strings" => Shape::COUNT, "sites" => Shape::BOOLEAN,
+               "why" => Shape::TEXT }.freeze
       # A record without content (ext/culet/strings/record.h).
       RECORD_BYTES = 72
-      # Upper bound of record bytes per byte that a string holds: four for each byte of text without content, and a head of
-      # 72 for a slot of 40.
+      # Upper bound of record bytes per byte that a string holds: four for each byte of text without content, and a head
+      # of 72 for a slot of 40.
       RECORD_PARTS = 6
       # For small processes.
       LEAST_BYTES = 64 << 20
@@ -34,11 +35,16 @@ module Culet
       def check(fields, records, from)
         Shape.check(fields, HEAD, name: "the answer of the agent")
         continues = fields["next"].nil? || (fields["next"] > from && fields["strings"].positive?)
-        raise Error, "the answer of the agent is inconsistent" unless continues && fields["strings"] * RECORD_BYTES <= records.bytesize
+        unless continues && fields["strings"] * RECORD_BYTES <= records.bytesize
+          raise Error, "the answer of the agent is inconsistent"
+        end
         raise Error, "the strings did not end after #{MOST_SLICES} slices" if (@slices += 1) > MOST_SLICES
 
         @bytes += records.bytesize
-        raise Error, "the agent sent more strings than fit into the memory of the process; it is not trustworthy, or many strings share large buffers" if @bytes > most_bytes
+        return if @bytes <= most_bytes
+
+        raise Error, "the agent sent more strings than fit into the memory of the process; " \
+                     "it is not trustworthy, or many strings share large buffers"
       end
 
       private

@@ -31,8 +31,8 @@ module Culet
       # Requests the strings at once.
       SIGNAL = "USR1"
       # The shape of Slices#reading.
-      READING = { "slices" => Shape::COUNT, "pause_seconds" => Shape::SECONDS, "longest_pause_seconds" => Shape::SECONDS,
-                  "collection_seconds" => Shape::SECONDS }.freeze
+      READING = { "slices" => Shape::COUNT, "pause_seconds" => Shape::SECONDS,
+                  "longest_pause_seconds" => Shape::SECONDS, "collection_seconds" => Shape::SECONDS }.freeze
       private_constant :Attended, :READING
 
       # @return [Process::Status] of the command
@@ -89,15 +89,16 @@ module Culet
         @status = foreground.call(**@redirections)
         @pid = foreground.pid
       rescue SystemCallError => e
-        raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}", exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
+        raise Error.new("cannot run #{@program}: #{e.message.sub(/ - .*/, "").downcase}",
+                        exit_status: e.is_a?(Errno::ENOENT) ? 127 : 126)
       ensure
         requests&.close
         reader&.join
       end
 
       def environment(folder)
-        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_STRINGS" => folder, "CULET_STRINGS_CONTENT" => (@content ? "1" : "0"),
-          "CULET_STRINGS_TRACE" => (@trace ? "1" : "0") }
+        { "RUBYOPT" => RubyOptions.loading(FEATURE, ENV.fetch("RUBYOPT", nil)), "CULET_STRINGS" => folder,
+          "CULET_STRINGS_CONTENT" => (@content ? "1" : "0"), "CULET_STRINGS_TRACE" => (@trace ? "1" : "0") }
       end
 
       # The last answer counts.
@@ -122,14 +123,19 @@ module Culet
         raise Foreground.error(nothing, @status) if found.empty?
 
         @source_pid = found.key?(@pid) ? @pid : found.max_by { |_, path| File.size(path) }.first
-        @problems << "#{found.size - 1} more Ruby processes of the command ended; the report covers one" if found.size > 1
+        others = found.size - 1
+        @problems << "#{others} more Ruby processes of the command ended; the report covers one" if others.positive?
         found.fetch(@source_pid)
       end
 
       def nothing
-        return "#{@command.first} was killed by SIG#{::Signal.signame(@status.termsig)} before it reported its strings; send SIG#{SIGNAL} to culet before that" if @status.signaled?
+        if @status.signaled?
+          return "#{@command.first} was killed by SIG#{::Signal.signame(@status.termsig)} " \
+                 "before it reported its strings; send SIG#{SIGNAL} to culet before that"
+        end
 
-        "no Ruby process reported strings: #{@command.first} ran none, or none that loads culet, or it ended by exit!; " \
+        "no Ruby process reported strings: #{@command.first} ran none, or none that loads culet, " \
+          "or it ended by exit!; " \
           "send SIG#{SIGNAL} to culet while the command runs"
       end
     end

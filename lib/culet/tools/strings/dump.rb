@@ -110,7 +110,8 @@ module Culet
         return if parse(rest)
         raise Error, foreign if @lines == 1 && !rest.start_with?(*STARTS)
 
-        @problems << "#{@path} is truncated in line #{@lines}, after #{Text::Size.human(@file_bytes)}; the part before was read"
+        @problems << "#{@path} is truncated in line #{@lines}, after #{Text::Size.human(@file_bytes)}; " \
+                     "the part before was read"
       end
 
       # @return [Boolean] whether the line belongs to a dump
@@ -130,7 +131,9 @@ module Culet
 
       def sound?(fields)
         ADDRESSES.all? { |key| !fields.key?(key) || (fields[key].is_a?(String) && fields[key].match?(ADDRESS)) } &&
-          FIGURES.all? { |key, most| !fields.key?(key) || (fields[key].is_a?(Integer) && fields[key].between?(0, most)) }
+          FIGURES.all? do |key, most|
+            !fields.key?(key) || (fields[key].is_a?(Integer) && fields[key].between?(0, most))
+          end
       end
 
       def broken(number)
@@ -140,7 +143,10 @@ module Culet
         @problems << "line #{number} of #{@path} is no line of a dump and was skipped" if @broken <= TOLD
       end
 
-      def foreign = "#{@path} is no dump of Ruby's objects; make one with ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))"
+      def foreign
+        "#{@path} is no dump of Ruby's objects; " \
+          "make one with ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))"
+      end
     end
   end
 end

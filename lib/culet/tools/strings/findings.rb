@@ -8,7 +8,8 @@ module Culet
     # The results of the analysis.
     class Findings
       # Sums over strings. buffer_bytes: memory outside the slot; slack: bytes without text.
-      Sum = Struct.new(:count, :asked_bytes, :slot_bytes, :buffer_bytes, :slot_slack_bytes, :capacity_slack_bytes, keyword_init: true) do
+      Sum = Struct.new(:count, :asked_bytes, :slot_bytes, :buffer_bytes, :slot_slack_bytes, :capacity_slack_bytes,
+                       keyword_init: true) do
         # @return [Integer] bytes of slots and buffers
         def held_bytes = slot_bytes + buffer_bytes
       end
@@ -48,8 +49,11 @@ module Culet
         @names = names
         @source = source
         @places = result[:places].to_h { |name, sum| [name.to_s, Sum.new(**sum)] }
-        @interned, @frozen, @roots, @untold = result.values_at(:interned, :frozen, :roots, :untold).map { |sum| Sum.new(**sum) }
-        @shared_with = result[:shared_with].map { |count, owner| Root.new(count: count, owner: owner && Sample.new(owner)) }
+        @interned, @frozen, @roots, @untold =
+          result.values_at(:interned, :frozen, :roots, :untold).map { |sum| Sum.new(**sum) }
+        @shared_with = result[:shared_with].map do |count, owner|
+          Root.new(count: count, owner: owner && Sample.new(owner))
+        end
       end
 
       # @return [Integer]
@@ -95,7 +99,8 @@ module Culet
       def groups
         @groups ||= { "duplicate" => :duplicates, "suffix" => :suffixes }
                     .flat_map { |kind, key| @result[key][:largest].map { |fields| Group.new(kind, fields, @names) } }
-                    .select { |group| group.gain_bytes.positive? }.sort_by.with_index { |group, index| [-group.gain_bytes, index] }
+                    .select { |group| group.gain_bytes.positive? }
+                    .sort_by.with_index { |group, index| [-group.gain_bytes, index] }
       end
 
       # @return [Boolean] whether allocation sites are known
@@ -113,7 +118,9 @@ module Culet
       private
 
       def gather
-        found = Hash.new { |places, name| places[name] = Place.new(name: name, strings: 0, held_bytes: 0, copies: 0, gain_bytes: 0) }
+        found = Hash.new do |places, name|
+          places[name] = Place.new(name: name, strings: 0, held_bytes: 0, copies: 0, gain_bytes: 0)
+        end
         @result[:sites].each do |site, figures|
           place = found[yield(@names.fetch(site, "unknown"))]
           %i[strings held_bytes copies gain_bytes].zip(figures) { |key, figure| place[key] += figure }

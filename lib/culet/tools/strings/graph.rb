@@ -8,8 +8,8 @@ require_relative "suffix_row"
 
 module Culet
   module Strings
-    # The picture of buffers, the strings in them, and savable bytes: String objects on the left, their bytes on the right. An
-    # SVG without scripts and external resources.
+    # The picture of buffers, the strings in them, and savable bytes: String objects on the left, their bytes on the
+    # right. An SVG without scripts and external resources.
     class Graph
       WIDTH = 980
       MARGIN = 24
@@ -43,7 +43,9 @@ module Culet
 
       # @param text [Object]
       # @return [String] for SVG and HTML
-      def self.escape(text) = ERB::Util.html_escape(text.to_s.gsub(/[^\t\n\r -\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/, "?"))
+      def self.escape(text)
+        ERB::Util.html_escape(text.to_s.gsub(/[^\t\n\r -\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/, "?"))
+      end
 
       # @param findings [Findings]
       def initialize(findings)
@@ -59,7 +61,9 @@ module Culet
           body << drawn.to_s
           top += drawn.height
         end
-        body << text(MARGIN, top + 14, "There are no duplicates and no suffixes: nothing to draw.", "words") if groups.empty?
+        if groups.empty?
+          body << text(MARGIN, top + 14, "There are no duplicates and no suffixes: nothing to draw.", "words")
+        end
         frame(body.join("\n"), top + MARGIN)
       end
 
@@ -68,7 +72,9 @@ module Culet
       # The largest groups, and some suffixes where their sum matters.
       def groups
         @groups ||= begin
-          all = @findings.groups.select { |group| group.gain_bytes * LEAST_PART >= @findings.shareable_bytes }.first(MOST)
+          all = @findings.groups.select do |group|
+            group.gain_bytes * LEAST_PART >= @findings.shareable_bytes
+          end.first(MOST)
           ends = @findings.groups.reject(&:duplicate?).first(ENDS)
           @findings.suffix_bytes * LEAST_PART >= @findings.shareable_bytes ? (all.first(MOST - ends.size) | ends) : all
         end
@@ -79,7 +85,8 @@ module Culet
       def row(group, top)
         return BundleRow.new(group, top: top) if group.duplicate?
 
-        SuffixRow.new(group, top: top, all: "#{Text::Size.human(@findings.suffix_bytes)} for all #{Text::Numbers.count(@findings.suffixes, "such string")}")
+        count = Text::Numbers.count(@findings.suffixes, "such string")
+        SuffixRow.new(group, top: top, all: "#{Text::Size.human(@findings.suffix_bytes)} for all #{count}")
       end
 
       def frame(body, height)
@@ -95,7 +102,10 @@ module Culet
         SVG
       end
 
-      def title = "#{@findings.source.name}: #{Text::Numbers.count(@findings.strings, "string")}, #{Text::Size.human(@findings.string_bytes)}"
+      def title
+        "#{@findings.source.name}: #{Text::Numbers.count(@findings.strings, "string")}, " \
+          "#{Text::Size.human(@findings.string_bytes)}"
+      end
 
       # All bytes of strings: needed and savable.
       def bar
@@ -111,11 +121,13 @@ module Culet
       end
 
       def legend
-        entries = [["object", "String object"], ["stays", "needed: #{Text::Size.human(@findings.string_bytes - @findings.shareable_bytes)}"],
+        needed = @findings.string_bytes - @findings.shareable_bytes
+        entries = [["object", "String object"], ["stays", "needed: #{Text::Size.human(needed)}"],
                    ["goes", "savable: #{Text::Size.human(@findings.shareable_bytes)}"]]
         left = MARGIN
         entries.map do |name, words|
-          mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) + text(left + 24, 101, words, "words")
+          mark = %(<rect class="#{name}" x="#{left}" y="90" width="16" height="12" rx="2"/>) +
+                 text(left + 24, 101, words, "words")
           left += 64 + (words.size * 7)
           mark
         end.join("\n")

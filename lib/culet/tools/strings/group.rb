@@ -54,8 +54,12 @@ module Culet
 
       # @return [String] what to write instead
       def remedy
-        return "freeze the longer string and slice it, whole[from..]: a slice to the end shares the buffer" unless duplicate?
-        return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time" if kept.bytes.zero?
+        unless duplicate?
+          return "freeze the longer string and slice it, whole[from..]: a slice to the end shares the buffer"
+        end
+        if kept.bytes.zero?
+          return "a frozen literal (# frozen_string_literal: true) instead of an empty string each time"
+        end
         return "use the frozen string itself, without dup or +" if interned? && shared?
         return "one of them is interned: use a frozen literal, or -string" if interned?
 
@@ -64,9 +68,13 @@ module Culet
 
       # @return [Hash{String => Object}]
       def to_h
-        { "kind" => kind, "count" => count, "held_bytes" => held_bytes, "gain_bytes" => gain_bytes, "bytes" => kept.bytes, "sample" => kept.text, "mark" => (kept.mark unless kept.text),
-          "frozen" => frozen, "interned" => interned?, "sites" => sites.map { |site, number| { "site" => site, "count" => number } },
-          "remedy" => remedy, **({ "suffixes" => parts.map { |part| { "bytes" => part.bytes, "sample" => part.text } } } unless duplicate?).to_h }
+        suffixes = {}
+        suffixes["suffixes"] = parts.map { |part| { "bytes" => part.bytes, "sample" => part.text } } unless duplicate?
+        { "kind" => kind, "count" => count, "held_bytes" => held_bytes, "gain_bytes" => gain_bytes,
+          "bytes" => kept.bytes, "sample" => kept.text, "mark" => (kept.mark unless kept.text),
+          "frozen" => frozen, "interned" => interned?,
+          "sites" => sites.map { |site, number| { "site" => site, "count" => number } }, "remedy" => remedy,
+          **suffixes }
       end
     end
   end

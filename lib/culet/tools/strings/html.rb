@@ -44,8 +44,8 @@ module Culet
 
       # @return [Array<Array(String, Findings::Sum)>]
       def sums
-        [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned], ["frozen", findings.frozen],
-         ["shared roots", findings.roots], ["unknown content", findings.untold]]
+        [*findings.places.map { |name, sum| [Table::TITLES.fetch(name), sum] }, ["interned", findings.interned],
+         ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold]]
       end
 
       # @return [Hash{String => Array<Findings::Place>}]
@@ -53,7 +53,8 @@ module Culet
         return {} unless findings.sites?
 
         { "gem" => findings.gems, "file" => findings.files, "line" => findings.lines }
-          .transform_values { |list| list.select { |place| place.gain_bytes.positive? }.first(top) }.reject { |_, list| list.empty? }
+          .transform_values { |list| list.select { |place| place.gain_bytes.positive? }.first(top) }
+          .reject { |_, list| list.empty? }
       end
 
       def notes = [findings.source.note, *findings.source.problems].compact

@@ -54,8 +54,10 @@ module Culet
       # @param reading [Hash{String => Object}] as of Slices
       # @return [String]
       def self.note(reading)
-        milliseconds = reading.values_at("pause_seconds", "longest_pause_seconds", "collection_seconds").map { |seconds| format("%.1f ms", 1000 * seconds) }
-        "the process was stopped for #{milliseconds[0]} in #{Text::Numbers.count(reading["slices"], "slice")} (longest #{milliseconds[1]}), after a garbage collection of #{milliseconds[2]}"
+        seconds = reading.values_at("pause_seconds", "longest_pause_seconds", "collection_seconds")
+        pause, longest, collection = seconds.map { |one| format("%.1f ms", 1000 * one) }
+        "the process was stopped for #{pause} in #{Text::Numbers.count(reading["slices"], "slice")} " \
+          "(longest #{longest}), after a garbage collection of #{collection}"
       end
 
       # @return [Integer] Strings read

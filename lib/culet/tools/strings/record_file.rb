@@ -5,9 +5,9 @@ require_relative "../../errors"
 
 module Culet
   module Strings
-    # The temporary file between reading and analysis, with a record for each String (ext/culet/strings/record.h): the records
-    # can be as large as the strings, so they are not kept in memory. The file is unlinked, so that no other process truncates
-    # it while it is mapped, and it disappears with this process.
+    # The temporary file between reading and analysis, with a record for each String (ext/culet/strings/record.h): the
+    # records can be as large as the strings, so they are not kept in memory. The file is unlinked, so that no other
+    # process truncates it while it is mapped, and it disappears with this process.
     class RecordFile
       # Creates a file for the block.
       #

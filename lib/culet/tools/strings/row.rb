@@ -34,7 +34,9 @@ module Culet
       # @return [String] SVG
       def to_s
         [%(<line class="rule" x1="#{LEFT}" y1="#{@top - 8}" x2="#{BYTES_LEFT + BYTES_WIDTH}" y2="#{@top - 8}"/>),
-         text(LEFT, @top + 14, caption, "small"), text(BYTES_LEFT + BYTES_WIDTH, @top + 14, ["#{Text::Size.human(@group.gain_bytes)} savable", @all].compact.join("; "), "gain", "end"),
+         text(LEFT, @top + 14, caption, "small"),
+         text(BYTES_LEFT + BYTES_WIDTH, @top + 14,
+              ["#{Text::Size.human(@group.gain_bytes)} savable", @all].compact.join("; "), "gain", "end"),
          *content].join("\n")
       end
 
@@ -57,18 +59,22 @@ module Culet
 
       # @param words [String] its text
       def object(line, words)
-        box("object", LEFT, line, OBJECT_WIDTH) + text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
+        box("object", LEFT, line, OBJECT_WIDTH) +
+          text(LEFT + (OBJECT_WIDTH / 2), middle(line) + 4, words, "small", "middle")
       end
 
       def box(kind, left, line, width)
-        %(<rect class="#{kind}" x="#{left.round(1)}" y="#{line_top(line)}" width="#{width.round(1)}" height="#{BOX}" rx="3"/>)
+        %(<rect class="#{kind}" x="#{left.round(1)}" y="#{line_top(line)}" ) +
+          %(width="#{width.round(1)}" height="#{BOX}" rx="3"/>)
       end
 
       # @param to [Numeric] its right end
       def edge(kind, from_line, to, to_line)
         start = LEFT + OBJECT_WIDTH
         half = (start + to) / 2.0
-        %(<path class="#{kind}" d="M#{start} #{middle(from_line)} C#{half} #{middle(from_line)} #{half} #{middle(to_line)} #{to.round(1)} #{middle(to_line)}"/>)
+        first = middle(from_line)
+        last = middle(to_line)
+        %(<path class="#{kind}" d="M#{start} #{first} C#{half} #{first} #{half} #{last} #{to.round(1)} #{last}"/>)
       end
 
       def shown(sample) = sample.to_s(FITTING - 8)
@@ -76,7 +82,8 @@ module Culet
       def width_of(words) = [(words.size * CHARACTER) + PADDING, BYTES_WIDTH].min
 
       def text(left, top, words, kind, anchor = nil)
-        %(<text class="#{kind}" x="#{left}" y="#{top}"#{%( text-anchor="#{anchor}") if anchor}>#{Graph.escape(words)}</text>)
+        anchored = %( text-anchor="#{anchor}") if anchor
+        %(<text class="#{kind}" x="#{left}" y="#{top}"#{anchored}>#{Graph.escape(words)}</text>)
       end
     end
   end

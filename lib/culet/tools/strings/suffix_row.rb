@@ -6,8 +6,8 @@ require_relative "row"
 
 module Culet
   module Strings
-    # Suffixes of a string in the picture: the buffer of the longest string, and below it, aligned to its end, the buffers of
-    # the suffixes, which could point into it.
+    # Suffixes of a string in the picture: the buffer of the longest string, and below it, aligned to its end, the
+    # buffers of the suffixes, which could point into it.
     class SuffixRow < Row
       # Suffixes drawn individually.
       MOST = 3
@@ -17,7 +17,8 @@ module Culet
 
       def caption
         count = @group.count
-        "#{Text::Numbers.count(count, "string")} #{count == 1 ? "is a suffix" : "are suffixes"} of another, #{Text::Size.human(@group.held_bytes)}#{from}"
+        are = count == 1 ? "is a suffix" : "are suffixes"
+        "#{Text::Numbers.count(count, "string")} #{are} of another, #{Text::Size.human(@group.held_bytes)}#{from}"
       end
 
       def parts = @group.parts.first(MOST)
@@ -30,7 +31,8 @@ module Culet
 
       def content
         [object(0, "keep"), edge("edge", 0, BYTES_LEFT, 0), box("stays", BYTES_LEFT, 0, whole_width),
-         text(BYTES_LEFT + (PADDING / 2), middle(0) + 5, whole, "code"), *parts.each_with_index.map { |part, index| end_of(part, index + 1) }, rest]
+         text(BYTES_LEFT + (PADDING / 2), middle(0) + 5, whole, "code"),
+         *parts.each_with_index.map { |part, index| end_of(part, index + 1) }, rest]
       end
 
       # The width is proportional to the bytes.
@@ -47,14 +49,17 @@ module Culet
       def instead(line, left)
         start = LEFT + OBJECT_WIDTH
         above = line_top(line) - ((LINE - BOX) / 2)
-        %(<path class="instead" d="M#{start} #{middle(line) - 5} L#{start + 10} #{above} L#{left.round(1)} #{above} L#{left.round(1)} #{line_top(0)}"/>)
+        corner = left.round(1)
+        route = "M#{start} #{middle(line) - 5} L#{start + 10} #{above} L#{corner} #{above} L#{corner} #{line_top(0)}"
+        %(<path class="instead" d="#{route}"/>)
       end
 
       def rest
         more = @group.count - parts.size
         return unless more.positive?
 
-        object(lines - 1, "#{Text::Numbers.grouped(more)} more") + text(BYTES_LEFT, middle(lines - 1) + 4, "shorter suffixes, each with its own buffer", "small")
+        object(lines - 1, "#{Text::Numbers.grouped(more)} more") +
+          text(BYTES_LEFT, middle(lines - 1) + 4, "shorter suffixes, each with its own buffer", "small")
       end
     end
   end

@@ -42,17 +42,20 @@ module Culet
       def judgement = @judgement ||= Verdicts.new(findings)
 
       def heading
-        [bold("#{printable(findings.source.name)}: #{count(findings.strings, "string")}, #{mega(findings.string_bytes)} MB"),
+        [bold("#{printable(findings.source.name)}: #{count(findings.strings, "string")}, " \
+              "#{mega(findings.string_bytes)} MB"),
          "#{mega(findings.asked_bytes)} MB of text; #{mega(findings.duplicate_bytes)} MB of duplicates, " \
          "#{mega(findings.suffix_bytes)} MB of suffixes of other strings"].join("\n")
       end
 
       def places
         rows = findings.places.map { |name, sum| [TITLES.fetch(name), sum] }
-        rows.push(["all", all(findings.places.values)], ["of which interned", findings.interned], ["frozen", findings.frozen],
-                  ["shared roots", findings.roots], ["unknown content", findings.untold])
-        grid([["strings", rows.map(&:first), true], ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
-              ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false], ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
+        rows.push(["all", all(findings.places.values)], ["of which interned", findings.interned],
+                  ["frozen", findings.frozen], ["shared roots", findings.roots], ["unknown content", findings.untold])
+        grid([["strings", rows.map(&:first), true],
+              ["count", rows.map { |_, sum| Text::Numbers.grouped(sum.count) }, false],
+              ["text MB", rows.map { |_, sum| mega(sum.asked_bytes) }, false],
+              ["held MB", rows.map { |_, sum| mega(sum.held_bytes) }, false],
               ["slot slack MB", rows.map { |_, sum| mega(sum.slot_slack_bytes) }, false],
               ["capacity slack MB", rows.map { |_, sum| mega(sum.capacity_slack_bytes) }, false]])
       end
@@ -65,24 +68,32 @@ module Culet
         list = findings.groups.select { |group| group.duplicate? && shows?(group) }.first(@top)
         return more(findings.duplicate_groups, findings.duplicate_bytes, "equal strings") if list.empty?
 
+        rest = findings.duplicate_bytes - list.sum(&:gain_bytes)
         [groups("equal strings", list, **sized(list)),
-         more(findings.duplicate_groups - list.size, findings.duplicate_bytes - list.sum(&:gain_bytes), "equal strings")].compact.join("\n")
+         more(findings.duplicate_groups - list.size, rest, "equal strings")].compact.join("\n")
       end
 
       # Suffixes are many and small: the heading has their sum.
       def suffixes
         list = findings.groups.reject(&:duplicate?).first(@all ? @top : LINES / 2)
-        return more(findings.suffix_groups, findings.suffix_bytes, "strings with suffixes") if list.empty? || !(@all || findings.suffix_bytes >= LEAST_BYTES)
+        if list.empty? || !(@all || findings.suffix_bytes >= LEAST_BYTES)
+          return more(findings.suffix_groups, findings.suffix_bytes, "strings with suffixes")
+        end
 
-        [groups("suffixes of", list, "longest suffix" => ->(group) { printable(group.parts.first.to_s(NAME_COLUMNS / 2)) },
-                                            "savable bytes" => ->(group) { Text::Numbers.grouped(group.gain_bytes) }),
-         more(findings.suffix_groups - list.size, findings.suffix_bytes - list.sum(&:gain_bytes), "strings with suffixes")].compact.join("\n")
+        rest = findings.suffix_bytes - list.sum(&:gain_bytes)
+        [groups("suffixes of", list,
+                "longest suffix" => ->(group) { printable(group.parts.first.to_s(NAME_COLUMNS / 2)) },
+                "savable bytes" => ->(group) { Text::Numbers.grouped(group.gain_bytes) }),
+         more(findings.suffix_groups - list.size, rest, "strings with suffixes")].compact.join("\n")
       end
 
       # Two columns, in kB where MB would show zeros.
       def sized(list)
-        unit, digits, size = list.map(&:held_bytes).max < SMALL_BYTES ? ["kB", 1, 1_000] : ["MB", 2, Text::Size::MEGABYTE]
-        { "held #{unit}" => :held_bytes, "savable #{unit}" => :gain_bytes }.transform_values { |key| ->(one) { Text::Size.cell(one.public_send(key), digits: digits, unit: size) } }
+        small = list.map(&:held_bytes).max < SMALL_BYTES
+        unit, digits, size = small ? ["kB", 1, 1_000] : ["MB", 2, Text::Size::MEGABYTE]
+        { "held #{unit}" => :held_bytes, "savable #{unit}" => :gain_bytes }.transform_values do |key|
+          ->(one) { Text::Size.cell(one.public_send(key), digits: digits, unit: size) }
+        end
       end
 
       # The note about rows that are not shown.
@@ -112,7 +123,8 @@ module Culet
 
         list.group_by(&:remedy).map do |remedy, groups|
           kept = groups.first.kept.to_s(LINES)
-          wrap("#{bold(printable(kept))}#{" and #{count(groups.size - 1, "more")[/.*more/]}" if groups.size > 1}: #{remedy}.", indent: 2)
+          more = " and #{count(groups.size - 1, "more")[/.*more/]}" if groups.size > 1
+          wrap("#{bold(printable(kept))}#{more}: #{remedy}.", indent: 2)
         end.join("\n")
       end
 
@@ -121,7 +133,8 @@ module Culet
           list = all.select { |place| shows?(place) }.first(@top)
           next if list.empty?
 
-          grid([[title, list.map { |place| tail(printable(place.name)) }, true], ["strings", list.map { |place| Text::Numbers.grouped(place.strings) }, false],
+          grid([[title, list.map { |place| tail(printable(place.name)) }, true],
+                ["strings", list.map { |place| Text::Numbers.grouped(place.strings) }, false],
                 ["copies", list.map { |place| Text::Numbers.grouped(place.copies) }, false],
                 *sized(list).map { |heading, figure| [heading, list.map(&figure), false] }])
         end

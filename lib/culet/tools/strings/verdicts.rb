@@ -37,8 +37,8 @@ module Culet
 
       def sharing
         total = @findings.shareable_bytes
-        text = "sharing would save #{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}): #{bytes(@findings.duplicate_bytes)} of duplicates " \
-               "and #{bytes(@findings.suffix_bytes)} of suffixes"
+        text = "sharing would save #{bytes(total)} of #{bytes(@findings.string_bytes)} (#{percent(total)}): " \
+               "#{bytes(@findings.duplicate_bytes)} of duplicates and #{bytes(@findings.suffix_bytes)} of suffixes"
         return verdict("nothing to gain", text) if total.zero?
 
         verdict(worth? ? "sharing" : "little to gain", "#{text}#{gain(total).remark}")
@@ -48,22 +48,26 @@ module Culet
         group = @findings.groups.first or return
 
         site = group.sites.first
-        verdict("largest group", "#{Text::Numbers.count(group.count, "string")} #{group.duplicate? ? "equal to" : "at the end of"} #{group.kept}: " \
-                                 "#{bytes(group.held_bytes)}, #{bytes(group.gain_bytes)} savable#{"; most are from #{site.first}" if site}", group.remedy)
+        kind = group.duplicate? ? "equal to" : "at the end of"
+        verdict("largest group", "#{Text::Numbers.count(group.count, "string")} #{kind} #{group.kept}: " \
+                                 "#{bytes(group.held_bytes)}, #{bytes(group.gain_bytes)} savable" \
+                                 "#{"; most are from #{site.first}" if site}", group.remedy)
       end
 
       def tracing
         return if @findings.sites?
 
         verdict("allocation sites", "unknown, because allocations were not traced",
-                "call ObjectSpace.trace_object_allocations_start early in the program, or use `culet strings --trace -- COMMAND`")
+                "call ObjectSpace.trace_object_allocations_start early in the program, " \
+                "or use `culet strings --trace -- COMMAND`")
       end
 
       def slack
         total = @findings.capacity_slack_bytes
         return unless gain(total).worth?
 
-        verdict("capacity", "#{bytes(total)} (#{percent(total)}) of buffers are unused: they grew while strings were built",
+        verdict("capacity", "#{bytes(total)} (#{percent(total)}) of buffers are unused: " \
+                            "they grew while strings were built",
                 "store string + \"\", a copy of the exact size; dup and -string keep the large buffer")
       end
 
