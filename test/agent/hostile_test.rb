@@ -95,7 +95,8 @@ class AgentHostileTest < Minitest::Test
       end
       p tally.keys.sort
     RUBY
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rtmpdir", "-e", script, env: TestHelper::NEUTRAL, stdin: bytes.byteslice(0, whole_records(bytes, 40_000)))
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rtmpdir", "-e", script,
+                                   env: TestHelper::NEUTRAL, stdin: bytes.byteslice(0, whole_records(bytes, 40_000)))
     assert_equal ["[:report, :sentence]\n", "", true], [out, err, status.success?]
   end
 
@@ -136,7 +137,8 @@ class AgentHostileTest < Minitest::Test
 
   def test_an_answer_without_end
     with_impostor("", "'[' * (33 << 20)") do |pid|
-      assert_match(/sent an answer that this version of culet does not know/, assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }.message)
+      error = assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }
+      assert_match(/sent an answer that this version of culet does not know/, error.message)
     end
   end
 

@@ -41,7 +41,8 @@ class CliExitStatusTest < Minitest::Test
   end
 
   def test_a_command_that_ends_well_after_ctrl_c
-    interrupted("trace", "--out", "trace", "--", *RUBY, "-e", "trap(:INT) { exit }; puts :up; $stdout.flush; sleep") { |ended, err| assert_equal 0, ended.exitstatus, err }
+    script = "trap(:INT) { exit }; puts :up; $stdout.flush; sleep"
+    interrupted("trace", "--out", "trace", "--", *RUBY, "-e", script) { |ended, err| assert_equal 0, ended.exitstatus, err }
   end
 
   def test_looking_again_and_again_ends_by_ctrl_c

@@ -44,7 +44,8 @@ class CowOverTimeTest < Minitest::Test
   end
 
   def test_a_command
-    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", at_work(stay: "sleep 6", wait: "children.each { |one| Process.wait(one) }"), env: NEUTRAL)
+    script = at_work(stay: "sleep 6", wait: "children.each { |one| Process.wait(one) }")
+    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", script, env: NEUTRAL)
     assert_equal [0, "up\n"], [status.exitstatus, out]
     document = JSON.parse(err.lines.first)
     assert_equal [false, true, true], document["processes"].map { |one| one["forked"] }
@@ -79,7 +80,8 @@ class CowOverTimeTest < Minitest::Test
   def test_a_command_that_is_interrupted
     Dir.mktmpdir do |directory|
       reader, writer = IO.pipe
-      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS, in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
+      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS,
+                  in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
       writer.close
       assert_equal "up\n", reader.gets
       sleep 5

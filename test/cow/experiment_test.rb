@@ -81,7 +81,8 @@ class CowExperimentTest < Minitest::Test
       "echo 'phase built'; read -r l; sleep 77 & echo \"phase forked $!\"; read -r l; echo 'phase first soon'; read -r l" => /phase first has no seconds/,
       "sleep 78" => /the next phase was not reached within 1 seconds/ }.each do |script, sentence|
       with_script(script) do |path|
-        out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc", "--runs", "1", "--timeout", "1", env: NEUTRAL)
+        out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc",
+                                     "--runs", "1", "--timeout", "1", env: NEUTRAL)
         assert_equal 1, status.exitstatus
         assert_match sentence, err
         assert_match(/^excluded: sh on glibc, the parent collects: /, out)
@@ -97,7 +98,8 @@ class CowExperimentTest < Minitest::Test
 
   def test_interrupted
     reader, writer = IO.pipe
-    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json", in: File::NULL, out: writer, err: %i[child out], pgroup: true)
+    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json",
+                in: File::NULL, out: writer, err: %i[child out], pgroup: true)
     writer.close
     reader.gets # the first run is done
     Process.kill(:INT, pid)
