@@ -22,7 +22,8 @@ class AgentHostileTest < Minitest::Test
 
   # Goes on for ever, with 8 MB each time.
   def test_strings_without_end_are_bounded_by_what_the_process_has
-    with_impostor("from = line[/from=(\\d+)/, 1].to_i; head = #{HEAD.inspect}.merge('next' => from + 8, 'strings' => 1)", "JSON.generate(head) + \"\\n\" + 'x' * (8 << 20)") do |pid|
+    head = "from = line[/from=(\\d+)/, 1].to_i; head = #{HEAD.inspect}.merge('next' => from + 8, 'strings' => 1)"
+    with_impostor(head, "JSON.generate(head) + \"\\n\" + 'x' * (8 << 20)") do |pid|
       out = Class.new do
         attr_reader :bytes
 
@@ -109,8 +110,10 @@ class AgentHostileTest < Minitest::Test
 
   # ---- code that never ran ----
 
-  ANSWER = { "kind" => "culet unused", "version" => 1, "pid" => 5, "parent_pid" => 1, "program" => "x", "ruby" => "ruby", "since" => "start", "seconds" => 0.1, "heard" => true,
-             "files" => [{ "path" => "/a.rb", "bytes" => 100, "count" => 3, "told" => true, "untold_bytes" => 10, "unused" => [[3, "idle", 40], [9, "block in idle", 20]] },
+  ANSWER = { "kind" => "culet unused", "version" => 1, "pid" => 5, "parent_pid" => 1, "program" => "x", "ruby" => "ruby",
+             "since" => "start", "seconds" => 0.1, "heard" => true,
+             "files" => [{ "path" => "/a.rb", "bytes" => 100, "count" => 3, "told" => true, "untold_bytes" => 10,
+                           "unused" => [[3, "idle", 40], [9, "block in idle", 20]] },
                          { "path" => "/b.rb", "bytes" => 50, "count" => 1, "told" => false }],
              "evaluated" => { "(eval)" => [10, 1] } }.freeze
 

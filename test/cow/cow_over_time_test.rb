@@ -8,7 +8,8 @@ class CowOverTimeTest < Minitest::Test
   include CowHelper
 
   # Two workers that make more and more of what they inherited their own.
-  AT_WORK = "#{CowHelper::WORDS}children = Array.new(2) { fork { WORDS.each_slice(500) { |words| words.each { |word| word << \"!\" }; sleep 0.05 }; STAY } }; puts :up; $stdout.flush; WAIT".freeze
+  AT_WORK = "#{CowHelper::WORDS}children = Array.new(2) { fork { WORDS.each_slice(500) { |words| words.each { |word| word << \"!\" }; " \
+            "sleep 0.05 }; STAY } }; puts :up; $stdout.flush; WAIT".freeze
 
   def test_samples_of_a_running_family
     with_family(*RUBY, "-e", at_work(stay: "sleep", wait: "sleep"), settled: false) do |pid|

@@ -140,7 +140,8 @@ class CowWritesTest < Minitest::Test
 
   # Methods that are called for the first time.
   def test_inline_caches
-    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.abs.size + a.hash.abs + a.pred.to_i + \#{i}.succ\") }; end; NAMES = Many.instance_methods(false); 4.times { GC.start }; " \
+    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.abs.size + a.hash.abs + a.pred.to_i + \#{i}.succ\") }; end; " \
+              "NAMES = Many.instance_methods(false); 4.times { GC.start }; " \
               "family(1) { GC.disable; one = Many.new; NAMES.each { |name| one.public_send(name, 3) } }"
     %w[glibc culet].each do |allocator|
       with_ruby(program, allocator) do |writes|
@@ -202,7 +203,8 @@ class CowWritesTest < Minitest::Test
 
   # With the agent in the parent, by the names of classes; workers are not asked. A hundred members lie in malloc on any Ruby.
   def test_names_of_classes
-    program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); Wide = Struct.new(*Array.new(100) { |i| :\"m\#{i}\" }); " \
+    program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); " \
+              "Wide = Struct.new(*Array.new(100) { |i| :\"m\#{i}\" }); " \
               "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; WIDE = Array.new(2000) { Wide.new(*Array.new(100, 1)) }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 }; WIDE.each { |one| one.m50 = 2 } }"
     with_family(*RUBY, "-I#{ROOT}/lib", "-rculet/agent", "-e", "#{FORKS}#{program}") do |pid|
