@@ -65,8 +65,10 @@ class BenchmarksTest < Minitest::Test
   # A later `culet compare --json --out docs/benchmarks/NAME.json` takes the place of a transcribed file.
   def test_a_document_of_culet_compare_is_a_result_file
     environment = { "ruby" => "ruby 3.4", "glibc" => "2.41", "command" => "culet compare cpu", "started_at" => "2026-01-02T03:04:05Z" }
-    summary = { "peak_rss_bytes" => { "median" => 20_000_000, "low" => 19_000_000, "high" => 21_000_000 }, "cpu_seconds" => { "median" => 1.5, "low" => nil, "high" => nil } }
-    file = Bench::ResultFile.new("new", { "comparisons" => [], "environment" => environment, "excluded" => [{ "allocator" => "glibc", "workload" => "cpu", "reason" => "it failed" }],
+    summary = { "peak_rss_bytes" => { "median" => 20_000_000, "low" => 19_000_000, "high" => 21_000_000 },
+                "cpu_seconds" => { "median" => 1.5, "low" => nil, "high" => nil } }
+    file = Bench::ResultFile.new("new", { "comparisons" => [], "environment" => environment,
+                                          "excluded" => [{ "allocator" => "glibc", "workload" => "cpu", "reason" => "it failed" }],
                                           "results" => [{ "workload" => "cpu", "allocator" => "culet", "runs" => [{}, {}], "summary" => summary }] })
     assert_equal ["2026-01-02", ["culet compare cpu"], ["glibc is missing on `cpu`: it failed."]], [file.date, file.commands, file.remarks]
     row = file.find("cpu", "peak RSS", "culet")
@@ -77,7 +79,8 @@ class BenchmarksTest < Minitest::Test
   def test_a_written_result_file_is_read
     Dir.mktmpdir do |folder|
       path = File.join(folder, "some.json")
-      rows = [Bench::Row.of([1.0, 2.0, 3.0], factor: 2, subject: "a", contender: "b", metric: "time", unit: "s"), Bench::Row.of([nil], subject: "a", contender: "c", metric: "time", unit: "s")]
+      rows = [Bench::Row.of([1.0, 2.0, 3.0], factor: 2, subject: "a", contender: "b", metric: "time", unit: "s"),
+              Bench::Row.of([nil], subject: "a", contender: "c", metric: "time", unit: "s")]
       Bench::ResultFile.write(path, title: "Some", rows: rows, command: "some")
       file = Bench::ResultFile.new("some", JSON.parse(File.read(path)))
       assert_equal [[4.0, 3]], file.rows.map { |row| [row.median, row.runs] }

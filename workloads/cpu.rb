@@ -22,7 +22,8 @@ def size(node) = node[0] ? 1 + size(node[0]) + size(node[1]) : 1
 def words(round)
   counts = Hash.new(0)
   LINES.times do |line|
-    text = "2024-05-#{line % 28} GET /posts/#{line * round}/comments?page=#{line % 9} 200 in #{line}ms by worker-#{line % 5}"
+    text = "2024-05-#{line % 28} GET /posts/#{line * round}/comments?page=#{line % 9} 200 in #{line}ms " \
+           "by worker-#{line % 5}"
     text.split(%r{[ /?=]}).each { |word| counts[word] += 1 }
   end
   counts.size

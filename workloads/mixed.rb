@@ -55,7 +55,10 @@ end
 def rows(random, count) = Array.new(count) { |number| row(random, number) }
 
 def html(rows)
-  lines = rows.map { |row| "<tr><td>#{row[:title].capitalize}</td><td>#{row[:body].gsub("row", "<b>row</b>")}</td><td>#{row[:tags].join(", ")}</td></tr>" }
+  lines = rows.map do |row|
+    "<tr><td>#{row[:title].capitalize}</td><td>#{row[:body].gsub("row", "<b>row</b>")}</td>" \
+      "<td>#{row[:tags].join(", ")}</td></tr>"
+  end
   "<!doctype html><table>#{lines.join("\n")}</table>"
 end
 

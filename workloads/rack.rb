@@ -24,13 +24,15 @@ PAGE = 60
 
 Record = Struct.new(:id, :title, :body, :tags)
 RECORDS = Array.new((2_000 * SCALE).ceil.clamp(PAGE, nil)) do |id|
-  Record.new(id, "Record #{id}", "body of record #{id}, " * (5 + (id % 40)), Array.new(id % 5) { |tag| "tag#{(id * tag) % 97}" })
+  tags = Array.new(id % 5) { |tag| "tag#{(id * tag) % 97}" }
+  Record.new(id, "Record #{id}", "body of record #{id}, " * (5 + (id % 40)), tags)
 end.freeze
 
 def html(records)
   rows = records.map do |record|
     tags = record.tags.map { |tag| "<li>#{tag.upcase}</li>" }.join
-    "<tr><td>#{record.id}</td><td>#{record.title}</td><td>#{record.body.gsub("record", "<b>record</b>")}</td><td><ul>#{tags}</ul></td></tr>"
+    "<tr><td>#{record.id}</td><td>#{record.title}</td>" \
+      "<td>#{record.body.gsub("record", "<b>record</b>")}</td><td><ul>#{tags}</ul></td></tr>"
   end
   "<!doctype html><title>records</title><table>#{rows.join("\n")}</table>"
 end

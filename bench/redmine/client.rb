@@ -2,8 +2,8 @@
 
 require "net/http"
 
-# HTTP load by a number of requests, see docs/decisions/0056-requests-instead-of-seconds.md. Every worker gets its share:
-# a worker that has had enough loses its connections, and their successors reach another one.
+# HTTP load by a number of requests, see docs/decisions/0056-requests-instead-of-seconds.md. Every worker gets its
+# share: a worker that has had enough loses its connections, and their successors reach another one.
 class Client
   TIMEOUT_SECONDS = 120
   ADDRESS = "/measured" # of config.ru
@@ -41,7 +41,9 @@ class Client
 
   def done?
     @lock.synchronize do
-      raise "of #{@workers} workers, some did not get #{@share} requests: #{@served.inspect}" if @served.values.sum > @most
+      if @served.values.sum > @most
+        raise "of #{@workers} workers, some did not get #{@share} requests: #{@served.inspect}"
+      end
 
       @served.count { |_, requests| requests >= @share } >= @workers
     end

@@ -5,7 +5,8 @@ require "culet/tools/compare"
 
 # An allocator and a mode of running Puma (see puma.rb).
 class Contender
-  SUBJECTS = { "single" => "one process of 8 threads", "cluster" => "three workers", "warm" => "three workers, warmed up" }.freeze
+  SUBJECTS = { "single" => "one process of 8 threads", "cluster" => "three workers",
+               "warm" => "three workers, warmed up" }.freeze
   MODES = /\A(?:single|cluster|warm|plugin|requests|steps=[a-z]+(?:\+[a-z]+)*)\z/
 
   attr_reader :choice, :mode
@@ -13,7 +14,12 @@ class Contender
   # @param text [String] e.g. "jemalloc/cluster,glibc:arena_max=2/warm,culet/steps=collect+trim"
   # @return [Array<Contender>]
   # @raise [Culet::UsageError, OptionParser::InvalidArgument] naming what is wrong
-  def self.parse(text) = Culet::Compare::Plan.split_allocators(text).map { |word| word.split("/", 2).then { |spec, mode| new(spec, mode) } }
+  def self.parse(text)
+    Culet::Compare::Plan.split_allocators(text).map do |word|
+      spec, mode = word.split("/", 2)
+      new(spec, mode)
+    end
+  end
 
   # @param spec [String] as `culet run --allocator` takes it
   # @param mode [String]

@@ -2,8 +2,8 @@
 
 require "etc"
 
-# The anonymous pages of a process with their page frames (pagemap(5), for root), and whether they are heap pages of Ruby.
-# After a fork, a page with the same frame is shared, one with another frame was copied.
+# The anonymous pages of a process with their page frames (pagemap(5), for root), and whether they are heap pages of
+# Ruby. After a fork, a page with the same frame is shared, one with another frame was copied.
 #
 #   ruby pages.rb PID FILE    writes the pages of a process, for `Pages.load`
 class Pages
@@ -76,7 +76,9 @@ class Pages
     entries = pagemap.read((range.end / BYTES - first) * 8).to_s.unpack("Q*")
     entries.each_with_index { |entry, index| frames[first + index] = entry & FRAME if entry.anybits?(PRESENT) }
     start = (range.begin + HEAP_PAGE_BYTES - 1) / HEAP_PAGE_BYTES * HEAP_PAGE_BYTES
-    start.step(range.end - HEAP_PAGE_BYTES, HEAP_PAGE_BYTES) { |address| mark(address) if frames.key?(address / BYTES) && heap_page?(memory, address) }
+    start.step(range.end - HEAP_PAGE_BYTES, HEAP_PAGE_BYTES) do |address|
+      mark(address) if frames.key?(address / BYTES) && heap_page?(memory, address)
+    end
   end
 
   def mark(address) = (HEAP_PAGE_BYTES / BYTES).times { |index| ruby[(address / BYTES) + index] = true }

@@ -31,7 +31,8 @@ class ServerRun
     Dir.mktmpdir do |directory|
       @snapshot = File.join(directory, "pages")
       @warmup = File.join(directory, "warmup")
-      @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"], environment: environment)
+      @child = Culet::Compare::Child.new(command: ["puma", "-C", "#{__dir__}/puma.rb", "#{__dir__}/config.ru"],
+                                         environment: environment)
       await
       serve
     ensure
@@ -44,7 +45,8 @@ class ServerRun
   def environment
     base = ENV.to_h
     pages = @contender.single? ? {} : { "MEASURED_PAGES" => @snapshot, "MEASURED_WARMUP" => @warmup }
-    base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES, "MEASURED_MODE" => @contender.mode, "PORT" => @port.to_s, **pages).compact
+    base.merge(@choice.environment(base, isolated: true), "RUBYLIB" => LIBRARIES,
+               "MEASURED_MODE" => @contender.mode, "PORT" => @port.to_s, **pages).compact
   end
 
   def await
@@ -57,15 +59,18 @@ class ServerRun
 
   def serve
     before = cpu
-    client = Client.new(port: @port, requests: @requests, connections: @connections, workers: @contender.single? ? 1 : WORKERS)
+    client = Client.new(port: @port, requests: @requests, connections: @connections,
+                        workers: @contender.single? ? 1 : WORKERS)
     seconds = client.run
     used = cpu - before
     pids = @child.descendants.refresh
     check(pids, client)
     memory = pids.map { |pid| Culet::Processes::Memory.rollup(pid) }
     { "processes" => pids.size, "rss_bytes" => sum(memory, "rss_bytes"), "pss_bytes" => sum(memory, "pss_bytes"),
-      "private_dirty_bytes" => sum(memory, "private_dirty_bytes"), "requests_per_second" => (client.served.values.sum / seconds).round(2),
-      "cpu_per_request_seconds" => (used / client.served.values.sum).round(5), "served" => client.served.values.sort, **sharing(pids.drop(1)), **warmup }
+      "private_dirty_bytes" => sum(memory, "private_dirty_bytes"),
+      "requests_per_second" => (client.served.values.sum / seconds).round(2),
+      "cpu_per_request_seconds" => (used / client.served.values.sum).round(5),
+      "served" => client.served.values.sort, **sharing(pids.drop(1)), **warmup }
   end
 
   # @return [Hash{String => Numeric}] what the warm-up cost, where there was one
@@ -78,7 +83,8 @@ class ServerRun
       client.served.keys.map(&:to_i).sort == serving.sort
 
     pids.each do |pid|
-      names = Culet::Processes::Live.new(pid).mappings.filter_map { |mapping| mapping.path && Culet::Allocators.of_library(mapping.path) }.uniq
+      libraries = Culet::Processes::Live.new(pid).mappings.filter_map(&:path)
+      names = libraries.filter_map { |path| Culet::Allocators.of_library(path) }.uniq
       raise "process #{pid} runs on #{names.inspect}, not on #{@choice.name}" unless names == [@choice.name] - ["glibc"]
     end
   end

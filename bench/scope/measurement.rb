@@ -22,16 +22,20 @@ module ScopeBench
 
     # @return [Array<String>] the cells of a row: heap, bytes, speeds, processor time, pauses, memory, goals not reached
     def row
-      [@kind.name, gigabytes(heap_bytes), gigabytes(speed), format("%.0f %%", speed / @copied * 100), gigabytes(clock_speed), format("%.2f", middle("cpu_seconds")),
-       most("pauses").to_i.to_s, *[middle("median_pause_seconds"), most("p95_pause_seconds"), most("longest_pause_seconds")].map { |seconds| milliseconds(seconds) },
+      pauses = [middle("median_pause_seconds"), most("p95_pause_seconds"), most("longest_pause_seconds")]
+      [@kind.name, gigabytes(heap_bytes), gigabytes(speed), format("%.0f %%", speed / @copied * 100),
+       gigabytes(clock_speed), format("%.2f", middle("cpu_seconds")),
+       most("pauses").to_i.to_s, *pauses.map { |seconds| milliseconds(seconds) },
        format("%.0f", most("peak_rss_bytes") / 1e6), missed.empty? ? "reached" : "**not**: #{missed.join(", ")}"]
     end
 
     # @return [Array<Bench::Row>] for --out; the longest pause is that of all readings
     def rows
       names = { subject: @kind.name, contender: "culet-scope" }
-      [Bench::Row.of(all("paused_cpu_seconds").map { |seconds| heap_bytes / seconds }, factor: 1e-9, metric: SPEED, unit: "GB/s", **names),
-       Bench::Row.new(median: (most("longest_pause_seconds") * 1e3).round(3), runs: @snapshots.size, metric: "longest pause", unit: "ms", **names),
+      speeds = all("paused_cpu_seconds").map { |seconds| heap_bytes / seconds }
+      [Bench::Row.of(speeds, factor: 1e-9, metric: SPEED, unit: "GB/s", **names),
+       Bench::Row.new(median: (most("longest_pause_seconds") * 1e3).round(3), runs: @snapshots.size,
+                      metric: "longest pause", unit: "ms", **names),
        Bench::Row.of(all("p95_pause_seconds"), factor: 1e3, metric: "95th percentile of pauses", unit: "ms", **names),
        Bench::Row.of(all("cpu_seconds"), metric: "CPU time", unit: "s", **names),
        Bench::Row.of(all("peak_rss_bytes"), factor: 1e-6, metric: "reader's peak RSS", unit: "MB", **names)]
@@ -39,8 +43,9 @@ module ScopeBench
 
     # @return [Hash{String => Object}] every reading's figures
     def to_h
-      { "heap" => @kind.name, "about" => @kind.about, "heap_bytes" => heap_bytes, "bytes_per_paused_cpu_second" => speed.round,
-        "bytes_per_paused_second" => clock_speed.round, "goals_missed" => missed, "readings" => @snapshots.map(&:reading) }
+      { "heap" => @kind.name, "about" => @kind.about, "heap_bytes" => heap_bytes,
+        "bytes_per_paused_cpu_second" => speed.round, "bytes_per_paused_second" => clock_speed.round,
+        "goals_missed" => missed, "readings" => @snapshots.map(&:reading) }
     end
 
     private

@@ -2,8 +2,8 @@
 
 # usage: records.rb MEGABYTES THREADS
 #
-# Fills a Ruby heap for the reader: threads keep records of strings, hashes and arrays, and drop some. Prints "ready", and
-# waits to be killed.
+# Fills a Ruby heap for the reader: threads keep records of strings, hashes and arrays, and drop some. Prints "ready",
+# and waits to be killed.
 megabytes, threads = ARGV.map(&:to_i)
 
 # Keeps and drops records of one thread.

@@ -12,8 +12,8 @@ require_relative "measurement"
 module ScopeBench
   # All heaps of one command line.
   class Session
-    COLUMNS = ["heap", "GB resident", "GB/s of CPU while paused", "of the copying", "GB/s by the clock", "CPU s", "pauses", "median ms", "p95 ms", "longest ms",
-               "reader's peak MB", "goals"].freeze
+    COLUMNS = ["heap", "GB resident", "GB/s of CPU while paused", "of the copying", "GB/s by the clock", "CPU s",
+               "pauses", "median ms", "p95 ms", "longest ms", "reader's peak MB", "goals"].freeze
     COPIED_MEGABYTES = 512
     # A heap needs more than its blocks, and other programs need memory too.
     HEAP_FACTOR = 1.5
@@ -42,19 +42,23 @@ module ScopeBench
       return Target::KINDS if names.empty?
 
       names.map do |name|
-        Target::KINDS.find { |kind| kind.name == name } || raise(Culet::UsageError, "there is no heap #{name}; `bench/scope/run --help` names them")
+        Target::KINDS.find { |kind| kind.name == name } ||
+          raise(Culet::UsageError, "there is no heap #{name}; `bench/scope/run --help` names them")
       end
     end
 
     def write(done, copied)
       if @options[:json]
-        document = { "bytes_copied_per_cpu_second" => copied.round, "megabytes" => @options[:megabytes], "heaps" => done.map(&:to_h) }
+        document = { "bytes_copied_per_cpu_second" => copied.round, "megabytes" => @options[:megabytes],
+                     "heaps" => done.map(&:to_h) }
         Culet::AtomicFile.write(@options[:json], "#{JSON.pretty_generate(document)}\n")
       end
       return unless @options[:out]
 
-      alone = Bench::Row.of([copied], factor: 1e-9, subject: "any heap", contender: "kernel's copying alone", metric: Measurement::SPEED, unit: "GB/s")
-      Bench::ResultFile.write(@options[:out], title: "Reading a process", rows: [*done.flat_map(&:rows), alone], environment: { "heap_megabytes" => @options[:megabytes] })
+      alone = Bench::Row.of([copied], factor: 1e-9, subject: "any heap", contender: "kernel's copying alone",
+                                      metric: Measurement::SPEED, unit: "GB/s")
+      Bench::ResultFile.write(@options[:out], title: "Reading a process", rows: [*done.flat_map(&:rows), alone],
+                                              environment: { "heap_megabytes" => @options[:megabytes] })
     end
 
     # @return [Float] bytes that the kernel copies in a second of CPU time
@@ -68,7 +72,10 @@ module ScopeBench
     def one(kind, built, copied)
       needed = (@options[:megabytes] * HEAP_FACTOR).round + SPARE_MEGABYTES
       available = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+) kB/, 1].to_i / 1024
-      return warn("bench/scope/run: without #{kind.name}: it needs #{needed} MB of available memory; there are #{available}") if available < needed
+      if available < needed
+        return warn("bench/scope/run: without #{kind.name}: it needs #{needed} MB of available memory; " \
+                    "there are #{available}")
+      end
 
       measurement = Measurement.new(kind, readings(kind, built), copied)
       puts "| #{measurement.row.join(" | ")} |"

@@ -12,13 +12,19 @@ module ScopeBench
     Kind = Struct.new(:name, :about, :heap, :threads, :goal_gigabytes, :pauses, :preload, keyword_init: true)
 
     KINDS = [
-      Kind.new(name: "mixed", about: "blocks of 1 byte to 300 KB, a fifth free", heap: "mixed", threads: 8, goal_gigabytes: 5.0, pauses: true),
-      Kind.new(name: "ruby", about: "a Ruby program's strings, hashes and arrays", heap: :ruby, threads: 4, goal_gigabytes: 5.0, pauses: true),
-      Kind.new(name: "small", about: "blocks of 32 bytes", heap: "small", threads: 1, goal_gigabytes: 2.5, pauses: true),
-      Kind.new(name: "holes", about: "most blocks free, much of it returned", heap: "holes", threads: 8, goal_gigabytes: 5.0, pauses: true),
+      Kind.new(name: "mixed", about: "blocks of 1 byte to 300 KB, a fifth free", heap: "mixed", threads: 8,
+               goal_gigabytes: 5.0, pauses: true),
+      Kind.new(name: "ruby", about: "a Ruby program's strings, hashes and arrays", heap: :ruby, threads: 4,
+               goal_gigabytes: 5.0, pauses: true),
+      Kind.new(name: "small", about: "blocks of 32 bytes", heap: "small", threads: 1,
+               goal_gigabytes: 2.5, pauses: true),
+      Kind.new(name: "holes", about: "most blocks free, much of it returned", heap: "holes", threads: 8,
+               goal_gigabytes: 5.0, pauses: true),
       Kind.new(name: "busy", about: "8 threads replace blocks meanwhile", heap: "busy", threads: 8, pauses: true),
-      Kind.new(name: "culet", about: "as mixed, on culet", heap: "mixed", threads: 8, goal_gigabytes: 5.0, pauses: true, preload: true),
-      Kind.new(name: "culet-small", about: "as small, on culet", heap: "small", threads: 1, goal_gigabytes: 2.5, pauses: true, preload: true)
+      Kind.new(name: "culet", about: "as mixed, on culet", heap: "mixed", threads: 8,
+               goal_gigabytes: 5.0, pauses: true, preload: true),
+      Kind.new(name: "culet-small", about: "as small, on culet", heap: "small", threads: 1,
+               goal_gigabytes: 2.5, pauses: true, preload: true)
     ].freeze
 
     # @param kind [Kind]
@@ -39,7 +45,9 @@ module ScopeBench
       output, input = IO.pipe
       pid = Process.spawn(environment, *command, in: File::NULL, out: input)
       input.close
-      raise Culet::Error, "the heap #{@kind.name} was not filled; the machine may lack memory" unless output.wait_readable(FILL_SECONDS) && output.gets == "ready\n"
+      unless output.wait_readable(FILL_SECONDS) && output.gets == "ready\n"
+        raise Culet::Error, "the heap #{@kind.name} was not filled; the machine may lack memory"
+      end
 
       yield pid
     ensure
@@ -52,7 +60,9 @@ module ScopeBench
 
     private
 
-    def environment = { "LD_PRELOAD" => (allocator if @kind.preload), "MALLOC_ARENA_MAX" => nil, "GLIBC_TUNABLES" => nil }
+    def environment
+      { "LD_PRELOAD" => (allocator if @kind.preload), "MALLOC_ARENA_MAX" => nil, "GLIBC_TUNABLES" => nil }
+    end
 
     def allocator = Culet::Native.find("libculet.so") || raise(Culet::Error, Culet::Native.missing_reason)
 

@@ -44,7 +44,8 @@ module Sigterm
 
     def environment
       base = ENV.to_h
-      base.merge(@allocator.environment(base, isolated: true), "RUBYLIB" => LIBRARY, "PORT" => @port.to_s, "MEASURED_PLUGIN" => @plugin ? "1" : "0",
+      base.merge(@allocator.environment(base, isolated: true),
+                 "RUBYLIB" => LIBRARY, "PORT" => @port.to_s, "MEASURED_PLUGIN" => @plugin ? "1" : "0",
                  "MEASURED_TIMEOUT" => @timeout&.to_s, "WEB_CONCURRENCY" => nil, "CULET_TRIM" => nil).compact
     end
 

@@ -22,7 +22,8 @@ class AgentHostileTest < Minitest::Test
 
   # Goes on for ever, with 8 MB each time.
   def test_strings_without_end_are_bounded_by_what_the_process_has
-    with_impostor("from = line[/from=(\\d+)/, 1].to_i; head = #{HEAD.inspect}.merge('next' => from + 8, 'strings' => 1)", "JSON.generate(head) + \"\\n\" + 'x' * (8 << 20)") do |pid|
+    head = "from = line[/from=(\\d+)/, 1].to_i; head = #{HEAD.inspect}.merge('next' => from + 8, 'strings' => 1)"
+    with_impostor(head, "JSON.generate(head) + \"\\n\" + 'x' * (8 << 20)") do |pid|
       out = Class.new do
         attr_reader :bytes
 
@@ -95,7 +96,8 @@ class AgentHostileTest < Minitest::Test
       end
       p tally.keys.sort
     RUBY
-    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rtmpdir", "-e", script, env: TestHelper::NEUTRAL, stdin: bytes.byteslice(0, whole_records(bytes, 40_000)))
+    out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rtmpdir", "-e", script,
+                                   env: TestHelper::NEUTRAL, stdin: bytes.byteslice(0, whole_records(bytes, 40_000)))
     assert_equal ["[:report, :sentence]\n", "", true], [out, err, status.success?]
   end
 
@@ -108,8 +110,10 @@ class AgentHostileTest < Minitest::Test
 
   # ---- code that never ran ----
 
-  ANSWER = { "kind" => "culet unused", "version" => 1, "pid" => 5, "parent_pid" => 1, "program" => "x", "ruby" => "ruby", "since" => "start", "seconds" => 0.1, "heard" => true,
-             "files" => [{ "path" => "/a.rb", "bytes" => 100, "count" => 3, "told" => true, "untold_bytes" => 10, "unused" => [[3, "idle", 40], [9, "block in idle", 20]] },
+  ANSWER = { "kind" => "culet unused", "version" => 1, "pid" => 5, "parent_pid" => 1, "program" => "x", "ruby" => "ruby",
+             "since" => "start", "seconds" => 0.1, "heard" => true,
+             "files" => [{ "path" => "/a.rb", "bytes" => 100, "count" => 3, "told" => true, "untold_bytes" => 10,
+                           "unused" => [[3, "idle", 40], [9, "block in idle", 20]] },
                          { "path" => "/b.rb", "bytes" => 50, "count" => 1, "told" => false }],
              "evaluated" => { "(eval)" => [10, 1] } }.freeze
 
@@ -136,7 +140,8 @@ class AgentHostileTest < Minitest::Test
 
   def test_an_answer_without_end
     with_impostor("", "'[' * (33 << 20)") do |pid|
-      assert_match(/sent an answer that this version of culet does not know/, assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }.message)
+      error = assert_raises(Culet::Error) { Culet::Requires::UnusedInquiry.new(pid).call }
+      assert_match(/sent an answer that this version of culet does not know/, error.message)
     end
   end
 

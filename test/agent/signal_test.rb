@@ -186,7 +186,8 @@ class AgentSignalTest < Minitest::Test
   end
 
   def test_a_main_thread_blocked_in_c_code_is_said
-    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(/process #{pid} refuses: its main thread did not run Ruby code in time/, "signal", pid, "--wait", "0.3s") }
+    sentence = ->(pid) { /process #{pid} refuses: its main thread did not run Ruby code in time/ }
+    with_agent(BLOCKED) { |pid| await_block(pid) && assert_sentence(sentence.call(pid), "signal", pid, "--wait", "0.3s") }
   end
 
   def test_after_a_question_that_was_given_up_the_next_one_is_answered

@@ -27,7 +27,8 @@ class CliExitStatusTest < Minitest::Test
     end
 
     define_method(:"test_#{name}_of_no_command") do
-      { "culet-no-such-command" => [127, "no such program"], "/etc/passwd" => [126, "it is not executable; run `chmod +x /etc/passwd`"] }.each do |command, (expected, reason)|
+      { "culet-no-such-command" => [127, "no such program"],
+        "/etc/passwd" => [126, "it is not executable; run `chmod +x /etc/passwd`"] }.each do |command, (expected, reason)|
         err = StringIO.new
         assert_equal expected, Culet::CLI.run([*words, "--", command], out: StringIO.new, err: err)
         assert_equal "culet: cannot run #{command}: #{reason}\n", err.string
@@ -41,7 +42,8 @@ class CliExitStatusTest < Minitest::Test
   end
 
   def test_a_command_that_ends_well_after_ctrl_c
-    interrupted("trace", "--out", "trace", "--", *RUBY, "-e", "trap(:INT) { exit }; puts :up; $stdout.flush; sleep") { |ended, err| assert_equal 0, ended.exitstatus, err }
+    script = "trap(:INT) { exit }; puts :up; $stdout.flush; sleep"
+    interrupted("trace", "--out", "trace", "--", *RUBY, "-e", script) { |ended, err| assert_equal 0, ended.exitstatus, err }
   end
 
   def test_looking_again_and_again_ends_by_ctrl_c
@@ -51,7 +53,8 @@ class CliExitStatusTest < Minitest::Test
           interrupted(*words) { |ended, err| assert_equal [130, ""], [ended.exitstatus, err] }
         end
         path = "#{directory}/series.snapshot"
-        interrupted("snapshot", pid, "--every", "0.1", "--out", path, ready: -> { Dir.children(directory).sum { |name| File.size?("#{directory}/#{name}").to_i } > 3000 }) do |ended, err|
+        written = -> { Dir.children(directory).sum { |name| File.size?("#{directory}/#{name}").to_i } > 3000 }
+        interrupted("snapshot", pid, "--every", "0.1", "--out", path, ready: written) do |ended, err|
           assert_equal 130, ended.exitstatus, err
           assert_match(/\Aculet: wrote #{path}/, err)
         end

@@ -20,10 +20,14 @@ class CowAgreementTest < Minitest::Test
     time.sleep(1000)
   PYTHON
 
-  GRANDCHILDREN = "#{CowHelper::WORDS}family(2) { |n| reader, writer = IO.pipe; fork { WORDS.first(9_000).each { |w| w << \"?\" }; writer.write(\"x\"); sleep }; reader.read(1) }".freeze
-  THREADS = "#{CowHelper::WORDS}Array.new(4) { Thread.new { sleep } }; family(2) { |n| Array.new(4) { Thread.new { WORDS.map(&:upcase); sleep 0.1 } }.each(&:join) }".freeze
-  EXECUTED = "#{CowHelper::WORDS}reader, writer = IO.pipe; spawn(\"sleep\", \"1000\"); fork { WORDS.each { |w| w << \"!\" }; writer.write(\"x\"); sleep }; reader.read(1); puts :up; $stdout.flush; sleep".freeze
-  FILES = "#{CowHelper::FORKS}require \"tmpdir\"; $file = File.open(__FILE__ == \"-e\" ? RbConfig.ruby : __FILE__); family(2) { |n| $text = $file.pread(200_000, n) }".freeze
+  GRANDCHILDREN = "#{CowHelper::WORDS}family(2) { |n| reader, writer = IO.pipe; " \
+                  "fork { WORDS.first(9_000).each { |w| w << \"?\" }; writer.write(\"x\"); sleep }; reader.read(1) }".freeze
+  THREADS = "#{CowHelper::WORDS}Array.new(4) { Thread.new { sleep } }; " \
+            "family(2) { |n| Array.new(4) { Thread.new { WORDS.map(&:upcase); sleep 0.1 } }.each(&:join) }".freeze
+  EXECUTED = "#{CowHelper::WORDS}reader, writer = IO.pipe; spawn(\"sleep\", \"1000\"); " \
+             "fork { WORDS.each { |w| w << \"!\" }; writer.write(\"x\"); sleep }; reader.read(1); puts :up; $stdout.flush; sleep".freeze
+  FILES = "#{CowHelper::FORKS}require \"tmpdir\"; $file = File.open(__FILE__ == \"-e\" ? RbConfig.ruby : __FILE__); " \
+          "family(2) { |n| $text = $file.pread(200_000, n) }".freeze
 
   FAMILIES = {
     "workers on glibc" => [[*RUBY, "-e", WORKERS]],

@@ -7,7 +7,8 @@ class CowComparisonTest < Minitest::Test
   include CowHelper
 
   # Half a million blocks, of which each worker writes to many.
-  BLOCKS = "WORDS = Array.new(450_000) { |i| \"word number \#{i} of many words, in a block\" * 2 }\nGC.start\nfamily(2) { |n| WORDS.each_slice(20 + n) { |words| words.first << \"!\" } }"
+  BLOCKS = "WORDS = Array.new(450_000) { |i| \"word number \#{i} of many words, in a block\" * 2 }\nGC.start\n" \
+           "family(2) { |n| WORDS.each_slice(20 + n) { |words| words.first << \"!\" } }"
   # Looks at a family and tells the most memory that it has had, and how many workers were compared.
   LOOK = <<~RUBY
     require "culet/tools/cow"
@@ -37,7 +38,8 @@ class CowComparisonTest < Minitest::Test
       parent, child = snapshots(pid)
       page = child.ruby_pages.first
       region = child.regions.find { |one| !one.chunks_payload.empty? }
-      [{ slot_bytes: 0 }, { slot_bytes: 44 }, { slots: 1 << 40 }, { slots: (1 << 64) - 1 }, { first_slot: 1 << 62 }, { first_slot: 3 }, { address: child.ruby_pages[1].address + 8 },
+      [{ slot_bytes: 0 }, { slot_bytes: 44 }, { slots: 1 << 40 }, { slots: (1 << 64) - 1 }, { first_slot: 1 << 62 }, { first_slot: 3 },
+       { address: child.ruby_pages[1].address + 8 },
        { address: (1 << 64) - 4096 }].each { |change| with(child.ruby_pages, 0, RubyPage.new(**page.to_h, **change)) { assert_contradiction(child, parent, change) } }
       whole = region.chunks_payload
       [[0x80], [*whole.bytes, 0x80], [0, *[0xff] * 8, 0x7f], [*[0xff] * 9, 1, 4], [0, *[0xff] * 10, 1]].each do |payload|

@@ -24,7 +24,8 @@ module CowHelper
 
   # What the workers of a server do: they write some of what they inherited and have objects of their own.
   WORDS = "#{FORKS}WORDS = Array.new(60_000) { |i| \"word number \#{i} of many words\" }\nGC.start\n".freeze
-  WORKERS = "#{WORDS}family(3) { |n| WORDS.each_slice(10 + n) { |words| words.first << \"!\" }; $own = Array.new(20_000) { |i| \"own \#{i}\" * 3 }; GC.start }".freeze
+  WORKERS = "#{WORDS}family(3) { |n| WORDS.each_slice(10 + n) { |words| words.first << \"!\" }; " \
+            "$own = Array.new(20_000) { |i| \"own \#{i}\" * 3 }; GC.start }".freeze
 
   # @param command [Array<String>]
   # @yieldparam pid [Integer] of the parent

@@ -8,7 +8,8 @@ class CowOverTimeTest < Minitest::Test
   include CowHelper
 
   # Two workers that make more and more of what they inherited their own.
-  AT_WORK = "#{CowHelper::WORDS}children = Array.new(2) { fork { WORDS.each_slice(500) { |words| words.each { |word| word << \"!\" }; sleep 0.05 }; STAY } }; puts :up; $stdout.flush; WAIT".freeze
+  AT_WORK = "#{CowHelper::WORDS}children = Array.new(2) { fork { WORDS.each_slice(500) { |words| words.each { |word| word << \"!\" }; " \
+            "sleep 0.05 }; STAY } }; puts :up; $stdout.flush; WAIT".freeze
 
   def test_samples_of_a_running_family
     with_family(*RUBY, "-e", at_work(stay: "sleep", wait: "sleep"), settled: false) do |pid|
@@ -44,7 +45,8 @@ class CowOverTimeTest < Minitest::Test
   end
 
   def test_a_command
-    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", at_work(stay: "sleep 6", wait: "children.each { |one| Process.wait(one) }"), env: NEUTRAL)
+    script = at_work(stay: "sleep 6", wait: "children.each { |one| Process.wait(one) }")
+    out, err, status = run_culet("cow", "--every", "0.2", "--json", "--out", "/dev/stderr", "--", *RUBY, "-e", script, env: NEUTRAL)
     assert_equal [0, "up\n"], [status.exitstatus, out]
     document = JSON.parse(err.lines.first)
     assert_equal [false, true, true], document["processes"].map { |one| one["forked"] }
@@ -79,7 +81,8 @@ class CowOverTimeTest < Minitest::Test
   def test_a_command_that_is_interrupted
     Dir.mktmpdir do |directory|
       reader, writer = IO.pipe
-      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS, in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
+      pid = spawn(NEUTRAL, *culet_command, "cow", "--json", "--out", "#{directory}/cow.json", "--", *RUBY, "-e", WORKERS,
+                  in: File::NULL, out: writer, err: "#{directory}/err", pgroup: true)
       writer.close
       assert_equal "up\n", reader.gets
       sleep 5

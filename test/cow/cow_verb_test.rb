@@ -90,8 +90,9 @@ class CowVerbTest < Minitest::Test
 
   def test_wrong_usage
     { ["cow"] => /no process given/, %w[cow 0] => /"0" is not a process number/, ["cow", "1", "--", "ls"] => /a process number or a command, not both/,
-      ["cow", "--"] => /no command given/, ["cow", "--watch", "--", "ls"] => /--watch needs running processes/, ["cow", "1", "--for", "5s"] => /--for needs --every/,
-      ["cow", "1", "--every", "1s", "--watch", "2"] => /cannot be combined/, ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
+      ["cow", "--"] => /no command given/, ["cow", "--watch", "--", "ls"] => /--watch needs running processes/,
+      ["cow", "1", "--for", "5s"] => /--for needs --every/, ["cow", "1", "--every", "1s", "--watch", "2"] => /cannot be combined/,
+      ["cow", "--every", "1s", "--for", "5s", "--", "ls"] => /--for cannot be used with a command/,
       ["cow", "1", "--max-private", "much"] => /takes a size, e\.g\. 80MB/, ["cow", "1", "--watch", "often"] => /--watch takes a number above 0/,
       ["cow", "1", "--writes", "some"] => /--writes takes a whole number/, ["cow", "1", "--live", "--stop"] => /cannot be combined/ }.each do |words, sentence|
       out, err, status = run_culet(*words, env: NEUTRAL)
@@ -171,7 +172,8 @@ class CowVerbTest < Minitest::Test
   def test_of_several_some_may_not_be_read
     skip "only root can have workers of other users" unless Process.euid.zero?
 
-    script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); up, out = IO.pipe; pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
+    script = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); up, out = IO.pipe; " \
+             "pid = spawn('#{RbConfig.ruby}', '-e', 'puts :up; $stdout.flush; sleep', out: out); up.gets; " \
              "ok = system(*ARGV, pid.to_s); Process.kill(:KILL, pid); exit(ok)"
     with_family(*RUBY, "-e", WAITING) do |pid|
       out, err, status = run_program(RbConfig.ruby, "-e", script, "--", *culet_command, "cow", "--json", pid, env: NEUTRAL.merge("HOME" => "/"), chdir: "/")

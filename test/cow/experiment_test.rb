@@ -76,12 +76,14 @@ class CowExperimentTest < Minitest::Test
 
   # What goes wrong in a script is said with its own words, and nothing of it is left.
   def test_scripts_that_fail
-    { "echo 'no such thing' >&2; exit 7" => /the program ended before phase built: no such thing/, "echo hello" => /the program printed "hello" instead of "phase built"/,
+    { "echo 'no such thing' >&2; exit 7" => /the program ended before phase built: no such thing/,
+      "echo hello" => /the program printed "hello" instead of "phase built"/,
       "echo 'phase built'; read -r l; echo 'phase forked'; read -r l" => /phase forked has no process number/,
       "echo 'phase built'; read -r l; sleep 77 & echo \"phase forked $!\"; read -r l; echo 'phase first soon'; read -r l" => /phase first has no seconds/,
       "sleep 78" => /the next phase was not reached within 1 seconds/ }.each do |script, sentence|
       with_script(script) do |path|
-        out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc", "--runs", "1", "--timeout", "1", env: NEUTRAL)
+        out, err, status = run_culet("cow", "experiment", *SMALL, "--with", "sh", "--script", path, "--allocators", "glibc",
+                                     "--runs", "1", "--timeout", "1", env: NEUTRAL)
         assert_equal 1, status.exitstatus
         assert_match sentence, err
         assert_match(/^excluded: sh on glibc, the parent collects: /, out)
@@ -97,7 +99,8 @@ class CowExperimentTest < Minitest::Test
 
   def test_interrupted
     reader, writer = IO.pipe
-    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json", in: File::NULL, out: writer, err: %i[child out], pgroup: true)
+    pid = spawn(NEUTRAL, *culet_command, "cow", "experiment", "--millions", "0.2", "--runs", "500", "--allocators", "glibc", "--json",
+                in: File::NULL, out: writer, err: %i[child out], pgroup: true)
     writer.close
     reader.gets # the first run is done
     Process.kill(:INT, pid)
@@ -115,9 +118,11 @@ class CowExperimentTest < Minitest::Test
   end
 
   def test_wrong_usage
-    { %w[--with nosuchprogram] => /there is no program nosuchprogram/, %w[--with sh] => /there is no script for sh: give one with --script/, %w[--variants all,x] => /there is no variant/,
+    { %w[--with nosuchprogram] => /there is no program nosuchprogram/,
+      %w[--with sh] => /there is no script for sh: give one with --script/, %w[--variants all,x] => /there is no variant/,
       %w[--warm maybe] => /--warm takes no, yes or both/, %w[--millions 0] => /takes a number above 0/, %w[--runs 0] => /takes a whole number from 1 to/,
-      %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /has an unmatched quote/, %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
+      %w[word] => /takes options only, not "word"/, ["--with", "ruby 'x"] => /has an unmatched quote/,
+      %w[--allocators nosuch] => /no allocator "nosuch"/ }.each do |words, sentence|
       out, err, status = run_culet("cow", "experiment", *words, env: NEUTRAL)
       assert_equal [2, ""], [status.exitstatus, out], words.join(" ")
       assert_match sentence, err

@@ -92,7 +92,8 @@ class CowWritesTest < Minitest::Test
   end
 
   def test_code_ranges
-    program = "KEPT = Array.new(100_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
+    program = "KEPT = Array.new(100_000) { |i| [i, i].pack('NN').force_encoding('UTF-8') }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each(&:valid_encoding?) }"
     with_ruby(program, "glibc") do |writes|
       assert_in_delta 100_000, writes.flags["code_range"], 20
       assert_operator writes.only(:flag_bits), :>, 0.9 * writes.bytes
@@ -101,12 +102,14 @@ class CowWritesTest < Minitest::Test
 
   # In the slot of an object, and in a string's own block. Both are old by then, and told by their type.
   def test_what_ruby_wrote
-    program = "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:b) }"
+    program = "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each(&:b) }"
     with_ruby(program, "glibc") do |writes|
       assert_operator writes.only(:data), :>, 0.9 * writes.bytes
       assert_in_delta 50_000 * 40, writes.holdings["T_OBJECT"].old, 100_000
     end
-    program = "KEPT = Array.new(50_000) { |i| \"string number \#{i} of many, longer than any slot\" * 20 }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each { |one| one.setbyte(500, 65) } }"
+    program = "KEPT = Array.new(50_000) { |i| \"string number \#{i} of many, longer than any slot\" * 20 }; 4.times { GC.start }; " \
+              "family(1) { GC.disable; KEPT.each { |one| one.setbyte(500, 65) } }"
     %w[glibc culet].each do |allocator|
       with_ruby(program, allocator) do |writes|
         assert_operator writes.only(:data), :>, 0.9 * writes.bytes, allocator
@@ -137,7 +140,8 @@ class CowWritesTest < Minitest::Test
 
   # Methods that are called for the first time.
   def test_inline_caches
-    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.abs.size + a.hash.abs + a.pred.to_i + \#{i}.succ\") }; end; NAMES = Many.instance_methods(false); 4.times { GC.start }; " \
+    program = "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.abs.size + a.hash.abs + a.pred.to_i + \#{i}.succ\") }; end; " \
+              "NAMES = Many.instance_methods(false); 4.times { GC.start }; " \
               "family(1) { GC.disable; one = Many.new; NAMES.each { |name| one.public_send(name, 3) } }"
     %w[glibc culet].each do |allocator|
       with_ruby(program, allocator) do |writes|
@@ -163,7 +167,8 @@ class CowWritesTest < Minitest::Test
 
   # The collector links the slots anew that are free after it: between the objects that a worker kept, all that it dropped.
   def test_the_collector
-    program = "KEPT = Array.new(100_000) { Object.new }; 50_000.times { |i| KEPT[i * 2] = nil }; GC.start; 4.times { GC.start }; family(1) { $own = Array.new(40_000) { Object.new }; 20_000.times { |i| $own[i * 2] = nil }; GC.start }"
+    program = "KEPT = Array.new(100_000) { Object.new }; 50_000.times { |i| KEPT[i * 2] = nil }; GC.start; 4.times { GC.start }; " \
+              "family(1) { $own = Array.new(40_000) { Object.new }; 20_000.times { |i| $own[i * 2] = nil }; GC.start }"
     with_ruby(program, "glibc") do |writes|
       assert_operator writes.touched(:collector), :>, 0.6 * writes.bytes
       assert_operator writes.touched(:reuse), :>, 0.6 * writes.bytes
@@ -198,7 +203,8 @@ class CowWritesTest < Minitest::Test
 
   # With the agent in the parent, by the names of classes; workers are not asked. A hundred members lie in malloc on any Ruby.
   def test_names_of_classes
-    program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); Wide = Struct.new(*Array.new(100) { |i| :\"m\#{i}\" }); " \
+    program = "class Account; def initialize = (@a = 1; @name = 'a name'); def b = @a = 2; end; Point = Struct.new(:a); " \
+              "Wide = Struct.new(*Array.new(100) { |i| :\"m\#{i}\" }); " \
               "KEPT = Array.new(20_000) { [Account.new, Point.new(1)] }; WIDE = Array.new(2000) { Wide.new(*Array.new(100, 1)) }; 4.times { GC.start }; " \
               "family(1) { GC.disable; KEPT.each { |one, other| one.b; other.a = 2 }; WIDE.each { |one| one.m50 = 2 } }"
     with_family(*RUBY, "-I#{ROOT}/lib", "-rculet/agent", "-e", "#{FORKS}#{program}") do |pid|

@@ -119,11 +119,15 @@ end
 ActiveRecord::Schema.verbose = false
 ActiveRecord::Schema.define do
   create_table(:posts) { |table| table.string(:title) && table.text(:body) && table.timestamps }
-  create_table(:comments) { |table| table.references(:post) && table.string(:author) && table.text(:text) && table.timestamps }
+  create_table(:comments) do |table|
+    table.references(:post) && table.string(:author) && table.text(:text) && table.timestamps
+  end
 end
 Post.transaction do
   POSTS.times do |number|
     post = Post.create!(title: "Post #{number}", body: "Some text of post #{number}. " * (20 + (number % 60)))
-    COMMENTS_PER_POST.times { |count| post.comments.create!(author: "reader #{count}", text: "I agree with #{post.title}. " * 4) }
+    COMMENTS_PER_POST.times do |count|
+      post.comments.create!(author: "reader #{count}", text: "I agree with #{post.title}. " * 4)
+    end
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Run between loading the application and forking the workers, so that they share more memory: collects garbage, compacts
-# the heap, promotes the surviving objects to the old generation, and returns free memory to the kernel.
+# Run between loading the application and forking the workers, so that they share more memory: collects garbage,
+# compacts the heap, promotes the surviving objects to the old generation, and returns free memory to the kernel.
 #
 # Process.warmup of Ruby 3.3 does all of that; earlier versions do it step by step. An object is old after its third
 # collection.

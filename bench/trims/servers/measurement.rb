@@ -89,7 +89,8 @@ module Servers
       without, with = [false, true].map { |trimmed| values[trimmed].map { |figures| figures.fetch(name) } }
       ratios = with.zip(without).map { |one, other| one.fdiv(other) }
                    .each_slice(with.size / @boots).map { |boot| ratio(boot) }
-      { "without" => statistics.summary(without), "with" => statistics.summary(with), "ratio" => statistics.summary(ratios) }
+      { "without" => statistics.summary(without), "with" => statistics.summary(with),
+        "ratio" => statistics.summary(ratios) }
     end
 
     # ratios: of one start's stretches, or what it had at rest

@@ -57,7 +57,8 @@ module Servers
       before = cpu_seconds
       figures = Culet::Compare::Load.new(target: @target, seconds: seconds, connections: connections,
                                          prefix: Affinity.prefix(processors.last)).run
-      { "requests_per_second" => figures.requests_per_second, "p50_seconds" => figures.p50_seconds, "p99_seconds" => figures.p99_seconds,
+      { "requests_per_second" => figures.requests_per_second, "p50_seconds" => figures.p50_seconds,
+        "p99_seconds" => figures.p99_seconds,
         "cpu_per_request_seconds" => (cpu_seconds - before) / figures.requests, "loaded_pss_bytes" => pss_bytes }
     end
 

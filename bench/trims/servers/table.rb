@@ -59,8 +59,10 @@ module Servers
       all = @result["trims"]
       format("major collections %d, trims %d in %.0f ms (longest %.1f ms), %.0f MB given back, " \
              "of which %.0f MB were wanted again; intervals at the end: %s s",
-             sum("requested"), sum("trims"), sum("seconds") * 1e3, all.map { |one| one["longest_seconds"] }.max.to_f * 1e3,
-             sum("returned_bytes") / 1e6, sum("refaulted_bytes") / 1e6, all.map { |one| one["interval_seconds"].round(2) }.sort.join(", "))
+             sum("requested"), sum("trims"), sum("seconds") * 1e3,
+             all.map { |one| one["longest_seconds"] }.max.to_f * 1e3,
+             sum("returned_bytes") / 1e6, sum("refaulted_bytes") / 1e6,
+             all.map { |one| one["interval_seconds"].round(2) }.sort.join(", "))
     end
 
     def sum(name) = @result["trims"].sum { |one| one.fetch(name) }

@@ -13,7 +13,8 @@ module Measured
 
   def finish
     File.write(ENV.fetch("MEASURED_WARMUP"), JSON.generate(figures))
-    system(RbConfig.ruby, File.expand_path("../../pages.rb", __dir__), Process.pid.to_s, ENV.fetch("MEASURED_PAGES"), exception: true)
+    pages = File.expand_path("../../pages.rb", __dir__)
+    system(RbConfig.ruby, pages, Process.pid.to_s, ENV.fetch("MEASURED_PAGES"), exception: true)
   end
 
   def figures
