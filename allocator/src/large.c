@@ -11,7 +11,7 @@
 #include "wakeup.h"
 
 static LIST_HEAD(culet_huge_list, culet_large) huge_blocks; /* [pages lock] */
-static struct culet_large_stats stats;       /* [pages lock] */
+static struct culet_large_stats stats;                      /* [pages lock] */
 
 CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
