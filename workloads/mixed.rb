@@ -34,7 +34,7 @@ class Store
     @lock = Mutex.new
   end
 
-  def size = @entries.size
+  def empty? = @entries.empty?
 
   def [](key) = @lock.synchronize { @entries[key] }
 
@@ -99,5 +99,5 @@ REQUESTS.times do |number|
 end
 requests.close
 bytes = servers.sum(&:value)
-abort("mixed: only #{bytes} bytes were answered") if bytes < REQUESTS || [pages, sessions].any? { |store| store.size < 1 }
+abort("mixed: only #{bytes} bytes were answered") if bytes < REQUESTS || pages.empty? || sessions.empty?
 Rest.call

@@ -16,7 +16,8 @@ unless ENV["CULET_WORKLOAD_DIR"]
   require_relative "../../lib/culet/tools/compare/bundle"
   bundle = Culet::Compare::Bundle.new(name: "rails", gemfile: File.join(workload, "Gemfile"))
   abort "culet: the gems are not there yet; `culet compare rails --runs 1` installs them" unless bundle.installed?
-  exec({ **bundle.environment, "CULET_WORKLOAD_DIR" => Dir.mktmpdir, "CULET_SCALE" => "0.1" }, RbConfig.ruby, __FILE__, *ARGV)
+  exec({ **bundle.environment, "CULET_WORKLOAD_DIR" => Dir.mktmpdir, "CULET_SCALE" => "0.1" }, RbConfig.ruby, __FILE__,
+       *ARGV)
 end
 
 at_exit { FileUtils.rm_rf(ENV.fetch("CULET_WORKLOAD_DIR")) }

@@ -7,7 +7,9 @@
 #   culet strings $! --svg sharing.svg --html sharing.html
 STATES = ["waiting for an answer of the customer", "closed, because nobody answered in time"].freeze
 
-paths = Array.new(4000) { |number| "/srv/app/vendor/gems/library-1.2/lib/library/parts/part_#{number}/of_the_whole.rb".freeze }
+paths = Array.new(4000) do |number|
+  "/srv/app/vendor/gems/library-1.2/lib/library/parts/part_#{number}/of_the_whole.rb".freeze
+end
 names = Array.new(4000) { |number| ["library/parts/part_#{number}", "of_the_whole.rb"].join("/") }
 rows = Array.new(6000) { |number| { number: number, state: STATES[number % 2].dup << "" } }
 

@@ -16,10 +16,12 @@ def shares?(string) = ObjectSpace.dump(string).include?('"shared":true')
   whole = "/srv/app/#{filler}lib/library/concerns/part/of_the_whole_path.rb"
   name = "library/concerns/part/of_the_whole_path.rb"
   from = whole.bytesize - name.bytesize
-  strings = { "the whole" => whole.freeze, "its end, whole[from..]" => whole[from..], "its middle, whole[from...-3]" => whole[from...-3],
+  strings = { "the whole" => whole.freeze, "its end, whole[from..]" => whole[from..],
+              "its middle, whole[from...-3]" => whole[from...-3],
               "built anew, equal to the end" => ["library/concerns/part", "of_the_whole_path.rb"].join("/") }
   strings.each do |what, string|
-    puts format("%-30s %5d bytes of text, %5d held%s", what, string.bytesize, ObjectSpace.memsize_of(string), (", shares" if shares?(string)).to_s)
+    puts format("%-30s %5d bytes of text, %5d held%s", what, string.bytesize, ObjectSpace.memsize_of(string),
+                (", shares" if shares?(string)).to_s)
   end
   puts
 end

@@ -27,7 +27,9 @@ class CliNamesTest < Minitest::Test
     cluster do |pids|
       reports = JSON.parse(culet("report", @name, "--json").first)["processes"]
       assert_equal pids, reports.map { |one| one["pid"] }
-      assert_equal ["#{@name} 6.6.0 (tcp://0.0.0.0:9292) [shop]", "#{@name}: cluster worker 0: #{pids.first} [shop]"], reports.first(2).map { |one| one["title"] }
+      assert_equal ["#{@name} 6.6.0 (tcp://0.0.0.0:9292) [shop]", "#{@name}: cluster worker 0: #{pids.first} [shop]"], reports.first(2).map { |one|
+        one["title"]
+      }
       # By the command that its workers have, too, and each process once.
       assert_equal pids, JSON.parse(culet("report", @name, pids.last.to_s, "#{@name}: clus", "--json").first)["processes"].map { |one| one["pid"] }
     end
@@ -48,9 +50,12 @@ class CliNamesTest < Minitest::Test
   def test_verbs_that_take_one_process
     cluster do |pids|
       Dir.mktmpdir do |directory|
-        { "map" => ["--json"], "doctor" => ["--json"], "snapshot" => ["--json", "--out", "#{directory}/a.snapshot"], "diff" => [@name, "--json"] }.each do |verb, more|
+        { "map" => ["--json"], "doctor" => ["--json"], "snapshot" => ["--json", "--out", "#{directory}/a.snapshot"],
+"diff" => [@name, "--json"] }.each do |verb, more|
           out, err, = culet(verb, @name, *more)
-          assert_match(/^culet: #{@name} is process #{pids[0]} \(#{@name} 6\.6\.0 .*\); its child processes: #{pids[1]} \(.*\), #{pids[2]} \(#{@name}: cluster worker 1: #{pids[0]} \[shop\]\)/, err)
+          assert_match(
+            /^culet: #{@name} is process #{pids[0]} \(#{@name} 6\.6\.0 .*\); its child processes: #{pids[1]} \(.*\), #{pids[2]} \(#{@name}: cluster worker 1: #{pids[0]} \[shop\]\)/, err
+          )
           document = JSON.parse(out)
           found = document["pid"] || document.dig("before", "pid")
           assert_equal pids[0], found, verb if verb != "snapshot"

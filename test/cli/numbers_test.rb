@@ -23,12 +23,18 @@ class CliNumbersTest < Minitest::Test
 
   def test_seeds_and_counts_may_be_nought_but_are_bounded
     { %w[compare --seed] => "", %w[replay --seed] => "", %w[cow experiment --seed] => "", %w[cow --writes] => "" }.each_key do |words|
-      [HUGE[0], HUGE[1], "-1", "x"].each { |text| assert_usage(/#{words.last} takes a whole number from 0 to \d+, not /, *words[0...-1], "#{words.last}=#{text}", "1") }
+      [HUGE[0], HUGE[1], "-1", "x"].each do |text|
+        assert_usage(/#{words.last} takes a whole number from 0 to \d+, not /, *words[0...-1], "#{words.last}=#{text}", "1")
+      end
     end
   end
 
   def test_watching_is_bounded
-    [HUGE[0], "1e400", "0", "often"].each { |text| %w[report cow].each { |verb| assert_usage(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text) } }
+    [HUGE[0], "1e400", "0", "often"].each do |text|
+      %w[report cow].each do |verb|
+        assert_usage(/--watch takes a number above 0, at most/, verb, Process.pid.to_s, "--watch", text)
+      end
+    end
   end
 
   # The sentence stays one that can be read.
@@ -63,7 +69,8 @@ class CliNumbersTest < Minitest::Test
       assert_equal ["[99, 97, 102, 233]", 0], [out, status.exitstatus], err
       { "require" => "[99, 97, 102, 233]", "trace" => "[99, 97, 102, 233]", "compare --runs 1 --allocators glibc" => "" }.each do |words, expected|
         Dir.mktmpdir do |directory|
-          out, err, status = run_culet(*words.split, "--out", "#{directory}/out", *("--json" unless words == "trace"), "--", RbConfig.ruby, "-e", script, "caf\xE9", env: NEUTRAL.merge(env))
+          out, err, status = run_culet(*words.split, "--out", "#{directory}/out", *("--json" unless words == "trace"), "--", RbConfig.ruby, "-e", script,
+                                       "caf\xE9", env: NEUTRAL.merge(env))
           assert_equal [expected, 0], [out, status.exitstatus], err
           assert_empty err.lines.grep_v(%r{\Aculet: (wrote|\[1/1\]) })
         end

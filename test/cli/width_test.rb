@@ -11,7 +11,8 @@ require "unicode/display_width"
 class CliWidthTest < Minitest::Test
   COLUMNS = [40, 80].freeze
   RUBY = [RbConfig.ruby, "--disable-gems"].freeze
-  WORKERS = "$kept = Array.new(30_000) { |i| \"text \#{i}\" * 3 }; GC.start; 2.times { fork { $0 = 'worker of some application'; $own = Array.new(20_000) { |i| \"own \#{i}\" }; sleep } }; " \
+  WORKERS = "$kept = Array.new(30_000) { |i| \"text \#{i}\" * 3 }; GC.start; " \
+            "2.times { fork { $0 = 'worker of some application'; $own = Array.new(20_000) { |i| \"own \#{i}\" }; sleep } }; " \
             "sleep 0.5; #{WAITING}".freeze
 
   def test_tables_of_processes
@@ -36,7 +37,9 @@ class CliWidthTest < Minitest::Test
                                       "ObjectSpace.dump_all(output: File.open('heap.json', 'w'))")
       [[*RUBY, "#{folder}/heap.rb"], [*culet_command, "require", "--json", "--out", "boot.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'net/http'"],
        [*culet_command, "require", "--unused", "--json", "--out", "unused.json", "--", RbConfig.ruby, "-e", "require 'json'; require 'optparse'"],
-       [*culet_command, "trace", "--", *RUBY, "-e", "1"]].each { |command| assert_predicate run_program(*command, env: NEUTRAL, chdir: folder).last, :success? }
+       [*culet_command, "trace", "--", *RUBY, "-e", "1"]].each do |command|
+        assert_predicate run_program(*command, env: NEUTRAL, chdir: folder).last, :success?
+      end
       COLUMNS.each do |columns|
         assert_fits(columns, "strings", "heap.json", chdir: folder) { |text| assert_match(/^strings +/, text) }
         assert_fits(columns, "require", "boot.json", chdir: folder) { |text| assert_match(/failed/, text) }
@@ -64,7 +67,9 @@ class CliWidthTest < Minitest::Test
       refute_includes full, "…"
       narrow, = run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL.merge("COLUMNS" => "60"))
       assert_operator width(narrow), :<=, 60
-      %w[0 -3 many 99999999999].each { |columns| assert_operator width(run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL.merge("COLUMNS" => columns)).first), :>, 80, columns }
+      %w[0 -3 many 99999999999].each do |columns|
+        assert_operator width(run_culet("cow", pid.to_s, "--writes", "0", env: NEUTRAL.merge("COLUMNS" => columns)).first), :>, 80, columns
+      end
     end
   end
 
@@ -103,7 +108,8 @@ class CliWidthTest < Minitest::Test
   def on_terminal(columns, *words, env: {}, chdir: ROOT)
     PTY.open do |master, slave|
       slave.winsize = [40, columns]
-      pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet_command, *words, in: File::NULL, out: slave, err: slave, chdir: chdir, pgroup: true)
+      pid = spawn({ **NEUTRAL, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", **env }, *culet_command, *words, in: File::NULL, out: slave, err: slave, chdir: chdir,
+pgroup: true)
       slave.close
       text = Timeout.timeout(PATIENCE_SECONDS) { read_all(master) }
       ended = Process.wait2(pid).last

@@ -12,7 +12,9 @@ class CliWordsTest < Minitest::Test
     assert_equal culet("cow", "experiment", "--help"), culet("help", "cow", "experiment")
     assert_equal culet("require", "--unused", "--help"), culet("help", "require", "--unused")
     assert_equal culet("--help"), culet("help")
-    [%w[help cow nonsense], %w[help report map]].each { |words| assert_equal ["", "culet: `culet help` takes one verb, e.g. `culet help report`\n", 2], culet(*words) }
+    [%w[help cow nonsense], %w[help report map]].each do |words|
+      assert_equal ["", "culet: `culet help` takes one verb, e.g. `culet help report`\n", 2], culet(*words)
+    end
   end
 
   def test_version
@@ -103,7 +105,8 @@ class CliWordsTest < Minitest::Test
         assert_equal ["", "", 0], [out, err, status.exitstatus]
       end
       if checks.key?("fish")
-        out, err, = run_program("fish", "-c", "source #{directory}/fish; complete -C 'culet repo'; complete -C 'culet require --sort ret'", env: { "HOME" => directory })
+        out, err, = run_program("fish", "-c", "source #{directory}/fish; complete -C 'culet repo'; complete -C 'culet require --sort ret'",
+                                env: { "HOME" => directory })
         assert_match(/\Areport\tshow where the memory.*\nretained\b/, out, err)
       end
       if checks.key?("zsh")

@@ -22,7 +22,9 @@ module ReportDocuments
       bytes = (peak * 1_000_000).round
       run = lambda { |number|
         { "run" => number, "order" => number, "peak_rss_bytes" => bytes, "mean_rss_bytes" => bytes / 2, "cpu_seconds" => 1.5, "wall_seconds" => 1.0,
-                     "samples" => [[0.0, bytes / 10], [0.5, bytes], [1.0, bytes / 2]].map { |at, rss| { "at_seconds" => at, "rss_bytes" => rss, "processes" => 1 } } }
+                     "samples" => [[0.0, bytes / 10], [0.5, bytes], [1.0, bytes / 2]].map do |at, rss|
+                       { "at_seconds" => at, "rss_bytes" => rss, "processes" => 1 }
+                     end }
       }
       same = ->(value) { { "median" => value, "low" => value, "high" => value } }
       { "workload" => workload, "allocator" => allocator, "runs" => (1..runs).map(&run),

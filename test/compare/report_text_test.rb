@@ -21,7 +21,9 @@ class ReportTextTest < Minitest::Test
   def test_the_table_holds_figures_intervals_and_verdicts
     text = table(ReportDocuments.fixture, width: 240)
     assert_equal ["allocator", "peak RSS MB", "peak RSS / glibc", "mean RSS MB", "peak PSS MB", "mean PSS MB", "CPU s", "wall s"], cells(text, "allocator")
-    summary = ReportDocuments.fixture["results"].find { |result| result.values_at("workload", "allocator") == %w[threads culet] }.dig("summary", "peak_rss_bytes")
+    summary = ReportDocuments.fixture["results"].find do |result|
+      result.values_at("workload", "allocator") == %w[threads culet]
+    end.dig("summary", "peak_rss_bytes")
     shown = cells(text, "culet")
     assert_equal format("%d (%d–%d)", *summary.values_at("median", "low", "high").map { |bytes| (bytes / 1e6).round }), shown[1]
     assert_match(/\Asmaller: 0\.\d\d \(0\.\d\d–0\.\d\d\)\z/, shown[2])

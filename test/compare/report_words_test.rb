@@ -85,7 +85,8 @@ class ReportWordsTest < Minitest::Test
     assert_equal lead(edges["nothing"]), lead(edges["no keys"])
     assert_equal lead(edges["nothing"]), lead(edges["all excluded"])
     assert_includes lead(edges["single run"]), "One run each"
-    assert_includes lead(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, runs: 3)), "Medians of 3 runs each, too few to show a difference, which takes at least 4."
+    assert_includes lead(ReportDocuments.small({ "glibc" => 100, "culet" => 50 }, runs: 3)),
+                    "Medians of 3 runs each, too few to show a difference, which takes at least 4."
     assert_includes lead(edges["incomplete"]), "interrupted"
     assert_includes lead(edges["no culet"]), "On threads, jemalloc has the lowest median peak, 70.0 MB."
     assert_includes lead(edges["culet as baseline"]), "culet is the baseline"
@@ -94,7 +95,9 @@ class ReportWordsTest < Minitest::Test
   end
 
   def test_culet_excluded_from_a_workload_is_said_with_its_reason
-    document = ReportDocuments.small({ "glibc" => 100 }, excluded: [{ "workload" => "threads", "allocator" => "culet", "reason" => "libculet.so is not built", "remedy" => "Run bin/demo" }])
+    document = ReportDocuments.small({ "glibc" => 100 },
+                                     excluded: [{ "workload" => "threads", "allocator" => "culet", "reason" => "libculet.so is not built",
+"remedy" => "Run bin/demo" }])
     assert_includes words(document), "culet was excluded: libculet.so is not built. Run bin/demo."
   end
 

@@ -103,7 +103,9 @@ class CompareSamplerTest < Minitest::Test
 
   def sample(script)
     choice = Culet::Allocators.parse("glibc")
-    child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then { |own| ENV.to_h.merge(own).compact })
+    child = Compare::Child.new(command: [RbConfig.ruby, "--disable-gems", "-e", script], environment: choice.environment(ENV).then do |own|
+      ENV.to_h.merge(own).compact
+    end)
     sampler = Compare::Sampler.new(descendants: child.descendants, preload_check: Compare::PreloadCheck.new(choice)).start
     assert child.wait(30), "the program did not end"
     sampler.stop

@@ -40,7 +40,11 @@ class CowComparisonTest < Minitest::Test
       region = child.regions.find { |one| !one.chunks_payload.empty? }
       [{ slot_bytes: 0 }, { slot_bytes: 44 }, { slots: 1 << 40 }, { slots: (1 << 64) - 1 }, { first_slot: 1 << 62 }, { first_slot: 3 },
        { address: child.ruby_pages[1].address + 8 },
-       { address: (1 << 64) - 4096 }].each { |change| with(child.ruby_pages, 0, RubyPage.new(**page.to_h, **change)) { assert_contradiction(child, parent, change) } }
+       { address: (1 << 64) - 4096 }].each do |change|
+        with(child.ruby_pages, 0, RubyPage.new(**page.to_h, **change)) do
+          assert_contradiction(child, parent, change)
+        end
+      end
       whole = region.chunks_payload
       [[0x80], [*whole.bytes, 0x80], [0, *[0xff] * 8, 0x7f], [*[0xff] * 9, 1, 4], [0, *[0xff] * 10, 1]].each do |payload|
         region.chunks_payload = payload.pack("C*")

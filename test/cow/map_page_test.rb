@@ -46,7 +46,11 @@ class CowPictureTest < Minitest::Test
       rows = table(browser, "Writes to unshared pages")
       assert_equal worker.dig("writes", "categories").values.map { |one| one.values.reverse }.reject { |touched, _| touched.zero? }.sort, rows.values.sort
       assert_includes rows.keys, "contents of existing objects and blocks"
-      assert_equal worker["slots"].values.map { |one| one.values_at("shared_bytes", "unshared_bytes") }.sort, table(browser, "Ruby pages by slot size").values.map { |one| one.first(2) }.sort
+      assert_equal worker["slots"].values.map { |one|
+        one.values_at("shared_bytes", "unshared_bytes")
+      }.sort, table(browser, "Ruby pages by slot size").values.map { |one|
+                one.first(2)
+              }.sort
       strings = table(browser, "Objects on unshared pages").fetch("T_STRING")
       assert_equal worker.dig("writes", "objects", "T_STRING").values_at("old_bytes", "young_bytes", "made_bytes"), strings.first(3)
       assert browser.evaluate("document.querySelector('[data-part=curve]').closest('section').hidden")
@@ -61,7 +65,12 @@ class CowPictureTest < Minitest::Test
       assert_layout(browser.requests.first.delete_prefix("file://"), ready: "document.documentElement.dataset.map") do |page|
         page.evaluate("culetMap.player.go(#{number})")
         assert_empty page.evaluate(FAULTS)
-        inside, top, width, window = page.evaluate("(function () { var one = document.getElementById('tables'), box = one.getBoundingClientRect(); return [!!one.closest('aside'), box.top, box.width, [innerWidth, innerHeight]]; }())")
+        inside, top, width, window = page.evaluate(<<~JAVASCRIPT)
+          (function () {
+            var one = document.getElementById('tables'), box = one.getBoundingClientRect();
+            return [!!one.closest('aside'), box.top, box.width, [innerWidth, innerHeight]];
+          }())
+        JAVASCRIPT
         refute inside
         assert_operator width, :>=, window[0] - 1
         assert_operator top, :<, window[1] if window[0] >= ROOMY
@@ -73,7 +82,11 @@ class CowPictureTest < Minitest::Test
   def test_the_curve
     with_page("--every", "0.2", "--for", "1s") do |browser, document|
       last = document["samples"].last
-      lines = browser.evaluate("Object.fromEntries(Array.from(document.querySelectorAll('[data-part=curve-lines] li')).map(function (one) { return [one.querySelector('label').textContent, Number(one.querySelector('.figure').dataset.bytes)]; }))")
+      lines = browser.evaluate(<<~JAVASCRIPT)
+        Object.fromEntries(Array.from(document.querySelectorAll('[data-part=curve-lines] li')).map(function (one) {
+          return [one.querySelector('label').textContent, Number(one.querySelector('.figure').dataset.bytes)];
+        }))
+      JAVASCRIPT
       assert_equal last["total_pss_bytes"], lines.fetch("all processes (PSS)")
       workers = last["processes"].drop(1)
       assert_equal workers.sum { |one| one["shared_bytes"] }.fdiv(3).round, lines.fetch("average worker, shared")
@@ -81,7 +94,8 @@ class CowPictureTest < Minitest::Test
       workers.each { |one| assert_equal one["private_bytes"], lines.fetch("process #{one["pid"]}, private") }
       points = browser.evaluate("Array.from(document.querySelectorAll('[data-part=curve] polyline')).map(function (one) { return one.points.length; })")
       assert_equal [document["samples"].size] * lines.size, points
-      assert_match(/\ASharing over time; the first fork was \d+\.\d s before the first sample\z/, browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
+      assert_match(/\ASharing over time; the first fork was \d+\.\d s before the first sample\z/,
+                   browser.evaluate("document.querySelector('[data-part=curve-title]').textContent"))
     end
   end
 

@@ -25,7 +25,8 @@ class CowWritesRubiesTest < Minitest::Test
     freezing = writes(ruby, "KEPT = Array.new(50_000) { Object.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:freeze) }")
     assert_equal 50_000, freezing.flags["frozen"]
     assert_operator freezing.only(:flag_bits), :>, 0.8 * freezing.bytes
-    changing = writes(ruby, "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:b) }")
+    changing = writes(ruby,
+                      "class K; def initialize = @a = 1; def b = @a = 2; end; KEPT = Array.new(50_000) { K.new }; 4.times { GC.start }; family(1) { GC.disable; KEPT.each(&:b) }")
     assert_operator changing.only(:data), :>, 0.8 * changing.bytes
     assert_in_delta 50_000 * 40, changing.holdings["T_OBJECT"].old, 100_000
     calling = writes(ruby, "class Many; 4000.times { |i| class_eval(\"def m\#{i}(a) = a.to_s.size + a.hash.abs + [a].first.to_i + \#{i}.succ\") }; end; 4.times { GC.start }; " \

@@ -44,7 +44,8 @@ module Culet
 
         check_destinations
         interruption = Culet::Compare::Interruption.new
-        engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: ->(line) { err.puts("culet: #{line}") })
+        print = ->(line) { err.puts("culet: #{line}") }
+        engine = Experiment::Engine.new(plan: plan, interruption: interruption, say: print)
         finish(interruption.watch { engine.call }, interruption)
       end
 
@@ -83,10 +84,10 @@ module Culet
 
       def plan
         Experiment::Plan.new(contenders: contenders, variants: variants,
-                      seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
-                      millions: options.fetch(:millions, Experiment::Plan::DEFAULT_MILLIONS),
-                      runs: options.fetch(:runs, Experiment::Plan::DEFAULT_RUNS),
-                      timeout_seconds: options.fetch(:timeout, Experiment::Plan::DEFAULT_TIMEOUT_SECONDS))
+                             seed: options.fetch(:seed) { Random.new_seed % 1_000_000 },
+                             millions: options.fetch(:millions, Experiment::Plan::DEFAULT_MILLIONS),
+                             runs: options.fetch(:runs, Experiment::Plan::DEFAULT_RUNS),
+                             timeout_seconds: options.fetch(:timeout, Experiment::Plan::DEFAULT_TIMEOUT_SECONDS))
       end
 
       # An allocator that is not installed is known before anything runs.
@@ -122,9 +123,11 @@ module Culet
       # Before the runs, which take minutes.
       def check_destinations = options.values_at(:html, :out).compact.each { |path| AtomicFile.check(path) }
 
+      def table(document) = fitted { Experiment::Table.new(document, color: color?).to_s }
+
       def finish(document, interruption)
         write_html(document) if options[:html] && document["results"].any?
-        deliver(options[:json] ? JSON.generate(document) : fitted { Experiment::Table.new(document, color: color?).to_s })
+        deliver(options[:json] ? JSON.generate(document) : table(document))
         check_interruption(interruption)
         raise Error, "no contender completed a run; see the reasons above" if document["results"].empty?
 

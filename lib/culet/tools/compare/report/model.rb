@@ -5,6 +5,7 @@ require_relative "metric"
 
 module Culet
   module Compare
+    # The forms of a comparison's result: a table, plots, an HTML page and Markdown.
     module Report
       # A result document as the reports read it; it may lack any part.
       class Model
