@@ -47,7 +47,9 @@ module Culet
       def bold(text) = @color ? "\e[1m#{text}\e[0m" : text
 
       # @see Lines.verdicts
-      def verdict_lines(list) = Lines.verdicts(list) { |topic| bold(topic) }
+      def verdict_lines(list)
+        Lines.verdicts(list) { |topic| bold(topic) } if list.any?
+      end
 
       # @see Lines.notes
       def note_lines(sentences) = Lines.notes(sentences)

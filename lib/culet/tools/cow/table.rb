@@ -30,7 +30,7 @@ module Culet
          note_lines(tree.problems)]
       end
 
-      def verdicts = Verdicts.new(tree).list.then { |list| verdict_lines(list) if list.any? }
+      def verdicts = verdict_lines(Verdicts.new(tree).list)
 
       def mega(bytes) = Text::Size.cell(bytes)
 
