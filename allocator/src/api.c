@@ -2,14 +2,15 @@
 #define _GNU_SOURCE
 #include "culet.h"
 
-#include "bias.h"
-#include "cache.h"
+#include "arena.h"
+#include "bin.h"
 #include "heap.h"
 #include "large.h"
 #include "libc.h"
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
+#include "purge.h"
 #include "scavenger.h"
 #include "slab.h"
 #include "stack.h"
@@ -40,6 +41,14 @@ static inline unsigned calloc_set(void)
  * function's caller; passing it as an argument would cost the fast paths an instruction. */
 #define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
+static void *get_small(unsigned klass)
+{
+    void *block = culet_bin_get(culet_arena_enter(), klass);
+
+    culet_arena_leave();
+    return block;
+}
+
 /* A block of an active heap. calloc passes `zeroed` (otherwise NULL), which is set if the block reads as zeros.
  * `caller`: the return address of the allocation function. */
 static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
@@ -53,7 +62,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     else
         klass = culet_size_class_aligned(bytes, alignment);
     if (klass) {
-        block = culet_cache_get(zeroed ? klass + calloc_set() : klass);
+        block = get_small(zeroed ? klass + calloc_set() : klass);
     } else if (bytes <= BYTES_MAX) {
         block = culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
     } else {
@@ -61,6 +70,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     }
     culet_scavenger_check(caller);
     culet_stack_check();
+    culet_purge_small_heap();
     return block ? block : out_of_memory();
 }
 
@@ -74,26 +84,41 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return get_from(bytes, CALLER());
 }
 
-/* Takes a block for at most CULET_TINY_MAX bytes out of the thread's claim; false if that is used up. `set`: 0, or
- * calloc_set(). */
-static inline bool get_claimed(size_t bytes, unsigned set, void **block)
+/* A block of the class's current unit; NULL if it has none, or if the thread holds no arena. The thread is inside then,
+ * and the slow path goes on from there. */
+static inline __attribute__((always_inline)) void *get_current(unsigned klass)
 {
-    unsigned klass = culet_size_class(bytes);
-    struct culet_claim *claim = &culet_cache->claim[klass + set];
-    uint64_t claimed = atomic_load_explicit(claim->word, memory_order_relaxed);
+    struct culet_thread *thread = &culet_thread;
+    void *block = culet_bin_take(culet_arena_enter_held(thread), klass);
 
-    if (CULET_UNLIKELY(!claimed))
-        return false;
-    atomic_store_explicit(claim->word, claimed & (claimed - 1), memory_order_relaxed);
-    *block = (void *)(claim->base + (size_t)__builtin_ctzll(claimed) * (klass * CULET_ALIGNMENT));
-    return true;
+    if (CULET_LIKELY(block != NULL))
+        culet_arena_leave_held(thread);
+    return block;
+}
+
+/* For at most CULET_TINY_MAX bytes. Class 0, for no bytes, has no current unit. */
+static inline unsigned tiny_class(size_t bytes)
+{
+    return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT);
+}
+
+static __attribute__((noinline)) void *malloc_above_tiny(size_t bytes)
+{
+    void *block;
+
+    if (CULET_LIKELY(bytes <= CULET_SMALL_MAX && (block = get_current(culet_size_class(bytes)))))
+        return block;
+    return malloc_slow(bytes);
 }
 
 void *API(malloc)(size_t bytes)
 {
     void *block;
 
-    return CULET_LIKELY(bytes <= CULET_TINY_MAX && get_claimed(bytes, 0, &block)) ? block : malloc_slow(bytes);
+    if (CULET_UNLIKELY(bytes > CULET_TINY_MAX))
+        return malloc_above_tiny(bytes);
+    block = get_current(tiny_class(bytes));
+    return CULET_LIKELY(block != NULL) ? block : malloc_slow(bytes);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -115,7 +140,8 @@ void *API(calloc)(size_t count, size_t bytes)
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    if (CULET_LIKELY(total <= CULET_TINY_MAX && get_claimed(total, calloc_set(), &block)))
+    unsigned klass = total <= CULET_TINY_MAX ? tiny_class(total) : total <= CULET_SMALL_MAX ? culet_size_class(total) : 0;
+    if (CULET_LIKELY(klass && (block = get_current(klass + calloc_set()))))
         return memset(block, 0, total);
     return calloc_slow(total);
 }
@@ -134,125 +160,102 @@ static __attribute__((noinline)) void free_not_slab(const char *function, void *
         culet_misuse(function, (uintptr_t)block);
 }
 
-/* Each rare case of a free is a call at its end, with everything in registers, so that the common path saves none.
- * `unit_number`: of the unit in the slab; `block_number`: of the block in the unit. */
+/* Each rare case of a free is a call at its end, with everything in registers, so that the common path saves none. */
 
-/* The unit was full before, or is empty now. For the biased thread, between enter and leave. */
-static __attribute__((noinline)) void note_as_biased(unsigned klass, struct culet_slab *slab, unsigned unit_number)
+/* The unit was full before, or no block of it is live now. Inside the arena. */
+static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, uint32_t index)
 {
-    culet_bin_unit_changed(klass, slab, unit_number, true);
-    culet_bias_leave(culet_cache);
+    struct culet_thread *thread = &culet_thread;
+
+    if (!culet_abandoned())
+        culet_bin_unit_changed(atomic_load_explicit(&thread->arena, memory_order_relaxed), slab,
+                               culet_block_unit(index));
+    culet_arena_leave();
 }
 
-/* The same for any other thread. */
-static __attribute__((noinline)) void note_as_shared(unsigned klass, struct culet_slab *slab, unsigned unit_number)
-{
-    struct culet_cache *cache = culet_cache;
-
-    culet_bin_unit_changed(klass, slab, unit_number, false);
-    culet_bias_leave(cache);
-    culet_bias_visit(cache);
-}
-
-/* Between enter and leave. */
 static _Noreturn __attribute__((noinline)) void leave_and_report(const char *function, void *block)
 {
-    culet_bias_leave(culet_cache);
+    culet_arena_leave();
     culet_misuse(function, (uintptr_t)block);
 }
 
-/* A free changes the unit's words first and checks afterwards whether the block was live: if two threads free one block
- * at the same moment and one of them has claimed the unit, they change different words, and at least one sees both
- * changes. */
-static inline bool was_live(uint64_t live, uint64_t claimed, unsigned block_number)
+/* In the slab's last unit, which is shorter. Inside the slab's arena. */
+static __attribute__((noinline)) void free_in_short_unit(struct culet_slab *slab, uint32_t index, void *block,
+                                                         const char *function)
 {
-    return (live & ~claimed) >> block_number & 1;
-}
+    struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
+    const struct culet_class *c = culet_slab_class(slab);
+    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
+    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
+    uint64_t after = before | culet_block_bit(index);
 
-/* After entering, with or without a cache. Once the block is free another thread may claim it, so a bit in `claimed` is
- * not a misuse yet: culet_bin_unit_changed decides under the bin's lock. */
-static inline __attribute__((always_inline)) void free_entered(struct culet_cache *cache, bool uncached, unsigned klass,
-                                                               struct culet_slab *slab, unsigned unit_number,
-                                                               unsigned block_number, void *block, const char *function)
-{
-    struct culet_unit *unit = &slab->unit[unit_number];
-    uint64_t bit = UINT64_C(1) << block_number;
-    uint64_t live = atomic_fetch_and_explicit(&unit->live, ~bit, CULET_ORDER_FREE);
-    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-
-    if (CULET_UNLIKELY(!(live & bit)))
+    if (CULET_UNLIKELY(index >= c->count || (before | remote) & culet_block_bit(index)))
         leave_and_report(function, block);
-    if (CULET_UNLIKELY(live == culet_class_full(&culet_classes[klass], unit_number) || live == bit || claimed & bit))
-        note_as_shared(klass, slab, unit_number);
-    else if (uncached)
-        culet_bias_leave(cache);
+    atomic_store_explicit(&unit->free, after, memory_order_relaxed);
+    if (!before || after == culet_class_all(c, culet_block_unit(index)))
+        note_and_leave(slab, index);
     else
-        culet_bias_leave_cached(cache);
+        culet_arena_leave();
 }
 
-static __attribute__((noinline)) void free_by_slow_entry(unsigned klass, struct culet_slab *slab, unsigned unit_number,
-                                                         unsigned block_number, void *block, const char *function)
+/* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
+static inline __attribute__((always_inline)) void free_inside(struct culet_slab *slab, uint32_t index, void *block,
+                                                              const char *function, bool keeps)
 {
-    culet_bias_enter_slow(culet_cache);
-    free_entered(culet_cache, true, klass, slab, unit_number, block_number, block, function);
+    if (CULET_UNLIKELY(index >= slab->whole)) {
+        free_in_short_unit(slab, index, block, function);
+        return;
+    }
+    struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
+    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
+    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
+    uint64_t after = before | culet_block_bit(index);
+    if (CULET_UNLIKELY((before | remote) & culet_block_bit(index)))
+        leave_and_report(function, block);
+    atomic_store_explicit(&unit->free, after, memory_order_relaxed);
+    if (CULET_UNLIKELY(!before || !~after))
+        note_and_leave(slab, index);
+    else if (keeps)
+        culet_arena_leave_held(&culet_thread);
+    else
+        culet_arena_leave();
 }
 
-/* For threads that are not biased, after culet_bias_enter_biased. */
-static __attribute__((noinline)) void free_shared(unsigned klass, struct culet_slab *slab, unsigned unit_number,
-                                                  unsigned block_number, void *block, const char *function)
+/* The thread holds another arena than the slab's, or none. */
+static __attribute__((noinline)) void free_elsewhere(struct culet_slab *slab, uint32_t index, void *block,
+                                                     const char *function)
 {
-    struct culet_cache *cache = culet_cache;
+    bool holds = atomic_load_explicit(&culet_thread.arena, memory_order_relaxed) != &culet_arena_none;
 
-    if (CULET_UNLIKELY(culet_bias_entry_is_slow(cache)))
-        free_by_slow_entry(klass, slab, unit_number, block_number, block, function);
-    else
-        free_entered(cache, false, klass, slab, unit_number, block_number, block, function);
+    if (holds || culet_abandoned()) {
+        culet_arena_leave_held(&culet_thread);
+    } else if (culet_arena_enter()->number == slab->span.arena) {
+        free_inside(slab, index, block, function, false);
+        return;
+    } else {
+        culet_arena_leave();
+    }
+    if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
+        culet_misuse(function, (uintptr_t)block);
 }
 
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    unsigned klass = culet_entry_class(entry);
-    if (CULET_UNLIKELY(!klass)) {
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
         free_not_slab(function, block);
         return;
     }
-
-    const struct culet_class *c = &culet_classes[klass];
     struct culet_slab *slab = culet_entry_slab(entry);
-    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
+    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact)) {
         culet_misuse(function, (uintptr_t)block);
         return;
     }
-
-    struct culet_cache *cache = culet_cache;
-    struct culet_unit *unit = &slab->unit[index.unit];
-    if (cache->claim[klass].word == &unit->claimed) {
-        uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-        atomic_store_explicit(&unit->claimed, claimed | UINT64_C(1) << index.number, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst);
-        uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-        if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
-            culet_misuse(function, (uintptr_t)block);
-        return;
-    }
-    if (CULET_UNLIKELY(!culet_bias_enter_biased(cache))) {
-        free_shared(klass, slab, index.unit, index.number, block, function);
-        return;
-    }
-    /* Only the biased thread changes the word. */
-    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-    uint64_t rest = live & ~(UINT64_C(1) << index.number);
-    atomic_store_explicit(&unit->live, rest, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    if (CULET_UNLIKELY(!was_live(live, claimed, index.number)))
-        leave_and_report(function, block);
-    else if (CULET_UNLIKELY(live == culet_class_full(c, index.unit) || !rest))
-        note_as_biased(klass, slab, index.unit);
+    if (CULET_UNLIKELY(culet_arena_enter_held(&culet_thread)->number != slab->span.arena))
+        free_elsewhere(slab, index.block, block, function);
     else
-        culet_bias_leave_cached(cache);
+        free_inside(slab, index.block, block, function, true);
 }
 
 void API(free)(void *block)
@@ -281,15 +284,13 @@ static __attribute__((noinline)) size_t usable_not_slab(const char *function, vo
 /* Usable bytes of a live block; anything else is a misuse. `entry`: of the pagemap. */
 static inline size_t usable(const char *function, void *block, uintptr_t entry)
 {
-    unsigned klass = culet_entry_class(entry);
-
-    if (CULET_UNLIKELY(!klass))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry)))
         return usable_not_slab(function, block, entry);
-    const struct culet_class *c = &culet_classes[klass];
-    struct culet_block_index index = culet_slab_index(c, culet_entry_offset(entry, (uintptr_t)block));
-    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(culet_entry_slab(entry), index)))
+    const struct culet_slab *slab = culet_entry_slab(entry);
+    struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
+    if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
         culet_misuse(function, (uintptr_t)block);
-    return c->size;
+    return culet_slab_class(slab)->size;
 }
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
@@ -304,7 +305,7 @@ size_t API(malloc_usable_size)(void *block)
     if (!block)
         return 0;
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_UNLIKELY(!culet_entry_class(entry)))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry)))
         return usable_size_not_slab(block, entry);
     return usable("malloc_usable_size", block, entry);
 }
@@ -342,7 +343,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     }
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
-    if (!culet_entry_class(entry) && !culet_abandoned()) {
+    if (!culet_entry_is_slab(entry) && !culet_abandoned()) {
         void *resized = culet_large_resize(span, bytes);
         if (resized)
             return resized;
@@ -356,7 +357,7 @@ void *API(realloc)(void *block, size_t bytes)
         return API(malloc)(bytes);
 
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_LIKELY(culet_entry_class(entry) && bytes) && stays(bytes, usable("realloc", block, entry)))
+    if (CULET_LIKELY(culet_entry_is_slab(entry) && bytes) && stays(bytes, usable("realloc", block, entry)))
         return block;
     return resize(block, bytes, entry);
 }

@@ -1,51 +1,50 @@
-/* bin.h - the slabs of one size class, shared by all threads: claims, frees, purges.
- *
- * A thread enters a bin as the biased thread (no lock), or with the bin's lock (bias.h). The list holds the slabs that
- * have a free block; a claim takes a unit of `recent` first, then of the list, then of a new slab. */
+/* bin.h - the slabs of one size class in an arena: the next unit to allocate from, the units that frees make available,
+ * and the frees of other threads. Without another remark the functions are for the thread that is inside the arena. */
 #ifndef CULET_BIN_H
 #define CULET_BIN_H
 
 #include "types.h"
 
-/* Claims a unit for the cache and returns a block of it; NULL when out of memory. */
-void *culet_bin_claim(struct culet_cache *cache, unsigned klass);
+/* The lowest free block of the class's current unit; NULL if it has none. */
+static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
+{
+    const struct culet_current *current = &arena->current[klass];
+    uint64_t free = atomic_load_explicit(&current->unit->free, memory_order_relaxed);
 
-/* One block, without a claim; NULL when out of memory. */
-void *culet_bin_take(unsigned klass);
+    if (CULET_UNLIKELY(!free))
+        return NULL;
+    atomic_store_explicit(&current->unit->free, free & (free - 1), memory_order_relaxed);
+    return (void *)(current->base + (size_t)__builtin_ctzll(free) * current->size);
+}
 
-/* Records that a free changed what a unit offers: the unit was full, or has no live block left.
- * Between culet_bias_enter, which returned `biased`, and culet_bias_leave. */
-void culet_bin_unit_changed(unsigned klass, struct culet_slab *slab, unsigned unit, bool biased);
+/* A block, from another unit if the current one has none; NULL when out of memory. */
+void *culet_bin_get(struct culet_arena *arena, unsigned klass);
 
-/* Releases a cache's claim of a class. */
-void culet_bin_release(struct culet_cache *cache, unsigned klass);
+/* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
+void culet_bin_unit_changed(struct culet_arena *arena, struct culet_slab *slab, unsigned unit);
 
-/* Destroys idle slabs, and returns free pages of the others until `bytes` have gone back. Returns the bytes of the
- * latter. Holds the lock for one slice at a time (reclaim_policy.h). */
-size_t culet_bin_purge(unsigned klass, size_t bytes);
+/* Frees a live block of a slab of any arena, from any thread, inside an arena or not. False: the block is not live. */
+bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block);
 
-/* Starts an interval: the low-water mark of empty units is the present count. */
-void culet_bin_begin_interval(unsigned klass);
+/* Makes the blocks available that other threads have freed. */
+void culet_bin_collect(struct culet_arena *arena);
 
-/* Bytes of empty units that may be resident; with `since`, their low-water mark since culet_bin_begin_interval. Without
- * the lock. */
-size_t culet_bin_idle_bytes(unsigned klass, bool since);
+/* Lists the recent units of the class as available. */
+void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass);
 
-/* Whether a small heap has so many resident empty units that culet_bin_reclaim is worth while. Without any lock. */
-bool culet_bin_reclaim_due(void);
+/* No current unit any more; its free blocks are available. */
+void culet_bin_drop_current(struct culet_arena *arena, unsigned klass);
 
-/* Returns the resident empty units of all classes, and most of the dirty pages. To be called without any lock. */
-void culet_bin_reclaim(void);
+/* Lists the units with a free block that culet_slab_give_pages has given some. */
+void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab);
 
-/* Around fork: all bins' locks. Reset: in the child they are free, whoever held them. */
-void culet_bin_lock_all(void);
-void culet_bin_unlock_all(void);
-void culet_bin_reset_all(void);
+/* Destroys a slab without a live block. Not that of the current unit. */
+void culet_bin_destroy(struct culet_arena *arena, struct culet_slab *slab);
 
-/* In a forked child: records frees that other threads had not recorded yet. */
+/* In a forked child: collects all frees of other threads, also those that were not finished. [all arenas] */
 void culet_bin_reconcile(void);
 
-/* Aborts unless the invariants hold for every bin. Only while no other thread frees. */
+/* Aborts unless the invariants hold in every arena. Only while no other thread is inside one. */
 void culet_bin_check(void);
 
 #endif

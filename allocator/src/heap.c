@@ -1,11 +1,11 @@
 #include "heap.h"
 
 #include "abandoned.h"
-#include "bias.h"
-#include "cache.h"
+#include "arena.h"
 #include "lock.h"
 #include "meta.h"
 #include "program.h"
+#include "purge.h"
 #include "scavenger.h"
 #include "size_class.h"
 
@@ -39,11 +39,10 @@ static void before_fork(void)
     bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
         _IO_list_lock();
-    culet_bias_freeze();
+    culet_lock(&culet_purge_lock);
+    culet_arena_freeze();
     forked_single_threaded = single_threaded;
     streams_held = streams;
-    culet_lock(&culet_registry_lock);
-    culet_bin_lock_all();
     culet_lock(&culet_pages_lock);
     culet_lock(&culet_meta_lock);
     forks++;
@@ -58,9 +57,8 @@ static void after_fork_in_parent(void)
     culet_lock_fork_end();
     culet_unlock(&culet_meta_lock);
     culet_unlock(&culet_pages_lock);
-    culet_bin_unlock_all();
-    culet_unlock(&culet_registry_lock);
-    culet_bias_unfreeze();
+    culet_arena_unfreeze();
+    culet_unlock(&culet_purge_lock);
     if (streams)
         _IO_list_unlock();
 }
@@ -73,10 +71,8 @@ static void after_fork_in_child(void)
     culet_lock_fork_end();
     culet_lock_reset(&culet_meta_lock);
     culet_lock_reset(&culet_pages_lock);
-    culet_bin_reset_all();
-    culet_lock_reset(&culet_registry_lock);
-    culet_bias_reset();
-    culet_cache_release_others();
+    culet_lock_reset(&culet_purge_lock);
+    culet_arena_reset();
     culet_large_finish_frees();
     culet_wakeup_reset();
     if (!forked_single_threaded)
@@ -89,11 +85,10 @@ static void after_fork_in_child(void)
 /* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */
 static enum culet_state set_up(void)
 {
-    culet_size_class_setup();
-    culet_cache_setup();
     if (culet_program_dormant())
         return CULET_DORMANT;
-    culet_bias_setup();
+    culet_size_class_setup();
+    culet_arena_setup();
     atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     return CULET_EARLY;
@@ -131,9 +126,7 @@ size_t culet_heap_trim(size_t keep_bytes)
 {
     size_t before = purged();
 
-    culet_cache_flush();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        culet_bin_purge(klass, SIZE_MAX);
+    culet_purge(false);
     culet_scavenger_purge_pages(keep_bytes >> CULET_PAGE_SHIFT);
     return purged() - before;
 }
@@ -146,17 +139,14 @@ size_t culet_heap_forks(void)
     return count;
 }
 
-static void check(void)
+void culet_heap_check(void)
 {
+    culet_lock(&culet_purge_lock);
+    culet_arena_freeze();
     culet_bin_check();
     culet_lock(&culet_pages_lock);
     culet_pages_check();
     culet_unlock(&culet_pages_lock);
-}
-
-void culet_heap_check(void)
-{
-    /* Excludes the scavenger too. Where the kernel has no membarrier every thread uses the locks. */
-    if (!culet_bias_run_exclusive(check))
-        check();
+    culet_arena_unfreeze();
+    culet_unlock(&culet_purge_lock);
 }

@@ -40,10 +40,10 @@ static bool get_large(struct culet_large *block, size_t bytes, size_t alignment,
 {
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(pages_of(bytes), alignment, &block->segment, zeroed);
+    uintptr_t start = culet_pages_get(pages_of(bytes), alignment, &block->span.segment, zeroed);
     if (start) {
         describe(block, CULET_LARGE, start, bytes);
-        culet_pagemap_set(start, 1, &block->span, 0);
+        culet_pagemap_set_block(start, &block->span);
         stats.large++;
         stats.large_bytes += bytes;
     }
@@ -57,7 +57,7 @@ static void put_large(struct culet_large *block)
     culet_pagemap_set_freed(block->span.start, pages_of(block->bytes), 0);
     stats.large--;
     stats.large_bytes -= block->bytes;
-    culet_pages_put(block->segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
+    culet_pages_put(block->span.segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
 static bool resize_large(struct culet_large *block, size_t bytes)
@@ -69,9 +69,9 @@ static bool resize_large(struct culet_large *block, size_t bytes)
     culet_lock(&culet_pages_lock);
     if (bytes < old) {
         culet_pagemap_set_freed(block->span.start + bytes, pages_of(old - bytes), 0);
-        culet_pages_put(block->segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
+        culet_pages_put(block->span.segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     } else if (bytes > old) {
-        done = culet_pages_extend(block->segment, block->span.start, pages_of(old), pages_of(bytes - old));
+        done = culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
     }
     if (done) {
         stats.large_bytes += bytes - old;
@@ -132,7 +132,7 @@ static bool begin_huge(struct culet_large *block, struct culet_extent extent)
         return false;
     describe(block, CULET_HUGE, extent.start, extent.bytes);
     block->mapping = extent.mapping;
-    culet_pagemap_set(extent.start, 1, &block->span, 0);
+    culet_pagemap_set_block(extent.start, &block->span);
     enlist(block);
     return true;
 }
@@ -215,7 +215,7 @@ static bool move_huge(struct culet_large *block, size_t bytes)
     if (!move_extent(&extent, bytes))
         return false;
     culet_pagemap_set_freed_huge(block->span.start, pages_of(block->bytes));
-    culet_pagemap_set(extent.start, 1, &block->span, 0);
+    culet_pagemap_set_block(extent.start, &block->span);
     block->span.start = extent.start;
     block->mapping = extent.mapping;
     return true;

@@ -11,7 +11,7 @@
 _Atomic bool culet_lock_held_for_fork;
 static _Atomic uintptr_t forking_thread;
 
-static inline void relax(void)
+void culet_lock_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -34,7 +34,7 @@ void culet_lock_wait(struct culet_lock *lock)
         if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&
             atomic_compare_exchange_weak_explicit(&lock->state, &free, 1, CULET_ORDER_LOCK, memory_order_relaxed))
             return;
-        relax();
+        culet_lock_relax();
     }
     while (atomic_exchange_explicit(&lock->state, 2, CULET_ORDER_LOCK) != 0)
         culet_os_wait(&lock->state, 2);

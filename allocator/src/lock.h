@@ -10,6 +10,9 @@
 #include "memory_orders.h"
 #include "types.h"
 
+/* Tells the processor that the thread spins. */
+void culet_lock_relax(void);
+
 void culet_lock_wait(struct culet_lock *lock);
 void culet_lock_wake(struct culet_lock *lock);
 

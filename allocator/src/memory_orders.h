@@ -1,4 +1,4 @@
-/* memory_orders.h - the memory orders of the bias (bias.h), the locks and the scavenger wake-up, by name.
+/* memory_orders.h - the memory orders of the arenas (arena.h), the locks and the scavenger wake-up, by name.
  *
  * The code and the model of weakly ordered processors (test/unit/weak.c) both use these names. The model weakens each
  * order in turn and reports which are needed. */
@@ -7,28 +7,22 @@
 
 #include <stdatomic.h>
 
-/* Entering and leaving the heap. `busy` is stored before the biased thread is loaded, in program order; the processor
- * is held to that order by membarrier on the other side. */
+/* Entering and leaving an arena. `busy` is stored before `arena` is loaded, in program order; the processor is held to
+ * that order by membarrier on the other side. */
 #define CULET_ORDER_ENTER_BUSY memory_order_relaxed
-#define CULET_ORDER_ENTER_BIASED memory_order_acquire
+#define CULET_ORDER_ENTER_ARENA memory_order_acquire
 #define CULET_ORDER_LEAVE_BUSY memory_order_release
 
-/* Entering while another thread is biased, or without a cache. */
-#define CULET_ORDER_SLOW_BUSY memory_order_seq_cst
-#define CULET_ORDER_SLOW_UNCACHED memory_order_seq_cst
-#define CULET_ORDER_SLOW_BIASED memory_order_seq_cst
-#define CULET_ORDER_LEAVE_UNCACHED memory_order_seq_cst
+/* Taking an arena over. */
+#define CULET_ORDER_REVOKE memory_order_relaxed
+#define CULET_ORDER_REVOKED_BUSY memory_order_acquire
+#define CULET_ORDER_RESTORE memory_order_acq_rel
 
-/* Changing the biased thread. */
-#define CULET_ORDER_BEGIN_EXCLUSIVE memory_order_seq_cst
-#define CULET_ORDER_WAIT memory_order_acquire
-#define CULET_ORDER_END_EXCLUSIVE memory_order_seq_cst
-
-/* `live` words, by every thread but the biased one. */
-#define CULET_ORDER_FREE memory_order_acq_rel
-#define CULET_ORDER_CLAIM memory_order_acq_rel
-/* Reading `live` to find free blocks whose memory may be given away. */
-#define CULET_ORDER_READ_LIVE memory_order_acquire
+/* Frees by other threads: the unit's word, the slab's mask, the arena's stack. */
+#define CULET_ORDER_FREE_REMOTE memory_order_release
+#define CULET_ORDER_MARK_REMOTE memory_order_acq_rel
+#define CULET_ORDER_PUSH_REMOTE memory_order_release
+#define CULET_ORDER_COLLECT memory_order_acquire
 
 /* Locks (lock.h). */
 #define CULET_ORDER_LOCK memory_order_acquire

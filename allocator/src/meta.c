@@ -15,7 +15,7 @@ static const struct {
     [CULET_META_SLAB] = {sizeof(struct culet_slab), offsetof(struct culet_slab, next)},
     [CULET_META_LARGE] = {sizeof(struct culet_large), offsetof(struct culet_large, link.le_next)},
     [CULET_META_SEGMENT] = {sizeof(struct culet_segment), offsetof(struct culet_segment, base)},
-    [CULET_META_CACHE] = {sizeof(struct culet_cache), offsetof(struct culet_cache, link.le_next)},
+    [CULET_META_ARENA] = {sizeof(struct culet_arena), offsetof(struct culet_arena, remote)},
 };
 
 /* [meta lock] */

@@ -13,7 +13,7 @@ struct culet_chunk {
     struct culet_chunk *next;
 };
 
-enum culet_meta { CULET_META_SLAB, CULET_META_LARGE, CULET_META_SEGMENT, CULET_META_CACHE, CULET_META_KINDS };
+enum culet_meta { CULET_META_SLAB, CULET_META_LARGE, CULET_META_SEGMENT, CULET_META_ARENA, CULET_META_KINDS };
 
 /* A descriptor of that kind, with the contents of its last use (zeros when new), or NULL. */
 void *culet_meta_get(enum culet_meta kind);

@@ -110,7 +110,7 @@ static void describe_slab(struct line *line, const char *function, uintptr_t p, 
         return;
     }
     describe_block(line, function, p, slab->span.start + index * c->size, c->size, slab->span.klass,
-                   culet_slab_is_live(slab, culet_slab_index(c, index * c->size)));
+                   culet_slab_is_live(slab, index));
 }
 
 static void describe_freed(struct line *line, const char *function, uintptr_t p, struct culet_freed freed)

@@ -39,6 +39,17 @@ size_t culet_os_page_bytes(void)
     return known;
 }
 
+unsigned culet_os_processors(void)
+{
+    unsigned long mask[16] = {0};
+    long bytes = KEEPING_ERRNO(syscall(SYS_sched_getaffinity, 0, sizeof mask, mask));
+    unsigned count = 0;
+
+    for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof mask[0]; i++)
+        count += (unsigned)__builtin_popcountl(mask[i]);
+    return count ? count : 1;
+}
+
 static void *map(void *at, size_t bytes, int flags)
 {
     if (REFUSED())
@@ -96,6 +107,20 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
     if (from >= to || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
         return 0;
     return to - from;
+}
+
+uint64_t culet_os_resident(uintptr_t start, size_t pages)
+{
+    size_t page = culet_os_page_bytes();
+    uintptr_t from = start & ~(page - 1), to = (start + pages * CULET_PAGE + page - 1) & ~(page - 1);
+    unsigned char resident[66];
+    uint64_t mask = 0;
+
+    if (KEEPING_ERRNO(mincore((void *)from, to - from, resident)) != 0)
+        return ~UINT64_C(0);
+    for (size_t i = 0; i < pages; i++)
+        mask |= (uint64_t)(resident[(start + i * CULET_PAGE - from) / page] & 1) << i;
+    return mask;
 }
 
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes)

@@ -7,6 +7,9 @@
 /* The kernel's page size. */
 size_t culet_os_page_bytes(void);
 
+/* Processors that the process may use; at least 1. */
+unsigned culet_os_processors(void);
+
 /* Maps zeroed, private, readable and writable memory; NULL when the kernel refuses. bytes: a multiple of the kernel
  * page. */
 void *culet_os_map(size_t bytes);
@@ -24,6 +27,9 @@ bool culet_os_unmap(void *start, size_t bytes);
 /* Returns to the kernel the pages that lie wholly inside the range; they read as zeros afterwards. Returns the bytes (0
  * when the kernel refuses, as for locked memory). */
 size_t culet_os_purge(uintptr_t start, size_t bytes);
+
+/* Which of up to 64 pages (4 KiB each) from `start` on are resident, as a mask; all where the kernel does not tell. */
+uint64_t culet_os_resident(uintptr_t start, size_t pages);
 
 /* Resizes a mapping in place; false, and nothing has changed, when the kernel cannot. */
 bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);

@@ -6,12 +6,12 @@ _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
 
 #define LEAF_ENTRIES ((size_t)1 << CULET_LEAF_SHIFT)
 
-/* A freed record: bit 0 set, 8 bits of class, 23 bits of distance from the start and 24 of length, in pages. The 8 bits
- * of a slab's class are 0. */
-#define FREED_CLASS_SHIFT 1
-#define FREED_DISTANCE_SHIFT 9
+/* A freed record: bit 0 set, bit 1 clear, 8 bits of class, 23 bits of distance from the start and 24 of length, in
+ * pages. */
+#define FREED_CLASS_SHIFT 2
+#define FREED_DISTANCE_SHIFT 10
 #define FREED_DISTANCE_MAX ((UINT64_C(1) << 23) - 1)
-#define FREED_LENGTH_SHIFT 32
+#define FREED_LENGTH_SHIFT 33
 #define FREED_LENGTH_MAX ((UINT64_C(1) << 24) - 1)
 
 static culet_entry *entry_at(uintptr_t address)
@@ -55,18 +55,21 @@ bool culet_pagemap_prepare(uintptr_t start, size_t pages)
     return true;
 }
 
-void culet_pagemap_set(uintptr_t start, size_t pages, struct culet_span *span, unsigned klass)
+void culet_pagemap_set_slab(uintptr_t start, size_t pages, struct culet_slab *slab)
 {
-    uintptr_t entry = (uintptr_t)span | (uintptr_t)klass << CULET_ENTRY_CLASS_SHIFT;
+    put(start, pages, (uintptr_t)slab | CULET_ENTRY_SLAB, 0);
+}
 
-    put(start, pages, entry, klass ? UINT64_C(1) << CULET_ENTRY_PAGE_SHIFT : 0);
+void culet_pagemap_set_block(uintptr_t start, struct culet_span *span)
+{
+    put(start, 1, (uintptr_t)span, 0);
 }
 
 static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)
 {
     if (length > FREED_LENGTH_MAX)
         length = FREED_LENGTH_MAX;
-    return 1 | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT | length << FREED_LENGTH_SHIFT;
+    return CULET_ENTRY_FREED | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT | length << FREED_LENGTH_SHIFT;
 }
 
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass)
@@ -87,7 +90,7 @@ void culet_pagemap_clear(uintptr_t start, size_t pages)
 struct culet_freed culet_pagemap_freed(uintptr_t address)
 {
     uintptr_t entry = culet_pagemap_entry(address);
-    struct culet_freed freed = {.present = (entry & 1) != 0};
+    struct culet_freed freed = {.present = (entry & CULET_ENTRY_FREED) != 0};
 
     if (freed.present) {
         freed.klass = (entry >> FREED_CLASS_SHIFT) & 0xff;

@@ -2,9 +2,9 @@
  *
  * Two levels over the user half of the address space, one entry per page:
  *     0                  never part of the heap
- *     a span (even)      the slab that holds the page, or the large or huge block that begins with it. For a slab also
- *                        its class and the page's number in the slab, so that a free does not read the span for them
- *     a freed record     (odd) what was freed here last, so that a second free gets a precise diagnostic; class 0
+ *     a slab             with bit 1 set: the slab that holds the page
+ *     another span       with bits 0 and 1 clear: the large or huge block that begins with the page
+ *     a freed record     (odd) what was freed here last, so that a second free gets a precise diagnostic; bit 1 clear
  * Of a large or huge block only the first page has a span; its other pages keep older entries. Readers take no lock.
  * Entries are written under the pages lock. */
 #ifndef CULET_PAGEMAP_H
@@ -41,31 +41,23 @@ static inline uintptr_t culet_pagemap_entry(uintptr_t address)
     return atomic_load_explicit(&leaf[index], memory_order_acquire);
 }
 
-#define CULET_ENTRY_CLASS_SHIFT 56
-#define CULET_ENTRY_PAGE_SHIFT 52
+#define CULET_ENTRY_FREED 1
+#define CULET_ENTRY_SLAB 2
 
-/* The class of the entry's slab; 0 for any other entry. */
-static inline unsigned culet_entry_class(uintptr_t entry)
+static inline bool culet_entry_is_slab(uintptr_t entry)
 {
-    return (unsigned)(entry >> CULET_ENTRY_CLASS_SHIFT);
+    return entry & CULET_ENTRY_SLAB;
+}
+
+/* The slab of an entry that is one. */
+static inline struct culet_slab *culet_entry_slab(uintptr_t entry)
+{
+    return (struct culet_slab *)(entry - CULET_ENTRY_SLAB);
 }
 
 static inline struct culet_span *culet_entry_span(uintptr_t entry)
 {
-    return CULET_UNLIKELY(entry & 1) ? NULL : (struct culet_span *)(entry & ((UINT64_C(1) << CULET_ADDRESS_BITS) - 1));
-}
-
-/* The offset of an address in the entry's slab. */
-static inline uint32_t culet_entry_offset(uintptr_t entry, uintptr_t address)
-{
-    uint32_t page = (uint32_t)(entry >> CULET_ENTRY_PAGE_SHIFT) & 15;
-    return page << CULET_PAGE_SHIFT | (uint32_t)(address & (CULET_PAGE - 1));
-}
-
-/* The slab of an entry with a class. */
-static inline struct culet_slab *culet_entry_slab(uintptr_t entry)
-{
-    return (struct culet_slab *)(entry & ((UINT64_C(1) << CULET_ADDRESS_BITS) - 1));
+    return CULET_UNLIKELY(entry & CULET_ENTRY_FREED) ? NULL : (struct culet_span *)(entry & ~(uintptr_t)CULET_ENTRY_SLAB);
 }
 
 /* The span of the page at `address`, or NULL. */
@@ -77,8 +69,9 @@ static inline struct culet_span *culet_pagemap_span(uintptr_t address)
 /* Makes sure that entries for the range exist. False when the kernel refuses the memory for them. */
 bool culet_pagemap_prepare(uintptr_t start, size_t pages);
 
-/* Sets the entries of a prepared range: all pages of a slab, or one page of another block, with class 0. */
-void culet_pagemap_set(uintptr_t start, size_t pages, struct culet_span *span, unsigned klass);
+/* Sets the entries of a prepared range: all pages of a slab, or one page of another block. */
+void culet_pagemap_set_slab(uintptr_t start, size_t pages, struct culet_slab *slab);
+void culet_pagemap_set_block(uintptr_t start, struct culet_span *span);
 
 /* Sets freed records. Class 0 for a large block. */
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass);

@@ -33,13 +33,13 @@ enum {
     /* bytes: or has freed this much in huge blocks, since only a scavenger lets them be cached. */
     CULET_SCAVENGER_HUGE_FREED_BYTES = 16 << 20,
 
-    /* pages and units per bin: fewer idle ones are not worth a visit. */
+    /* pages: fewer idle ones in the page heap are not worth a visit. */
     CULET_IDLE_PAGES_MIN = 64,
-    CULET_IDLE_UNITS_MIN = 4,
 
-    /* bytes and slabs that are purged while a lock is held, so that no thread waits for the whole. */
+    /* bytes and slabs that are purged at a time, and slabs that are visited while other threads wait for the arena. */
     CULET_PURGE_SLICE_BYTES = 1 << 20,
     CULET_PURGE_SLICE_SLABS = 64,
+    CULET_PURGE_VISITS = 256,
 
     /* ---- dirty pages ---- */
 
@@ -65,11 +65,6 @@ enum {
     /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes
      * back. */
     CULET_SMALL_HEAP_SLAB_RELEASES = 64,
-    /* Blocks of each class that a thread takes one by one before it claims a unit, unless it is the only thread: a
-     * short thread's claims would be pages of their own. Only the first threads: where many come and go a claim is
-     * cheaper. */
-    CULET_SMALL_HEAP_UNCLAIMED_BLOCKS = 8,
-    CULET_SMALL_HEAP_UNCLAIMED_THREADS = 64,
 
     /* ---- huge blocks ---- */
 

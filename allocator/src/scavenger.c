@@ -2,12 +2,12 @@
 #include "scavenger.h"
 
 #include "abandoned.h"
-#include "bin.h"
 #include "loader.h"
 #include "lock.h"
 #include "os.h"
 #include "pages.h"
 #include "program.h"
+#include "purge.h"
 #include "reclaim_policy.h"
 
 #include <errno.h>
@@ -27,19 +27,7 @@ static size_t pages_idle(bool since)
 
 static bool anything_idle(void)
 {
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if (culet_bin_idle_bytes(klass, false))
-            return true;
-    return pages_idle(false) != 0;
-}
-
-static void begin_interval(void)
-{
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        culet_bin_begin_interval(klass);
-    culet_lock(&culet_pages_lock);
-    culet_pages_begin_interval();
-    culet_unlock(&culet_pages_lock);
+    return culet_purge_anything_used() || pages_idle(false) != 0;
 }
 
 size_t culet_scavenger_purge_pages(size_t keep)
@@ -55,31 +43,34 @@ size_t culet_scavenger_purge_pages(size_t keep)
     return all;
 }
 
-static void return_idle(void)
+static void return_idle_pages(void)
 {
-    size_t idle;
+    size_t idle = pages_idle(true);
 
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
-        if ((idle = culet_bin_idle_bytes(klass, true)))
-            culet_bin_purge(klass, idle);
-    if ((idle = pages_idle(true))) {
-        culet_lock(&culet_pages_lock);
-        size_t dirty = culet_pages_stats().dirty + culet_pages_stats().huge_cached;
-        culet_unlock(&culet_pages_lock);
-        culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
-    }
+    if (!idle)
+        return;
+    culet_lock(&culet_pages_lock);
+    size_t dirty = culet_pages_stats().dirty + culet_pages_stats().huge_cached;
+    culet_unlock(&culet_pages_lock);
+    culet_scavenger_purge_pages(dirty > idle ? dirty - idle : 0);
 }
 
 static void *scavenge(void *unused)
 {
+    bool left = true;
+
     prctl(PR_SET_NAME, "culet");
     for (;;) {
-        while (anything_idle()) {
-            begin_interval();
+        while (left || anything_idle()) {
+            culet_lock(&culet_pages_lock);
+            culet_pages_begin_interval();
+            culet_unlock(&culet_pages_lock);
             culet_os_pause(culet_program_decay_ms() * 1000);
-            return_idle();
+            left = culet_purge(true).left;
+            return_idle_pages();
         }
         culet_wakeup_wait(anything_idle);
+        left = true;
     }
     return unused;
 }

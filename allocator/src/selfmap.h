@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define CULET_SELFMAP_MAGIC "culet selfmap\n\1" /* 16 bytes with its terminator */
-#define CULET_SELFMAP_VERSION 2
+#define CULET_SELFMAP_VERSION 3
 
 struct culet_selfmap {
     char magic[16];
@@ -47,7 +47,8 @@ struct culet_selfmap {
     uint32_t root_entries;
     uint32_t leaf_entries; /* pages that a leaf has an entry for, of 8 bytes */
     uint32_t address_bits; /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
-    uint32_t class_shift;  /* first bit of the class in an entry; class 0: the span is not a slab */
+    uint32_t slab_bit;     /* set in an entry that leads to a slab; not part of the address */
+    uint32_t unit_blocks;  /* blocks of a unit */
     uint32_t kind_slab, kind_large, kind_huge;
 
     /* Bytes of each structure and offsets in it. Pointers have 8 bytes; other sizes are given here. */
@@ -60,7 +61,6 @@ struct culet_selfmap {
         uint16_t bytes;
         uint16_t size;       /* uint32_t, of a block */
         uint16_t count;      /* uint16_t, blocks of a slab */
-        uint16_t unit_shift; /* uint8_t, log2 of the blocks of a unit */
         uint16_t pages;      /* uint8_t, of a slab */
     } klass;
     struct {
@@ -72,7 +72,7 @@ struct culet_selfmap {
         uint16_t bytes;
         uint16_t units; /* unit[] */
         uint16_t unit_bytes;
-        uint16_t live, claimed; /* uint64_t, in a unit: used is live & ~claimed */
+        uint16_t free, remote; /* uint64_t, in a unit: a block is in use unless its bit is set in one of them */
     } slab;
     struct {
         uint16_t bytes;

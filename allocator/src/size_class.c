@@ -12,24 +12,15 @@ static uint32_t class_size(unsigned klass)
     return eighths ? base + base / 8 * eighths : base + base / 32;
 }
 
-/* A unit has the largest power of two of blocks that fits a page, 64 at most. */
-static uint8_t unit_shift(uint32_t size)
-{
-    uint8_t shift = 0;
-
-    while (shift < 6 && ((size_t)size << (shift + 1)) <= CULET_PAGE)
-        shift++;
-    return shift;
-}
-
 /* The slab length with the smallest waste at its end, between half and all of what CULET_UNITS units fill. */
-static uint8_t best_granules(uint32_t size, uint8_t shift)
+static uint8_t best_pages(uint32_t size)
 {
-    size_t most = ((size_t)CULET_UNITS << shift) * size >> CULET_PAGE_SHIFT;
+    size_t most = (size_t)CULET_UNITS * CULET_UNIT * size >> CULET_PAGE_SHIFT;
+    size_t limit = size <= CULET_TINY_MAX ? CULET_TINY_SLAB_PAGES : CULET_SLAB_PAGES;
     size_t best = 0, best_waste = CULET_PAGE;
 
-    if (most > CULET_SLAB_PAGES)
-        most = CULET_SLAB_PAGES;
+    if (most > limit)
+        most = limit;
     for (size_t n = most; n >= (most + 1) / 2 && n * CULET_PAGE >= size; n--) {
         size_t waste = (n * CULET_PAGE % size) * 1024 / n / CULET_PAGE;
         if (!best || waste < best_waste)
@@ -38,26 +29,17 @@ static uint8_t best_granules(uint32_t size, uint8_t shift)
     return (uint8_t)best;
 }
 
-static uint64_t mask_of(unsigned blocks)
-{
-    return blocks >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << blocks) - 1;
-}
-
 void culet_size_class_setup(void)
 {
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         struct culet_class *c = &culet_classes[klass];
         c->size = class_size(culet_size_class_plain(klass));
-        c->reciprocal = (uint32_t)((UINT64_C(1) << 32) / c->size + 1);
-        c->unit_shift = unit_shift(c->size);
-        c->unit_mask = (uint8_t)((1u << c->unit_shift) - 1);
-        c->pages = best_granules(c->size, c->unit_shift);
+        c->reciprocal = UINT64_MAX / c->size + 1;
+        c->pages = best_pages(c->size);
 
-        unsigned fits = (unsigned)(c->pages * CULET_PAGE / c->size), most = CULET_UNITS << c->unit_shift;
+        unsigned fits = (unsigned)(c->pages * CULET_PAGE / c->size), most = CULET_UNITS * CULET_UNIT;
         c->count = (uint16_t)(fits < most ? fits : most);
-        c->last = (uint8_t)((c->count - 1u) >> c->unit_shift);
-        c->full = mask_of(1u << c->unit_shift);
-        c->last_full = mask_of(c->count - ((unsigned)c->last << c->unit_shift));
+        c->units = (uint8_t)((c->count + CULET_UNIT - 1u) / CULET_UNIT);
     }
 }
 

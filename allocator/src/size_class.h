@@ -31,10 +31,11 @@ static inline unsigned culet_size_class_plain(unsigned klass)
     return klass > CULET_SIZES ? klass - CULET_SIZES : klass;
 }
 
-/* The live word of a full unit. */
-static inline uint64_t culet_class_full(const struct culet_class *c, unsigned unit)
+/* The free word of a unit without a live block. */
+static inline uint64_t culet_class_all(const struct culet_class *c, unsigned unit)
 {
-    return unit == c->last ? c->last_full : c->full;
+    unsigned blocks = c->count - unit * CULET_UNIT;
+    return blocks >= CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << blocks) - 1;
 }
 
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a

@@ -6,31 +6,42 @@
 #include "pagemap.h"
 #include "pages.h"
 #include "size_class.h"
+#include "wakeup.h"
 
-struct culet_slab *culet_slab_create(unsigned klass)
+static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uintptr_t start, bool zeroed)
 {
     const struct culet_class *c = &culet_classes[klass];
+
+    slab->span.start = start;
+    atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
+    atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
+    slab->span.arena = (uint8_t)arena;
+    slab->reciprocal = c->reciprocal;
+    slab->whole = (uint16_t)(c->count / CULET_UNIT * CULET_UNIT);
+    slab->available = 0;
+    slab->listed = false;
+    atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
+    /* Pages that the page heap kept resident may be resident in the slab. */
+    slab->dirty = zeroed ? 0 : (UINT64_C(2) << (c->pages - 1)) - 1;
+    for (unsigned u = 0; u < CULET_UNITS; u++) {
+        atomic_store_explicit(&slab->unit[u].free, u < c->units ? culet_class_all(c, u) : 0, memory_order_relaxed);
+        atomic_store_explicit(&slab->unit[u].remote, 0, memory_order_relaxed);
+    }
+}
+
+struct culet_slab *culet_slab_create(unsigned arena, unsigned klass)
+{
+    size_t pages = culet_classes[klass].pages;
     struct culet_slab *slab = culet_pages_descriptor(CULET_META_SLAB);
     bool zeroed;
 
     if (!slab)
         return NULL;
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(c->pages, CULET_PAGE, &slab->segment, &zeroed);
+    uintptr_t start = culet_pages_get(pages, CULET_PAGE, &slab->span.segment, &zeroed);
     if (start) {
-        slab->span.start = start;
-        atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
-        atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
-        slab->available = slab->empty = (uint16_t)((2u << c->last) - 1);
-        slab->claims = 0;
-        /* Pages that the page heap kept resident may be resident in the slab. */
-        slab->dirty = zeroed ? 0 : (uint16_t)((2u << (c->pages - 1)) - 1);
-        slab->listed = false;
-        for (unsigned u = 0; u < CULET_UNITS; u++) {
-            atomic_store_explicit(&slab->unit[u].live, 0, memory_order_relaxed);
-            atomic_store_explicit(&slab->unit[u].claimed, 0, memory_order_relaxed);
-        }
-        culet_pagemap_set(start, c->pages, &slab->span, klass);
+        set_up(slab, arena, klass, start, zeroed);
+        culet_pagemap_set_slab(start, pages, slab);
     }
     culet_unlock(&culet_pages_lock);
     if (!start) {
@@ -45,63 +56,118 @@ void culet_slab_destroy(struct culet_slab *slab)
     unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
     size_t pages = culet_classes[klass].pages;
 
+    /* `dirty` has all pages of a unit that was used, perhaps in part. Without a scavenger the page heap returns at once
+     * what exceeds a bound, so it should know. */
+    if (slab->dirty && !culet_wakeup_scavenger_runs())
+        slab->dirty &= culet_os_resident(slab->span.start, pages);
+    slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
-    culet_pages_put(slab->segment, slab->span.start, pages, slab->dirty);
+    culet_pages_put(slab->span.segment, slab->span.start, pages, slab->dirty);
     culet_unlock(&culet_pages_lock);
-    /* So that a late culet_bin_unit_changed does not take the descriptor for a slab of its class. */
-    atomic_store_explicit(&slab->span.klass, 0, memory_order_relaxed);
     culet_meta_put(CULET_META_SLAB, slab);
 }
 
-/* Whether the blocks from index `from` to `to` are all free. */
-static bool blocks_free(struct culet_slab *slab, unsigned from, unsigned to)
+bool culet_slab_is_free(const struct culet_slab *slab)
 {
-    unsigned shift = culet_slab_class(slab)->unit_shift;
+    const struct culet_class *c = culet_slab_class(slab);
 
-    for (unsigned i = from; i <= to;) {
-        unsigned unit = i >> shift, bit = i & ((1u << shift) - 1);
-        unsigned end = (unit + 1) << shift;
-        unsigned count = (to + 1 < end ? to + 1 : end) - i;
-        uint64_t mask = (count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1) << bit;
-        if (atomic_load_explicit(&slab->unit[unit].live, CULET_ORDER_READ_LIVE) & mask)
+    for (unsigned u = 0; u < c->units; u++)
+        if (atomic_load_explicit(&slab->unit[u].free, memory_order_relaxed) != culet_class_all(c, u))
             return false;
-        i += count;
+    return true;
+}
+
+/* The free bits of blocks `from` to `to` that lie in the unit of `from`, as a mask. Stores how many these are. */
+static uint64_t unit_part(uint32_t from, uint32_t to, uint32_t *blocks)
+{
+    uint32_t left = CULET_UNIT - from % CULET_UNIT;
+
+    *blocks = to + 1 - from < left ? to + 1 - from : left;
+    return (*blocks == CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << *blocks) - 1) << from % CULET_UNIT;
+}
+
+/* The blocks that overlap the pages from `first` to `last`. False: the pages lie behind the last block. */
+static bool blocks_of(const struct culet_class *c, unsigned first, unsigned last, uint32_t *from, uint32_t *to)
+{
+    *from = (uint32_t)(((size_t)first << CULET_PAGE_SHIFT) / c->size);
+    *to = (uint32_t)((((size_t)last + 1) * CULET_PAGE - 1) / c->size);
+    if (*to >= c->count)
+        *to = c->count - 1u;
+    return *from <= *to;
+}
+
+static bool pages_free(const struct culet_slab *slab, unsigned first, unsigned last)
+{
+    uint32_t from, to, blocks;
+
+    if (!blocks_of(culet_slab_class(slab), first, last, &from, &to))
+        return true;
+    for (; from <= to; from += blocks) {
+        uint64_t mask = unit_part(from, to, &blocks);
+        if (~atomic_load_explicit(&slab->unit[culet_block_unit(from)].free, memory_order_relaxed) & mask)
+            return false;
     }
     return true;
 }
 
-static bool pages_free(struct culet_slab *slab, size_t first, size_t last)
+uint64_t culet_slab_free_pages(const struct culet_slab *slab)
 {
-    const struct culet_class *c = culet_slab_class(slab);
-    unsigned from = (unsigned)((first << CULET_PAGE_SHIFT) / c->size);
-    unsigned to = (unsigned)((((last + 1) << CULET_PAGE_SHIFT) - 1) / c->size);
+    unsigned pages = culet_slab_class(slab)->pages;
+    size_t kernel_page = culet_os_page_bytes();
+    unsigned step = (unsigned)(kernel_page >> CULET_PAGE_SHIFT);
+    /* A kernel page of 16 or 64 KiB may begin before the slab. */
+    unsigned first = (unsigned)((kernel_page - slab->span.start % kernel_page) % kernel_page >> CULET_PAGE_SHIFT);
+    uint64_t free = 0;
 
-    if (to >= c->count)
-        to = c->count - 1u;
-    return from > to || blocks_free(slab, from, to);
+    for (unsigned i = first; i + step <= pages; i += step) {
+        uint64_t mask = ((UINT64_C(2) << (step - 1)) - 1) << i;
+        if (slab->dirty & mask && pages_free(slab, i, i + step - 1))
+            free |= mask;
+    }
+    return free;
 }
 
-size_t culet_slab_purge(struct culet_slab *slab)
+/* Sets or clears the free bits of the blocks that overlap the pages. */
+static void write_pages(struct culet_slab *slab, uint64_t pages, bool free)
 {
-    size_t pages = culet_slab_class(slab)->pages, kernel_page = culet_os_page_bytes(), returned = 0;
-    size_t step = kernel_page >> CULET_PAGE_SHIFT;
-    /* A kernel page of 16 or 64 KiB may begin before the slab. */
-    size_t first = ((kernel_page - slab->span.start % kernel_page) % kernel_page) >> CULET_PAGE_SHIFT;
+    while (pages) {
+        unsigned first = (unsigned)__builtin_ctzll(pages), last = first;
+        while (last < CULET_SLAB_PAGES - 1 && pages >> (last + 1) & 1)
+            last++;
+        pages &= ~((UINT64_C(2) << last) - (UINT64_C(1) << first));
 
-    for (size_t i = first; i + step <= pages;) {
-        size_t end = i;
-        while (end + step <= pages && slab->dirty >> end & ((1u << step) - 1) && pages_free(slab, end, end + step - 1))
-            end += step;
-        if (end > i) {
-            size_t bytes = culet_os_purge(slab->span.start + i * CULET_PAGE, (end - i) * CULET_PAGE);
-            returned += bytes;
-            if (bytes)
-                slab->dirty &= (uint16_t) ~((1u << end) - (1u << i));
+        uint32_t from, to, blocks;
+        if (!blocks_of(culet_slab_class(slab), first, last, &from, &to))
+            continue;
+        for (; from <= to; from += blocks) {
+            uint64_t mask = unit_part(from, to, &blocks);
+            _Atomic uint64_t *word = &slab->unit[culet_block_unit(from)].free;
+            uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+            atomic_store_explicit(word, free ? before | mask : before & ~mask, memory_order_relaxed);
         }
-        i = end + step;
     }
-    return returned;
+}
+
+void culet_slab_take_pages(struct culet_slab *slab, uint64_t pages)
+{
+    write_pages(slab, pages, false);
+}
+
+void culet_slab_give_pages(struct culet_slab *slab, uint64_t pages)
+{
+    write_pages(slab, pages, true);
+}
+
+uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit)
+{
+    const struct culet_class *c = culet_slab_class(slab);
+    size_t unit_bytes = (size_t)CULET_UNIT * c->size, all = (size_t)c->count * c->size;
+    size_t end = (unit + 1) * unit_bytes < all ? (unit + 1) * unit_bytes : all;
+    unsigned first = (unsigned)(unit * unit_bytes >> CULET_PAGE_SHIFT);
+    unsigned last = (unsigned)((end - 1) >> CULET_PAGE_SHIFT);
+
+    return (UINT64_C(2) << last) - (UINT64_C(1) << first);
 }
 
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data)

@@ -1,39 +1,34 @@
-/* slab.h - one slab: from an offset to a block, creation and destruction, and the purge of its free pages. */
+/* slab.h - one slab: from an address to a block, creation and destruction, and its free pages. */
 #ifndef CULET_SLAB_H
 #define CULET_SLAB_H
 
 #include "size_class.h"
 #include "types.h"
 
-/* Which block of a slab an offset lies in. */
+/* Which block of a slab an address lies in. */
 struct culet_block_index {
-    unsigned unit;
-    unsigned number; /* of the block in its unit */
-    uint64_t bit;    /* 1 << number */
-    bool exact;      /* the offset is the start of a block, or of the rest behind the last, whose bit is never set */
+    uint32_t block; /* number in the slab */
+    bool exact;     /* the address is the start of a block, or of the rest behind the last */
 };
 
-/* The block index of an offset in a slab of that class. A slab has no pages beyond CULET_UNITS units, so the unit is
- * always one of the slab's. */
-static inline struct culet_block_index culet_slab_index(const struct culet_class *c, uint32_t offset)
+/* The block index of an address in a slab's pages. offset * ceil(2^64 / size) has the quotient in its upper half; the
+ * lower half is below the factor if and only if the remainder is 0, since offsets are below 2^18 (D. Lemire, O. Kaser,
+ * N. Kurz, "Faster remainder by direct computation", 2019). Never exact in a slab that is destroyed. */
+static inline struct culet_block_index culet_slab_index(const struct culet_slab *slab, uintptr_t address)
 {
-    uint32_t block = (uint32_t)((uint64_t)offset * c->reciprocal >> 32);
-    struct culet_block_index index = {
-        .unit = block >> c->unit_shift,
-        .number = block & c->unit_mask,
-        .bit = UINT64_C(1) << (block & c->unit_mask),
-        .exact = block * c->size == offset,
-    };
-    return index;
+    unsigned __int128 product = (unsigned __int128)(address - slab->span.start) * slab->reciprocal;
+
+    return (struct culet_block_index){(uint32_t)(product >> 64), (uint64_t)product < slab->reciprocal};
 }
 
-/* Whether the program uses the block. */
-static inline bool culet_slab_is_live(struct culet_slab *slab, struct culet_block_index index)
+static inline unsigned culet_block_unit(uint32_t block)
 {
-    struct culet_unit *unit = &slab->unit[index.unit];
-    uint64_t live = atomic_load_explicit(&unit->live, memory_order_relaxed);
-    uint64_t claimed = atomic_load_explicit(&unit->claimed, memory_order_relaxed);
-    return (live & ~claimed) >> index.number & 1;
+    return block / CULET_UNIT;
+}
+
+static inline uint64_t culet_block_bit(uint32_t block)
+{
+    return UINT64_C(1) << block % CULET_UNIT;
 }
 
 /* The shape of a slab. */
@@ -42,25 +37,45 @@ static inline const struct culet_class *culet_slab_class(const struct culet_slab
     return &culet_classes[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)];
 }
 
-/* A new slab with all blocks free; NULL when out of memory. [bin lock] */
-struct culet_slab *culet_slab_create(unsigned klass);
+/* The blocks of a unit that are not in use, freed by the holder or by another thread. */
+static inline uint64_t culet_unit_unused(const struct culet_unit *unit)
+{
+    return atomic_load_explicit(&unit->free, memory_order_relaxed) |
+           atomic_load_explicit(&unit->remote, memory_order_relaxed);
+}
 
-/* Gives the slab's pages back to the page heap. [bin lock; no block live, no unit claimed] */
+/* Whether the program uses the block. */
+static inline bool culet_slab_is_live(const struct culet_slab *slab, uint32_t block)
+{
+    if (CULET_UNLIKELY(block >= slab->whole) && block >= culet_slab_class(slab)->count)
+        return false;
+    return !(culet_unit_unused(&slab->unit[culet_block_unit(block)]) & culet_block_bit(block));
+}
+
+static inline uintptr_t culet_slab_address(const struct culet_slab *slab, uint32_t block)
+{
+    return slab->span.start + (uintptr_t)block * culet_slab_class(slab)->size;
+}
+
+/* A new slab with all blocks free and no unit available; NULL when out of memory. */
+struct culet_slab *culet_slab_create(unsigned arena, unsigned klass);
+
+/* Gives the slab's pages back to the page heap. [holder; no block live] */
 void culet_slab_destroy(struct culet_slab *slab);
 
-/* Returns to the kernel the pages that overlap free blocks only. Returns bytes. [bin lock] */
-size_t culet_slab_purge(struct culet_slab *slab);
+/* No block is live. [holder] */
+bool culet_slab_is_free(const struct culet_slab *slab);
+
+/* The pages that may be resident and overlap free blocks only, as far as they form whole pages of the kernel, as a mask.
+ * [holder] */
+uint64_t culet_slab_free_pages(const struct culet_slab *slab);
+
+/* Clears (take) or sets (give) the free bits of the blocks that overlap these pages. [holder] */
+void culet_slab_take_pages(struct culet_slab *slab, uint64_t pages);
+void culet_slab_give_pages(struct culet_slab *slab, uint64_t pages);
 
 /* The pages that a unit overlaps, as a mask. */
-static inline uint16_t culet_slab_unit_pages(const struct culet_class *c, unsigned unit)
-{
-    uint32_t unit_bytes = c->size << c->unit_shift, most = (uint32_t)c->count * c->size;
-    uint32_t end = (unit + 1) * unit_bytes;
-    uint32_t first = unit * unit_bytes >> CULET_PAGE_SHIFT;
-    uint32_t last = ((end < most ? end : most) - 1) >> CULET_PAGE_SHIFT;
-
-    return (uint16_t)((2u << last) - (1u << first));
-}
+uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit);
 
 /* Calls `visit` for every slab of every class. [pages lock] */
 void culet_slab_each(void (*visit)(struct culet_slab *slab, void *data), void *data);

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include "stats.h"
 
-#include "cache.h"
+#include "arena.h"
+
 #include "heap.h"
 #include "large.h"
 #include "lock.h"
@@ -25,23 +26,17 @@ static unsigned bits(uint64_t word)
     return (unsigned)__builtin_popcountll(word);
 }
 
-/* Most units of a busy heap are full: their bits need not be counted. */
 static void count_slab(struct culet_slab *slab, const struct culet_class *c, struct culet_stats_class *count)
 {
-    unsigned used = 0, cached = 0;
+    unsigned unused = 0;
 
-    for (unsigned u = 0; u <= c->last; u++) {
-        uint64_t live = atomic_load_explicit(&slab->unit[u].live, memory_order_relaxed);
-        uint64_t claimed = atomic_load_explicit(&slab->unit[u].claimed, memory_order_relaxed);
-        uint64_t cached_bits = claimed & live;
-        bool whole = live == c->full && u != c->last;
-        used += whole ? 1u << c->unit_shift : bits(live);
-        cached += cached_bits ? bits(cached_bits) : 0;
+    for (unsigned u = 0; u < c->units; u++) {
+        uint64_t bits_unused = culet_unit_unused(&slab->unit[u]);
+        unused += bits_unused ? bits(bits_unused) : 0;
     }
     count->slabs++;
-    count->used += used - cached;
-    count->cached += cached;
-    count->free += c->count - used;
+    count->used += c->count - unused;
+    count->free += unused;
 }
 
 /* Counts the slabs of the segment at `base`. Returns their bytes. [pages lock] */
@@ -52,8 +47,8 @@ static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
     for (size_t g = 0; g < CULET_SEGMENT_PAGES;) {
         uintptr_t entry = culet_pagemap_entry(base + g * CULET_PAGE);
         struct culet_span *span = culet_entry_span(entry);
-        unsigned klass = culet_entry_class(entry);
-        if (klass) {
+        if (culet_entry_is_slab(entry)) {
+            unsigned klass = atomic_load_explicit(&span->klass, memory_order_relaxed);
             count_slab((struct culet_slab *)span, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
             g += culet_classes[klass].pages;
             slabs += culet_classes[klass].pages;
@@ -130,7 +125,7 @@ static void gather(struct culet_stats *s)
     s->returned_bytes = pages.purged_bytes;
     s->purges = pages.purges;
     s->forks = culet_heap_forks();
-    s->threads = culet_registry_count();
+    s->threads = culet_arena_threads();
 }
 
 int culet_stats(struct culet_stats *out, size_t bytes)

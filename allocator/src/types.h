@@ -7,32 +7,31 @@
  * is such a range, cut into blocks of one size class. The state of a block is kept in bitmaps of the slab's descriptor,
  * not in the block: neither a free nor a purge writes into a block, so a forked child keeps sharing the pages it frees.
  *
- * All threads share one heap. The blocks of a slab form units of up to 64 blocks (about 4 KiB). A thread claims all
- * free blocks of a unit under the bin's lock, then takes them one by one from the unit's `claimed` word, which only
- * that thread writes. A free is one atomic AND on the unit's `live` word, from any thread; the block is then available
- * to every thread. A free into the unit that the thread has claimed sets the bit in `claimed` instead, without an
- * atomic. While one thread alone uses the heap, as under Ruby's GVL, the heap is biased towards it and needs no atomics
- * and no locks (bias.h).
+ * An arena has the slabs of every size class. At any time one thread holds it, allocates from it and frees into it by
+ * plain loads and stores, without locks. A thread that needs an arena takes over one whose holder is not inside it: under
+ * Ruby's GVL all threads use the same arena in turn (arena.h). Threads that run in parallel get arenas of their own.
  *
- * Block states, by the block's bits in (live, claimed):
- *     free    (0, 0)   any thread may claim the block
- *     claimed (1, 1)   held by one thread's cache
- *     live    (1, 0)   in use by the program
+ * A slab's blocks form units of 64, each with a word of free bits. The holder takes the lowest free bit of the class's
+ * current unit, and sets the bit again in a free. A thread that holds another arena sets the bit in the unit's `remote`
+ * word by an atomic; the holder collects these words when it needs blocks.
+ *
+ * Block states, by the block's bits in (free, remote):
+ *     live   (0, 0)   in use by the program
+ *     remote (0, 1)   freed by a thread that does not hold the arena
+ *     free   (1, 0)   the arena's holder may hand it out
  * A free of a block that is not live is a misuse and is reported at once.
  *
- * Invariants (culet_heap_check; "quiet": no free in progress):
- *     claimed & ~live == 0, in each unit
- *     bit u of available == (live of u != full mask of u)     bin lock, quiet; except units in the bin's `recent`
- *     bit u of empty     == (live of u == 0)                  bin lock, quiet
- *     a slab is listed  <=> available != 0                    bin lock, quiet
- *     a bin's empties    == sum of its slabs' empty bits, >= clean
- *     used pages of a segment == pages of its slabs + pages of its large blocks
- *     dirty & used == 0, in each segment                      pages lock
+ * Invariants (culet_heap_check):
+ *     free & remote == 0, and both are 0 behind the slab's last block
+ *     a unit with a free block is current, or recent, or its bit in `available` is set     [holder]
+ *     a slab is listed <=> available != 0                                                  [holder]
+ *     used pages of a segment == pages of its slabs + pages of its large blocks            [pages lock]
+ *     dirty & used == 0, in each segment                                                   [pages lock]
  *
- * "bin lock" means: the lock, or being the biased thread, or exclusive access (bias.h).
+ * "holder" means: only the thread that holds the arena and is inside it (arena.h) reads or writes the member.
  *
- * Lock order: bias -> registry -> bin (one per size class) -> pages -> meta. A fork takes glibc's lock on open streams
- * before all of these (heap.c).
+ * Lock order: purge -> arena locks, in order of their numbers -> pages -> meta. A fork takes glibc's lock on open
+ * streams before all of these (heap.c).
  *
  * culet-scope reads these structures from another process through selfmap.h: add new structures that hold blocks, free
  * pages or descriptors there.
@@ -69,8 +68,11 @@
  * forked workers. A small heap uses one set only: each class in use costs a partly filled page. */
 #define CULET_CLASSES (1 + 2 * CULET_SIZES)
 
+#define CULET_UNIT 64       /* blocks per unit; the last unit of a slab may have fewer */
 #define CULET_UNITS 16      /* units per slab, at most */
-#define CULET_SLAB_PAGES 16 /* pages per slab, at most */
+#define CULET_SLAB_PAGES 64 /* pages per slab, at most; */
+#define CULET_TINY_SLAB_PAGES 16 /* of a class up to CULET_TINY_MAX */
+#define CULET_ARENAS 64     /* arenas, at most */
 
 #define CULET_SEGMENT_PAGES 1024 /* 4 MiB */
 #define CULET_SEGMENT_BYTES (CULET_SEGMENT_PAGES * CULET_PAGE)
@@ -83,15 +85,11 @@ struct culet_lock {
 
 /* The shape of a size class; constant after set-up. */
 struct culet_class {
+    uint64_t reciprocal; /* ceil(2^64 / size): the upper half of offset * reciprocal is offset / size */
     uint32_t size;       /* bytes per block */
-    uint32_t reciprocal; /* ceil(2^32 / size): offset * reciprocal >> 32 == offset / size, below 64 KiB */
-    uint64_t full;       /* live word of a full unit */
-    uint64_t last_full;  /* live word of the last unit when full */
     uint16_t count;      /* blocks per slab */
-    uint8_t unit_shift;  /* log2 of the blocks per unit */
-    uint8_t last;        /* number of the last unit, which may be shorter */
     uint8_t pages;       /* per slab */
-    uint8_t unit_mask;   /* blocks per unit, minus one */
+    uint8_t units;       /* per slab */
 };
 
 enum culet_kind { CULET_SLAB = 1, CULET_LARGE = 2, CULET_HUGE = 3 };
@@ -102,31 +100,36 @@ struct culet_span {
     uintptr_t start; /* address of the first block */
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab, else 0 */
+    uint8_t arena;         /* of a slab: the number of its arena; constant */
+    uint8_t pass;          /* of a slab: the purge pass in which it was last used [holder] */
+    uint32_t segment;      /* of a slab or large block */
 };
 
-/* The bitmaps of a unit, side by side because a free reads both. */
+/* The free bits of up to 64 blocks. */
 struct culet_unit {
-    _Atomic uint64_t live;
-    _Atomic uint64_t claimed; /* written by the claiming thread alone */
+    _Atomic uint64_t free;   /* written by the arena's holder alone */
+    _Atomic uint64_t remote; /* blocks that other threads freed, until the holder collects them */
 };
 
+/* The descriptor has a head of one cache line, then four units to a line. */
 struct culet_slab {
     struct culet_span span;
-    uint32_t segment;
-    uint16_t available; /* bit per unit: has a free block       [bin lock, as all below] */
-    uint16_t empty;     /* bit per unit: has no live block */
-    uint16_t claims;    /* bit per unit: claimed by a thread */
-    uint16_t dirty;     /* bit per page: may be resident */
-    bool listed;
-    struct culet_slab *next; /* the bin's list */
+    uint64_t reciprocal;           /* that of the class; 0 once the slab is destroyed */
+    uint16_t whole;                /* blocks in units of 64; those behind them are in a shorter unit; constant */
+    uint16_t available;            /* bit per unit: has a free block, and is neither current nor recent [holder] */
+    _Atomic uint16_t remote_units; /* bit per unit: has blocks that other threads freed */
+    bool listed;                   /* [holder] */
+    struct culet_slab *next;       /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
-    _Alignas(64) struct culet_unit unit[CULET_UNITS];
+    struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
+    uint64_t dirty;                 /* bit per page: may be resident [holder] */
+    struct culet_unit unit[CULET_UNITS];
 };
+_Static_assert(offsetof(struct culet_slab, unit) == 64, "the head is one cache line");
 
 /* A large block (a range of pages) or a huge one (a mapping). [pages lock] */
 struct culet_large {
     struct culet_span span;
-    uint32_t segment;             /* of a large block */
     uint32_t mapping;             /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
     size_t bytes;                 /* usable: a multiple of the page, for a huge block of the kernel's page */
     bool ending;                  /* a huge block that is freed, but still mapped */
@@ -143,40 +146,51 @@ struct culet_segment {
 
 #define CULET_RECENT 8
 
-/* The slabs of a size class that have a free block; full slabs are known to the pagemap only. */
+/* The unit that an arena hands out blocks of a class from. */
+struct culet_current {
+    struct culet_unit *unit; /* or &culet_no_unit, which has no free block */
+    uintptr_t base;          /* address of the unit's first block */
+    uint64_t size;           /* bytes per block */
+    struct culet_slab *slab; /* or NULL */
+};
+
+/* The slabs of a size class in an arena; full slabs are known to the pagemap only. [holder] */
 struct culet_bin {
-    _Alignas(64) struct culet_lock lock; /* guards the bin, and the bin-locked members of its slabs */
-    uint32_t slabs;                      /* all slabs of the class */
-    struct culet_slab *first;
-    struct culet_slab *last;
-    uint32_t listed;
-    _Atomic uint32_t empties;   /* units without a live block; read without the lock, as the next two */
-    _Atomic uint32_t clean;     /* of these, about how many are not resident or cannot be purged */
-    _Atomic uint32_t low_water; /* least empties - clean in the scavenger's interval */
+    struct culet_slab *first; /* slabs with available units */
     uint32_t recents;
-    uint32_t slab_releases; /* times the last slab was destroyed */
-    uintptr_t double_freed; /* a block found to be both free and claimed; reported when the lock is released */
-    /* Units that got a free block lately and are not in `available` yet: slab address + unit number. Claims try these
-     * first, because their descriptors are in the processor's cache. Entries may be stale. */
+    uint32_t releases; /* times the last slab was destroyed in a small heap */
+    /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
+     * are in the processor's cache. */
     uintptr_t recent[CULET_RECENT];
 };
 
-/* A thread's claim on one unit. */
-struct culet_claim {
-    _Atomic uint64_t *word; /* the unit's claimed word, or &culet_no_claim */
-    uintptr_t base;         /* address of the unit's first block */
+struct culet_thread;
+
+struct culet_arena {
+    uint8_t pass;                                 /* purge passes, modulo 256 [holder] */
+    uint8_t number;                               /* CULET_ARENAS for the placeholder of threads that hold none */
+    _Atomic bool serviced;                        /* held for a purge or a fork, for microseconds */
+    _Atomic bool active;                          /* used since the scavenger's last pass */
+    struct culet_lock lock;                       /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder;        /* or NULL                              [lock] */
+    struct culet_current current[CULET_CLASSES];  /* [holder, as bin] */
+    struct culet_bin bin[CULET_CLASSES];
+    _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
 };
 
-/* A thread's cache: at most one claimed unit per class. Written by its thread; linked by the registry. */
-struct culet_cache {
-    struct culet_claim claim[CULET_CLASSES];
-    struct culet_slab *slab[CULET_CLASSES]; /* the slab of each claim */
-    _Atomic uint32_t busy;                  /* 1 between culet_bias_enter and culet_bias_leave */
-    bool uncached;                          /* placeholder, shared by threads without a cache of their own */
-    uint32_t visits;                        /* to slow paths; counted for threads with a cache only */
-    uint32_t refills;                       /* slow-path requests */
-    uint8_t unclaimed[CULET_CLASSES];       /* requests still to be served block by block, before the first claim */
-    LIST_ENTRY(culet_cache) link;           /* [registry lock] */
+/* REGISTERED: the thread's arena is released when it ends. ENDING, or it could not be registered: it releases its arena
+ * whenever it leaves. */
+enum culet_thread_life { CULET_THREAD_NEW, CULET_THREAD_REGISTERED, CULET_THREAD_ENDING };
+
+/* Per thread, in thread-local storage. Another thread reads `busy` and writes `arena` in a take-over (arena.h). */
+struct culet_thread {
+    _Atomic(struct culet_arena *) arena; /* the arena that the thread holds, or &culet_arena_none */
+    _Atomic uint32_t busy;               /* 1 inside an arena */
+    uint8_t overlaps;                    /* times that another thread was inside the preferred arena */
+    uint8_t acquisitions;
+    uint8_t life;                        /* enum culet_thread_life */
+    uint32_t refills;
+    struct culet_arena *preferred;       /* NULL: arena 0 */
 };
 
 #endif

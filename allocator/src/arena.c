@@ -1,0 +1,351 @@
+#define _GNU_SOURCE
+#include "arena.h"
+
+#include "abandoned.h"
+#include "lock.h"
+#include "meta.h"
+#include "os.h"
+#include "pages.h"
+#include "selfmap_export.h"
+
+#include <pthread.h>
+
+/* Overlaps after which a thread prefers another arena, and acquisitions after which it tries arena 0 again. */
+#define OVERLAPS 2
+#define ACQUISITIONS 16
+/* Arenas for each processor, at most. */
+#define ARENAS_PER_PROCESSOR 4
+/* Attempts to enter a serviced arena: spinning, then yielding; then the thread uses another one once. */
+#define SERVICE_SPINS 256
+#define SERVICE_YIELDS 64
+
+struct culet_unit culet_no_unit;
+struct culet_arena culet_arena_none = {
+    .number = CULET_ARENAS,
+    .current[0 ... CULET_CLASSES - 1] = {.unit = &culet_no_unit},
+};
+
+_Thread_local struct culet_thread culet_thread = {.arena = &culet_arena_none};
+
+static struct culet_arena first;
+static _Atomic(struct culet_arena *) arenas[CULET_ARENAS];
+static _Atomic unsigned count;
+static struct culet_lock growth_lock; /* guards additions to `arenas` */
+static unsigned most = 1;
+static _Atomic size_t threads;
+static _Atomic bool stealable; /* the kernel has membarrier */
+static pthread_key_t key;
+static bool key_created;
+
+CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
+
+static void set_up(struct culet_arena *arena, unsigned number)
+{
+    arena->number = (uint8_t)number;
+    for (unsigned klass = 0; klass < CULET_CLASSES; klass++)
+        arena->current[klass].unit = &culet_no_unit;
+    atomic_store(&arenas[number], arena);
+    atomic_store(&count, number + 1);
+}
+
+static void release(struct culet_thread *self);
+
+/* Destructors of other keys may still allocate after this one; then the thread acquires an arena for each call. */
+static void thread_ends(void *unused)
+{
+    (void)unused;
+    culet_thread.life = CULET_THREAD_ENDING;
+    atomic_fetch_sub(&threads, 1);
+    if (!culet_abandoned())
+        release(&culet_thread);
+}
+
+void culet_arena_setup(void)
+{
+    unsigned processors = culet_os_processors();
+
+    most = processors * ARENAS_PER_PROCESSOR < CULET_ARENAS ? processors * ARENAS_PER_PROCESSOR : CULET_ARENAS;
+    key_created = pthread_key_create(&key, thread_ends) == 0;
+    atomic_store(&stealable, culet_os_barrier_setup());
+    set_up(&first, 0);
+}
+
+struct culet_arena *culet_arena(unsigned number)
+{
+    return atomic_load_explicit(&arenas[number], memory_order_acquire);
+}
+
+unsigned culet_arena_count(void)
+{
+    return atomic_load_explicit(&count, memory_order_acquire);
+}
+
+size_t culet_arena_threads(void)
+{
+    return atomic_load_explicit(&threads, memory_order_relaxed);
+}
+
+/* ---- holding [arena's lock] ---- */
+
+static struct culet_thread *holder_of(struct culet_arena *arena)
+{
+    return atomic_load_explicit(&arena->holder, memory_order_relaxed);
+}
+
+/* Whether the holder, if there is one, is not inside; the holder has lost the arena then. */
+static bool revoke(struct culet_arena *arena)
+{
+    struct culet_thread *holder = holder_of(arena);
+
+    if (!holder || holder == &culet_thread)
+        return true;
+    if (atomic_load_explicit(&holder->busy, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&holder->arena, &culet_arena_none, CULET_ORDER_REVOKE);
+    /* Where a sandbox has forbidden the barrier, wait much longer than any processor delays a store. */
+    if (CULET_UNLIKELY(!culet_os_barrier())) {
+        atomic_store(&stealable, false);
+        culet_os_pause(10000);
+    }
+    if (!atomic_load_explicit(&holder->busy, CULET_ORDER_REVOKED_BUSY))
+        return true;
+    /* It is inside, unless it has found its arena gone and taken another one. */
+    struct culet_arena *none = &culet_arena_none;
+    return !atomic_compare_exchange_strong_explicit(&holder->arena, &none, arena, CULET_ORDER_RESTORE,
+                                                    memory_order_relaxed);
+}
+
+/* False: the thread has got its previous arena back meanwhile. */
+static bool hold(struct culet_arena *arena, struct culet_thread *self)
+{
+    struct culet_arena *none = &culet_arena_none;
+
+    if (holder_of(arena) == self)
+        return true;
+    if (!atomic_compare_exchange_strong_explicit(&self->arena, &none, arena, CULET_ORDER_RESTORE,
+                                                 memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&arena->holder, self, memory_order_relaxed);
+    return true;
+}
+
+/* Takes the arena, from its holder if that is not inside. The caller's `busy` is 1, so nobody takes it back. */
+static bool take(struct culet_arena *arena, struct culet_thread *self)
+{
+    if (!culet_lock_try(&arena->lock))
+        return false;
+    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena);
+    if (done && !hold(arena, self)) {
+        atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+        done = false;
+    }
+    culet_unlock(&arena->lock);
+    return done;
+}
+
+/* Gives up the arena that the thread holds, if any. */
+static void release(struct culet_thread *self)
+{
+    struct culet_arena *arena;
+
+    while ((arena = atomic_load_explicit(&self->arena, memory_order_relaxed)) != &culet_arena_none) {
+        culet_lock(&arena->lock);
+        bool mine = holder_of(arena) == self;
+        if (mine) {
+            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+            atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
+        }
+        culet_unlock(&arena->lock);
+        if (mine)
+            break;
+    }
+}
+
+/* ---- choice ---- */
+
+static struct culet_arena *add(void)
+{
+    struct culet_arena *arena = NULL;
+
+    culet_lock(&growth_lock);
+    unsigned number = atomic_load(&count);
+    if (number < most && (arena = culet_meta_get(CULET_META_ARENA)))
+        set_up(arena, number);
+    culet_unlock(&growth_lock);
+    return arena;
+}
+
+/* Another arena than `arena`: one that nobody holds, else a new one, else the next. */
+static struct culet_arena *other(const struct culet_arena *arena)
+{
+    unsigned all = culet_arena_count();
+
+    for (unsigned i = 0; i < all; i++)
+        if (culet_arena(i) != arena && !holder_of(culet_arena(i)))
+            return culet_arena(i);
+    struct culet_arena *added = add();
+    return added ? added : culet_arena((arena->number + 1u) % all);
+}
+
+/* Once per thread, outside of all arenas: pthread_setspecific may allocate. */
+static void register_thread(struct culet_thread *self)
+{
+    self->life = key_created ? CULET_THREAD_REGISTERED : CULET_THREAD_ENDING;
+    if (!key_created)
+        return;
+    if (atomic_fetch_add(&threads, 1))
+        culet_abandoned_watch();
+    if (pthread_setspecific(key, self) != 0)
+        thread_ends(self);
+}
+
+/* Waits for the end of a service. False: it takes long, because its thread does not run. */
+static bool wait_for_service(struct culet_arena *arena)
+{
+    for (unsigned i = 0; i < SERVICE_SPINS + SERVICE_YIELDS; i++) {
+        if (!atomic_load_explicit(&arena->serviced, memory_order_acquire))
+            return true;
+        if (i < SERVICE_SPINS)
+            culet_lock_relax();
+        else
+            culet_os_pause(0);
+    }
+    return false;
+}
+
+/* Acquires an arena for a thread that holds none; its `busy` is 1. */
+static struct culet_arena *acquire(struct culet_thread *self)
+{
+    if (++self->acquisitions == ACQUISITIONS) {
+        self->acquisitions = self->overlaps = 0;
+        self->preferred = NULL;
+    }
+    struct culet_arena *arena = self->preferred ? self->preferred : culet_arena(0);
+    for (unsigned rounds = 0; !take(arena, self); rounds++) {
+        /* Restored after another thread tried to take it. */
+        struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
+        if (held != &culet_arena_none)
+            return held;
+        if (atomic_load_explicit(&arena->serviced, memory_order_relaxed)) {
+            if (!wait_for_service(arena))
+                arena = other(arena);
+        } else if (++self->overlaps >= OVERLAPS) {
+            self->overlaps = 0;
+            self->preferred = arena = other(arena);
+        } else {
+            culet_lock_relax();
+        }
+        /* Every arena has a thread inside: more threads than processors, and those do not run. */
+        if (rounds > 64)
+            culet_os_pause(rounds > 1024 ? 100 : 0);
+    }
+    return arena;
+}
+
+struct culet_arena *culet_arena_enter(void)
+{
+    struct culet_thread *self = &culet_thread;
+
+    if (CULET_UNLIKELY(self->life == CULET_THREAD_NEW)) {
+        culet_arena_leave_held(self);
+        register_thread(self);
+    }
+    struct culet_arena *arena = culet_arena_enter_held(self);
+    return CULET_LIKELY(arena != &culet_arena_none) ? arena : acquire(self);
+}
+
+/* Whether the thread keeps its arena when it leaves. During its fork it does: the locks are taken. */
+static bool keeps(const struct culet_thread *self)
+{
+    return CULET_LIKELY(self->life == CULET_THREAD_REGISTERED &&
+                        atomic_load_explicit(&stealable, memory_order_relaxed)) ||
+           (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking());
+}
+
+void culet_arena_leave(void)
+{
+    struct culet_thread *self = &culet_thread;
+
+    if (CULET_UNLIKELY(!keeps(self)))
+        release(self);
+    culet_arena_leave_held(self);
+}
+
+/* ---- purges ---- */
+
+bool culet_arena_enter_serviced(struct culet_arena *arena)
+{
+    struct culet_thread *self = &culet_thread;
+
+    release(self);
+    atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
+    for (unsigned rounds = 0; rounds < SERVICE_SPINS + SERVICE_YIELDS; rounds++) {
+        if (take(arena, self)) {
+            atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+            return true;
+        }
+        if (rounds < SERVICE_SPINS)
+            culet_lock_relax();
+        else
+            culet_os_pause(0);
+    }
+    culet_arena_leave_held(self);
+    return false;
+}
+
+void culet_arena_leave_serviced(void)
+{
+    struct culet_thread *self = &culet_thread;
+    struct culet_arena *arena = atomic_load_explicit(&self->arena, memory_order_relaxed);
+
+    culet_lock(&arena->lock);
+    atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+    atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
+    atomic_store_explicit(&arena->serviced, false, memory_order_release);
+    culet_unlock(&arena->lock);
+    culet_arena_leave_held(self);
+}
+
+/* ---- fork ---- */
+
+void culet_arena_freeze(void)
+{
+    /* The forking thread keeps an arena: another library's handler may allocate before the fork ends. */
+    culet_arena_enter();
+    culet_arena_leave_held(&culet_thread);
+    culet_lock(&growth_lock);
+    for (unsigned i = 0; i < culet_arena_count(); i++) {
+        struct culet_arena *arena = culet_arena(i);
+        culet_lock(&arena->lock);
+        for (unsigned rounds = 0; !revoke(arena); rounds++)
+            if (rounds > 64)
+                culet_os_pause(rounds > 1024 ? 100 : 0);
+        if (holder_of(arena) != &culet_thread)
+            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+    }
+}
+
+void culet_arena_unfreeze(void)
+{
+    for (unsigned i = culet_arena_count(); i-- > 0;) {
+        atomic_store_explicit(&culet_arena(i)->serviced, false, memory_order_release);
+        culet_unlock(&culet_arena(i)->lock);
+    }
+    culet_unlock(&growth_lock);
+    if (!keeps(&culet_thread))
+        release(&culet_thread);
+}
+
+void culet_arena_reset(void)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++) {
+        atomic_store_explicit(&culet_arena(i)->serviced, false, memory_order_relaxed);
+        culet_lock_reset(&culet_arena(i)->lock);
+    }
+    culet_lock_reset(&growth_lock);
+    atomic_store(&threads, culet_thread.life == CULET_THREAD_REGISTERED);
+    atomic_store(&stealable, culet_os_barrier_setup());
+    if (!keeps(&culet_thread))
+        release(&culet_thread);
+}

@@ -1,0 +1,79 @@
+/* arena.h - which thread holds which arena.
+ *
+ * An arena is held by at most one thread, its holder, which uses it without locks and atomics. A thread is *inside* its
+ * arena between culet_arena_enter and culet_arena_leave. A thread that needs an arena takes over one whose holder is not
+ * inside: that costs a system call, some 0.3 us while no other thread of the process runs, and 4 us beside a busy one.
+ * Under Ruby's GVL at most one thread is inside at any time, so all threads use arena 0 in turn, and a thread that waits
+ * holds no memory. A thread that finds others inside its arena repeatedly runs in parallel to them; it moves to an
+ * arena that nobody holds, or to a new one.
+ *
+ * To enter, a thread stores 1 to its `busy`, then loads its `arena`, without a fence in between. To take an arena over,
+ * under the arena's lock: store &culet_arena_none to the holder's `arena`, call membarrier(2), load the holder's `busy`.
+ * 0: the holder will see that it lost the arena before it enters again. 1: it is inside, and keeps the arena. The barrier
+ * on the rare side replaces the fence on the frequent one. (Asymmetric Dekker locking; cf. D. Dice, M. Moir, W.
+ * Scherer, "Quickly Reacquirable Locks", 2003.)
+ *
+ * Where the kernel has no membarrier, every thread releases its arena when it leaves. So does a thread that ends.
+ *
+ *     arena->holder == t    =>  t->arena is the arena, or, during an attempt to take it over, &culet_arena_none
+ *     t->arena == arena     =>  arena->holder == t */
+#ifndef CULET_ARENA_H
+#define CULET_ARENA_H
+
+#include "memory_orders.h"
+#include "types.h"
+
+/* The calling thread. */
+extern _Thread_local struct culet_thread culet_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* A unit without a free block. */
+extern struct culet_unit culet_no_unit;
+
+/* Stands for the arena of a thread that holds none: no class has a current unit, no slab has its number. */
+extern struct culet_arena culet_arena_none;
+
+/* Once, before any other use. */
+void culet_arena_setup(void);
+
+/* Stores 1 to `busy` and returns the thread's arena, which may be &culet_arena_none. To be followed by
+ * culet_arena_leave_held, or by a slow path that enters again. */
+static inline struct culet_arena *culet_arena_enter_held(struct culet_thread *thread)
+{
+    atomic_store_explicit(&thread->busy, 1, CULET_ORDER_ENTER_BUSY);
+    atomic_signal_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&thread->arena, CULET_ORDER_ENTER_ARENA);
+}
+
+/* By a thread that keeps its arena. */
+static inline void culet_arena_leave_held(struct culet_thread *thread)
+{
+    atomic_store_explicit(&thread->busy, 0, CULET_ORDER_LEAVE_BUSY);
+}
+
+/* Enters, and acquires an arena first if the thread holds none. Also where the thread is already inside. */
+struct culet_arena *culet_arena_enter(void);
+
+/* Leaves. A thread that may not keep the arena releases it. */
+void culet_arena_leave(void);
+
+/* The arena of that number; NULL if there is none. */
+struct culet_arena *culet_arena(unsigned number);
+
+/* Arenas in use are the numbers below this. */
+unsigned culet_arena_count(void);
+
+/* For purges: enters that arena, whoever held it. Other threads wait meanwhile: the caller must be brief and make no
+ * system call. False: its holder is inside, and was for some time. The calling thread gives up the arena that it holds.
+ * Ends by culet_arena_leave_serviced, which leaves the arena without a holder. */
+bool culet_arena_enter_serviced(struct culet_arena *arena);
+void culet_arena_leave_serviced(void);
+
+/* Threads that have allocated and have not ended. */
+size_t culet_arena_threads(void);
+
+/* Around fork: keeps every other thread out of all arenas. Reset: in the child, where no other thread holds one. */
+void culet_arena_freeze(void);
+void culet_arena_unfreeze(void);
+void culet_arena_reset(void);
+
+#endif

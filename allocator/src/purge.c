@@ -1,0 +1,216 @@
+#include "purge.h"
+
+#include "arena.h"
+#include "bin.h"
+#include "lock.h"
+#include "os.h"
+#include "pages.h"
+#include "reclaim_policy.h"
+#include "slab.h"
+#include "wakeup.h"
+
+struct culet_lock culet_purge_lock;
+
+/* Pages of a slab whose blocks are taken. */
+struct item {
+    struct culet_slab *slab;
+    uint64_t pages;
+};
+
+/* [purge lock] */
+static struct {
+    struct item item[CULET_PURGE_SLICE_SLABS];
+    unsigned items;
+    size_t pages;
+    bool idle_only;
+    struct culet_purged done;
+} purge;
+
+static _Atomic size_t reclaimed; /* bytes that culet_purge_small_heap has returned */
+
+/* ---- inside the arena ---- */
+
+static bool used_lately(const struct culet_arena *arena, const struct culet_slab *slab)
+{
+    return purge.idle_only && slab->span.pass == arena->pass;
+}
+
+static void take(struct culet_arena *arena, struct culet_slab *slab)
+{
+    uint64_t pages = culet_slab_free_pages(slab);
+
+    if (!pages)
+        return;
+    if (used_lately(arena, slab)) {
+        purge.done.left = true;
+        return;
+    }
+    culet_slab_take_pages(slab, pages);
+    purge.item[purge.items++] = (struct item){slab, pages};
+    purge.pages += (size_t)__builtin_popcountll(pages);
+}
+
+/* The slab of the current unit is not listed if its other units are full. */
+static void visit_current(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_slab *slab = arena->current[klass].slab;
+
+    if (!slab || used_lately(arena, slab) || !culet_slab_is_free(slab)) {
+        if (slab && !slab->listed)
+            take(arena, slab);
+        return;
+    }
+    culet_bin_drop_current(arena, klass);
+}
+
+/* Where a purge goes on after a slice. */
+struct cursor {
+    unsigned klass;
+    unsigned slabs; /* of the class's list, visited so far */
+};
+
+static bool slice_full(unsigned visited)
+{
+    return visited >= CULET_PURGE_VISITS || purge.items == CULET_PURGE_SLICE_SLABS ||
+           purge.pages >= CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
+}
+
+/* Lists change between slices: at worst a slab is left for the next purge. */
+static void fill_slice(struct culet_arena *arena, struct cursor *at)
+{
+    unsigned visited = 0;
+
+    for (; at->klass < CULET_CLASSES; at->klass++, at->slabs = 0) {
+        if (!at->slabs) {
+            culet_bin_flush_recent(arena, at->klass);
+            visit_current(arena, at->klass);
+        }
+        struct culet_slab *slab = arena->bin[at->klass].first, *next;
+        for (unsigned i = 0; slab && i < at->slabs; i++)
+            slab = slab->next;
+        for (; slab; slab = next) {
+            if (slice_full(visited++))
+                return;
+            next = slab->next;
+            if (slab != arena->current[at->klass].slab && !used_lately(arena, slab) && culet_slab_is_free(slab)) {
+                culet_bin_destroy(arena, slab);
+                continue;
+            }
+            take(arena, slab);
+            at->slabs++;
+        }
+    }
+}
+
+static void give_back(struct culet_arena *arena)
+{
+    for (unsigned i = 0; i < purge.items; i++) {
+        struct culet_slab *slab = purge.item[i].slab;
+        culet_slab_give_pages(slab, purge.item[i].pages);
+        slab->dirty &= ~purge.item[i].pages;
+        culet_bin_list_available(arena, slab);
+    }
+    purge.items = 0;
+    purge.pages = 0;
+}
+
+/* ---- outside ---- */
+
+/* Returns the resident ones of a slab's pages. Pages that the kernel does not take back stay dirty. */
+static void return_pages(struct item *item)
+{
+    uintptr_t start = item->slab->span.start;
+    uint64_t resident = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages), left = resident;
+
+    while (left) {
+        unsigned first = (unsigned)__builtin_ctzll(left), pages = 1;
+        while (first + pages < CULET_SLAB_PAGES && left >> (first + pages) & 1)
+            pages++;
+        uint64_t run = ((UINT64_C(2) << (pages - 1)) - 1) << first;
+        size_t bytes = culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
+        purge.done.bytes += bytes;
+        if (!bytes)
+            item->pages &= ~run;
+        left &= ~run;
+    }
+}
+
+static void purge_arena(struct culet_arena *arena)
+{
+    struct cursor at = {.klass = 1};
+
+    if (!culet_arena_enter_serviced(arena)) {
+        purge.done.left = true;
+        return;
+    }
+    atomic_store_explicit(&arena->active, false, memory_order_relaxed);
+    culet_bin_collect(arena);
+    do {
+        fill_slice(arena, &at);
+        culet_arena_leave_serviced();
+        for (unsigned i = 0; i < purge.items; i++)
+            return_pages(&purge.item[i]);
+        /* The holder may be inside, and not run, for as long as other threads keep its processor. */
+        while (!culet_arena_enter_serviced(arena))
+            culet_os_pause(100);
+        give_back(arena);
+    } while (at.klass < CULET_CLASSES);
+    if (purge.idle_only)
+        arena->pass++;
+    culet_arena_leave_serviced();
+}
+
+struct culet_purged culet_purge(bool idle_only)
+{
+    culet_lock(&culet_purge_lock);
+    purge.idle_only = idle_only;
+    purge.done = (struct culet_purged){0};
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        purge_arena(culet_arena(i));
+    struct culet_purged done = purge.done;
+    culet_lock(&culet_pages_lock);
+    culet_pages_count_purged(done.bytes);
+    culet_unlock(&culet_pages_lock);
+    culet_unlock(&culet_purge_lock);
+    return done;
+}
+
+bool culet_purge_anything_used(void)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        if (atomic_load_explicit(&culet_arena(i)->active, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* ---- small heaps ---- */
+
+static size_t free_bytes(void)
+{
+    size_t pages = 0;
+    struct culet_arena *arena = culet_arena_enter();
+
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_slab *current = arena->current[klass].slab;
+        culet_bin_flush_recent(arena, klass);
+        if (current && !current->listed)
+            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(current));
+        for (const struct culet_slab *slab = arena->bin[klass].first; slab; slab = slab->next)
+            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
+    }
+    culet_arena_leave();
+    return pages << CULET_PAGE_SHIFT;
+}
+
+void culet_purge_small_heap(void)
+{
+    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || culet_wakeup_scavenger_runs() ||
+        atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_HEAP_RECLAIM_MAX ||
+        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
+        return;
+    size_t returned = culet_purge(false).bytes;
+    culet_lock(&culet_pages_lock);
+    returned += culet_pages_reclaim(CULET_SMALL_HEAP_KEEP_PAGES);
+    culet_unlock(&culet_pages_lock);
+    atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
+}

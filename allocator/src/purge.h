@@ -1,0 +1,29 @@
+/* purge.h - returns the free pages inside slabs, and slabs without a live block.
+ *
+ * A purge takes the free blocks of the pages that it is going to return, as a request would, leaves the arena, calls the
+ * kernel, and gives the blocks back. So no thread waits for a system call. One thread at a time purges. */
+#ifndef CULET_PURGE_H
+#define CULET_PURGE_H
+
+#include "types.h"
+
+/* Held during a purge; also by a fork, so that no child misses the blocks of a purge in progress. */
+extern struct culet_lock culet_purge_lock;
+
+struct culet_purged {
+    size_t bytes; /* returned to the kernel from inside slabs */
+    bool left;    /* there are free pages that may be resident, but were in use lately */
+};
+
+/* Purges all arenas. With `idle_only` slabs that were used since the last such purge are left out, and this purge is the
+ * last from then on. Not inside an arena. */
+struct culet_purged culet_purge(bool idle_only);
+
+/* Whether any arena was used since the last purge of idle pages. Without any lock. */
+bool culet_purge_anything_used(void);
+
+/* In a small heap, once in a while: counts the thread's requests for another unit, and purges the heap if it keeps many
+ * free pages. Not inside an arena. */
+void culet_purge_small_heap(void);
+
+#endif
