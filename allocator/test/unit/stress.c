@@ -1,7 +1,6 @@
 /* Many threads, all functions, blocks passed between threads, threads that start and end. Contents are checked
  * throughout; at the end everything is free and the counts are right. STRESS_SCALE (default 1) multiplies the work; the
  * random numbers are the same on every machine. */
-#include "cache.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -201,7 +200,6 @@ static void check_empty(void)
     culet_heap_check();
     count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, 0);
-    CHECK_EQUAL(counts.cached_bytes, 0);
     CHECK_EQUAL(counts.threads, 0);
     CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
     CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing", counts.pages.used);
