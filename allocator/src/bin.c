@@ -175,6 +175,7 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
 
 static struct culet_slab *next_unit(struct culet_arena *arena, unsigned klass, unsigned *unit)
 {
+    const struct culet_current *current = &arena->current[klass];
     struct culet_bin *bin = &arena->bin[klass];
     struct culet_slab *slab = pop_recent(bin, unit);
 
@@ -182,6 +183,9 @@ static struct culet_slab *next_unit(struct culet_arena *arena, unsigned klass, u
         return slab;
     if (atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
         culet_bin_collect(arena);
+        *unit = current->slab ? (unsigned)(current->unit - current->slab->unit) : 0;
+        if (current->slab && free_of(current->slab, *unit))
+            return current->slab;
         if ((slab = pop_recent(bin, unit)))
             return slab;
     }
