@@ -108,6 +108,10 @@ static void give_back(struct culet_arena *arena)
         struct culet_slab *slab = purge.item[i].slab;
         culet_slab_give_pages(slab, purge.item[i].pages);
         slab->dirty &= ~purge.item[i].pages;
+        /* The holder takes blocks of the current unit without setting its pages dirty again. */
+        const struct culet_current *current = &arena->current[slab->span.klass];
+        if (current->slab == slab)
+            slab->dirty |= culet_slab_unit_pages(slab, (unsigned)(current->unit - slab->unit));
         culet_bin_list_available(arena, slab);
     }
     purge.items = 0;
