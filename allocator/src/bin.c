@@ -318,7 +318,7 @@ void culet_bin_collect(struct culet_arena *arena)
          slab = next) {
         /* The slab may be pushed again as soon as its marks are taken. */
         next = slab->next_remote;
-        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT);
+        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT_MARKS);
         slab->span.pass = arena->pass;
         for (; marks; marks &= marks - 1)
             collect_unit(arena, slab, (unsigned)__builtin_ctz(marks));
