@@ -48,7 +48,7 @@ static void set_up(struct culet_arena *arena, unsigned number)
     atomic_store(&count, number + 1);
 }
 
-static void release(struct culet_thread *self);
+static void release_all(struct culet_thread *self);
 
 /* Destructors of other keys may still allocate after this one; then the thread acquires an arena for each call. */
 static void thread_ends(void *unused)
@@ -57,7 +57,7 @@ static void thread_ends(void *unused)
     culet_thread.life = CULET_THREAD_ENDING;
     atomic_fetch_sub(&threads, 1);
     if (!culet_abandoned())
-        release(&culet_thread);
+        release_all(&culet_thread);
 }
 
 void culet_arena_setup(void)
@@ -158,6 +158,23 @@ static void release(struct culet_thread *self)
         culet_unlock(&arena->lock);
         if (mine)
             break;
+    }
+}
+
+/* At the end of a thread, whose memory nobody may read afterwards: also waits for another thread that is about to take
+ * its arena over. */
+static void release_all(struct culet_thread *self)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++) {
+        struct culet_arena *arena = culet_arena(i);
+        if (atomic_load_explicit(&arena->holder, memory_order_acquire) != self)
+            continue;
+        culet_lock(&arena->lock);
+        if (holder_of(arena) == self) {
+            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+            atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
+        }
+        culet_unlock(&arena->lock);
     }
 }
 
@@ -317,12 +334,16 @@ void culet_arena_freeze(void)
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         struct culet_arena *arena = culet_arena(i);
         culet_lock(&arena->lock);
-        for (unsigned rounds = 0; !revoke(arena); rounds++)
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+        for (unsigned rounds = 0; !revoke(arena); rounds++) {
+            /* A holder that does not keep the arena needs the lock to leave. */
+            culet_unlock(&arena->lock);
             if (rounds > 64)
                 culet_os_pause(rounds > 1024 ? 100 : 0);
+            culet_lock(&arena->lock);
+        }
         if (holder_of(arena) != &culet_thread)
             atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
     }
 }
 
