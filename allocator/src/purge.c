@@ -15,6 +15,7 @@ struct culet_lock culet_purge_lock;
 struct item {
     struct culet_slab *slab;
     uint64_t pages;
+    uint64_t returned; /* those that the kernel took back */
 };
 
 /* [purge lock] */
@@ -46,7 +47,7 @@ static void take(struct culet_arena *arena, struct culet_slab *slab)
         return;
     }
     culet_slab_take_pages(slab, pages);
-    purge.item[purge.items++] = (struct item){slab, pages};
+    purge.item[purge.items++] = (struct item){slab, pages, 0};
     purge.pages += (size_t)__builtin_popcountll(pages);
 }
 
@@ -81,6 +82,8 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
     unsigned visited = 0;
 
     for (; at->klass < CULET_CLASSES; at->klass++, at->slabs = 0) {
+        if (slice_full(visited))
+            return;
         if (!at->slabs) {
             culet_bin_flush_recent(arena, at->klass);
             visit_current(arena, at->klass);
@@ -107,7 +110,7 @@ static void give_back(struct culet_arena *arena)
     for (unsigned i = 0; i < purge.items; i++) {
         struct culet_slab *slab = purge.item[i].slab;
         culet_slab_give_pages(slab, purge.item[i].pages);
-        slab->dirty &= ~purge.item[i].pages;
+        slab->dirty &= ~purge.item[i].returned;
         /* The holder takes blocks of the current unit without setting its pages dirty again. */
         const struct culet_current *current = &arena->current[slab->span.klass];
         if (current->slab == slab)
@@ -120,23 +123,14 @@ static void give_back(struct culet_arena *arena)
 
 /* ---- outside ---- */
 
-/* Returns the resident ones of a slab's pages. Pages that the kernel does not take back stay dirty. */
+/* Pages that are not resident may be in swap, so they are returned as well. Pages that the kernel does not take back
+ * stay dirty. */
 static void return_pages(struct item *item)
 {
-    uintptr_t start = item->slab->span.start;
-    uint64_t resident = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages), left = resident;
+    uint64_t resident = culet_os_resident(item->slab->span.start, culet_slab_class(item->slab)->pages);
 
-    while (left) {
-        unsigned first = (unsigned)__builtin_ctzll(left), pages = 1;
-        while (first + pages < CULET_SLAB_PAGES && left >> (first + pages) & 1)
-            pages++;
-        uint64_t run = ((UINT64_C(2) << (pages - 1)) - 1) << first;
-        size_t bytes = culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
-        purge.done.bytes += bytes;
-        if (!bytes)
-            item->pages &= ~run;
-        left &= ~run;
-    }
+    item->returned = culet_slab_return_pages(item->slab, item->pages);
+    purge.done.bytes += (size_t)__builtin_popcountll(item->returned & resident) * CULET_PAGE;
 }
 
 static void purge_arena(struct culet_arena *arena)
@@ -166,6 +160,9 @@ static void purge_arena(struct culet_arena *arena)
 
 struct culet_purged culet_purge(bool idle_only)
 {
+    /* Another library's fork handler: the arenas are frozen. */
+    if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
+        return (struct culet_purged){.left = true};
     culet_lock(&culet_purge_lock);
     purge.idle_only = idle_only;
     purge.done = (struct culet_purged){0};
