@@ -184,7 +184,9 @@ static struct culet_arena *add(void)
 {
     struct culet_arena *arena = NULL;
 
-    culet_lock(&growth_lock);
+    /* The caller is inside: a fork that holds the lock may wait for it to leave. */
+    if (!culet_lock_try(&growth_lock))
+        return NULL;
     unsigned number = atomic_load(&count);
     if (number < most && (arena = culet_meta_get(CULET_META_ARENA)))
         set_up(arena, number);
