@@ -88,7 +88,7 @@ static enum culet_state set_up(void)
     if (culet_program_dormant())
         return CULET_DORMANT;
     culet_size_class_setup();
-    culet_arena_setup();
+    culet_arena_setup(culet_purge_after_thread);
     atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     return CULET_EARLY;

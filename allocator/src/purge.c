@@ -46,6 +46,7 @@ static void take(struct culet_arena *arena, struct culet_slab *slab)
         return;
     }
     culet_slab_take_pages(slab, pages);
+    slab->purging = true;
     purge.item[purge.items++] = (struct item){slab, pages};
     purge.pages += (size_t)__builtin_popcountll(pages);
 }
@@ -85,7 +86,7 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
             culet_bin_flush_recent(arena, at->klass);
             visit_current(arena, at->klass);
         }
-        struct culet_slab *slab = arena->bin[at->klass].first, *next;
+        struct culet_slab *slab = atomic_load_explicit(&arena->bin[at->klass].first, memory_order_relaxed), *next;
         for (unsigned i = 0; slab && i < at->slabs; i++)
             slab = slab->next;
         for (; slab; slab = next) {
@@ -108,6 +109,7 @@ static void give_back(struct culet_arena *arena)
         struct culet_slab *slab = purge.item[i].slab;
         culet_slab_give_pages(slab, purge.item[i].pages);
         slab->dirty &= ~purge.item[i].pages;
+        slab->purging = false;
         culet_bin_list_available(arena, slab);
     }
     purge.items = 0;
@@ -147,7 +149,7 @@ static void purge_arena(struct culet_arena *arena)
     culet_bin_collect(arena);
     do {
         fill_slice(arena, &at);
-        culet_arena_leave_serviced();
+        culet_arena_leave_serviced(arena);
         for (unsigned i = 0; i < purge.items; i++)
             return_pages(&purge.item[i]);
         /* The holder may be inside, and not run, for as long as other threads keep its processor. */
@@ -157,7 +159,7 @@ static void purge_arena(struct culet_arena *arena)
     } while (at.klass < CULET_CLASSES);
     if (purge.idle_only)
         arena->pass++;
-    culet_arena_leave_serviced();
+    culet_arena_leave_serviced(arena);
 }
 
 struct culet_purged culet_purge(bool idle_only)
@@ -195,22 +197,39 @@ static size_t free_bytes(void)
         culet_bin_flush_recent(arena, klass);
         if (current && !current->listed)
             pages += (size_t)__builtin_popcountll(culet_slab_free_pages(current));
-        for (const struct culet_slab *slab = arena->bin[klass].first; slab; slab = slab->next)
+        for (const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed); slab; slab = slab->next)
             pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
     }
-    culet_arena_leave();
+    culet_arena_leave(arena);
     return pages << CULET_PAGE_SHIFT;
 }
 
-void culet_purge_small_heap(void)
+static bool small_heap(void)
 {
-    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || culet_wakeup_scavenger_runs() ||
-        atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_HEAP_RECLAIM_MAX ||
-        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
-        return;
+    return !culet_wakeup_scavenger_runs() &&
+           atomic_load_explicit(&reclaimed, memory_order_relaxed) < CULET_SMALL_HEAP_RECLAIM_MAX;
+}
+
+static void reclaim(void)
+{
     size_t returned = culet_purge(false).bytes;
+
     culet_lock(&culet_pages_lock);
     returned += culet_pages_reclaim(CULET_SMALL_HEAP_KEEP_PAGES);
     culet_unlock(&culet_pages_lock);
     atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
+}
+
+void culet_purge_small_heap(void)
+{
+    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || !small_heap() ||
+        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
+        return;
+    reclaim();
+}
+
+void culet_purge_after_thread(void)
+{
+    if (small_heap() && culet_arena_count() > 1)
+        reclaim();
 }

@@ -56,7 +56,7 @@ enum {
     /* ---- a small heap, without a scavenger ---- */
 
     /* slow-path requests of a thread between two checks of the empty units. */
-    CULET_SMALL_HEAP_CHECK_REFILLS = 64,
+    CULET_SMALL_HEAP_CHECK_REFILLS = 32,
     /* bytes: resident empty units above this are returned, and dirty pages above so many (8). */
     CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
     CULET_SMALL_HEAP_KEEP_PAGES = 8,
