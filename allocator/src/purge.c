@@ -82,6 +82,8 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
     unsigned visited = 0;
 
     for (; at->klass < CULET_CLASSES; at->klass++, at->slabs = 0) {
+        if (slice_full(visited++))
+            return;
         if (!at->slabs) {
             culet_bin_flush_recent(arena, at->klass);
             visit_current(arena, at->klass);
