@@ -22,13 +22,24 @@ static unsigned class_of(const struct culet_slab *slab)
 
 /* ---- the list of slabs with available units ---- */
 
-static void enlist(struct culet_bin *bin, struct culet_slab *slab)
+static struct culet_slab *first_of(struct culet_bin *bin)
 {
-    slab->prev = NULL;
-    slab->next = atomic_load_explicit(&bin->first, memory_order_relaxed);
-    if (atomic_load_explicit(&bin->first, memory_order_relaxed))
-        atomic_load_explicit(&bin->first, memory_order_relaxed)->prev = slab;
-    atomic_store_explicit(&bin->first, slab, memory_order_relaxed);
+    return atomic_load_explicit(&bin->first, memory_order_relaxed);
+}
+
+/* Links the slab between two neighbours of the list, or behind or before its end. */
+static void link(struct culet_bin *bin, struct culet_slab *prev, struct culet_slab *slab, struct culet_slab *next)
+{
+    slab->prev = prev;
+    slab->next = next;
+    if (prev)
+        prev->next = slab;
+    else
+        atomic_store_explicit(&bin->first, slab, memory_order_relaxed);
+    if (next)
+        next->prev = slab;
+    else
+        bin->last = slab;
     slab->listed = true;
 }
 
@@ -40,14 +51,26 @@ static void unlist(struct culet_bin *bin, struct culet_slab *slab)
         atomic_store_explicit(&bin->first, slab->next, memory_order_relaxed);
     if (slab->next)
         slab->next->prev = slab->prev;
+    else
+        bin->last = slab->prev;
     slab->listed = false;
+}
+
+void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab)
+{
+    struct culet_bin *bin = &arena->bin[class_of(slab)];
+
+    if (slab->listed && slab->next) {
+        unlist(bin, slab);
+        link(bin, bin->last, slab, NULL);
+    }
 }
 
 static void set_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     slab->available |= (uint16_t)(1u << unit);
     if (!slab->listed)
-        enlist(bin, slab);
+        link(bin, NULL, slab, first_of(bin));
 }
 
 static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
@@ -118,7 +141,7 @@ static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
 {
     struct culet_slab *slab;
 
-    while ((slab = atomic_load_explicit(&bin->first, memory_order_relaxed))) {
+    while ((slab = first_of(bin))) {
         *unit = (unsigned)__builtin_ctz(slab->available);
         clear_available(bin, slab, *unit);
         if (CULET_LIKELY(free_of(slab, *unit)))
@@ -147,7 +170,7 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
 
     if (atomic_load_explicit(&from->remote, memory_order_relaxed))
         culet_bin_collect(from);
-    struct culet_slab *slab = atomic_load_explicit(&bin->first, memory_order_relaxed);
+    struct culet_slab *slab = first_of(bin);
     while (slab && (slab == from->current[klass].slab || slab->purging))
         slab = slab->next;
     if (!slab)
@@ -228,7 +251,7 @@ static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct cu
 {
     struct culet_bin *bin = &arena->bin[klass];
     bool current = slab == arena->current[klass].slab;
-    bool last = current || !atomic_load_explicit(&bin->first, memory_order_relaxed) || (atomic_load_explicit(&bin->first, memory_order_relaxed) == slab && !slab->next);
+    bool last = current || !first_of(bin) || (first_of(bin) == slab && !slab->next);
 
     if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;

@@ -101,6 +101,9 @@ void culet_bin_drop_current(struct culet_arena *arena, unsigned klass);
 /* Lists the units with a free block that culet_slab_give_pages has given some. */
 void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab);
 
+/* Puts a listed slab at the end of its list, so that others are used first. */
+void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab);
+
 /* Destroys a slab without a live block. Not that of the current unit. */
 void culet_bin_destroy(struct culet_arena *arena, struct culet_slab *slab);
 

@@ -35,20 +35,22 @@ static bool used_lately(const struct culet_arena *arena, const struct culet_slab
     return purge.idle_only && slab->span.pass == arena->pass;
 }
 
-static void take(struct culet_arena *arena, struct culet_slab *slab)
+/* Whether any pages were taken. */
+static bool take(struct culet_arena *arena, struct culet_slab *slab)
 {
     uint64_t pages = culet_slab_free_pages(slab);
 
     if (!pages)
-        return;
+        return false;
     if (used_lately(arena, slab)) {
         purge.done.left = true;
-        return;
+        return false;
     }
     culet_slab_take_pages(slab, pages);
     slab->purging = true;
     purge.item[purge.items++] = (struct item){slab, pages};
     purge.pages += (size_t)__builtin_popcountll(pages);
+    return true;
 }
 
 /* The slab of the current unit is not listed if its other units are full. */
@@ -67,7 +69,7 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
 /* Where a purge goes on after a slice. */
 struct cursor {
     unsigned klass;
-    unsigned slabs; /* of the class's list, visited so far */
+    unsigned slabs; /* at the front of the class's list that were visited and not purged; purged ones move to its end */
 };
 
 static bool slice_full(unsigned visited)
@@ -99,8 +101,7 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
                 culet_bin_destroy(arena, slab);
                 continue;
             }
-            take(arena, slab);
-            at->slabs++;
+            at->slabs += !take(arena, slab);
         }
     }
 }
@@ -109,10 +110,15 @@ static void give_back(struct culet_arena *arena)
 {
     for (unsigned i = 0; i < purge.items; i++) {
         struct culet_slab *slab = purge.item[i].slab;
+        const struct culet_current *current = &arena->current[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)];
         culet_slab_give_pages(slab, purge.item[i].pages);
         slab->dirty &= ~purge.item[i].pages;
+        /* Requests go on in the current unit without marking its pages again. */
+        if (current->slab == slab)
+            slab->dirty |= culet_slab_unit_pages(slab, (unsigned)(current->unit - slab->unit));
         slab->purging = false;
         culet_bin_list_available(arena, slab);
+        culet_bin_move_to_end(arena, slab);
     }
     purge.items = 0;
     purge.pages = 0;
@@ -120,22 +126,19 @@ static void give_back(struct culet_arena *arena)
 
 /* ---- outside ---- */
 
-/* Returns the resident ones of a slab's pages. Pages that the kernel does not take back stay dirty. */
-static void return_pages(struct item *item)
+/* Returns the resident ones of a slab's pages. Pages that the kernel refuses, because they are locked, count as clean all
+ * the same: so a purge ends. */
+static void return_pages(const struct item *item)
 {
     uintptr_t start = item->slab->span.start;
-    uint64_t resident = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages), left = resident;
+    uint64_t left = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages);
 
     while (left) {
         unsigned first = (unsigned)__builtin_ctzll(left), pages = 1;
         while (first + pages < CULET_SLAB_PAGES && left >> (first + pages) & 1)
             pages++;
-        uint64_t run = ((UINT64_C(2) << (pages - 1)) - 1) << first;
-        size_t bytes = culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
-        purge.done.bytes += bytes;
-        if (!bytes)
-            item->pages &= ~run;
-        left &= ~run;
+        purge.done.bytes += culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
+        left &= ~(((UINT64_C(2) << (pages - 1)) - 1) << first);
     }
 }
 

@@ -146,7 +146,7 @@ struct culet_segment {
     uint64_t dirty[CULET_SEGMENT_PAGES / 64]; /* free, and may be resident */
 };
 
-#define CULET_RECENT 14
+#define CULET_RECENT 13
 
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
@@ -159,6 +159,7 @@ struct culet_current {
 /* The slabs of a size class in an arena; full slabs are known to the pagemap only. [holder] */
 struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
+    struct culet_slab *last;
     uint32_t recents;
     uint32_t releases; /* times the last slab was destroyed in a small heap */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
