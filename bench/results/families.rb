@@ -92,7 +92,12 @@ module Bench
            were freed, and 20,000 forks.
          TEXT
                 by_contender("allocator-growth", ratio: CULET, only: growth),
-                chart: [2, metric(/CPU per 100 MB|RSS after/)])]
+                chart: [2, metric(/CPU per 100 MB|RSS after/)]),
+         family("Hardening", <<~TEXT.chomp,
+           Share of small attacks that each allocator stops: it ended the process before the effect, or in none of 20
+           runs there was an effect. `bench/hardening/run --list` describes the attacks.
+         TEXT
+                by_contender("hardening", ratio: CULET), chart: [3])]
       end
 
       def trims
