@@ -101,7 +101,8 @@ class HardeningBenchTest < Minitest::Test
 
   def outcome(status, out, err)
     attack = HardeningBench::Attack.new(name: "some-attack", program: "none")
-    HardeningBench::Attempt.new(attack, AllocatorBench::Contender.new("glibc")).send(:outcome, status, out, err)
+    ended = Bench::Execution::Ended.new(status, out, err, 10)
+    HardeningBench::Attempt.new(attack, Bench::Contender.new("glibc")).send(:outcome, ended)
   end
 
   def ended(script) = Open3.capture2e("sh", "-c", script).last

@@ -2,7 +2,7 @@
 
 module HardeningBench
   # One attempt of an attack: a process under one contender.
-  class Attempt < AllocatorBench::Trial
+  class Attempt
     # kind: :stopped (the process was ended before the effect), :no_effect or :succeeded; message: the diagnostic or
     # signal that ended it
     Ending = Struct.new(:kind, :message)
@@ -11,25 +11,30 @@ module HardeningBench
     TIMEOUT_SECONDS = 10
 
     # @param attack [Attack]
-    # @param contender [AllocatorBench::Contender]
+    # @param contender [Bench::Contender]
     def initialize(attack, contender)
-      super(command: attack.command, contender: contender, timeout: TIMEOUT_SECONDS)
+      @contender = contender
       @attack = attack
     end
 
-    private
-
     # @return [Ending]
     # @raise [Culet::Error] where the attack could not be made
-    def outcome(status, out, err)
-      malloc, result = out.lines(chomp: true)
+    def run = outcome(Bench::Execution.call(@contender.environment, @attack.command, timeout: TIMEOUT_SECONDS))
+
+    private
+
+    def outcome(ended)
+      status = ended.status
+      err = ended.err
+      malloc, result = ended.out.lines(chomp: true)
       check(malloc, err)
       return Ending.new(:succeeded) if result == "succeeded"
       return Ending.new(:succeeded, "it did not end within #{TIMEOUT_SECONDS} s") unless status
       return Ending.new(:no_effect) if status.success? && result == "no effect"
       return Ending.new(:stopped, message(status, err)) if status.signaled?
 
-      raise Culet::Error, "#{@attack.name} cannot be made with #{@contender.name}: #{diagnostic(err) || ended(status)}"
+      raise Culet::Error, "#{@attack.name} cannot be made with #{@contender.name}: " \
+                          "#{diagnostic(err) || ended.failure}"
     end
 
     def check(malloc, err)

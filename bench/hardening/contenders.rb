@@ -15,20 +15,20 @@ module HardeningBench
 
     module_function
 
-    # @param text [String] as of AllocatorBench::Contender, or a name of HARDENED
-    # @return [AllocatorBench::Contender]
+    # @param text [String] as of Bench::Contender, or a name of HARDENED
+    # @return [Bench::Contender]
     # @raise [Culet::Error]
     def find(text)
-      patterns = HARDENED[text] or return AllocatorBench::Contender.new(text)
+      patterns = HARDENED[text] or return Bench::Contender.new(text)
 
       path = locator.find(patterns)
-      return AllocatorBench::Contender.new("#{text}=#{path}") if path
+      return Bench::Contender.new("#{text}=#{path}") if path
 
       raise Culet::Error, "#{text} is not installed; give its library as #{text}=PATH, or put the library's folder " \
                           "into LD_LIBRARY_PATH"
     end
 
-    # @param contender [AllocatorBench::Contender]
+    # @param contender [Bench::Contender]
     # @return [String, nil] of libraries given by their path: the number in the file's name or folder
     def version(contender)
       return contender.version if contender.version || contender.library.nil?

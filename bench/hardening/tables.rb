@@ -9,7 +9,7 @@ module HardeningBench
     private_constant :METRIC, :CELLS
 
     # @param verdicts [Array<Verdict>]
-    # @param contenders [Array<AllocatorBench::Contender>]
+    # @param contenders [Array<Bench::Contender>]
     def initialize(verdicts, contenders)
       @verdicts = verdicts
       @contenders = contenders

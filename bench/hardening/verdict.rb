@@ -6,7 +6,7 @@ module HardeningBench
     attr_reader :attack, :contender
 
     # @param attack [Attack]
-    # @param contender [AllocatorBench::Contender]
+    # @param contender [Bench::Contender]
     def initialize(attack, contender)
       @attack = attack
       @contender = contender
