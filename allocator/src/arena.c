@@ -160,7 +160,7 @@ static void release(struct culet_arena *arena, struct culet_thread *self)
     culet_unlock(&arena->lock);
 }
 
-/* Afterwards no other thread uses `self`. */
+/* Afterwards no other thread uses `self`: one that is about to take an arena over from it has its lock. */
 static void release_all(struct culet_thread *self)
 {
     for (unsigned i = 0; i < culet_arena_count(); i++)
@@ -327,11 +327,15 @@ void culet_arena_freeze(void)
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         struct culet_arena *arena = culet_arena(i);
         culet_lock(&arena->lock);
-        for (unsigned attempt = 0; !revoke(arena); attempt++)
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+        for (unsigned attempt = 0; !revoke(arena); attempt++) {
+            /* A holder that does not keep the arena needs the lock to leave. */
+            culet_unlock(&arena->lock);
             pause_before(attempt);
+            culet_lock(&arena->lock);
+        }
         if (holder_of(arena) != &culet_thread)
             atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
     }
 }
 

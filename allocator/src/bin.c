@@ -213,7 +213,10 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         block = culet_bin_take_recent(arena, klass);
     if (!block && atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
         culet_bin_collect(arena);
-        block = culet_bin_take_recent(arena, klass);
+        /* The current unit may have got some. */
+        block = culet_bin_take(arena, klass);
+        if (!block)
+            block = culet_bin_take_recent(arena, klass);
     }
     if (block)
         return block;
@@ -342,7 +345,7 @@ void culet_bin_collect(struct culet_arena *arena)
             push_remote(owner, slab);
             continue;
         }
-        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT);
+        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT_MARKS);
         slab->span.pass = arena->pass;
         for (; marks; marks &= marks - 1)
             collect_unit(arena, slab, (unsigned)__builtin_ctz(marks));

@@ -23,6 +23,7 @@
 #define CULET_ORDER_MARK_REMOTE memory_order_acq_rel
 #define CULET_ORDER_PUSH_REMOTE memory_order_release
 #define CULET_ORDER_COLLECT memory_order_acquire
+#define CULET_ORDER_COLLECT_MARKS memory_order_acq_rel /* the slab's link is read before it may be pushed again */
 
 /* Locks (lock.h). */
 #define CULET_ORDER_LOCK memory_order_acquire

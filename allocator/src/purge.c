@@ -15,6 +15,7 @@ struct culet_lock culet_purge_lock;
 struct item {
     struct culet_slab *slab;
     uint64_t pages;
+    uint64_t returned; /* those that the kernel took back */
 };
 
 /* [purge lock] */
@@ -48,22 +49,19 @@ static bool take(struct culet_arena *arena, struct culet_slab *slab)
     }
     culet_slab_take_pages(slab, pages);
     slab->purging = true;
-    purge.item[purge.items++] = (struct item){slab, pages};
+    purge.item[purge.items++] = (struct item){slab, pages, 0};
     purge.pages += (size_t)__builtin_popcountll(pages);
     return true;
 }
 
-/* The slab of the current unit is not listed if its other units are full. */
+/* A current unit that has free pages, or has not been used lately, is not current any more: requests would go on in it
+ * without marking its pages as dirty again. */
 static void visit_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab = arena->current[klass].slab;
 
-    if (!slab || used_lately(arena, slab) || !culet_slab_is_free(slab)) {
-        if (slab && !slab->listed)
-            take(arena, slab);
-        return;
-    }
-    culet_bin_drop_current(arena, klass);
+    if (slab && !used_lately(arena, slab) && (culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+        culet_bin_drop_current(arena, klass);
 }
 
 /* Where a purge goes on after a slice. */
@@ -97,7 +95,12 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
             if (slice_full(visited++))
                 return;
             next = slab->next;
-            if (slab != arena->current[at->klass].slab && !used_lately(arena, slab) && culet_slab_is_free(slab)) {
+            if (slab == arena->current[at->klass].slab) {
+                purge.done.left |= purge.idle_only;
+                at->slabs++;
+                continue;
+            }
+            if (!used_lately(arena, slab) && culet_slab_is_free(slab)) {
                 culet_bin_destroy(arena, slab);
                 continue;
             }
@@ -106,19 +109,23 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
     }
 }
 
-static void give_back(struct culet_arena *arena)
+static void give_back(struct culet_arena *arena, struct cursor *at)
 {
     for (unsigned i = 0; i < purge.items; i++) {
         struct culet_slab *slab = purge.item[i].slab;
-        const struct culet_current *current = &arena->current[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)];
+        unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+        /* A unit that became current or recent meanwhile would be used without marking the returned pages. */
+        culet_bin_flush_recent(arena, klass);
+        if (arena->current[klass].slab == slab)
+            culet_bin_drop_current(arena, klass);
         culet_slab_give_pages(slab, purge.item[i].pages);
-        slab->dirty &= ~purge.item[i].pages;
-        /* Requests go on in the current unit without marking its pages again. */
-        if (current->slab == slab)
-            slab->dirty |= culet_slab_unit_pages(slab, (unsigned)(current->unit - slab->unit));
+        slab->dirty &= ~purge.item[i].returned;
         slab->purging = false;
         culet_bin_list_available(arena, slab);
-        culet_bin_move_to_end(arena, slab);
+        if (purge.item[i].returned)
+            culet_bin_move_to_end(arena, slab);
+        else
+            at->slabs++;
     }
     purge.items = 0;
     purge.pages = 0;
@@ -126,20 +133,14 @@ static void give_back(struct culet_arena *arena)
 
 /* ---- outside ---- */
 
-/* Returns the resident ones of a slab's pages. Pages that the kernel refuses, because they are locked, count as clean all
- * the same: so a purge ends. */
-static void return_pages(const struct item *item)
+/* Pages that are not resident may be in swap, so they are returned as well. Pages that the kernel does not take back
+ * stay dirty. */
+static void return_pages(struct item *item)
 {
-    uintptr_t start = item->slab->span.start;
-    uint64_t left = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages);
+    uint64_t resident = culet_os_resident(item->slab->span.start, culet_slab_class(item->slab)->pages);
 
-    while (left) {
-        unsigned first = (unsigned)__builtin_ctzll(left), pages = 1;
-        while (first + pages < CULET_SLAB_PAGES && left >> (first + pages) & 1)
-            pages++;
-        purge.done.bytes += culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
-        left &= ~(((UINT64_C(2) << (pages - 1)) - 1) << first);
-    }
+    item->returned = culet_slab_return_pages(item->slab, item->pages);
+    purge.done.bytes += (size_t)__builtin_popcountll(item->returned & resident) * CULET_PAGE;
 }
 
 static void purge_arena(struct culet_arena *arena)
@@ -160,7 +161,7 @@ static void purge_arena(struct culet_arena *arena)
         /* The holder may be inside, and not run, for as long as other threads keep its processor. */
         while (!culet_arena_enter_serviced(arena))
             culet_os_pause(100);
-        give_back(arena);
+        give_back(arena, &at);
     } while (at.klass < CULET_CLASSES);
     if (purge.idle_only)
         arena->pass++;
@@ -169,6 +170,9 @@ static void purge_arena(struct culet_arena *arena)
 
 struct culet_purged culet_purge(bool idle_only)
 {
+    /* Another library's fork handler: the arenas are frozen. */
+    if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
+        return (struct culet_purged){.left = true};
     culet_lock(&culet_purge_lock);
     purge.idle_only = idle_only;
     purge.done = (struct culet_purged){0};
@@ -198,12 +202,11 @@ static size_t free_bytes(void)
     struct culet_arena *arena = culet_arena_enter();
 
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        const struct culet_slab *current = arena->current[klass].slab;
+        const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed);
         culet_bin_flush_recent(arena, klass);
-        if (current && !current->listed)
-            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(current));
-        for (const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed); slab; slab = slab->next)
-            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
+        for (; slab; slab = slab->next)
+            if (slab != arena->current[klass].slab)
+                pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
     }
     culet_arena_leave(arena);
     return pages << CULET_PAGE_SHIFT;
