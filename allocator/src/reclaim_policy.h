@@ -37,9 +37,13 @@ enum {
     CULET_IDLE_PAGES_MIN = 64,
     CULET_IDLE_UNITS_MIN = 4,
 
-    /* bytes and slabs that are purged while a lock is held, so that no thread waits for the whole. */
+    /* bytes and slabs that are purged at once: for as long a bin's lock is held, or pages of the page heap cannot be
+     * used, so that no thread waits for the whole. */
     CULET_PURGE_SLICE_BYTES = 1 << 20,
     CULET_PURGE_SLICE_SLABS = 64,
+    /* us that a request waits for pages that are being purged before another segment is mapped. Returning a slice
+     * takes 0.3 ms, but its thread may be preempted. */
+    CULET_PURGE_WAIT_US = 1000,
 
     /* ---- dirty pages ---- */
 
@@ -73,8 +77,7 @@ enum {
 
     /* ---- huge blocks ---- */
 
-    /* bytes: a purge of all of it under the pages lock takes about 2 ms. 4 MiB made growing buffers three times
-     * slower. */
+    /* bytes: 4 MiB made growing buffers three times slower. */
     CULET_HUGE_CACHE_BYTES_MAX = 16 << 20,
     /* extents: a search visits all. */
     CULET_HUGE_CACHE_EXTENTS = 32,
