@@ -15,11 +15,12 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     slab->span.start = start;
     atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
-    slab->span.arena = (uint8_t)arena;
+    atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
     slab->reciprocal = c->reciprocal;
     slab->whole = (uint16_t)(c->count / CULET_UNIT * CULET_UNIT);
     slab->available = 0;
     slab->listed = false;
+    slab->purging = false;
     atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
     /* Pages that the page heap kept resident may be resident in the slab. */
     slab->dirty = zeroed ? 0 : (UINT64_C(2) << (c->pages - 1)) - 1;

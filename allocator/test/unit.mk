@@ -39,7 +39,7 @@ endef
 
 # ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena bin stats lock scavenger purge
+THREADED := arena bin pages stats lock scavenger purge
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 
