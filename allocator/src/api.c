@@ -165,11 +165,9 @@ static __attribute__((noinline)) void free_not_slab(const char *function, void *
 /* The unit was full before, or no block of it is live now. Inside the arena. */
 static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, uint32_t index)
 {
-    struct culet_thread *thread = &culet_thread;
-
+    /* The thread's own pointer to the arena is &culet_arena_none while another thread tries to take the arena over. */
     if (!culet_abandoned())
-        culet_bin_unit_changed(atomic_load_explicit(&thread->arena, memory_order_relaxed), slab,
-                               culet_block_unit(index));
+        culet_bin_unit_changed(culet_arena(slab->span.arena), slab, culet_block_unit(index));
     culet_arena_leave();
 }
 
