@@ -286,7 +286,6 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
     struct culet_arena *arena = culet_arena(slab->span.arena);
     if (!atomic_fetch_add_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
         push_remote(arena, slab);
-        atomic_store_explicit(&arena->active, true, memory_order_relaxed);
         culet_wakeup_notify();
     }
     return true;
@@ -314,7 +313,7 @@ void culet_bin_collect(struct culet_arena *arena)
          slab = next) {
         /* The slab may be pushed again as soon as its marks are taken. */
         next = slab->next_remote;
-        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT);
+        unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT_MARKS);
         slab->span.pass = arena->pass;
         for (; marks; marks &= marks - 1)
             collect_unit(arena, slab, (unsigned)__builtin_ctz(marks));
