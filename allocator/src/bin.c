@@ -321,6 +321,14 @@ void culet_bin_collect(struct culet_arena *arena)
     }
 }
 
+void culet_bin_mark_current(struct culet_arena *arena, struct culet_slab *slab)
+{
+    const struct culet_current *current = &arena->current[class_of(slab)];
+
+    if (slab == current->slab)
+        slab->dirty |= culet_slab_unit_pages(slab, (unsigned)(current->unit - slab->unit));
+}
+
 void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab)
 {
     unsigned klass = class_of(slab);

@@ -35,6 +35,9 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass);
 /* No current unit any more; its free blocks are available. */
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass);
 
+/* Marks the pages of the current unit as dirty, if it is one of the slab's: its blocks are handed out without a look. */
+void culet_bin_mark_current(struct culet_arena *arena, struct culet_slab *slab);
+
 /* Lists the units with a free block that culet_slab_give_pages has given some. */
 void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab);
 

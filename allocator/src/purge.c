@@ -108,6 +108,7 @@ static void give_back(struct culet_arena *arena)
         struct culet_slab *slab = purge.item[i].slab;
         culet_slab_give_pages(slab, purge.item[i].pages);
         slab->dirty &= ~purge.item[i].pages;
+        culet_bin_mark_current(arena, slab);
         culet_bin_list_available(arena, slab);
     }
     purge.items = 0;
