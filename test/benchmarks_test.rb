@@ -88,6 +88,18 @@ class BenchmarksTest < Minitest::Test
     end
   end
 
+  def test_a_goal_that_some_figures_may_miss
+    rows = [1, 2, 3].product(%w[culet glibc]).map { |number, name| Bench::Row.new(subject: number.to_s, contender: name, metric: "time", unit: "s", median: name == "culet" ? number : 2) }
+    document = { "title" => "t", "command" => "c", "date" => "d", "environment" => {}, "remarks" => [],
+                 "results" => rows.map { |row| row.to_h.transform_keys(&:to_s) } }
+    file = Bench::ResultFile.new("some", document)
+    figures = %w[1 2 3].map { |name| { "result" => ["some", name, "time", "culet"], "to" => "best" } }
+    { nil => "2 of 3", 1 => "yes, 2 of 3", 0 => "**no**, 2 of 3" }.each do |misses, verdict|
+      goal = { "goal" => "g", "family" => "f", "most" => 1.0, "misses" => misses, "figures" => figures }
+      assert_equal "| [g](#f) | 0.50, 1.000, 1.50 | #{verdict} |", Bench::Goals.new({ "some" => file }, [goal]).to_s.lines.last.chomp
+    end
+  end
+
   private
 
   def assert_row(row)

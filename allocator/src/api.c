@@ -43,9 +43,10 @@ static inline unsigned calloc_set(void)
 
 static void *get_small(unsigned klass)
 {
-    void *block = culet_bin_get(culet_arena_enter(), klass);
+    struct culet_arena *arena = culet_arena_enter();
+    void *block = culet_bin_get(arena, klass);
 
-    culet_arena_leave();
+    culet_arena_leave(arena);
     return block;
 }
 
@@ -85,12 +86,14 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
 }
 
 /* A block of the class's current unit; NULL if it has none, or if the thread holds no arena. The thread is inside then,
- * and the slow path goes on from there. */
-static inline __attribute__((always_inline)) void *get_current(unsigned klass)
+ * and the slow path goes on from there. Stores the arena: inside, the thread's own word may read as &culet_arena_none
+ * while another thread tries to take the arena over. */
+static inline __attribute__((always_inline)) void *get_current(unsigned klass, struct culet_arena **arena)
 {
     struct culet_thread *thread = &culet_thread;
-    void *block = culet_bin_take(culet_arena_enter_held(thread), klass);
 
+    *arena = culet_arena_enter_held(thread);
+    void *block = culet_bin_take(*arena, klass);
     if (CULET_LIKELY(block != NULL))
         culet_arena_leave_held(thread);
     return block;
@@ -102,23 +105,37 @@ static inline unsigned tiny_class(size_t bytes)
     return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT);
 }
 
+/* The current unit has no free block, or the thread holds no arena: from a recent unit, or by the slow path. */
+static __attribute__((noinline)) void *malloc_refill(size_t bytes, unsigned klass, struct culet_arena *arena)
+{
+    void *block = culet_bin_take_recent(arena, klass);
+
+    if (CULET_UNLIKELY(!block))
+        return malloc_slow(bytes);
+    culet_arena_leave_held(&culet_thread);
+    return block;
+}
+
 static __attribute__((noinline)) void *malloc_above_tiny(size_t bytes)
 {
-    void *block;
+    struct culet_arena *arena;
 
-    if (CULET_LIKELY(bytes <= CULET_SMALL_MAX && (block = get_current(culet_size_class(bytes)))))
-        return block;
-    return malloc_slow(bytes);
+    if (CULET_UNLIKELY(bytes > CULET_SMALL_MAX))
+        return malloc_slow(bytes);
+    unsigned klass = culet_size_class_above_tiny(bytes);
+    void *block = get_current(klass, &arena);
+    return CULET_LIKELY(block != NULL) ? block : malloc_refill(bytes, klass, arena);
 }
 
 void *API(malloc)(size_t bytes)
 {
-    void *block;
+    struct culet_arena *arena;
 
     if (CULET_UNLIKELY(bytes > CULET_TINY_MAX))
         return malloc_above_tiny(bytes);
-    block = get_current(tiny_class(bytes));
-    return CULET_LIKELY(block != NULL) ? block : malloc_slow(bytes);
+    unsigned klass = tiny_class(bytes);
+    void *block = get_current(klass, &arena);
+    return CULET_LIKELY(block != NULL) ? block : malloc_refill(bytes, klass, arena);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -135,13 +152,14 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 
 void *API(calloc)(size_t count, size_t bytes)
 {
+    struct culet_arena *arena;
     size_t total;
     void *block;
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    unsigned klass = total <= CULET_TINY_MAX ? tiny_class(total) : total <= CULET_SMALL_MAX ? culet_size_class(total) : 0;
-    if (CULET_LIKELY(klass && (block = get_current(klass + calloc_set()))))
+    unsigned klass = total <= CULET_TINY_MAX ? tiny_class(total) : total <= CULET_SMALL_MAX ? culet_size_class_above_tiny(total) : 0;
+    if (CULET_LIKELY(klass && (block = get_current(klass + calloc_set(), &arena))))
         return memset(block, 0, total);
     return calloc_slow(total);
 }
@@ -162,79 +180,118 @@ static __attribute__((noinline)) void free_not_slab(const char *function, void *
 
 /* Each rare case of a free is a call at its end, with everything in registers, so that the common path saves none. */
 
-/* The unit was full before, or no block of it is live now. Inside the arena. */
-static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, uint32_t index)
-{
-    /* The thread's own pointer to the arena is &culet_arena_none while another thread tries to take the arena over. */
-    if (!culet_abandoned())
-        culet_bin_unit_changed(culet_arena(slab->span.arena), slab, culet_block_unit(index));
-    culet_arena_leave();
-}
+/* So that the calls of a report are jumps too: the compiler does not learn that they do not return. */
+#if defined(__has_attribute) && __has_attribute(noipa)
+#define REPORT static __attribute__((noipa))
+#else
+#define REPORT static __attribute__((noinline))
+#endif
 
-static _Noreturn __attribute__((noinline)) void leave_and_report(const char *function, void *block)
+REPORT void report(const char *function, void *block)
 {
-    culet_arena_leave();
     culet_misuse(function, (uintptr_t)block);
 }
 
+/* Inside the arena. */
+REPORT void leave_and_report(const char *function, void *block, struct culet_arena *arena)
+{
+    culet_arena_leave(arena);
+    culet_misuse(function, (uintptr_t)block);
+}
+
+/* No block of the unit is live now, or the recent units are too many. Inside the arena. */
+static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, uint32_t index, struct culet_arena *arena)
+{
+    culet_bin_unit_changed(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
+                           culet_block_unit(index));
+    culet_arena_leave(arena);
+}
+
+/* No block of the unit is live now. Inside the arena, which the thread keeps. */
+static __attribute__((noinline)) void note_unused_and_leave(struct culet_slab *slab, uint32_t index,
+                                                            struct culet_arena *arena)
+{
+    if (culet_bin_keeps_current(arena, slab))
+        culet_arena_leave_held(&culet_thread);
+    else
+        note_and_leave(slab, index, arena);
+}
+
+/* The unit was full. Inside the arena, which the thread keeps. */
+static __attribute__((noinline)) void note_free_and_leave(struct culet_slab *slab, uint32_t index,
+                                                          struct culet_arena *arena)
+{
+    if (CULET_UNLIKELY(!culet_bin_add_recent(arena, slab, culet_block_unit(index))))
+        note_and_leave(slab, index, arena);
+    else
+        culet_arena_leave_held(&culet_thread);
+}
+
 /* In the slab's last unit, which is shorter. Inside the slab's arena. */
-static __attribute__((noinline)) void free_in_short_unit(struct culet_slab *slab, uint32_t index, void *block,
-                                                         const char *function)
+static __attribute__((noinline)) void free_in_short_unit(struct culet_slab *slab, uint32_t index,
+                                                         struct culet_arena *arena, void *block, const char *function)
 {
     struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
     const struct culet_class *c = culet_slab_class(slab);
     uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
     uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
-    uint64_t after = before | culet_block_bit(index);
+    uint64_t bit = culet_block_bit(index), after = before | bit;
 
-    if (CULET_UNLIKELY(index >= c->count || (before | remote) & culet_block_bit(index)))
-        leave_and_report(function, block);
+    if (CULET_UNLIKELY((before | remote | ~c->last_all) & bit)) {
+        leave_and_report(function, block, arena);
+        return;
+    }
     atomic_store_explicit(&unit->free, after, memory_order_relaxed);
-    if (!before || after == culet_class_all(c, culet_block_unit(index)))
-        note_and_leave(slab, index);
+    if (CULET_UNLIKELY(after == c->last_all || !before))
+        note_and_leave(slab, index, arena);
     else
-        culet_arena_leave();
+        culet_arena_leave(arena);
 }
 
 /* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
-static inline __attribute__((always_inline)) void free_inside(struct culet_slab *slab, uint32_t index, void *block,
+static inline __attribute__((always_inline)) void free_inside(struct culet_slab *slab, uint32_t index,
+                                                              struct culet_arena *arena, void *block,
                                                               const char *function, bool keeps)
 {
     if (CULET_UNLIKELY(index >= slab->whole)) {
-        free_in_short_unit(slab, index, block, function);
+        free_in_short_unit(slab, index, arena, block, function);
         return;
     }
     struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
     uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
     uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
-    uint64_t after = before | culet_block_bit(index);
-    if (CULET_UNLIKELY((before | remote) & culet_block_bit(index)))
-        leave_and_report(function, block);
+    uint64_t bit = culet_block_bit(index), after = before | bit;
+    if (CULET_UNLIKELY((before | remote) & bit)) {
+        leave_and_report(function, block, arena);
+        return;
+    }
     atomic_store_explicit(&unit->free, after, memory_order_relaxed);
-    if (CULET_UNLIKELY(!before || !~after))
-        note_and_leave(slab, index);
-    else if (keeps)
-        culet_arena_leave_held(&culet_thread);
+    if (!keeps)
+        note_and_leave(slab, index, arena);
+    else if (CULET_UNLIKELY(!~after))
+        note_unused_and_leave(slab, index, arena);
+    else if (CULET_UNLIKELY(!before))
+        note_free_and_leave(slab, index, arena);
     else
-        culet_arena_leave();
+        culet_arena_leave_held(&culet_thread);
 }
 
-/* The thread holds another arena than the slab's, or none. */
-static __attribute__((noinline)) void free_elsewhere(struct culet_slab *slab, uint32_t index, void *block,
-                                                     const char *function)
+/* The thread, which is inside, holds another arena than the slab's, or none. */
+static __attribute__((noinline)) void free_elsewhere(struct culet_slab *slab, uint32_t index, struct culet_arena *arena,
+                                                     void *block, const char *function)
 {
-    bool holds = atomic_load_explicit(&culet_thread.arena, memory_order_relaxed) != &culet_arena_none;
-
-    if (holds || culet_abandoned()) {
+    if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
-    } else if (culet_arena_enter()->number == slab->span.arena) {
-        free_inside(slab, index, block, function, false);
-        return;
     } else {
-        culet_arena_leave();
+        arena = culet_arena_enter();
+        if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
+            free_inside(slab, index, arena, block, function, false);
+            return;
+        }
+        culet_arena_leave(arena);
     }
     if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
-        culet_misuse(function, (uintptr_t)block);
+        report(function, block);
 }
 
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
@@ -247,13 +304,14 @@ static inline __attribute__((always_inline)) void free_block(const char *functio
     struct culet_slab *slab = culet_entry_slab(entry);
     struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact)) {
-        culet_misuse(function, (uintptr_t)block);
+        report(function, block);
         return;
     }
-    if (CULET_UNLIKELY(culet_arena_enter_held(&culet_thread)->number != slab->span.arena))
-        free_elsewhere(slab, index.block, block, function);
+    struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
+    if (CULET_UNLIKELY(arena->number != atomic_load_explicit(&slab->span.arena, memory_order_relaxed)))
+        free_elsewhere(slab, index.block, arena, block, function);
     else
-        free_inside(slab, index.block, block, function, true);
+        free_inside(slab, index.block, arena, block, function, true);
 }
 
 void API(free)(void *block)

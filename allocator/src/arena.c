@@ -7,17 +7,19 @@
 #include "os.h"
 #include "pages.h"
 #include "selfmap_export.h"
+#include "size_class.h"
 
 #include <pthread.h>
 
-/* Overlaps after which a thread prefers another arena, and acquisitions after which it tries arena 0 again. */
-#define OVERLAPS 2
-#define ACQUISITIONS 16
+/* Requests for the preferred arena that found another thread inside, after which a thread prefers another one; and
+ * acquisitions after which these are forgotten, and arena 0 is preferred again. */
+#define OVERLAPS 8
+#define ACQUISITIONS 64
 /* Arenas for each processor, at most. */
 #define ARENAS_PER_PROCESSOR 4
-/* Attempts to enter a serviced arena: spinning, then yielding; then the thread uses another one once. */
-#define SERVICE_SPINS 256
-#define SERVICE_YIELDS 64
+/* Attempts to enter an arena: spinning, then yielding; then the thread that is inside does not run, or purges. */
+#define SPINS 256
+#define YIELDS 32
 
 struct culet_unit culet_no_unit;
 struct culet_arena culet_arena_none = {
@@ -36,6 +38,7 @@ static _Atomic size_t threads;
 static _Atomic bool stealable; /* the kernel has membarrier */
 static pthread_key_t key;
 static bool key_created;
+static void (*call_thread_ended)(void);
 
 CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 
@@ -43,12 +46,12 @@ static void set_up(struct culet_arena *arena, unsigned number)
 {
     arena->number = (uint8_t)number;
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++)
-        arena->current[klass].unit = &culet_no_unit;
+        arena->current[klass] = (struct culet_current){.unit = &culet_no_unit, .size = culet_classes[klass].size};
     atomic_store(&arenas[number], arena);
     atomic_store(&count, number + 1);
 }
 
-static void release(struct culet_thread *self);
+static void release_any(struct culet_thread *self);
 
 /* Destructors of other keys may still allocate after this one; then the thread acquires an arena for each call. */
 static void thread_ends(void *unused)
@@ -56,15 +59,18 @@ static void thread_ends(void *unused)
     (void)unused;
     culet_thread.life = CULET_THREAD_ENDING;
     atomic_fetch_sub(&threads, 1);
-    if (!culet_abandoned())
-        release(&culet_thread);
+    if (!culet_abandoned()) {
+        release_any(&culet_thread);
+        call_thread_ended();
+    }
 }
 
-void culet_arena_setup(void)
+void culet_arena_setup(void (*thread_ended)(void))
 {
     unsigned processors = culet_os_processors();
 
     most = processors * ARENAS_PER_PROCESSOR < CULET_ARENAS ? processors * ARENAS_PER_PROCESSOR : CULET_ARENAS;
+    call_thread_ended = thread_ended;
     key_created = pthread_key_create(&key, thread_ends) == 0;
     atomic_store(&stealable, culet_os_barrier_setup());
     set_up(&first, 0);
@@ -160,13 +166,11 @@ static struct culet_arena *settled(struct culet_thread *self)
     return arena;
 }
 
-/* Gives up the arena that the thread holds, if any. No other thread refers to the thread then. Not inside: a fork waits
- * for threads that are inside, and holds the lock. */
-static void release(struct culet_thread *self)
+/* Gives the arena up if the thread holds it, and one that it got back meanwhile. No other thread refers to the thread
+ * then. Not inside: a fork waits for threads that are inside, and holds the lock. */
+static void release(struct culet_arena *arena, struct culet_thread *self)
 {
-    struct culet_arena *arena;
-
-    while ((arena = settled(self)) != &culet_arena_none) {
+    for (; arena != &culet_arena_none; arena = settled(self)) {
         culet_lock(&arena->lock);
         if (holder_of(arena) == self) {
             atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
@@ -174,6 +178,28 @@ static void release(struct culet_thread *self)
         }
         culet_unlock(&arena->lock);
     }
+}
+
+static void release_any(struct culet_thread *self)
+{
+    release(settled(self), self);
+}
+
+bool culet_arena_try_lock(struct culet_arena *arena)
+{
+    if (!culet_lock_try(&arena->lock))
+        return false;
+    if (atomic_load_explicit(&arena->serviced, memory_order_relaxed) || !revoke(arena)) {
+        culet_unlock(&arena->lock);
+        return false;
+    }
+    atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+    return true;
+}
+
+void culet_arena_unlock(struct culet_arena *arena)
+{
+    culet_unlock(&arena->lock);
 }
 
 /* ---- choice ---- */
@@ -216,21 +242,16 @@ static void register_thread(struct culet_thread *self)
         thread_ends(self);
 }
 
-/* Waits for the end of a service. False: it takes long, because its thread does not run. */
-static bool wait_for_service(struct culet_arena *arena)
+/* Between two attempts. */
+static void pause_before(unsigned attempt)
 {
-    for (unsigned i = 0; i < SERVICE_SPINS + SERVICE_YIELDS; i++) {
-        if (!atomic_load_explicit(&arena->serviced, memory_order_acquire))
-            return true;
-        if (i < SERVICE_SPINS)
-            culet_lock_relax();
-        else
-            culet_os_pause(0);
-    }
-    return false;
+    if (attempt < SPINS)
+        culet_lock_relax();
+    else
+        culet_os_pause(attempt < SPINS + YIELDS ? 0 : 100);
 }
 
-/* Acquires an arena for a thread that holds none; its `busy` is 1. */
+/* Acquires an arena for a thread that holds none; its `busy` is 1. Under the GVL the first attempt succeeds. */
 static struct culet_arena *acquire(struct culet_thread *self)
 {
     if (++self->acquisitions == ACQUISITIONS) {
@@ -238,23 +259,19 @@ static struct culet_arena *acquire(struct culet_thread *self)
         self->preferred = NULL;
     }
     struct culet_arena *arena = self->preferred ? self->preferred : culet_arena(0);
-    for (unsigned rounds = 0; !take(arena, self); rounds++) {
+    for (unsigned attempt = 0; !take(arena, self); attempt++) {
         /* Restored after another thread tried to take it. */
         struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
         if (held != &culet_arena_none)
             return held;
-        if (atomic_load_explicit(&arena->serviced, memory_order_relaxed)) {
-            if (!wait_for_service(arena))
-                arena = other(arena);
-        } else if (++self->overlaps >= OVERLAPS) {
+        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed);
+        if (attempt == 0 && !serviced && ++self->overlaps == OVERLAPS) {
             self->overlaps = 0;
             self->preferred = arena = other(arena);
-        } else {
-            culet_lock_relax();
+        } else if (attempt >= SPINS + YIELDS) {
+            arena = other(arena);
         }
-        /* Every arena has a thread inside: more threads than processors, and those do not run. */
-        if (rounds > 64)
-            culet_os_pause(rounds > 1024 ? 100 : 0);
+        pause_before(attempt);
     }
     return arena;
 }
@@ -285,13 +302,13 @@ static bool keeps(const struct culet_thread *self)
            forking();
 }
 
-void culet_arena_leave(void)
+void culet_arena_leave(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
     culet_arena_leave_held(self);
     if (CULET_UNLIKELY(!keeps(self)))
-        release(self);
+        release(arena, self);
 }
 
 /* ---- purges ---- */
@@ -303,26 +320,22 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
     /* A thread that forks could take no arena again. */
     if (forking())
         return false;
-    release(self);
+    release_any(self);
     atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
-    for (unsigned rounds = 0; rounds < SERVICE_SPINS + SERVICE_YIELDS; rounds++) {
+    for (unsigned attempt = 0; attempt < SPINS + YIELDS; attempt++) {
         if (take(arena, self)) {
             atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
             return true;
         }
-        if (rounds < SERVICE_SPINS)
-            culet_lock_relax();
-        else
-            culet_os_pause(0);
+        pause_before(attempt);
     }
     culet_arena_leave_held(self);
     return false;
 }
 
-void culet_arena_leave_serviced(void)
+void culet_arena_leave_serviced(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
-    struct culet_arena *arena = atomic_load_explicit(&self->arena, memory_order_relaxed);
 
     culet_lock(&arena->lock);
     atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
@@ -343,12 +356,15 @@ void culet_arena_freeze(void)
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         struct culet_arena *arena = culet_arena(i);
         culet_lock(&arena->lock);
-        for (unsigned rounds = 0; !revoke(arena); rounds++)
-            if (rounds > 64)
-                culet_os_pause(rounds > 1024 ? 100 : 0);
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+        for (unsigned attempt = 0; !revoke(arena); attempt++) {
+            /* A holder that does not keep the arena needs the lock to leave. */
+            culet_unlock(&arena->lock);
+            pause_before(attempt);
+            culet_lock(&arena->lock);
+        }
         if (holder_of(arena) != &culet_thread)
             atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
     }
     culet_arena_leave_held(&culet_thread);
 }
@@ -361,7 +377,7 @@ void culet_arena_unfreeze(void)
     }
     culet_unlock(&growth_lock);
     if (!keeps(&culet_thread))
-        release(&culet_thread);
+        release_any(&culet_thread);
 }
 
 void culet_arena_reset(void)
@@ -374,5 +390,5 @@ void culet_arena_reset(void)
     atomic_store(&threads, culet_thread.life == CULET_THREAD_REGISTERED);
     atomic_store(&stealable, culet_os_barrier_setup());
     if (!keeps(&culet_thread))
-        release(&culet_thread);
+        release_any(&culet_thread);
 }

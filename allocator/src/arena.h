@@ -18,7 +18,9 @@
  * Where the kernel has no membarrier, every thread releases its arena when it leaves. So does a thread that ends.
  *
  *     arena->holder == t    =>  t->arena is the arena, or, during an attempt to take it over, &culet_arena_none
- *     t->arena == arena     =>  arena->holder == t */
+ *     t->arena == arena     =>  arena->holder == t
+ *
+ * So inside an arena a thread does not read its own `arena` again: it may be &culet_arena_none for a moment. */
 #ifndef CULET_ARENA_H
 #define CULET_ARENA_H
 
@@ -34,8 +36,8 @@ extern struct culet_unit culet_no_unit;
 /* Stands for the arena of a thread that holds none: no class has a current unit, no slab has its number. */
 extern struct culet_arena culet_arena_none;
 
-/* Once, before any other use. */
-void culet_arena_setup(void);
+/* Once, before any other use. `thread_ended` is called by each thread that ends, when it holds no arena any more. */
+void culet_arena_setup(void (*thread_ended)(void));
 
 /* Stores 1 to `busy` and returns the thread's arena, which may be &culet_arena_none. To be followed by
  * culet_arena_leave_held, or by a slow path that enters again. */
@@ -55,8 +57,8 @@ static inline void culet_arena_leave_held(struct culet_thread *thread)
 /* Enters, and acquires an arena first if the thread holds none. Also where the thread is already inside. */
 struct culet_arena *culet_arena_enter(void);
 
-/* Leaves. A thread that may not keep the arena releases it. */
-void culet_arena_leave(void);
+/* Leaves the arena that the thread has entered. A thread that may not keep it releases it. */
+void culet_arena_leave(struct culet_arena *arena);
 
 /* The arena of that number; NULL if there is none. */
 struct culet_arena *culet_arena(unsigned number);
@@ -64,11 +66,16 @@ struct culet_arena *culet_arena(unsigned number);
 /* Arenas in use are the numbers below this. */
 unsigned culet_arena_count(void);
 
+/* By a thread that is inside another arena: keeps every thread out of this one until culet_arena_unlock. False: a thread
+ * is inside, or it is locked. Its holder loses it. */
+bool culet_arena_try_lock(struct culet_arena *arena);
+void culet_arena_unlock(struct culet_arena *arena);
+
 /* For purges: enters that arena, whoever held it. Other threads wait meanwhile: the caller must be brief and make no
  * system call. False: its holder is inside, and was for some time. The calling thread gives up the arena that it holds.
  * Ends by culet_arena_leave_serviced, which leaves the arena without a holder. */
 bool culet_arena_enter_serviced(struct culet_arena *arena);
-void culet_arena_leave_serviced(void);
+void culet_arena_leave_serviced(struct culet_arena *arena);
 
 /* Threads that have allocated and have not ended. */
 size_t culet_arena_threads(void);

@@ -22,13 +22,24 @@ static unsigned class_of(const struct culet_slab *slab)
 
 /* ---- the list of slabs with available units ---- */
 
-static void enlist(struct culet_bin *bin, struct culet_slab *slab)
+static struct culet_slab *first_of(struct culet_bin *bin)
 {
-    slab->prev = NULL;
-    slab->next = bin->first;
-    if (bin->first)
-        bin->first->prev = slab;
-    bin->first = slab;
+    return atomic_load_explicit(&bin->first, memory_order_relaxed);
+}
+
+/* Links the slab between two neighbours of the list, or behind or before its end. */
+static void link(struct culet_bin *bin, struct culet_slab *prev, struct culet_slab *slab, struct culet_slab *next)
+{
+    slab->prev = prev;
+    slab->next = next;
+    if (prev)
+        prev->next = slab;
+    else
+        atomic_store_explicit(&bin->first, slab, memory_order_relaxed);
+    if (next)
+        next->prev = slab;
+    else
+        bin->last = slab;
     slab->listed = true;
 }
 
@@ -37,17 +48,29 @@ static void unlist(struct culet_bin *bin, struct culet_slab *slab)
     if (slab->prev)
         slab->prev->next = slab->next;
     else
-        bin->first = slab->next;
+        atomic_store_explicit(&bin->first, slab->next, memory_order_relaxed);
     if (slab->next)
         slab->next->prev = slab->prev;
+    else
+        bin->last = slab->prev;
     slab->listed = false;
+}
+
+void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab)
+{
+    struct culet_bin *bin = &arena->bin[class_of(slab)];
+
+    if (slab->listed && slab->next) {
+        unlist(bin, slab);
+        link(bin, bin->last, slab, NULL);
+    }
 }
 
 static void set_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
     slab->available |= (uint16_t)(1u << unit);
     if (!slab->listed)
-        enlist(bin, slab);
+        link(bin, NULL, slab, first_of(bin));
 }
 
 static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
@@ -59,19 +82,11 @@ static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsi
 
 /* ---- recent units ---- */
 
-static struct culet_slab *slab_of(uintptr_t recent, unsigned *unit)
-{
-    *unit = (unsigned)(recent % CULET_UNITS);
-    return (struct culet_slab *)(recent - *unit);
-}
-
 /* The unit was full and has a free block now. */
-static void add_free_unit(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
+static void add_free_unit(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
 {
-    if (bin->recents < CULET_RECENT)
-        bin->recent[bin->recents++] = (uintptr_t)slab | unit;
-    else
-        set_available(bin, slab, unit);
+    if (!culet_bin_add_recent(arena, slab, unit))
+        set_available(&arena->bin[class_of(slab)], slab, unit);
 }
 
 static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
@@ -80,7 +95,7 @@ static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
     unsigned unit;
 
     for (uint32_t i = 0; i < bin->recents; i++)
-        if (slab_of(bin->recent[i], &unit) != slab)
+        if (culet_bin_recent(bin->recent[i], &unit) != slab)
             bin->recent[kept++] = bin->recent[i];
     bin->recents = kept;
 }
@@ -99,26 +114,13 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     unsigned unit;
 
     while (bin->recents) {
-        struct culet_slab *slab = slab_of(bin->recent[--bin->recents], &unit);
+        struct culet_slab *slab = culet_bin_recent(bin->recent[--bin->recents], &unit);
         if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
             set_available(bin, slab, unit);
     }
 }
 
 /* ---- requests ---- */
-
-static void make_current(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
-{
-    unsigned klass = class_of(slab);
-    struct culet_current *current = &arena->current[klass];
-
-    current->unit = &slab->unit[unit];
-    current->base = culet_slab_address(slab, unit * CULET_UNIT);
-    current->size = culet_classes[klass].size;
-    current->slab = slab;
-    slab->dirty |= culet_slab_unit_pages(slab, unit);
-    slab->span.pass = arena->pass;
-}
 
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
 {
@@ -134,25 +136,12 @@ void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
         set_available(&arena->bin[klass], slab, unit);
 }
 
-/* The latest recent unit with a free block; NULL if there is none. */
-static struct culet_slab *pop_recent(struct culet_bin *bin, unsigned *unit)
-{
-    while (bin->recents) {
-        struct culet_slab *slab = slab_of(bin->recent[--bin->recents], unit);
-        if (CULET_LIKELY(free_of(slab, *unit))) {
-            clear_available(bin, slab, *unit);
-            return slab;
-        }
-    }
-    return NULL;
-}
-
 /* An available unit of the first listed slab; NULL if there is none. */
 static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
 {
     struct culet_slab *slab;
 
-    while ((slab = bin->first)) {
+    while ((slab = first_of(bin))) {
         *unit = (unsigned)__builtin_ctz(slab->available);
         clear_available(bin, slab, *unit);
         if (CULET_LIKELY(free_of(slab, *unit)))
@@ -173,33 +162,71 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
     return slab;
 }
 
-static struct culet_slab *next_unit(struct culet_arena *arena, unsigned klass, unsigned *unit)
+/* Moves one slab with free blocks from another arena to this one. A thread that frees a block of it meanwhile may still
+ * push it on the other arena's stack; culet_bin_collect passes it on. */
+static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned klass)
 {
-    struct culet_bin *bin = &arena->bin[klass];
-    struct culet_slab *slab = pop_recent(bin, unit);
+    struct culet_bin *bin = &from->bin[klass];
 
-    if (CULET_LIKELY(slab != NULL))
-        return slab;
-    if (atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
-        culet_bin_collect(arena);
-        if ((slab = pop_recent(bin, unit)))
-            return slab;
+    if (atomic_load_explicit(&from->remote, memory_order_relaxed))
+        culet_bin_collect(from);
+    struct culet_slab *slab = first_of(bin);
+    while (slab && (slab == from->current[klass].slab || slab->purging))
+        slab = slab->next;
+    if (!slab)
+        return false;
+    forget_recent(bin, slab);
+    unlist(bin, slab);
+    slab->available = 0;
+    atomic_store_explicit(&slab->span.arena, to->number, memory_order_relaxed);
+    culet_bin_list_available(to, slab);
+    return true;
+}
+
+/* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
+static bool adopt(struct culet_arena *arena, unsigned klass)
+{
+    unsigned all = culet_arena_count();
+    bool done = false;
+
+    for (unsigned i = 1; i < all && !done; i++) {
+        struct culet_arena *other = culet_arena((arena->number + i) % all);
+        /* Read without the lock, as a hint. */
+        if (!atomic_load_explicit(&other->bin[klass].first, memory_order_relaxed) &&
+            !atomic_load_explicit(&other->remote, memory_order_relaxed))
+            continue;
+        if (!culet_arena_try_lock(other))
+            continue;
+        done = move_slab(other, arena, klass);
+        culet_arena_unlock(other);
     }
-    slab = pop_available(bin, unit);
-    return slab ? slab : create(arena, klass, unit);
+    return done;
 }
 
 void *culet_bin_get(struct culet_arena *arena, unsigned klass)
 {
+    struct culet_bin *bin = &arena->bin[klass];
     void *block = culet_bin_take(arena, klass);
     unsigned unit;
 
+    if (!block)
+        block = culet_bin_take_recent(arena, klass);
+    if (!block && atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
+        culet_bin_collect(arena);
+        /* The current unit may have got some. */
+        block = culet_bin_take(arena, klass);
+        if (!block)
+            block = culet_bin_take_recent(arena, klass);
+    }
     if (block)
         return block;
-    struct culet_slab *slab = next_unit(arena, klass, &unit);
-    if (CULET_UNLIKELY(!slab))
+    struct culet_slab *slab = pop_available(bin, &unit);
+    if (!slab && adopt(arena, klass))
+        slab = pop_available(bin, &unit);
+    if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
-    make_current(arena, slab, unit);
+    slab->dirty |= culet_slab_unit_pages(slab, unit);
+    culet_bin_make_current(arena, klass, slab, unit);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     return culet_bin_take(arena, klass);
 }
@@ -216,39 +243,38 @@ void culet_bin_destroy(struct culet_arena *arena, struct culet_slab *slab)
     culet_slab_destroy(slab);
 }
 
-/* A class keeps the slab of its current unit. It keeps another one that nothing else is listed beside if the scavenger
- * will check whether it was needed, or if it was needed often enough: in a small heap 64 tiny classes would keep up to
- * 64 KiB each. */
-static void destroy_if_free(struct culet_arena *arena, struct culet_slab *slab)
+/* A class keeps its last slab with free blocks if a scavenger runs, which will check whether it was needed. In a small heap
+ * the slab is destroyed, unless that was in vain often enough: 64 tiny classes would keep up to 64 KiB each. */
+static bool keeps_last(const struct culet_bin *bin)
 {
-    unsigned klass = class_of(slab);
-    struct culet_bin *bin = &arena->bin[klass];
-    bool last = !bin->first || (bin->first == slab && !slab->next);
-    bool tiny = culet_size_class_plain(klass) <= CULET_TINY_CLASSES;
+    return culet_wakeup_scavenger_runs() || bin->releases >= CULET_SMALL_HEAP_SLAB_RELEASES;
+}
 
-    if (slab == arena->current[klass].slab || !culet_slab_is_free(slab))
-        return;
-    if (last && (culet_wakeup_scavenger_runs() || (tiny && bin->releases >= CULET_SMALL_HEAP_SLAB_RELEASES)))
+static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct culet_slab *slab)
+{
+    struct culet_bin *bin = &arena->bin[klass];
+    bool current = slab == arena->current[klass].slab;
+    bool last = current || !first_of(bin) || (first_of(bin) == slab && !slab->next);
+
+    if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;
     bin->releases += last;
+    if (current)
+        culet_bin_drop_current(arena, klass);
     culet_bin_destroy(arena, slab);
 }
 
-void culet_bin_unit_changed(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
+void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit)
 {
-    unsigned klass = class_of(slab);
-    struct culet_bin *bin = &arena->bin[klass];
     uint64_t free = free_of(slab, unit);
 
     slab->span.pass = arena->pass;
-    if (&slab->unit[unit] == arena->current[klass].unit)
-        return;
-    if (!(free & (free - 1)))
-        add_free_unit(bin, slab, unit);
-    if (free == culet_class_all(&culet_classes[klass], unit)) {
+    if (!(free & (free - 1)) && free)
+        add_free_unit(arena, slab, unit);
+    if (CULET_UNLIKELY(free == culet_class_all(&culet_classes[klass], unit)) && !culet_abandoned()) {
         atomic_store_explicit(&arena->active, true, memory_order_relaxed);
         culet_wakeup_notify();
-        destroy_if_free(arena, slab);
+        destroy_if_free(arena, klass, slab);
     }
 }
 
@@ -283,7 +309,7 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
     if (before || culet_abandoned())
         return true;
     uint16_t mark = (uint16_t)(1u << number);
-    struct culet_arena *arena = culet_arena(slab->span.arena);
+    struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
     if (!atomic_fetch_add_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
         push_remote(arena, slab);
         culet_wakeup_notify();
@@ -297,12 +323,12 @@ static void collect_unit(struct culet_arena *arena, struct culet_slab *slab, uns
     uint64_t free = free_of(slab, unit);
 
     if (CULET_UNLIKELY(free & remote)) {
-        culet_arena_leave();
+        culet_arena_leave(arena);
         culet_misuse("free", culet_slab_address(slab, unit * CULET_UNIT + (unsigned)__builtin_ctzll(free & remote)));
     }
     atomic_store_explicit(&slab->unit[unit].free, free | remote, memory_order_relaxed);
-    if (&slab->unit[unit] != arena->current[class_of(slab)].unit && !free)
-        add_free_unit(&arena->bin[class_of(slab)], slab, unit);
+    if (!free)
+        add_free_unit(arena, slab, unit);
 }
 
 void culet_bin_collect(struct culet_arena *arena)
@@ -313,20 +339,17 @@ void culet_bin_collect(struct culet_arena *arena)
          slab = next) {
         /* The slab may be pushed again as soon as its marks are taken. */
         next = slab->next_remote;
+        struct culet_arena *owner = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
+        if (CULET_UNLIKELY(owner != arena)) {
+            push_remote(owner, slab);
+            continue;
+        }
         unsigned marks = atomic_exchange_explicit(&slab->remote_units, 0, CULET_ORDER_COLLECT_MARKS);
         slab->span.pass = arena->pass;
         for (; marks; marks &= marks - 1)
             collect_unit(arena, slab, (unsigned)__builtin_ctz(marks));
-        destroy_if_free(arena, slab);
+        destroy_if_free(arena, class_of(slab), slab);
     }
-}
-
-void culet_bin_mark_current(struct culet_arena *arena, struct culet_slab *slab)
-{
-    const struct culet_current *current = &arena->current[class_of(slab)];
-
-    if (slab == current->slab)
-        slab->dirty |= culet_slab_unit_pages(slab, (unsigned)(current->unit - slab->unit));
 }
 
 void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab)
@@ -343,7 +366,7 @@ void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab
 
 static void reconcile(struct culet_slab *slab, void *data)
 {
-    struct culet_arena *arena = culet_arena(slab->span.arena);
+    struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
 
     (void)data;
     if (atomic_load_explicit(&slab->remote_units, memory_order_relaxed))
@@ -365,7 +388,7 @@ void culet_bin_reconcile(void)
 static void check_slab(struct culet_slab *slab, void *data)
 {
     const struct culet_class *c = culet_slab_class(slab);
-    const struct culet_arena *arena = culet_arena(slab->span.arena);
+    const struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
     const struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;

@@ -3,7 +3,9 @@
 #ifndef CULET_BIN_H
 #define CULET_BIN_H
 
+#include "reclaim_policy.h"
 #include "types.h"
+#include "wakeup.h"
 
 /* The lowest free block of the class's current unit; NULL if it has none. */
 static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
@@ -17,11 +19,72 @@ static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
     return (void *)(current->base + (size_t)__builtin_ctzll(free) * current->size);
 }
 
+/* Makes a unit with a free block the current one. */
+static inline void culet_bin_make_current(struct culet_arena *arena, unsigned klass, struct culet_slab *slab,
+                                          unsigned unit)
+{
+    struct culet_current *current = &arena->current[klass];
+
+    current->unit = &slab->unit[unit];
+    current->base = slab->span.start + unit * CULET_UNIT * current->size;
+    current->slab = slab;
+    slab->span.pass = arena->pass;
+}
+
+/* The slab and the number of a recent unit. */
+static inline struct culet_slab *culet_bin_recent(uintptr_t recent, unsigned *unit)
+{
+    *unit = (unsigned)(recent % CULET_UNITS);
+    return (struct culet_slab *)(recent - *unit);
+}
+
+/* A block of a unit that a free made available lately, which becomes current; NULL if there is none. The current unit
+ * has no free block. The unit's pages are in `dirty`, since it was full and has not been purged. */
+static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_bin *bin = &arena->bin[klass];
+    unsigned unit;
+
+    while (CULET_LIKELY(bin->recents)) {
+        struct culet_slab *slab = culet_bin_recent(bin->recent[--bin->recents], &unit);
+        if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
+            continue;
+        culet_bin_make_current(arena, klass, slab, unit);
+        return culet_bin_take(arena, klass);
+    }
+    return NULL;
+}
+
+/* Adds a unit that was full to the recent ones, unless it is current. False: there are too many. */
+static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
+{
+    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+    struct culet_bin *bin = &arena->bin[klass];
+
+    if (CULET_UNLIKELY(&slab->unit[unit] == arena->current[klass].unit))
+        return true;
+    if (CULET_UNLIKELY(bin->recents == CULET_RECENT))
+        return false;
+    slab->span.pass = arena->pass;
+    bin->recent[bin->recents++] = (uintptr_t)slab | unit;
+    return true;
+}
+
+/* Whether the slab has the class's current unit, and stays even without a live block: until the scavenger finds it unused,
+ * or, in a small heap, because it was destroyed in vain often enough. */
+static inline bool culet_bin_keeps_current(const struct culet_arena *arena, const struct culet_slab *slab)
+{
+    unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+
+    return slab == arena->current[klass].slab &&
+           (culet_wakeup_scavenger_runs() || arena->bin[klass].releases >= CULET_SMALL_HEAP_SLAB_RELEASES);
+}
+
 /* A block, from another unit if the current one has none; NULL when out of memory. */
 void *culet_bin_get(struct culet_arena *arena, unsigned klass);
 
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
-void culet_bin_unit_changed(struct culet_arena *arena, struct culet_slab *slab, unsigned unit);
+void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 
 /* Frees a live block of a slab of any arena, from any thread, inside an arena or not. False: the block is not live. */
 bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block);
@@ -35,11 +98,11 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass);
 /* No current unit any more; its free blocks are available. */
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass);
 
-/* Marks the pages of the current unit as dirty, if it is one of the slab's: its blocks are handed out without a look. */
-void culet_bin_mark_current(struct culet_arena *arena, struct culet_slab *slab);
-
 /* Lists the units with a free block that culet_slab_give_pages has given some. */
 void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab);
+
+/* Puts a listed slab at the end of its list, so that others are used first. */
+void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab);
 
 /* Destroys a slab without a live block. Not that of the current unit. */
 void culet_bin_destroy(struct culet_arena *arena, struct culet_slab *slab);

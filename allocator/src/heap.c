@@ -73,6 +73,7 @@ static void after_fork_in_child(void)
     culet_lock_reset(&culet_pages_lock);
     culet_lock_reset(&culet_purge_lock);
     culet_arena_reset();
+    culet_pages_reset_after_fork();
     culet_large_finish_frees();
     culet_wakeup_reset();
     if (!forked_single_threaded)
@@ -88,7 +89,7 @@ static enum culet_state set_up(void)
     if (culet_program_dormant())
         return CULET_DORMANT;
     culet_size_class_setup();
-    culet_arena_setup();
+    culet_arena_setup(culet_purge_after_thread);
     atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     return CULET_EARLY;

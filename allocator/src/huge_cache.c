@@ -10,6 +10,10 @@ static size_t cached;
 static size_t low_water; /* since culet_huge_cache_begin_interval */
 static uint32_t mappings;
 
+/* [pages lock] Extents that threads are returning without the lock. An empty one has no bytes. */
+#define LEAVING 8
+static struct culet_extent leaving[LEAVING];
+
 CULET_SELFMAP_EXPORT(extents, culet_selfmap_extents);
 CULET_SELFMAP_EXPORT(count, culet_selfmap_extent_count);
 
@@ -67,17 +71,14 @@ uint32_t culet_huge_cache_new_mapping(void)
     return ++mappings;
 }
 
-void culet_huge_cache_put(struct culet_extent extent)
+size_t culet_huge_cache_put(struct culet_extent extent)
 {
-    size_t room = CULET_HUGE_CACHE_BYTES_MAX - extent.bytes;
-
-    if (cached > room)
-        culet_huge_cache_purge(cached - room);
     absorb(&extent);
     if (count == CULET_HUGE_CACHE_EXTENTS)
         culet_huge_cache_purge(extents[0].bytes);
     extents[count++] = extent;
     cached += extent.bytes;
+    return cached > CULET_HUGE_CACHE_BYTES_MAX ? cached - CULET_HUGE_CACHE_BYTES_MAX : 0;
 }
 
 /* The smallest extent of at least so many bytes; `count` if there is none. */
@@ -134,26 +135,63 @@ bool culet_huge_cache_extend(const struct culet_extent *block, size_t more)
     return false;
 }
 
+/* Takes about `bytes` from the end of the oldest extent: the rest may still extend the block before it. */
+static struct culet_extent cut_oldest(size_t bytes)
+{
+    struct culet_extent *oldest = &extents[0], part = *oldest;
+    size_t page = culet_os_page_bytes();
+
+    if (bytes < oldest->bytes)
+        part.bytes = (bytes + page - 1) & ~(page - 1);
+    part.start = end_of(oldest) - part.bytes;
+    if (part.bytes == oldest->bytes) {
+        remove_at(0);
+    } else {
+        oldest->bytes -= part.bytes;
+        remove_bytes(part.bytes);
+    }
+    return part;
+}
+
 size_t culet_huge_cache_purge(size_t bytes)
 {
-    size_t returned = 0, page = culet_os_page_bytes();
+    size_t returned = 0;
 
     while (count && returned < bytes) {
-        struct culet_extent *extent = &extents[0];
-        size_t left = bytes - returned;
-        size_t part = left < extent->bytes ? (left + page - 1) & ~(page - 1) : extent->bytes;
-        /* From its end: the rest may still extend the block before it. */
-        uintptr_t start = end_of(extent) - part;
-        if (part == extent->bytes) {
-            remove_at(0);
-        } else {
-            extent->bytes -= part;
-            remove_bytes(part);
-        }
-        culet_os_unmap((void *)start, part);
-        returned += part;
+        struct culet_extent part = cut_oldest(bytes - returned);
+        culet_os_unmap((void *)part.start, part.bytes);
+        returned += part.bytes;
     }
     return returned;
+}
+
+bool culet_huge_cache_begin_purge(size_t bytes, struct culet_extent *taken)
+{
+    unsigned i = 0;
+
+    while (i < LEAVING && leaving[i].bytes)
+        i++;
+    if (i == LEAVING || !count || !bytes)
+        return false;
+    *taken = leaving[i] = cut_oldest(bytes);
+    return true;
+}
+
+void culet_huge_cache_end_purge(const struct culet_extent *taken)
+{
+    unsigned i = 0;
+
+    while (leaving[i].start != taken->start || !leaving[i].bytes)
+        i++;
+    leaving[i].bytes = 0;
+    culet_os_unmap((void *)taken->start, taken->bytes);
+}
+
+void culet_huge_cache_finish_purges(void)
+{
+    for (unsigned i = 0; i < LEAVING; i++)
+        if (leaving[i].bytes)
+            culet_huge_cache_end_purge(&(struct culet_extent){leaving[i].start, leaving[i].bytes, 0});
 }
 
 bool culet_huge_cache_move(uintptr_t start, size_t bytes, size_t *moved)

@@ -4,7 +4,7 @@
  * An extent is a range of addresses, all of which may be resident. Extents with the same mapping number were mapped by
  * one call, so adjacent ones can become one block again, and mremap accepts them as one mapping.
  *
- * *     sum of the extents == culet_huge_cache_bytes() <= CULET_HUGE_CACHE_BYTES_MAX; disjoint; whole kernel pages
+ *     sum of the extents == culet_huge_cache_bytes(); disjoint; whole kernel pages
  *
  * All functions expect the pages lock to be held. */
 #ifndef CULET_HUGE_CACHE_H
@@ -22,8 +22,9 @@ struct culet_extent {
 /* A number for a new mapping. */
 uint32_t culet_huge_cache_new_mapping(void);
 
-/* Adds an extent of at most CULET_HUGE_CACHE_BYTES_MAX bytes; makes room by unmapping the oldest. */
-void culet_huge_cache_put(struct culet_extent extent);
+/* Adds an extent. Returns the bytes by which the cache exceeds CULET_HUGE_CACHE_BYTES_MAX; the caller must have them
+ * unmapped. */
+size_t culet_huge_cache_put(struct culet_extent extent);
 
 /* Takes `bytes` (whole kernel pages) from the smallest extent that has them; false if none has. */
 bool culet_huge_cache_take(size_t bytes, struct culet_extent *taken);
@@ -39,6 +40,13 @@ bool culet_huge_cache_extend(const struct culet_extent *block, size_t more);
 
 /* Unmaps about `bytes`, the oldest first. Returns how many: fewer if there are no more. */
 size_t culet_huge_cache_purge(size_t bytes);
+
+/* For a purge without the pages lock. Begin takes at most `bytes` of the oldest extent out of the cache and stores them;
+ * false if there are none, or too many such purges at the same time. The caller may then have the kernel empty the
+ * extent. End unmaps it. In a forked child, finish_purges does that for the threads it does not have. */
+bool culet_huge_cache_begin_purge(size_t bytes, struct culet_extent *taken);
+void culet_huge_cache_end_purge(const struct culet_extent *taken);
+void culet_huge_cache_finish_purges(void);
 
 /* Moves cached pages over the mapping [start, start + bytes), from its start on. Stores the bytes moved.
  * False if the kernel refused in a way that left a hole in the mapping. */

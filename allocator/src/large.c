@@ -12,6 +12,7 @@
 
 static LIST_HEAD(culet_huge_list, culet_large) huge_blocks; /* [pages lock] */
 static struct culet_large_stats stats;                      /* [pages lock] */
+static struct culet_large *spare;                           /* [pages lock] unused descriptors, linked by `link` */
 
 CULET_SELFMAP_EXPORT(huge_blocks, culet_selfmap_huge);
 
@@ -36,28 +37,61 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
 
 /* ---- large blocks ---- */
 
-static bool get_large(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
+/* A descriptor for a block; NULL when out of memory. [pages lock] */
+static struct culet_large *take_descriptor(void)
 {
+    struct culet_large *block = spare;
+
+    if (CULET_LIKELY(block != NULL)) {
+        spare = LIST_NEXT(block, link);
+        return block;
+    }
+    block = culet_meta_get(CULET_META_LARGE);
+    if (!block && culet_pages_release_spare())
+        block = culet_meta_get(CULET_META_LARGE);
+    return block;
+}
+
+/* [pages lock] */
+static void put_descriptor(struct culet_large *block)
+{
+    LIST_NEXT(block, link) = spare;
+    spare = block;
+}
+
+static void *get_large(size_t bytes, size_t alignment, bool *zeroed)
+{
+    uintptr_t start = 0;
+
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(pages_of(bytes), alignment, &block->span.segment, zeroed);
-    if (start) {
+    struct culet_large *block = take_descriptor();
+    if (block && (start = culet_pages_get(pages_of(bytes), alignment, &block->span.segment, zeroed))) {
         describe(block, CULET_LARGE, start, bytes);
         culet_pagemap_set_block(start, &block->span);
         stats.large++;
         stats.large_bytes += bytes;
+    } else if (block) {
+        put_descriptor(block);
     }
     culet_unlock(&culet_pages_lock);
-    return start != 0;
+    return (void *)start;
+}
+
+/* Only the first page gets a record (culet_large_freed). [pages lock] */
+static void set_freed(uintptr_t start, size_t bytes)
+{
+    culet_pagemap_set_freed_huge(start, pages_of(bytes));
 }
 
 /* [pages lock] */
 static void put_large(struct culet_large *block)
 {
-    culet_pagemap_set_freed(block->span.start, pages_of(block->bytes), 0);
+    set_freed(block->span.start, block->bytes);
     stats.large--;
     stats.large_bytes -= block->bytes;
     culet_pages_put(block->span.segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
+    put_descriptor(block);
 }
 
 static bool resize_large(struct culet_large *block, size_t bytes)
@@ -68,7 +102,7 @@ static bool resize_large(struct culet_large *block, size_t bytes)
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
     if (bytes < old) {
-        culet_pagemap_set_freed(block->span.start + bytes, pages_of(old - bytes), 0);
+        set_freed(block->span.start + bytes, old - bytes);
         culet_pages_put(block->span.segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     } else if (bytes > old) {
         done = culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
@@ -88,12 +122,13 @@ static struct culet_extent extent_of(const struct culet_large *block)
     return (struct culet_extent){.start = block->span.start, .bytes = block->bytes, .mapping = block->mapping};
 }
 
-/* Caches an unused extent. False if it is too long, or if no scavenger would return it later. [pages lock] */
-static bool cache_huge(struct culet_extent extent)
+/* Caches an unused extent. False if it is too long, or if no scavenger would return it later. Stores the bytes of the
+ * cache that must go back for it, when the lock is released. [pages lock] */
+static bool cache_huge(struct culet_extent extent, size_t *excess)
 {
     if (extent.bytes > CULET_HUGE_CACHE_BYTES_MAX || !culet_wakeup_scavenger_runs())
         return false;
-    culet_huge_cache_put(extent);
+    *excess = culet_huge_cache_put(extent);
     culet_wakeup_notify();
     return true;
 }
@@ -157,54 +192,68 @@ static bool move_extent(struct culet_extent *extent, size_t bytes)
     return true;
 }
 
-/* Takes the largest extent of the cache and extends it; as many cached pages go back as new ones come. [pages lock] */
-static bool extend_largest(size_t bytes, struct culet_extent *taken)
+/* Takes the largest extent of the cache and extends it. As many cached pages must go back as new ones come, when the
+ * lock is released: adds them to `excess`. [pages lock] */
+static bool extend_largest(size_t bytes, struct culet_extent *taken, size_t *excess)
 {
     if (!culet_huge_cache_take_largest(taken))
         return false;
     size_t old = taken->bytes;
-    culet_huge_cache_purge(bytes - old);
+    *excess = bytes - old;
     if (move_extent(taken, bytes))
         return true;
     culet_os_unmap((void *)taken->start, old);
     return false;
 }
 
-static bool get_huge_cached(struct culet_large *block, size_t bytes)
+static struct culet_large *get_huge_cached(size_t bytes)
 {
     struct culet_extent extent;
+    size_t excess = 0;
 
     culet_lock(&culet_pages_lock);
-    bool found = culet_huge_cache_take(bytes, &extent) || extend_largest(bytes, &extent);
+    struct culet_large *block = culet_huge_cache_bytes() ? take_descriptor() : NULL;
+    bool found = block && (culet_huge_cache_take(bytes, &extent) || extend_largest(bytes, &extent, &excess));
     bool begun = found && begin_huge(block, extent);
     if (found && !begun)
         culet_os_unmap((void *)extent.start, extent.bytes);
+    if (block && !begun)
+        put_descriptor(block);
     culet_unlock(&culet_pages_lock);
-    return begun;
+    if (excess)
+        culet_pages_purge_huge_cache(excess);
+    return begun ? block : NULL;
 }
 
-static bool get_huge_new(struct culet_large *block, size_t bytes, size_t alignment)
+static struct culet_large *get_huge_new(size_t bytes, size_t alignment)
 {
     struct culet_extent extent = {.start = map(bytes, alignment), .bytes = bytes};
 
     if (!extent.start)
-        return false;
+        return NULL;
     culet_lock(&culet_pages_lock);
     extent.mapping = culet_huge_cache_new_mapping();
-    bool begun = begin_huge(block, extent);
+    struct culet_large *block = take_descriptor();
+    bool begun = block && begin_huge(block, extent);
+    if (block && !begun)
+        put_descriptor(block);
     culet_unlock(&culet_pages_lock);
-    if (!begun)
-        culet_os_unmap((void *)extent.start, bytes);
-    return begun;
+    if (begun)
+        return block;
+    culet_os_unmap((void *)extent.start, bytes);
+    return NULL;
 }
 
-static bool get_huge(struct culet_large *block, size_t bytes, size_t alignment, bool *zeroed)
+static void *get_huge(size_t bytes, size_t alignment, bool *zeroed)
 {
     size_t page = culet_os_page_bytes();
 
     bytes = round_up(bytes, page);
-    *zeroed = !(alignment <= page && get_huge_cached(block, bytes));
-    return !*zeroed || get_huge_new(block, bytes, alignment);
+    struct culet_large *block = alignment <= page ? get_huge_cached(bytes) : NULL;
+    *zeroed = !block;
+    if (!block)
+        block = get_huge_new(bytes, alignment);
+    return block ? (void *)block->span.start : NULL;
 }
 
 /* [pages lock: nobody may get the old address before the pagemap has cleared it] */
@@ -214,15 +263,15 @@ static bool move_huge(struct culet_large *block, size_t bytes)
 
     if (!move_extent(&extent, bytes))
         return false;
-    culet_pagemap_set_freed_huge(block->span.start, pages_of(block->bytes));
+    set_freed(block->span.start, block->bytes);
     culet_pagemap_set_block(extent.start, &block->span);
     block->span.start = extent.start;
     block->mapping = extent.mapping;
     return true;
 }
 
-/* [pages lock] */
-static bool grow_huge(struct culet_large *block, size_t bytes)
+/* [pages lock] `excess`: as in cache_huge. */
+static bool grow_huge(struct culet_large *block, size_t bytes, size_t *excess)
 {
     struct culet_extent extent = extent_of(block);
     size_t more = bytes - block->bytes;
@@ -231,29 +280,34 @@ static bool grow_huge(struct culet_large *block, size_t bytes)
         return true;
     if (block->bytes / CULET_HUGE_COPY_RATIO <= more && culet_huge_cache_has(bytes))
         return false;
-    culet_huge_cache_purge(more);
+    *excess = more;
     return culet_os_resize((void *)extent.start, extent.bytes, bytes) || move_huge(block, bytes);
 }
 
-/* [pages lock] */
-static bool shrink_huge(struct culet_large *block, size_t bytes)
+/* [pages lock] `excess`: as in cache_huge. */
+static bool shrink_huge(struct culet_large *block, size_t bytes, size_t *excess)
 {
     struct culet_extent rest = {
         .start = block->span.start + bytes, .bytes = block->bytes - bytes, .mapping = block->mapping};
 
-    return cache_huge(rest) || culet_os_resize((void *)block->span.start, block->bytes, bytes);
+    return cache_huge(rest, excess) || culet_os_resize((void *)block->span.start, block->bytes, bytes);
 }
 
 static bool resize_huge(struct culet_large *block, size_t bytes)
 {
+    size_t excess = 0;
+
     bytes = round_up(bytes, culet_os_page_bytes());
     culet_lock(&culet_pages_lock);
-    bool done = bytes == block->bytes || (bytes > block->bytes ? grow_huge(block, bytes) : shrink_huge(block, bytes));
+    bool done = bytes == block->bytes ||
+                (bytes > block->bytes ? grow_huge(block, bytes, &excess) : shrink_huge(block, bytes, &excess));
     if (done) {
         stats.huge_bytes += bytes - block->bytes;
         block->bytes = bytes;
     }
     culet_unlock(&culet_pages_lock);
+    if (excess)
+        culet_pages_purge_huge_cache(excess);
     return done;
 }
 
@@ -261,17 +315,10 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
 
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 {
-    struct culet_large *block = culet_pages_descriptor(CULET_META_LARGE);
-
-    if (!block)
-        return NULL;
-    bool large = bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX;
     *zeroed = true;
-    if (large ? get_large(block, bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed)
-              : get_huge(block, bytes, alignment, zeroed))
-        return (void *)block->span.start;
-    culet_meta_put(CULET_META_LARGE, block);
-    return NULL;
+    if (bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX)
+        return get_large(bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed);
+    return get_huge(bytes, alignment, zeroed);
 }
 
 /* [pages lock] */
@@ -281,14 +328,15 @@ static void unmap_huge(struct culet_large *block)
     culet_os_unmap((void *)block->span.start, block->bytes);
 }
 
-/* Frees a huge block; false if end_huge has still to unmap it. [pages lock] */
-static bool put_huge(struct culet_large *block)
+/* Frees a huge block; false if end_huge has still to unmap it. `excess`: as in cache_huge. [pages lock] */
+static bool put_huge(struct culet_large *block, size_t *excess)
 {
     static size_t freed;
 
-    culet_pagemap_set_freed_huge(block->span.start, pages_of(block->bytes));
-    if (cache_huge(extent_of(block))) {
+    set_freed(block->span.start, block->bytes);
+    if (cache_huge(extent_of(block), excess)) {
         unlist(block);
+        put_descriptor(block);
         return true;
     }
     block->ending = true;
@@ -304,38 +352,40 @@ static void end_huge(struct culet_large *block)
     culet_os_purge(block->span.start, block->bytes);
     culet_lock(&culet_pages_lock);
     unmap_huge(block);
+    put_descriptor(block);
     culet_unlock(&culet_pages_lock);
 }
 
 bool culet_large_put(struct culet_span *span, uintptr_t start)
 {
     struct culet_large *block = (struct culet_large *)span;
+    size_t excess = 0;
     bool valid, done = true;
 
     culet_lock(&culet_pages_lock);
     valid = culet_pagemap_span(start) == span && span->start == start;
     if (valid) {
         if (span->kind == CULET_HUGE)
-            done = put_huge(block);
+            done = put_huge(block, &excess);
         else
             put_large(block);
     }
     culet_unlock(&culet_pages_lock);
-    if (!valid)
-        return false;
+    if (CULET_UNLIKELY(excess != 0))
+        culet_pages_purge_huge_cache(excess);
     if (!done)
         end_huge(block);
-    culet_meta_put(CULET_META_LARGE, block);
-    return true;
+    return valid;
 }
 
 void culet_large_finish_frees(void)
 {
+    culet_pages_reset_after_fork();
     for (struct culet_large *block = LIST_FIRST(&huge_blocks), *next; block; block = next) {
         next = LIST_NEXT(block, link);
         if (block->ending) {
             unmap_huge(block);
-            culet_meta_put(CULET_META_LARGE, block);
+            put_descriptor(block);
         }
     }
 }
@@ -381,6 +431,20 @@ struct culet_large *culet_large_containing(uintptr_t address)
         block = large_containing(address);
     culet_unlock(&culet_pages_lock);
     return block;
+}
+
+/* A newer block inside of a freed one has taken its first page, and the record there, because the lowest fitting range is
+ * taken: so the nearest record that covers the address is the newest. */
+struct culet_freed culet_large_freed(uintptr_t address)
+{
+    for (size_t back = 0; back < CULET_LARGE_MAX && back <= address; back += CULET_PAGE) {
+        struct culet_freed freed = culet_pagemap_freed(address - back);
+        if (culet_pagemap_span(address - back))
+            break;
+        if (freed.present && !freed.klass && address - freed.start < freed.pages * CULET_PAGE)
+            return freed;
+    }
+    return culet_pagemap_freed(address);
 }
 
 struct culet_large_stats culet_large_stats(void)

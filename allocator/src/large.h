@@ -3,6 +3,7 @@
 #ifndef CULET_LARGE_H
 #define CULET_LARGE_H
 
+#include "pagemap.h"
 #include "types.h"
 
 struct culet_large_stats {
@@ -29,8 +30,11 @@ static inline size_t culet_large_bytes(const struct culet_span *span)
 /* The large or huge block that contains an address, or NULL. */
 struct culet_large *culet_large_containing(uintptr_t address);
 
-/* In a forked child: unmaps the huge blocks that other threads were about to unmap. */
+/* In a forked child: finishes the frees of huge blocks and the purges that other threads had begun. */
 void culet_large_finish_frees(void);
+
+/* The freed block that an address lies in; of one that was no large block, what its page's record says. */
+struct culet_freed culet_large_freed(uintptr_t address);
 
 struct culet_large_stats culet_large_stats(void);
 

@@ -147,7 +147,7 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
 {
     struct line line = {.length = 0};
     struct culet_span *span = culet_pagemap_span(p);
-    struct culet_freed freed = culet_pagemap_freed(p);
+    struct culet_freed freed = culet_large_freed(p);
     struct culet_large *huge;
 
     if (span && span->kind == CULET_SLAB) {

@@ -2,6 +2,7 @@
 #include "os.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -13,9 +14,12 @@
 
 #ifdef CULET_TEST
 bool (*culet_os_refuse)(void);
+bool (*culet_os_refuse_purge)(void);
 #define REFUSED() (culet_os_refuse && culet_os_refuse())
+#define PURGE_REFUSED() (culet_os_refuse_purge && culet_os_refuse_purge())
 #else
 #define REFUSED() false
+#define PURGE_REFUSED() false
 #endif
 
 /* The value of an expression; errno stays as it is. */
@@ -104,7 +108,7 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
     size_t page = culet_os_page_bytes();
     uintptr_t from = (start + page - 1) & ~(page - 1), to = (start + bytes) & ~(page - 1);
 
-    if (from >= to || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
+    if (from >= to || PURGE_REFUSED() || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
         return 0;
     return to - from;
 }
@@ -153,6 +157,18 @@ void culet_os_wait(_Atomic uint32_t *word, uint32_t value)
 void culet_os_wake(_Atomic uint32_t *word)
 {
     KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+}
+
+void culet_os_wait_for(_Atomic uint32_t *word, uint32_t value, unsigned microseconds)
+{
+    struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000L};
+
+    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, microseconds ? &time : NULL, NULL, 0));
+}
+
+void culet_os_wake_all(_Atomic uint32_t *word)
+{
+    KEEPING_ERRNO(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0));
 }
 
 bool culet_os_barrier_setup(void)

@@ -45,6 +45,10 @@ bool culet_os_wipe_on_fork(void *start, size_t bytes);
 void culet_os_wait(_Atomic uint32_t *word, uint32_t value);
 void culet_os_wake(_Atomic uint32_t *word);
 
+/* The same for at most so many microseconds, without a bound for 0; and all sleepers. */
+void culet_os_wait_for(_Atomic uint32_t *word, uint32_t value, unsigned microseconds);
+void culet_os_wake_all(_Atomic uint32_t *word);
+
 /* A full memory barrier on every running thread of the process; culet_os_barrier_setup registers for it. False where
  * the kernel has none (before Linux 4.14, or in a sandbox). */
 bool culet_os_barrier_setup(void);
@@ -59,6 +63,8 @@ void culet_os_write_error(const char *text, size_t bytes);
 #ifdef CULET_TEST
 /* Called before each mapping; true refuses it. */
 extern bool (*culet_os_refuse)(void);
+/* Called before each purge; true refuses it. */
+extern bool (*culet_os_refuse_purge)(void);
 #endif
 
 #endif

@@ -14,8 +14,8 @@
 
 struct culet_lock culet_pages_lock;
 
-/* [pages lock, as all below] `longest[i]` is the longest free range of segment i, `dirty_of[i]` its number of dirty
- * pages; both are 0 where there is no segment. */
+/* [pages lock, as all below] No free range of segment i is longer than `longest[i]`, which a take does not lower: a search
+ * that finds nothing does. `dirty_of[i]` is its number of dirty pages. Both are 0 where there is no segment. */
 static struct culet_segment *segments[CULET_SEGMENTS];
 static uint16_t longest[CULET_SEGMENTS];
 static uint16_t dirty_of[CULET_SEGMENTS];
@@ -25,12 +25,37 @@ static size_t unpurgeable;      /* dirty pages that the kernel refused to take b
 static size_t reclaimed;        /* bytes returned that do not count towards CULET_SCAVENGER_PURGED_BYTES */
 static size_t low_water;        /* least number of dirty pages since culet_pages_begin_interval */
 static uint32_t spare_segments; /* segments without a used page */
-static uint32_t lowest[CULET_SLAB_PAGES + 1]; /* no segment below lowest[n] has a free range of n pages */
+/* No segment below lowest[n] has a free range of n pages; lowest[n] <= lowest[n + 1]. */
+static uint32_t lowest[CULET_SLAB_PAGES + 1];
 
 CULET_SELFMAP_EXPORT(segments, culet_selfmap_segments);
 CULET_SELFMAP_EXPORT(ceiling, culet_selfmap_ceiling);
 
 #define WORDS (CULET_SEGMENT_PAGES / 64)
+
+/* Free pages that are being returned to the kernel. Until that is done they have the marks of used and of dirty pages,
+ * so that nobody takes them, but still count as free and dirty. */
+struct range {
+    uintptr_t base; /* of the segment */
+    uint32_t segment;
+    uint16_t first;
+    uint16_t pages;
+    bool purged;
+};
+
+#define BATCH_RANGES 64
+struct batch {
+    unsigned count;
+    size_t pages;
+    struct range range[BATCH_RANGES];
+};
+
+/* The batch of the thread that purges without the pages lock. The purge lock, taken before the pages lock, is that
+ * thread's. */
+static struct batch purging; /* [pages lock] */
+static struct culet_lock purge_lock;
+static uint32_t purge_waiters;         /* [pages lock] */
+static _Atomic uint32_t purge_batches; /* a futex: changes at the end of each batch; written under the pages lock */
 
 /* The first page at or behind `from` whose bit in `map` equals `value`; CULET_SEGMENT_PAGES if none. */
 static size_t find(const uint64_t *map, size_t from, bool value)
@@ -77,16 +102,17 @@ static size_t count_bits(const uint64_t *map, size_t from, size_t count)
     return bits;
 }
 
-/* The first page of the free range that ends before `to`; `to` if there is none. */
-static size_t find_start(const uint64_t *used, size_t to)
+/* The page behind the last one below `to` whose bit in `map` equals `value`; 0 if none. */
+static size_t find_back(const uint64_t *map, size_t to, bool value)
 {
     size_t word = to / 64;
-    uint64_t bits = to % 64 ? used[word] & ((UINT64_C(1) << (to % 64)) - 1) : 0;
+    uint64_t flip = value ? 0 : ~UINT64_C(0);
+    uint64_t bits = to % 64 ? (map[word] ^ flip) & ((UINT64_C(1) << (to % 64)) - 1) : 0;
 
     while (!bits) {
         if (word-- == 0)
             return 0;
-        bits = used[word];
+        bits = map[word] ^ flip;
     }
     return word * 64 + 64 - (size_t)__builtin_clzll(bits);
 }
@@ -94,15 +120,22 @@ static size_t find_start(const uint64_t *used, size_t to)
 /* The length of the free range around pages that are free. */
 static size_t length_around(const struct culet_segment *s, size_t from, size_t pages)
 {
-    return find(s->used, from + pages, true) - find_start(s->used, from);
+    return find(s->used, from + pages, true) - find_back(s->used, from, true);
 }
 
-static void set_longest(uint32_t index, size_t length)
+/* A free range around these pages has come into being. */
+static void note_free(uint32_t index, size_t from, size_t pages)
 {
+    const struct culet_segment *s = segments[index];
+
+    if (s->free <= longest[index])
+        return;
+    size_t length = length_around(s, from, pages);
+    if (length <= longest[index])
+        return;
     longest[index] = (uint16_t)length;
-    for (size_t n = 1; n <= CULET_SLAB_PAGES && n <= length; n++)
-        if (lowest[n] > index)
-            lowest[n] = index;
+    for (size_t n = length < CULET_SLAB_PAGES ? length : CULET_SLAB_PAGES; n && lowest[n] > index; n--)
+        lowest[n] = index;
 }
 
 static size_t longest_free(const struct culet_segment *s)
@@ -132,6 +165,38 @@ static void remove_dirty(uint32_t index, size_t pages)
         low_water = stats.dirty;
 }
 
+/* Whether a thread is purging pages of the segment without the lock. */
+static bool is_purged_now(uint32_t index)
+{
+    for (unsigned i = 0; i < purging.count; i++)
+        if (purging.range[i].segment == index)
+            return true;
+    return false;
+}
+
+static bool forking(void)
+{
+    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_relaxed) && culet_lock_forking();
+}
+
+/* Releases the pages lock until a batch has been purged, at most for so many microseconds; 0: until no purge is under
+ * way. False if none was. */
+static bool wait_for_purge(unsigned microseconds)
+{
+    /* The purging thread may wait for the thread that forks. */
+    if (!purging.count || forking())
+        return false;
+    purge_waiters++;
+    do {
+        uint32_t batches = atomic_load_explicit(&purge_batches, memory_order_relaxed);
+        culet_unlock(&culet_pages_lock);
+        culet_os_wait_for(&purge_batches, batches, microseconds);
+        culet_lock(&culet_pages_lock);
+    } while (!microseconds && purging.count);
+    purge_waiters--;
+    return true;
+}
+
 static bool add_segment(uint32_t *index)
 {
     uint32_t i = 0;
@@ -157,7 +222,7 @@ static bool add_segment(uint32_t *index)
     }
     s->free = CULET_SEGMENT_PAGES;
     segments[i] = s;
-    set_longest(i, CULET_SEGMENT_PAGES);
+    note_free(i, 0, CULET_SEGMENT_PAGES);
     if (i == ceiling)
         ceiling++;
     spare_segments++;
@@ -192,10 +257,33 @@ static void drop_segment(uint32_t index)
         ceiling--;
 }
 
+/* Aborts unless the pages of a segment that have the marks of both used and dirty ones are in the batch being purged.
+ * Returns the pages of the batch. */
+static size_t check_batch(uint32_t index)
+{
+    uint64_t both[WORDS];
+    size_t pages = 0;
+
+    for (size_t w = 0; w < WORDS; w++)
+        both[w] = segments[index]->used[w] & segments[index]->dirty[w];
+    for (unsigned i = 0; i < purging.count; i++) {
+        const struct range *range = &purging.range[i];
+        if (range->segment != index)
+            continue;
+        if (count_bits(segments[index]->used, range->first, range->pages) != range->pages)
+            __builtin_trap();
+        fill(both, range->first, range->pages, false);
+        pages += range->pages;
+    }
+    if (find(both, 0, true) < CULET_SEGMENT_PAGES)
+        __builtin_trap();
+    return pages;
+}
+
 void culet_pages_check(void)
 {
     culet_huge_cache_check();
-    size_t used = 0, dirty = 0, count = 0, spare = 0;
+    size_t used = 0, dirty = 0, count = 0, spare = 0, purged_now = 0;
 
     for (uint32_t i = 0; i < ceiling; i++) {
         const struct culet_segment *s = segments[i];
@@ -203,7 +291,9 @@ void culet_pages_check(void)
             continue;
         count++;
         spare += s->free == CULET_SEGMENT_PAGES;
-        if (longest[i] != longest_free(s))
+        size_t in_batch = check_batch(i);
+        purged_now += in_batch;
+        if (longest[i] < longest_free(s))
             __builtin_trap();
         if (dirty_of[i] != count_bits(s->dirty, 0, CULET_SEGMENT_PAGES))
             __builtin_trap();
@@ -212,14 +302,15 @@ void culet_pages_check(void)
                 __builtin_trap();
         used += count_bits(s->used, 0, CULET_SEGMENT_PAGES);
         dirty += count_bits(s->dirty, 0, CULET_SEGMENT_PAGES);
-        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_PAGES) != CULET_SEGMENT_PAGES)
+        if (s->free + count_bits(s->used, 0, CULET_SEGMENT_PAGES) != CULET_SEGMENT_PAGES + in_batch)
             __builtin_trap();
-        for (size_t w = 0; w < WORDS; w++)
-            if (s->used[w] & s->dirty[w])
-                __builtin_trap();
     }
-    if (used != stats.used || dirty != stats.dirty || count != stats.segments || spare != spare_segments ||
-        used + stats.free != count * CULET_SEGMENT_PAGES)
+    for (size_t n = 1; n < CULET_SLAB_PAGES; n++)
+        if (lowest[n] > lowest[n + 1])
+            __builtin_trap();
+    used -= purged_now;
+    if (purged_now != purging.pages || used != stats.used || dirty != stats.dirty || count != stats.segments ||
+        spare != spare_segments || used + stats.free != count * CULET_SEGMENT_PAGES)
         __builtin_trap();
 }
 
@@ -229,8 +320,44 @@ void culet_pages_check(void)
 #define DEBUG_CHECK() ((void)0)
 #endif
 
-/* The lowest fitting range in a segment; CULET_SEGMENT_PAGES if none. */
-static size_t fit(const struct culet_segment *s, size_t pages, size_t alignment)
+/* The first of so many adjacent bits, fewer than 64; 64 if there are none. */
+static size_t fit_in_word(uint64_t free, size_t pages)
+{
+    /* A bit stays if it and the `length - 1` behind it are set. */
+    for (size_t length = 1, step; free && length < pages; length += step) {
+        step = length < pages - length ? length : pages - length;
+        free &= free >> step;
+    }
+    return free ? (size_t)__builtin_ctzll(free) : 64;
+}
+
+/* The lowest range of so many free pages in a segment; CULET_SEGMENT_PAGES if none. */
+static size_t fit(const struct culet_segment *s, size_t pages)
+{
+    size_t length = 0; /* of the free range that ends before the word */
+
+    for (size_t word = 0; word < WORDS; word++) {
+        uint64_t used = s->used[word];
+        if (used == ~UINT64_C(0)) {
+            length = 0;
+            continue;
+        }
+        size_t begin = used ? (size_t)__builtin_ctzll(used) : 64;
+        if (length + begin >= pages)
+            return word * 64 - length;
+        if (!used) {
+            length += 64;
+            continue;
+        }
+        size_t inside = pages < 64 ? fit_in_word(~used, pages) : 64;
+        if (inside < 64)
+            return word * 64 + inside;
+        length = (size_t)__builtin_clzll(used);
+    }
+    return CULET_SEGMENT_PAGES;
+}
+
+static size_t fit_aligned(const struct culet_segment *s, size_t pages, size_t alignment)
 {
     size_t from = find(s->used, 0, false);
 
@@ -243,6 +370,19 @@ static size_t fit(const struct culet_segment *s, size_t pages, size_t alignment)
         from = find(s->used, to, false);
     }
     return CULET_SEGMENT_PAGES;
+}
+
+/* The lowest fitting range of a segment; CULET_SEGMENT_PAGES if none. */
+static size_t search_segment(uint32_t index, size_t pages, size_t alignment)
+{
+    if (longest[index] < pages)
+        return CULET_SEGMENT_PAGES;
+    if (CULET_UNLIKELY(alignment > CULET_PAGE))
+        return fit_aligned(segments[index], pages, alignment);
+    size_t from = fit(segments[index], pages);
+    if (from == CULET_SEGMENT_PAGES)
+        longest[index] = (uint16_t)(pages - 1);
+    return from;
 }
 
 /* Marks free pages as used. Returns how many of them were dirty. */
@@ -263,7 +403,6 @@ static size_t occupy(struct culet_segment *s, size_t from, size_t count)
 static size_t take(uint32_t index, size_t from, size_t pages)
 {
     struct culet_segment *s = segments[index];
-    bool was_longest = length_around(s, from, pages) == longest[index];
     size_t dirty = occupy(s, from, pages);
 
     spare_segments -= s->free == CULET_SEGMENT_PAGES;
@@ -272,8 +411,6 @@ static size_t take(uint32_t index, size_t from, size_t pages)
     s->free -= (uint32_t)pages;
     stats.free -= pages;
     stats.used += pages;
-    if (was_longest)
-        set_longest(index, longest_free(s));
     return dirty;
 }
 
@@ -316,30 +453,34 @@ static uint32_t first_segment(size_t pages)
     return pages <= CULET_SLAB_PAGES ? lowest[pages] : lowest[CULET_SLAB_PAGES];
 }
 
-/* No segment below `index` has such a range. */
-static void record_search(size_t pages, size_t alignment, uint32_t index)
+/* The lowest fitting range of the lowest segment that has one; CULET_SEGMENT_PAGES if none. Stores the segment. */
+static size_t search(size_t pages, size_t alignment, uint32_t *index)
 {
-    if (pages <= CULET_SLAB_PAGES && alignment == CULET_PAGE)
-        lowest[pages] = index;
+    size_t from = CULET_SEGMENT_PAGES;
+    uint32_t i = first_segment(pages);
+
+    while (i < ceiling && (from = search_segment(i, pages, alignment)) == CULET_SEGMENT_PAGES)
+        i++;
+    *index = i;
+    if (alignment == CULET_PAGE)
+        for (size_t n = pages; n <= CULET_SLAB_PAGES && lowest[n] < i; n++)
+            lowest[n] = i;
+    return from;
 }
 
 uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed)
 {
-    size_t from = CULET_SEGMENT_PAGES;
     uint32_t i;
+    size_t from = search(pages, alignment, &i);
 
-    for (i = first_segment(pages); i < ceiling; i++)
-        if (longest[i] >= pages && (from = fit(segments[i], pages, alignment)) < CULET_SEGMENT_PAGES)
-            break;
+    if (from == CULET_SEGMENT_PAGES && wait_for_purge(CULET_PURGE_WAIT_US))
+        from = search(pages, alignment, &i);
     if (from == CULET_SEGMENT_PAGES) {
-        if (!add_segment(&i))
+        if (!add_segment(&i) && !wait_for_purge(0))
             return 0;
-        from = fit(segments[i], pages, alignment);
-        /* Ranges and alignments are at most a quarter of a segment each. */
-        if (from == CULET_SEGMENT_PAGES)
-            __builtin_trap();
+        if ((from = search(pages, alignment, &i)) == CULET_SEGMENT_PAGES)
+            return 0;
     }
-    record_search(pages, alignment, i);
     struct culet_segment *s = segments[i];
     size_t dirty = take(i, from, pages);
     *zeroed = dirty == 0;
@@ -350,27 +491,26 @@ uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, boo
     return s->base + from * CULET_PAGE;
 }
 
-/* `dirty`: as in culet_pages_put. */
-static void mark_dirty(uint32_t index, size_t from, size_t pages, uint64_t dirty)
+/* Marks used pages as free. `dirty`: as in culet_pages_put. Returns how many are dirty. */
+static size_t vacate(struct culet_segment *s, size_t from, size_t count, uint64_t dirty)
 {
-    struct culet_segment *s = segments[index];
-    size_t first = pages < 64 ? pages : 64;
+    uint64_t clean = ~dirty;
+    size_t sum = 0;
 
-    fill(s->dirty, from, pages, true);
-    if (dirty == ~UINT64_C(0)) {
-        add_dirty(index, pages);
-        return;
+    for (size_t here; count; from += here, count -= here) {
+        uint64_t mask = mask_of(from, count, &here), bits = mask & ~(clean << (from % 64));
+        s->used[from / 64] &= ~mask;
+        s->dirty[from / 64] |= bits;
+        sum += bits == mask ? here : (size_t)__builtin_popcountll(bits);
+        clean = clean >> (here - 1) >> 1;
     }
-    for (size_t i = 0; i < first; i++)
-        if (!(dirty >> i & 1))
-            fill(s->dirty, from + i, 1, false);
-    add_dirty(index, count_bits(s->dirty, from, pages));
+    return sum;
 }
 
 /* Wholly free, and not the only such segment, which is kept for the next request. */
 static bool is_surplus(uint32_t index)
 {
-    return segments[index]->free == CULET_SEGMENT_PAGES && spare_segments > 1;
+    return segments[index]->free == CULET_SEGMENT_PAGES && spare_segments > 1 && !is_purged_now(index);
 }
 
 void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t dirty)
@@ -378,15 +518,12 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
     struct culet_segment *s = segments[segment];
     size_t from = (start - s->base) >> CULET_PAGE_SHIFT;
 
-    fill(s->used, from, pages, false);
-    mark_dirty(segment, from, pages, dirty);
+    add_dirty(segment, vacate(s, from, pages, dirty));
     s->free += (uint32_t)pages;
     spare_segments += s->free == CULET_SEGMENT_PAGES;
     stats.free += pages;
     stats.used -= pages;
-    size_t length = length_around(s, from, pages);
-    if (length > longest[segment])
-        set_longest(segment, length);
+    note_free(segment, from, pages);
     if (is_surplus(segment) && (!culet_wakeup_scavenger_runs() || !dirty_of[segment]))
         drop_segment(segment);
     if (!keeps_too_many())
@@ -414,69 +551,159 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t 
     return true;
 }
 
-/* Purges the dirty pages of [from, to), a free range, as far as whole kernel pages of it are free. */
-static size_t purge_range(uint32_t index, size_t from, size_t to)
-{
-    struct culet_segment *s = segments[index];
-    size_t returned = 0;
+/* ---- purges ---- */
 
-    for (size_t i = find(s->dirty, from, true); i < to; i = find(s->dirty, i, true)) {
-        size_t per_kernel_page = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
-        size_t end = find(s->dirty, i, false);
-        if (end > to)
-            end = to;
-        /* Rounds to whole kernel pages: outwards as far as the range is free, else inwards. */
-        size_t first = i / per_kernel_page * per_kernel_page;
-        size_t last = (end + per_kernel_page - 1) / per_kernel_page * per_kernel_page;
-        if (first < from)
-            first += per_kernel_page;
-        if (last > to)
-            last -= per_kernel_page;
-        if (first < last && culet_os_purge(s->base + first * CULET_PAGE, (last - first) * CULET_PAGE)) {
-            size_t dirty = count_bits(s->dirty, first, last - first);
-            fill(s->dirty, first, last - first, false);
-            remove_dirty(index, dirty);
-            returned += dirty * CULET_PAGE;
+/* Where a purge has arrived: everything from page `page` of segment `segment` on has been visited. From the top down,
+ * because low addresses are used first. */
+struct cursor {
+    uint32_t segment;
+    size_t page;
+    size_t skipped; /* dirty pages that were visited and stay */
+};
+
+static struct cursor cursor_at_top(void)
+{
+    return (struct cursor){.segment = ceiling, .page = 0};
+}
+
+/* Rounds a range of dirty pages inside the free range [from, to) to whole kernel pages: outwards as far as the range is
+ * free, else inwards. */
+static void round_to_kernel_pages(size_t from, size_t to, size_t *first, size_t *last)
+{
+    size_t unit = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
+
+    *first = *first / unit * unit;
+    *last = (*last + unit - 1) / unit * unit;
+    if (*first < from)
+        *first += unit;
+    if (*last > to)
+        *last -= unit;
+}
+
+/* Adds the dirty pages of the free range [from, to), from its end on, at most `most` (a multiple of the kernel page).
+ * Returns the page that the batch has arrived at. */
+static size_t add_to_batch(struct batch *batch, struct cursor *at, size_t from, size_t to, size_t most)
+{
+    struct culet_segment *s = segments[at->segment];
+    size_t first = find(s->dirty, from, true), last = find_back(s->dirty, to, true);
+
+    if (first >= last)
+        return from;
+    size_t dirty = count_bits(s->dirty, first, last - first);
+    round_to_kernel_pages(from, to, &first, &last);
+    if (first >= last) {
+        at->skipped += dirty;
+        return from;
+    }
+    bool whole = last - first <= most;
+    if (!whole)
+        first = last - most;
+    size_t inside = count_bits(s->dirty, first, last - first);
+    if (whole)
+        at->skipped += dirty - inside;
+    fill(s->used, first, last - first, true);
+    batch->pages += last - first;
+    batch->range[batch->count++] = (struct range){
+        .base = s->base, .segment = at->segment, .first = (uint16_t)first, .pages = (uint16_t)(last - first)};
+    return whole ? from : first;
+}
+
+/* Takes free ranges of one segment with dirty pages for a purge, in all at most `most` pages. False if there are no
+ * more. */
+static bool fill_batch(struct batch *batch, struct cursor *at, size_t most)
+{
+    size_t unit = culet_os_page_bytes() >> CULET_PAGE_SHIFT;
+
+    most = (most + unit - 1) / unit * unit;
+    batch->count = 0;
+    batch->pages = 0;
+    /* Segments may have been unmapped meanwhile. */
+    if (at->segment >= ceiling)
+        *at = (struct cursor){.segment = ceiling, .skipped = at->skipped};
+    while (!batch->count) {
+        while (!at->page) {
+            if (at->segment == 0)
+                return false;
+            if (dirty_of[--at->segment])
+                at->page = CULET_SEGMENT_PAGES;
         }
-        i = last > end ? last : end;
+        const struct culet_segment *s = segments[at->segment];
+        while (s && batch->count < BATCH_RANGES && batch->pages < most &&
+               (at->page = find_back(s->used, at->page, false))) {
+            size_t from = find_back(s->used, at->page, true);
+            at->page = add_to_batch(batch, at, from, at->page, most - batch->pages);
+        }
+        if (!s)
+            at->page = 0;
     }
-    return returned;
+    return true;
 }
 
-static size_t purge_segment(uint32_t index)
+/* Frees the pages of a batch again; those that went back to the kernel are clean. Returns bytes that were dirty. */
+static size_t empty_batch(struct batch *batch, struct cursor *at)
 {
-    const struct culet_segment *s = segments[index];
     size_t returned = 0;
 
-    for (size_t from = find(s->used, 0, false); from < CULET_SEGMENT_PAGES;) {
-        size_t to = find(s->used, from, true);
-        returned += purge_range(index, from, to);
-        from = find(s->used, to, false);
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct range *range = &batch->range[i];
+        struct culet_segment *s = segments[range->segment];
+        size_t dirty = count_bits(s->dirty, range->first, range->pages);
+        fill(s->used, range->first, range->pages, false);
+        if (range->purged) {
+            fill(s->dirty, range->first, range->pages, false);
+            remove_dirty(range->segment, dirty);
+            returned += dirty * CULET_PAGE;
+        } else {
+            at->skipped += dirty;
+        }
+        note_free(range->segment, range->first, range->pages);
     }
+    batch->count = 0;
+    batch->pages = 0;
+    stats.purged_bytes += returned;
+    stats.purges += returned != 0;
     return returned;
 }
 
-/* culet_pages_purge of the segments alone. */
+/* Unmaps the surplus segments from `lowest_segment` on of which nothing is dirty. */
+static void drop_surplus(uint32_t lowest_segment)
+{
+    for (uint32_t i = ceiling; i-- > lowest_segment && spare_segments > 1;)
+        if (segments[i] && !dirty_of[i] && is_surplus(i))
+            drop_segment(i);
+}
+
+/* The ranges of a batch stay as they are meanwhile, so this needs no lock. */
+static void purge_batch(struct batch *batch)
+{
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct range *range = &batch->range[i];
+        range->purged = culet_os_purge(range->base + range->first * CULET_PAGE, range->pages * CULET_PAGE) != 0;
+    }
+}
+
+/* What was visited and stays dirty, the kernel has refused. */
+static void end_purge(const struct cursor *at, size_t target)
+{
+    bool all = at->segment == 0 && at->page == 0;
+
+    unpurgeable = all && stats.dirty > target ? (at->skipped < stats.dirty ? at->skipped : stats.dirty) : 0;
+}
+
+/* culet_pages_purge of the segments alone; whole segments. */
 static size_t purge_segments(size_t target, size_t most)
 {
+    struct cursor at = cursor_at_top();
+    struct batch batch = {.count = 0};
     size_t returned = 0;
-    uint32_t i = ceiling;
 
-    /* From the top, because low addresses are used first. */
-    while (i-- > 0 && stats.dirty > target && returned < most * CULET_PAGE) {
-        if (!dirty_of[i])
-            continue;
-        if (is_surplus(i)) {
-            returned += dirty_of[i] * CULET_PAGE;
-            drop_segment(i);
-        } else {
-            size_t bytes = purge_segment(i);
-            stats.purged_bytes += bytes;
-            returned += bytes;
-        }
+    while ((at.page || (stats.dirty > target && returned < most * CULET_PAGE)) &&
+           fill_batch(&batch, &at, CULET_SEGMENT_PAGES)) {
+        purge_batch(&batch);
+        returned += empty_batch(&batch, &at);
+        drop_surplus(at.segment);
     }
-    stats.purges += returned != 0;
-    unpurgeable = stats.dirty > target && i == UINT32_MAX ? stats.dirty : 0;
+    end_purge(&at, target);
     return returned;
 }
 
@@ -497,6 +724,86 @@ size_t culet_pages_purge(size_t target, size_t most)
            purge_segments(target > cached_pages() ? target - cached_pages() : 0, most - (returned >> CULET_PAGE_SHIFT));
 }
 
+/* The huge-block cache, outside of the pages lock. */
+size_t culet_pages_purge_huge_cache(size_t bytes)
+{
+    struct culet_extent extent;
+    size_t returned = 0;
+
+    while (returned < bytes) {
+        culet_lock(&culet_pages_lock);
+        bool begun = culet_huge_cache_begin_purge(bytes - returned, &extent);
+        /* Too many at the same time. */
+        if (!begun)
+            returned += culet_huge_cache_purge(bytes - returned);
+        culet_unlock(&culet_pages_lock);
+        if (!begun)
+            break;
+        culet_os_purge(extent.start, extent.bytes);
+        culet_lock(&culet_pages_lock);
+        culet_huge_cache_end_purge(&extent);
+        culet_unlock(&culet_pages_lock);
+        returned += extent.bytes;
+    }
+    return returned;
+}
+
+/* Purges dirty pages until at most `target` are left. Called and left with the purge lock and the pages lock held. */
+static size_t purge_segments_unlocked(size_t target)
+{
+    struct cursor at = cursor_at_top();
+    size_t returned = 0;
+
+    while (stats.dirty > target) {
+        size_t surplus = stats.dirty - target, slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
+        if (!fill_batch(&purging, &at, surplus < slice ? surplus : slice))
+            break;
+        culet_unlock(&culet_pages_lock);
+        purge_batch(&purging);
+        culet_lock(&culet_pages_lock);
+        returned += empty_batch(&purging, &at);
+        drop_surplus(at.segment);
+        atomic_fetch_add_explicit(&purge_batches, 1, memory_order_relaxed);
+        if (purge_waiters)
+            culet_os_wake_all(&purge_batches);
+        DEBUG_CHECK();
+    }
+    end_purge(&at, target);
+    return returned;
+}
+
+size_t culet_pages_purge_unlocked(size_t keep)
+{
+    /* For the thread that forks all locks are open, so it purges as if it held the pages lock. */
+    if (forking())
+        return culet_pages_purge(keep, SIZE_MAX);
+
+    culet_lock(&purge_lock);
+    culet_lock(&culet_pages_lock);
+    size_t all = stats.dirty + cached_pages(), surplus = all > keep ? all - keep : 0;
+    culet_unlock(&culet_pages_lock);
+    size_t huge = culet_pages_purge_huge_cache(surplus << CULET_PAGE_SHIFT);
+    culet_lock(&culet_pages_lock);
+    culet_pages_count_purged(huge);
+    size_t returned = huge + purge_segments_unlocked(keep > cached_pages() ? keep - cached_pages() : 0);
+    culet_unlock(&culet_pages_lock);
+    culet_unlock(&purge_lock);
+    return returned;
+}
+
+void culet_pages_reset_after_fork(void)
+{
+    struct cursor unused = {.skipped = 0};
+
+    culet_lock_reset(&purge_lock);
+    purge_waiters = 0;
+    /* Whether the kernel has got them before the fork is not known, so they stay dirty. */
+    for (unsigned i = 0; i < purging.count; i++)
+        purging.range[i].purged = false;
+    empty_batch(&purging, &unused);
+    culet_huge_cache_finish_purges();
+}
+
 size_t culet_pages_reclaim(size_t keep_granules)
 {
     size_t returned = culet_pages_purge(keep_granules, SIZE_MAX);
@@ -511,7 +818,7 @@ bool culet_pages_release_spare(void)
     bool huge_cached = culet_huge_cache_purge(SIZE_MAX) != 0;
 
     for (uint32_t i = ceiling; i-- > 0;)
-        if (segments[i] && segments[i]->free == CULET_SEGMENT_PAGES)
+        if (segments[i] && segments[i]->free == CULET_SEGMENT_PAGES && !is_purged_now(i))
             drop_segment(i);
     return huge_cached || stats.segments < before;
 }

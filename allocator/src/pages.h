@@ -1,8 +1,9 @@
 /* pages.h - the page heap: ranges of pages out of segments, lowest address first, and the free pages it keeps resident.
  *
  *     used + free == segments * CULET_SEGMENT_PAGES;  dirty <= free
- *     longest[i] == the longest free range of segment i
- *     no segment below lowest[n] has a free range of n pages, for n up to CULET_SLAB_PAGES
+ *     longest[i] >= the longest free range of segment i
+ *     no segment below lowest[n] has a free range of n pages, for n up to CULET_SLAB_PAGES; lowest[n] <= lowest[n + 1]
+ *     pages with the marks of used and of dirty ones are being purged; they count as free
  *
  * When dirty pages go back to the kernel: reclaim_policy.h. A wholly free segment is unmapped when its pages would go
  * back, unless it is the only one. */
@@ -24,10 +25,13 @@ struct culet_pages_stats {
     size_t purges;       /* times that memory was returned */
 };
 
-/* All functions but culet_pages_descriptor expect the pages lock to be held.
+/* All functions expect the pages lock to be held, unless they say otherwise.
  *
  * culet_pages_get: a range of `pages`, its start a multiple of `alignment` (a power of two, at least a page). Stores
- * the segment, and whether every byte is known to be zero. Returns 0 when out of memory. */
+ * the segment, and whether every byte is known to be zero. Returns 0 when out of memory.
+ *
+ * If the only such range may be among pages that another thread is purging, this releases the lock and waits for it:
+ * CULET_PURGE_WAIT_US before another segment is mapped, and without a bound when the kernel refuses that. */
 uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed);
 
 /* Frees a range. `dirty`: mask of those of its first 64 pages that may be resident; later pages count as dirty. */
@@ -43,11 +47,21 @@ size_t culet_pages_purge(size_t keep, size_t most);
 /* The same for a small heap; does not count towards CULET_SCAVENGER_PURGED_BYTES. */
 size_t culet_pages_reclaim(size_t keep);
 
+/* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left. Returns bytes.
+ * No lock held: the kernel works while other threads use the page heap. */
+size_t culet_pages_purge_unlocked(size_t keep);
+
+/* Unmaps about `bytes` of the huge-block cache in the same way, without counting them. Returns bytes. */
+size_t culet_pages_purge_huge_cache(size_t bytes);
+
+/* In a forked child: frees what another thread was purging. */
+void culet_pages_reset_after_fork(void);
+
 /* When the kernel refuses a mapping: unmaps the huge-block cache and every wholly free segment. False if there was
  * none. */
 bool culet_pages_release_spare(void);
 
-/* culet_meta_get, once more after culet_pages_release_spare where needed. Takes the pages lock. */
+/* culet_meta_get, once more after culet_pages_release_spare where needed. No lock held. */
 void *culet_pages_descriptor(enum culet_meta kind);
 
 /* Counts bytes that went back from inside slabs. */

@@ -15,6 +15,7 @@ struct culet_lock culet_purge_lock;
 struct item {
     struct culet_slab *slab;
     uint64_t pages;
+    uint64_t returned; /* those that the kernel took back */
 };
 
 /* [purge lock] */
@@ -35,38 +36,38 @@ static bool used_lately(const struct culet_arena *arena, const struct culet_slab
     return purge.idle_only && slab->span.pass == arena->pass;
 }
 
-static void take(struct culet_arena *arena, struct culet_slab *slab)
+/* Whether any pages were taken. */
+static bool take(struct culet_arena *arena, struct culet_slab *slab)
 {
     uint64_t pages = culet_slab_free_pages(slab);
 
     if (!pages)
-        return;
+        return false;
     if (used_lately(arena, slab)) {
         purge.done.left = true;
-        return;
+        return false;
     }
     culet_slab_take_pages(slab, pages);
-    purge.item[purge.items++] = (struct item){slab, pages};
+    slab->purging = true;
+    purge.item[purge.items++] = (struct item){slab, pages, 0};
     purge.pages += (size_t)__builtin_popcountll(pages);
+    return true;
 }
 
-/* The slab of the current unit is not listed if its other units are full. */
+/* A current unit that has free pages, or has not been used lately, is not current any more: requests would go on in it
+ * without marking its pages as dirty again. */
 static void visit_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab = arena->current[klass].slab;
 
-    if (!slab || used_lately(arena, slab) || !culet_slab_is_free(slab)) {
-        if (slab && !slab->listed)
-            take(arena, slab);
-        return;
-    }
-    culet_bin_drop_current(arena, klass);
+    if (slab && !used_lately(arena, slab) && (culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+        culet_bin_drop_current(arena, klass);
 }
 
 /* Where a purge goes on after a slice. */
 struct cursor {
     unsigned klass;
-    unsigned slabs; /* of the class's list, visited so far */
+    unsigned slabs; /* at the front of the class's list that were visited and not purged; purged ones move to its end */
 };
 
 static bool slice_full(unsigned visited)
@@ -81,35 +82,50 @@ static void fill_slice(struct culet_arena *arena, struct cursor *at)
     unsigned visited = 0;
 
     for (; at->klass < CULET_CLASSES; at->klass++, at->slabs = 0) {
+        if (slice_full(visited++))
+            return;
         if (!at->slabs) {
             culet_bin_flush_recent(arena, at->klass);
             visit_current(arena, at->klass);
         }
-        struct culet_slab *slab = arena->bin[at->klass].first, *next;
+        struct culet_slab *slab = atomic_load_explicit(&arena->bin[at->klass].first, memory_order_relaxed), *next;
         for (unsigned i = 0; slab && i < at->slabs; i++)
             slab = slab->next;
         for (; slab; slab = next) {
             if (slice_full(visited++))
                 return;
             next = slab->next;
-            if (slab != arena->current[at->klass].slab && !used_lately(arena, slab) && culet_slab_is_free(slab)) {
+            if (slab == arena->current[at->klass].slab) {
+                purge.done.left |= purge.idle_only;
+                at->slabs++;
+                continue;
+            }
+            if (!used_lately(arena, slab) && culet_slab_is_free(slab)) {
                 culet_bin_destroy(arena, slab);
                 continue;
             }
-            take(arena, slab);
-            at->slabs++;
+            at->slabs += !take(arena, slab);
         }
     }
 }
 
-static void give_back(struct culet_arena *arena)
+static void give_back(struct culet_arena *arena, struct cursor *at)
 {
     for (unsigned i = 0; i < purge.items; i++) {
         struct culet_slab *slab = purge.item[i].slab;
+        unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+        /* A unit that became current or recent meanwhile would be used without marking the returned pages. */
+        culet_bin_flush_recent(arena, klass);
+        if (arena->current[klass].slab == slab)
+            culet_bin_drop_current(arena, klass);
         culet_slab_give_pages(slab, purge.item[i].pages);
-        slab->dirty &= ~purge.item[i].pages;
-        culet_bin_mark_current(arena, slab);
+        slab->dirty &= ~purge.item[i].returned;
+        slab->purging = false;
         culet_bin_list_available(arena, slab);
+        if (purge.item[i].returned)
+            culet_bin_move_to_end(arena, slab);
+        else
+            at->slabs++;
     }
     purge.items = 0;
     purge.pages = 0;
@@ -117,23 +133,14 @@ static void give_back(struct culet_arena *arena)
 
 /* ---- outside ---- */
 
-/* Returns the resident ones of a slab's pages. Pages that the kernel does not take back stay dirty. */
+/* Pages that are not resident may be in swap, so they are returned as well. Pages that the kernel does not take back
+ * stay dirty. */
 static void return_pages(struct item *item)
 {
-    uintptr_t start = item->slab->span.start;
-    uint64_t resident = item->pages & culet_os_resident(start, culet_slab_class(item->slab)->pages), left = resident;
+    uint64_t resident = culet_os_resident(item->slab->span.start, culet_slab_class(item->slab)->pages);
 
-    while (left) {
-        unsigned first = (unsigned)__builtin_ctzll(left), pages = 1;
-        while (first + pages < CULET_SLAB_PAGES && left >> (first + pages) & 1)
-            pages++;
-        uint64_t run = ((UINT64_C(2) << (pages - 1)) - 1) << first;
-        size_t bytes = culet_os_purge(start + first * CULET_PAGE, pages * CULET_PAGE);
-        purge.done.bytes += bytes;
-        if (!bytes)
-            item->pages &= ~run;
-        left &= ~run;
-    }
+    item->returned = culet_slab_return_pages(item->slab, item->pages);
+    purge.done.bytes += (size_t)__builtin_popcountll(item->returned & resident) * CULET_PAGE;
 }
 
 static void purge_arena(struct culet_arena *arena)
@@ -148,21 +155,24 @@ static void purge_arena(struct culet_arena *arena)
     culet_bin_collect(arena);
     do {
         fill_slice(arena, &at);
-        culet_arena_leave_serviced();
+        culet_arena_leave_serviced(arena);
         for (unsigned i = 0; i < purge.items; i++)
             return_pages(&purge.item[i]);
         /* The holder may be inside, and not run, for as long as other threads keep its processor. */
         while (!culet_arena_enter_serviced(arena))
             culet_os_pause(100);
-        give_back(arena);
+        give_back(arena, &at);
     } while (at.klass < CULET_CLASSES);
     if (purge.idle_only)
         arena->pass++;
-    culet_arena_leave_serviced();
+    culet_arena_leave_serviced(arena);
 }
 
 struct culet_purged culet_purge(bool idle_only)
 {
+    /* Another library's fork handler: the arenas are frozen. */
+    if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
+        return (struct culet_purged){.left = true};
     culet_lock(&culet_purge_lock);
     purge.idle_only = idle_only;
     purge.done = (struct culet_purged){0};
@@ -195,26 +205,42 @@ static size_t free_bytes(void)
     struct culet_arena *arena = culet_arena_enter();
 
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        const struct culet_slab *current = arena->current[klass].slab;
+        const struct culet_slab *slab = atomic_load_explicit(&arena->bin[klass].first, memory_order_relaxed);
         culet_bin_flush_recent(arena, klass);
-        if (current && !current->listed)
-            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(current));
-        for (const struct culet_slab *slab = arena->bin[klass].first; slab; slab = slab->next)
-            pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
+        for (; slab; slab = slab->next)
+            if (slab != arena->current[klass].slab)
+                pages += (size_t)__builtin_popcountll(culet_slab_free_pages(slab));
     }
-    culet_arena_leave();
+    culet_arena_leave(arena);
     return pages << CULET_PAGE_SHIFT;
 }
 
-void culet_purge_small_heap(void)
+static bool small_heap(void)
 {
-    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || culet_wakeup_scavenger_runs() ||
-        atomic_load_explicit(&reclaimed, memory_order_relaxed) >= CULET_SMALL_HEAP_RECLAIM_MAX ||
-        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
-        return;
+    return !culet_wakeup_scavenger_runs() &&
+           atomic_load_explicit(&reclaimed, memory_order_relaxed) < CULET_SMALL_HEAP_RECLAIM_MAX;
+}
+
+static void reclaim(void)
+{
     size_t returned = culet_purge(false).bytes;
+
     culet_lock(&culet_pages_lock);
     returned += culet_pages_reclaim(CULET_SMALL_HEAP_KEEP_PAGES);
     culet_unlock(&culet_pages_lock);
     atomic_fetch_add_explicit(&reclaimed, returned, memory_order_relaxed);
+}
+
+void culet_purge_small_heap(void)
+{
+    if (CULET_LIKELY(++culet_thread.refills % CULET_SMALL_HEAP_CHECK_REFILLS) || !small_heap() ||
+        free_bytes() <= CULET_SMALL_HEAP_KEEP_BYTES)
+        return;
+    reclaim();
+}
+
+void culet_purge_after_thread(void)
+{
+    if (small_heap() && culet_arena_count() > 1)
+        reclaim();
 }

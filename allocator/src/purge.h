@@ -26,4 +26,7 @@ bool culet_purge_anything_used(void);
  * free pages. Not inside an arena. */
 void culet_purge_small_heap(void);
 
+/* The same when a thread has ended, and may have left free blocks in several arenas. */
+void culet_purge_after_thread(void);
+
 #endif

@@ -36,10 +36,14 @@ enum {
     /* pages: fewer idle ones in the page heap are not worth a visit. */
     CULET_IDLE_PAGES_MIN = 64,
 
-    /* bytes and slabs that are purged at a time, and slabs that are visited while other threads wait for the arena. */
+    /* bytes and slabs that are purged at a time, and slabs that are visited while other threads wait for the arena. The
+     * pages of a slice cannot be used meanwhile. */
     CULET_PURGE_SLICE_BYTES = 1 << 20,
     CULET_PURGE_SLICE_SLABS = 64,
     CULET_PURGE_VISITS = 256,
+    /* us that a request waits for pages that are being purged before another segment is mapped. Returning a slice
+     * takes 0.3 ms, but its thread may be preempted. */
+    CULET_PURGE_WAIT_US = 1000,
 
     /* ---- dirty pages ---- */
 
@@ -56,7 +60,7 @@ enum {
     /* ---- a small heap, without a scavenger ---- */
 
     /* slow-path requests of a thread between two checks of the empty units. */
-    CULET_SMALL_HEAP_CHECK_REFILLS = 64,
+    CULET_SMALL_HEAP_CHECK_REFILLS = 32,
     /* bytes: resident empty units above this are returned, and dirty pages above so many (8). */
     CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
     CULET_SMALL_HEAP_KEEP_PAGES = 8,
@@ -68,8 +72,7 @@ enum {
 
     /* ---- huge blocks ---- */
 
-    /* bytes: a purge of all of it under the pages lock takes about 2 ms. 4 MiB made growing buffers three times
-     * slower. */
+    /* bytes: 4 MiB made growing buffers three times slower. */
     CULET_HUGE_CACHE_BYTES_MAX = 16 << 20,
     /* extents: a search visits all. */
     CULET_HUGE_CACHE_EXTENTS = 32,

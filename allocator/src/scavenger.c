@@ -32,15 +32,7 @@ static bool anything_idle(void)
 
 size_t culet_scavenger_purge_pages(size_t keep)
 {
-    size_t all = 0, returned;
-
-    do {
-        culet_lock(&culet_pages_lock);
-        returned = culet_pages_purge(keep, CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT);
-        culet_unlock(&culet_pages_lock);
-        all += returned;
-    } while (returned);
-    return all;
+    return culet_pages_purge_unlocked(keep);
 }
 
 static void return_idle_pages(void)

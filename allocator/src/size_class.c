@@ -1,6 +1,7 @@
 #include "size_class.h"
 
 struct culet_class culet_classes[CULET_CLASSES];
+uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
 static uint32_t class_size(unsigned klass)
 {
@@ -40,7 +41,11 @@ void culet_size_class_setup(void)
         unsigned fits = (unsigned)(c->pages * CULET_PAGE / c->size), most = CULET_UNITS * CULET_UNIT;
         c->count = (uint16_t)(fits < most ? fits : most);
         c->units = (uint8_t)((c->count + CULET_UNIT - 1u) / CULET_UNIT);
+        c->last_all = culet_class_all(c, c->units - 1u);
     }
+    for (size_t i = 0; i < sizeof culet_classes_above_tiny; i++)
+        culet_classes_above_tiny[i] =
+            (uint8_t)culet_size_class(CULET_TINY_MAX + (i + 1) * CULET_CLASS_STEP);
 }
 
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment)

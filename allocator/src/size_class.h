@@ -25,6 +25,17 @@ static inline unsigned culet_size_class(size_t bytes)
     return CULET_TINY_CLASSES + 1 + (doubling - 10) * CULET_DOUBLING_CLASSES + (just_above ? 0 : eighth + 1);
 }
 
+/* All sizes of classes above CULET_TINY_MAX are multiples of this many bytes. */
+#define CULET_CLASS_STEP 32
+
+extern uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
+
+/* The same for more than CULET_TINY_MAX bytes, from a table. */
+static inline unsigned culet_size_class_above_tiny(size_t bytes)
+{
+    return culet_classes_above_tiny[(bytes - CULET_TINY_MAX - 1) / CULET_CLASS_STEP];
+}
+
 /* The class of the same size in the set that malloc uses. */
 static inline unsigned culet_size_class_plain(unsigned klass)
 {

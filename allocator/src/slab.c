@@ -15,11 +15,12 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     slab->span.start = start;
     atomic_store_explicit(&slab->span.kind, CULET_SLAB, memory_order_relaxed);
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
-    slab->span.arena = (uint8_t)arena;
+    atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
     slab->reciprocal = c->reciprocal;
     slab->whole = (uint16_t)(c->count / CULET_UNIT * CULET_UNIT);
     slab->available = 0;
     slab->listed = false;
+    slab->purging = false;
     atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
     /* Pages that the page heap kept resident may be resident in the slab. */
     slab->dirty = zeroed ? 0 : (UINT64_C(2) << (c->pages - 1)) - 1;
@@ -57,9 +58,11 @@ void culet_slab_destroy(struct culet_slab *slab)
     size_t pages = culet_classes[klass].pages;
 
     /* `dirty` has all pages of a unit that was used, perhaps in part. Without a scavenger the page heap returns at once
-     * what exceeds a bound, so it should know. */
-    if (slab->dirty && !culet_wakeup_scavenger_runs())
-        slab->dirty &= culet_os_resident(slab->span.start, pages);
+     * what exceeds a bound, so it should know. Pages that are not resident may be in swap, and not zero. */
+    if (slab->dirty && !culet_wakeup_scavenger_runs()) {
+        uint64_t absent = slab->dirty & ~culet_os_resident(slab->span.start, pages);
+        slab->dirty &= ~culet_slab_return_pages(slab, absent);
+    }
     slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
@@ -157,6 +160,22 @@ void culet_slab_take_pages(struct culet_slab *slab, uint64_t pages)
 void culet_slab_give_pages(struct culet_slab *slab, uint64_t pages)
 {
     write_pages(slab, pages, true);
+}
+
+uint64_t culet_slab_return_pages(const struct culet_slab *slab, uint64_t pages)
+{
+    uint64_t returned = 0;
+
+    while (pages) {
+        unsigned first = (unsigned)__builtin_ctzll(pages), count = 1;
+        while (first + count < CULET_SLAB_PAGES && pages >> (first + count) & 1)
+            count++;
+        uint64_t run = ((UINT64_C(2) << (count - 1)) - 1) << first;
+        if (culet_os_purge(slab->span.start + first * CULET_PAGE, count * CULET_PAGE) == count * CULET_PAGE)
+            returned |= run;
+        pages &= ~run;
+    }
+    return returned;
 }
 
 uint64_t culet_slab_unit_pages(const struct culet_slab *slab, unsigned unit)

@@ -70,7 +70,7 @@
 
 #define CULET_UNIT 64       /* blocks per unit; the last unit of a slab may have fewer */
 #define CULET_UNITS 16      /* units per slab, at most */
-#define CULET_SLAB_PAGES 64 /* pages per slab, at most; */
+#define CULET_SLAB_PAGES 32 /* pages per slab, at most; */
 #define CULET_TINY_SLAB_PAGES 16 /* of a class up to CULET_TINY_MAX */
 #define CULET_ARENAS 64     /* arenas, at most */
 
@@ -86,6 +86,7 @@ struct culet_lock {
 /* The shape of a size class; constant after set-up. */
 struct culet_class {
     uint64_t reciprocal; /* ceil(2^64 / size): the upper half of offset * reciprocal is offset / size */
+    uint64_t last_all;   /* free word of the slab's last unit without a live block */
     uint32_t size;       /* bytes per block */
     uint16_t count;      /* blocks per slab */
     uint8_t pages;       /* per slab */
@@ -100,7 +101,7 @@ struct culet_span {
     uintptr_t start; /* address of the first block */
     _Atomic uint8_t kind;
     _Atomic uint8_t klass; /* size class of a slab, else 0 */
-    uint8_t arena;         /* of a slab: the number of its arena; constant */
+    _Atomic uint8_t arena; /* of a slab: the number of its arena */
     uint8_t pass;          /* of a slab: the purge pass in which it was last used [holder] */
     uint32_t segment;      /* of a slab or large block */
 };
@@ -119,6 +120,7 @@ struct culet_slab {
     uint16_t available;            /* bit per unit: has a free block, and is neither current nor recent [holder] */
     _Atomic uint16_t remote_units; /* bit per unit: has blocks that other threads freed */
     bool listed;                   /* [holder] */
+    bool purging;                  /* a purge has taken blocks, and will give them back in this arena [holder] */
     struct culet_slab *next;       /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
     struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
@@ -144,7 +146,7 @@ struct culet_segment {
     uint64_t dirty[CULET_SEGMENT_PAGES / 64]; /* free, and may be resident */
 };
 
-#define CULET_RECENT 8
+#define CULET_RECENT 13
 
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
@@ -156,7 +158,8 @@ struct culet_current {
 
 /* The slabs of a size class in an arena; full slabs are known to the pagemap only. [holder] */
 struct culet_bin {
-    struct culet_slab *first; /* slabs with available units */
+    _Atomic(struct culet_slab *) first; /* slabs with available units */
+    struct culet_slab *last;
     uint32_t recents;
     uint32_t releases; /* times the last slab was destroyed in a small heap */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors

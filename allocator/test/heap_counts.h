@@ -2,10 +2,10 @@
 #ifndef CULET_TEST_HEAP_COUNTS_H
 #define CULET_TEST_HEAP_COUNTS_H
 
+#include "arena.h"
 #include "heap.h"
 #include "lock.h"
 #include "meta.h"
-#include "registry.h"
 #include "slab.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ struct bin_counts {
     size_t slabs;
     size_t blocks; /* in all of its slabs */
     size_t live;
-    size_t claimed;
+    size_t remote; /* freed by other threads, and not collected yet */
 };
 
 struct heap_counts {
@@ -24,7 +24,6 @@ struct heap_counts {
     size_t meta_bytes;
     size_t threads;
     size_t used_bytes;   /* used by the program, whole blocks */
-    size_t cached_bytes; /* claimed by threads */
     size_t mapped_bytes; /* segments and huge blocks */
 };
 
@@ -34,10 +33,10 @@ static inline void count_slab(struct culet_slab *slab, void *data)
 
     counts->slabs++;
     counts->blocks += culet_slab_class(slab)->count;
-    for (unsigned u = 0; u <= culet_slab_class(slab)->last; u++) {
-        uint64_t claimed = slab->unit[u].claimed, live = slab->unit[u].live;
-        counts->claimed += (size_t)__builtin_popcountll(claimed);
-        counts->live += (size_t)__builtin_popcountll(live & ~claimed);
+    for (unsigned u = 0; u < culet_slab_class(slab)->units; u++) {
+        uint64_t all = culet_class_all(culet_slab_class(slab), u);
+        counts->live += (size_t)__builtin_popcountll(all & ~culet_unit_unused(&slab->unit[u]));
+        counts->remote += (size_t)__builtin_popcountll(slab->unit[u].remote);
     }
 }
 
@@ -51,11 +50,9 @@ static inline void count_heap(struct heap_counts *counts)
     culet_unlock(&culet_pages_lock);
     counts->large = culet_large_stats();
     counts->meta_bytes = culet_meta_bytes();
-    counts->threads = culet_registry_count();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+    counts->threads = culet_arena_threads();
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
         counts->used_bytes += counts->bins[klass].live * culet_classes[klass].size;
-        counts->cached_bytes += counts->bins[klass].claimed * culet_classes[klass].size;
-    }
     counts->used_bytes += counts->large.large_bytes + counts->large.huge_bytes;
     counts->mapped_bytes = counts->pages.segments * CULET_SEGMENT_BYTES + counts->large.huge_bytes;
 }

@@ -8,9 +8,11 @@
 module AllocatorBench
   # The folder of the probes.
   PROBES = File.expand_path("probes", __dir__)
+  # The contenders unless named; those that are not installed are left out.
+  USUAL = %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc rpmalloc culet].freeze
 end
 
-require "culet/tools/allocators"
-%w[goal figure probe catalogue contender trial result session tables instructions instruction_table].each do |name|
+require_relative "../contenders"
+%w[goal probe catalogue trial result session tables instructions instruction_table].each do |name|
   require_relative name
 end

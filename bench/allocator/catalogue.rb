@@ -22,7 +22,7 @@ module AllocatorBench
     def probes = @probes ||= [startup, idle, cow, parallel, classes, fork, growth, cpu].flatten.freeze
 
     def figure(key, label, unit, goal = nil, better: :lower)
-      Figure.new(key: key.to_s, label: label, unit: unit, better: better, goal: goal)
+      Bench::Figure.new(key: key.to_s, label: label, unit: unit, better: better, goal: goal)
     end
     private_class_method :figure
 

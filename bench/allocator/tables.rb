@@ -57,10 +57,7 @@ module AllocatorBench
     def verdict(reached) = { true => "yes", false => "**no**", nil => "" }.fetch(reached)
 
     def remarks(results)
-      lines = results.filter_map { |result| "- #{result.probe.name} was not run: #{result.skipped}." if result.skipped }
-      lines += results.flat_map do |result|
-        result.reasons.map { |name, reason| "- #{result.probe.name}, #{name}: no result, #{reason}." }
-      end
+      lines = results.flat_map(&:remarks).map { |remark| "- #{remark}" }
       lines.empty? ? [] : lines + [""]
     end
 

@@ -87,12 +87,25 @@ module Bench
                 by_contender("allocator-parallel", metrics: throughput, ratio: CULET),
                 by_contender("allocator-parallel-builds", metrics: ["CPU per operation"], ratio: %w[culet mimalloc]),
                 chart: [3, metric(/\Aoperations/)]),
+         family("Standard programs", <<~TEXT.chomp,
+           Programs of the public collection mimalloc-bench; `bench/standard/run --list` describes them. Time is that of
+           the whole program, or of a fixed number of operations where the program measures its own rate. Other work on
+           the machine lengthens it, above all where several threads run; CPU time repeats better.
+         TEXT
+                by_contender("standard", metrics: ["time"], ratio: CULET),
+                by_contender("standard", metrics: ["CPU time"], ratio: CULET),
+                by_contender("standard", metrics: ["peak RSS"], ratio: CULET), chart: [3, metric(/\Atime\z/)]),
          family("Cost as the heap grows", <<~TEXT.chomp,
            malloc and free in a heap of 1, 4 and 16 GB, `malloc_trim` (or the allocator's own) after half of 512 MiB
            were freed, and 20,000 forks.
          TEXT
                 by_contender("allocator-growth", ratio: CULET, only: growth),
-                chart: [2, metric(/CPU per 100 MB|RSS after/)])]
+                chart: [2, metric(/CPU per 100 MB|RSS after/)]),
+         family("Hardening", <<~TEXT.chomp,
+           Share of small attacks that each allocator stops: it ended the process before the effect, or in none of 20
+           runs there was an effect. `bench/hardening/run --list` describes the attacks.
+         TEXT
+                by_contender("hardening", ratio: CULET), chart: [3])]
       end
 
       def trims

@@ -65,7 +65,8 @@ class MapRealProcessesTest < Minitest::Test
       model = assert_drawn_to_the_byte(pid, allocator: "culet")
       assert_includes model.sections.map { |section| section.group.title }, "culet's heap"
       assert_as_in_the_report(model)
-      assert_empty words(model.snapshot).grep(/malloc_trim|tcache/)
+      assert_empty words(model.snapshot).grep(/malloc_trim|cache/)
+      assert_equal 0, Culet::Map::Totals.new(model.snapshot).to_h.fetch("tcache_bytes")
     end
   end
 

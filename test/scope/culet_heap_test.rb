@@ -30,7 +30,7 @@ class ScopeCuletHeapTest < Minitest::Test
     end
   end
 
-  # Each block is told as used, free, or free but held by a thread, and each byte once.
+  # Each block is told as used or free, and each byte once.
   def test_blocks_one_by_one
     look_at_blocks(3, 3000) do |snapshot, figures, _|
       bytes = Hash.new(0)

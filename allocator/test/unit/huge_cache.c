@@ -90,7 +90,8 @@ TEST(the_oldest_extent_goes_back_first)
     for (unsigned i = 0; i < 8; i++)
         culet_huge_cache_put(kept[i] = extent(2 * MIB));
     CHECK_EQUAL(culet_huge_cache_bytes(), CULET_HUGE_CACHE_BYTES_MAX);
-    culet_huge_cache_put(extent(3 * MIB));
+    CHECK_EQUAL(culet_huge_cache_put(extent(3 * MIB)), 3 * MIB);
+    CHECK_EQUAL(culet_huge_cache_purge(3 * MIB), 3 * MIB);
     CHECK_EQUAL(culet_huge_cache_bytes(), CULET_HUGE_CACHE_BYTES_MAX);
     CHECK(!mapped(kept[0].start), "not the oldest");
     CHECK(mapped(kept[1].start) && !mapped(kept[1].start + MIB), "not the next, from its end");
@@ -209,6 +210,16 @@ TEST(a_freed_huge_block_serves_the_next_and_leaves_a_freed_record)
     culet_heap_check();
 }
 
+static unsigned purges_with_open_lock;
+
+static bool lock_is_open(void)
+{
+    CHECK(culet_lock_try(&culet_pages_lock), "the pages lock is held");
+    culet_unlock(&culet_pages_lock);
+    purges_with_open_lock++;
+    return false;
+}
+
 TEST(a_trim_returns_the_cache)
 {
     begin_scavenger();
@@ -256,6 +267,53 @@ TEST(a_forked_child_and_its_parent_each_keep_the_cache)
     int status;
     CHECK(waitpid(child, &status, 0) == child, "no child");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status %#x", status);
+}
+
+TEST(extents_leave_the_cache_before_they_are_unmapped)
+{
+    struct culet_extent kept[9], leaving[9];
+
+    for (unsigned i = 0; i < 9; i++)
+        culet_huge_cache_put(kept[i] = extent(MIB));
+    CHECK(culet_huge_cache_begin_purge(MIB / 4, &leaving[0]), "nothing is taken");
+    CHECK_EQUAL(leaving[0].bytes, MIB / 4);
+    CHECK_EQUAL(leaving[0].start, kept[0].start + 3 * MIB / 4);
+    for (unsigned i = 1; i < 8; i++)
+        CHECK(culet_huge_cache_begin_purge(MIB, &leaving[i]), "nothing is taken");
+    CHECK(!culet_huge_cache_begin_purge(MIB, &leaving[8]), "too many at the same time");
+    CHECK_EQUAL(culet_huge_cache_bytes(), 9 * MIB - MIB / 4 - 3 * MIB / 4 - 6 * MIB);
+    CHECK(mapped(leaving[0].start) && mapped(leaving[7].start), "they are unmapped already");
+    culet_huge_cache_end_purge(&leaving[5]);
+    CHECK(!mapped(leaving[5].start) && mapped(leaving[4].start), "not the one that is meant");
+    pid_t child = fork();
+    if (!child) {
+        culet_huge_cache_finish_purges();
+        for (unsigned i = 0; i < 8; i++)
+            CHECK(!mapped(leaving[i].start), "the child keeps extent %u", i);
+        CHECK(culet_huge_cache_begin_purge(MIB, &leaving[8]), "the purges are not over");
+        _exit(0);
+    }
+    check_child(child);
+    culet_huge_cache_check();
+}
+
+/* What exceeds the cache's bound goes back when the lock is open. */
+TEST(the_excess_goes_back_without_the_lock)
+{
+    begin_scavenger();
+    char *block[6];
+    for (unsigned i = 0; i < 6; i++) {
+        block[i] = culet_malloc(4 * MIB);
+        CHECK(block[i], "no memory");
+        memset(block[i], 1, 4 * MIB);
+    }
+    culet_os_refuse_purge = lock_is_open;
+    for (unsigned i = 0; i < 6; i++)
+        culet_free(block[i]);
+    culet_os_refuse_purge = NULL;
+    CHECK(purges_with_open_lock > 0, "nothing went back");
+    CHECK(huge_cached_bytes() <= CULET_HUGE_CACHE_BYTES_MAX, "%zu bytes are cached", huge_cached_bytes());
+    culet_heap_check();
 }
 
 /* The cache adds nothing to a peak: cached pages go back for new ones. */

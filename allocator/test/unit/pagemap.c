@@ -5,14 +5,15 @@
 
 #define LEAF_BYTES (CULET_PAGE << CULET_LEAF_SHIFT)
 
-static struct culet_span span = {.kind = CULET_LARGE}, other = {.kind = CULET_SLAB};
+static struct culet_slab slab = {.span.kind = CULET_SLAB}, other = {.span.kind = CULET_SLAB};
+static struct culet_span block = {.kind = CULET_LARGE};
 
 static void check_nothing(uintptr_t address)
 {
     struct culet_freed freed = culet_pagemap_freed(address);
 
     CHECK(culet_pagemap_entry(address) == 0, "0x%lx has an entry", (unsigned long)address);
-    CHECK(culet_pagemap_span(address) == NULL, "0x%lx has an span", (unsigned long)address);
+    CHECK(culet_pagemap_span(address) == NULL, "0x%lx has a span", (unsigned long)address);
     CHECK(!freed.present, "0x%lx has a freed record", (unsigned long)address);
 }
 
@@ -39,39 +40,48 @@ TEST(a_range_has_its_span_everywhere_and_its_neighbours_have_none)
     CHECK(culet_pagemap_prepare(start, pages), "not prepared");
     for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
         CHECK(!culet_pagemap_entry(start + offset), "prepared, not set");
-    culet_pagemap_set(start, pages, &span, 0);
-    for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
-        CHECK(culet_pagemap_span(start + offset) == &span, "offset %zu", offset);
+    culet_pagemap_set_slab(start, pages, &slab);
+    for (size_t offset = 0; offset < pages * CULET_PAGE; offset++) {
+        uintptr_t entry = culet_pagemap_entry(start + offset);
+        CHECK(culet_entry_is_slab(entry) && culet_entry_slab(entry) == &slab, "offset %zu", offset);
+        CHECK(culet_pagemap_span(start + offset) == &slab.span, "offset %zu", offset);
+    }
     check_nothing(start - 1);
     check_nothing(start + pages * CULET_PAGE);
 
-    culet_pagemap_set(start + CULET_PAGE, 1, &other, 0);
-    CHECK(culet_pagemap_span(start) == &span, "the page before changed");
-    CHECK(culet_pagemap_span(start + CULET_PAGE) == &other, "not changed");
-    CHECK(culet_pagemap_span(start + 2 * CULET_PAGE) == &span, "the page behind changed");
+    culet_pagemap_set_slab(start + CULET_PAGE, 1, &other);
+    CHECK(culet_pagemap_span(start) == &slab.span, "the page before changed");
+    CHECK(culet_pagemap_span(start + CULET_PAGE) == &other.span, "not changed");
+    CHECK(culet_pagemap_span(start + 2 * CULET_PAGE) == &slab.span, "the page behind changed");
 
     culet_pagemap_clear(start, pages);
     for (size_t offset = 0; offset < pages * CULET_PAGE; offset++)
         check_nothing(start + offset);
 }
 
-TEST(a_slabs_entries_hold_its_class_and_the_page)
+TEST(only_the_first_page_of_a_block_has_its_span)
+{
+    uintptr_t start = 11 * LEAF_BYTES - CULET_PAGE;
+
+    CHECK(culet_pagemap_prepare(start, 3), "not prepared");
+    culet_pagemap_set_block(start, &block);
+    for (size_t offset = 0; offset < CULET_PAGE; offset++) {
+        CHECK(culet_pagemap_span(start + offset) == &block, "offset %zu", offset);
+        CHECK(!culet_entry_is_slab(culet_pagemap_entry(start + offset)), "a large block counts as a slab");
+    }
+    check_nothing(start + CULET_PAGE);
+}
+
+TEST(a_freed_slab_leads_nowhere)
 {
     for (unsigned klass = 0; klass < CULET_CLASSES; klass++) {
         uintptr_t start = 11 * LEAF_BYTES - 5 * CULET_PAGE;
         CHECK(culet_pagemap_prepare(start, CULET_SLAB_PAGES), "not prepared");
-        culet_pagemap_set(start, CULET_SLAB_PAGES, &span, klass);
-        for (size_t offset = 0; offset < CULET_SLAB_PAGES * CULET_PAGE; offset++) {
-            uintptr_t entry = culet_pagemap_entry(start + offset);
-            CHECK(culet_entry_class(entry) == klass, "class %u became %u", klass, culet_entry_class(entry));
-            CHECK(culet_entry_span(entry) == &span, "class %u: another span", klass);
-            if (klass)
-                CHECK(culet_entry_offset(entry, start + offset) == offset, "offset %zu", offset);
-        }
+        culet_pagemap_set_slab(start, CULET_SLAB_PAGES, &slab);
         culet_pagemap_set_freed(start, CULET_SLAB_PAGES, klass);
         for (size_t offset = 0; offset < CULET_SLAB_PAGES * CULET_PAGE; offset += 16) {
             uintptr_t entry = culet_pagemap_entry(start + offset);
-            CHECK(culet_entry_class(entry) == 0 && !culet_entry_span(entry), "a freed record leads somewhere");
+            CHECK(!culet_entry_is_slab(entry) && !culet_entry_span(entry), "a freed record leads somewhere");
         }
     }
 }
@@ -82,11 +92,11 @@ TEST(freed_records_have_start_length_and_class)
         for (size_t pages = 1; pages <= 300; pages += 13) {
             uintptr_t start = 9 * LEAF_BYTES - (pages / 2) * CULET_PAGE;
             CHECK(culet_pagemap_prepare(start, pages), "not prepared");
-            culet_pagemap_set(start, pages, &span, 0);
+            culet_pagemap_set_slab(start, pages, &slab);
             culet_pagemap_set_freed(start, pages, klass);
             for (size_t offset = 0; offset < pages * CULET_PAGE; offset += 509) {
                 struct culet_freed freed = culet_pagemap_freed(start + offset);
-                CHECK(culet_pagemap_span(start + offset) == NULL, "a freed page has an span");
+                CHECK(culet_pagemap_span(start + offset) == NULL, "a freed page has a span");
                 CHECK(freed.present, "no freed record at %zu", offset);
                 CHECK_EQUAL(freed.klass, klass);
                 CHECK_EQUAL(freed.start, start);
@@ -135,8 +145,8 @@ TEST(refused_memory_leaves_the_map_as_it_was)
     CHECK(culet_pagemap_prepare(start, 2), "not prepared with memory");
     culet_os_refuse = resident_refuse_all;
     CHECK(culet_pagemap_prepare(start, 2), "what is prepared needs no memory");
-    culet_pagemap_set(start, 2, &span, 0);
-    CHECK(culet_pagemap_span(start + CULET_PAGE) == &span, "not set");
+    culet_pagemap_set_slab(start, 2, &slab);
+    CHECK(culet_pagemap_span(start + CULET_PAGE) == &slab.span, "not set");
 }
 
 CHECK_MAIN

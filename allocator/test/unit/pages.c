@@ -6,6 +6,9 @@
 #include "meta.h"
 #include "resident.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #define RUNS 600
 
 struct run {
@@ -118,7 +121,7 @@ static void purge(uint64_t *seed)
         CHECK(counts.dirty <= keep, "%zu pages are dirty, %zu may be", counts.dirty, keep);
 }
 
-static void step(uint64_t *seed)
+static void step(uint64_t *seed, bool may_purge)
 {
     struct run *run = &runs[check_random(seed) % RUNS];
     unsigned what = check_random(seed) % 100;
@@ -133,7 +136,7 @@ static void step(uint64_t *seed)
         extend(run, 1 + check_random(seed) % 32);
     } else if (what < 99) {
         shorten(run);
-    } else {
+    } else if (may_purge) {
         purge(seed);
     }
 }
@@ -144,7 +147,7 @@ TEST(random_operations_agree_with_a_model)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         uint64_t state = seed;
         for (unsigned i = 0; i < 4000; i++) {
-            step(&state);
+            step(&state, true);
             if (i % 16 == 0)
                 check_counts();
         }
@@ -270,6 +273,173 @@ TEST(refused_memory_changes_nothing)
     for (unsigned i = 0; i < 5; i++)
         put(&run[i]);
     check_counts();
+}
+
+/* ---- purges without the lock ---- */
+
+static uintptr_t purged_range;
+static unsigned purges;
+
+/* One segment, all in use but `pages` pages near its end, which are dirty. */
+static struct run leave_dirty(size_t pages)
+{
+    struct run before, run, after;
+    size_t left = CULET_SEGMENT_PAGES - pages - 16;
+
+    for (; left > 256; left -= 256)
+        CHECK(get(&before, 256, CULET_PAGE), "no memory");
+    CHECK(get(&before, left, CULET_PAGE) && get(&run, pages, CULET_PAGE) && get(&after, 16, CULET_PAGE), "no memory");
+    purged_range = run.start;
+    struct run copy = run;
+    put(&run);
+    CHECK_EQUAL(culet_pages_stats().dirty, pages);
+    CHECK_EQUAL(culet_pages_stats().segments, 1);
+    return copy;
+}
+
+/* While the kernel works, the lock is open, and the pages are neither lost nor handed out. */
+static bool use_while_purging(void)
+{
+    struct run run;
+
+    CHECK(culet_lock_try(&culet_pages_lock), "the lock is held");
+    check_counts();
+    CHECK_EQUAL(culet_pages_stats().free, 32);
+    CHECK_EQUAL(culet_pages_stats().dirty, 32);
+    CHECK(get(&run, 8, CULET_PAGE), "no memory");
+    CHECK(run.start < purged_range || run.start >= purged_range + 32 * CULET_PAGE, "pages that are purged were given");
+    put(&run);
+    CHECK_EQUAL(culet_pages_stats().segments, 2);
+    check_counts();
+    culet_unlock(&culet_pages_lock);
+    purges++;
+    return false;
+}
+
+TEST(the_lock_is_open_while_pages_are_purged)
+{
+    culet_lock(&culet_pages_lock);
+    leave_dirty(32);
+    culet_unlock(&culet_pages_lock);
+    culet_os_refuse_purge = use_while_purging;
+    CHECK_EQUAL(culet_pages_purge_unlocked(0), 32 * CULET_PAGE);
+    culet_os_refuse_purge = NULL;
+    CHECK_EQUAL(purges, 1);
+    CHECK_EQUAL(resident_bytes(purged_range, 32 * CULET_PAGE), 0);
+    culet_lock(&culet_pages_lock);
+    check_counts();
+    struct run run;
+    CHECK(get(&run, 32, CULET_PAGE) && run.start == purged_range, "the purged pages are not free");
+}
+
+static bool fork_while_purging(void)
+{
+    culet_lock(&culet_pages_lock);
+    pid_t child = fork();
+    if (!child) {
+        struct run run;
+        culet_pages_reset_after_fork();
+        check_counts();
+        CHECK_EQUAL(culet_pages_stats().dirty, 32);
+        CHECK(get(&run, 32, CULET_PAGE) && run.start == purged_range, "the pages are not free in the child");
+        culet_os_refuse_purge = NULL;
+        put(&run);
+        culet_unlock(&culet_pages_lock);
+        CHECK_EQUAL(culet_pages_purge_unlocked(0), 32 * CULET_PAGE);
+        _exit(0);
+    }
+    check_child(child);
+    culet_unlock(&culet_pages_lock);
+    return true;
+}
+
+TEST(a_forked_child_has_the_pages_that_were_being_purged)
+{
+    culet_lock(&culet_pages_lock);
+    leave_dirty(32);
+    culet_unlock(&culet_pages_lock);
+    culet_os_refuse_purge = fork_while_purging;
+    /* The kernel has refused: everything stays as it was, and is not worth another attempt. */
+    CHECK_EQUAL(culet_pages_purge_unlocked(0), 0);
+    CHECK_EQUAL(culet_pages_stats().dirty, 32);
+    CHECK_EQUAL(culet_pages_idle(false), 0);
+    check_counts();
+}
+
+static _Atomic int waiting;
+
+static void *get_all_free(void *unused)
+{
+    struct run run;
+
+    culet_lock(&culet_pages_lock);
+    atomic_store(&waiting, 1);
+    CHECK(get(&run, 32, CULET_PAGE), "a request fails because of a purge");
+    CHECK_EQUAL(run.start, purged_range);
+    CHECK_EQUAL(culet_pages_stats().segments, 1);
+    culet_unlock(&culet_pages_lock);
+    return unused;
+}
+
+static pthread_t requester;
+
+/* Long enough for the other thread to wait, and for its bounded wait to end. */
+static bool start_requester(void)
+{
+    CHECK(pthread_create(&requester, NULL, get_all_free, NULL) == 0, "no thread");
+    while (!atomic_load(&waiting))
+        usleep(100);
+    usleep(50000);
+    return false;
+}
+
+TEST(a_request_waits_for_purged_pages_where_there_is_no_other_memory)
+{
+    culet_lock(&culet_pages_lock);
+    leave_dirty(32);
+    culet_unlock(&culet_pages_lock);
+    culet_os_refuse = resident_refuse_all;
+    culet_os_refuse_purge = start_requester;
+    CHECK_EQUAL(culet_pages_purge_unlocked(0), 32 * CULET_PAGE);
+    CHECK(pthread_join(requester, NULL) == 0, "no thread");
+    check_counts();
+}
+
+static _Atomic bool ended;
+
+static void *purge_always(void *unused)
+{
+    uint64_t seed = 7;
+
+    while (!atomic_load(&ended))
+        culet_pages_purge_unlocked(check_random(&seed) % 300);
+    return unused;
+}
+
+TEST(random_operations_beside_purging_threads_agree_with_a_model)
+{
+    pthread_t thread[2];
+    uint64_t seed = 11;
+
+    for (unsigned t = 0; t < 2; t++)
+        CHECK(pthread_create(&thread[t], NULL, purge_always, NULL) == 0, "no thread");
+    for (unsigned i = 0; i < 6000; i++) {
+        culet_lock(&culet_pages_lock);
+        step(&seed, false);
+        if (i % 16 == 0)
+            check_counts();
+        culet_unlock(&culet_pages_lock);
+    }
+    atomic_store(&ended, true);
+    for (unsigned t = 0; t < 2; t++)
+        CHECK(pthread_join(thread[t], NULL) == 0, "no thread");
+    for (unsigned i = 0; i < RUNS; i++)
+        if (runs[i].start)
+            put(&runs[i]);
+    culet_pages_purge_unlocked(0);
+    check_counts();
+    CHECK_EQUAL(culet_pages_stats().segments, 1);
+    CHECK_EQUAL(culet_pages_stats().dirty, 0);
 }
 
 CHECK_MAIN

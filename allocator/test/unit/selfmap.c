@@ -1,12 +1,14 @@
 /* The record for readers in another process: every table and member is where the record says. */
 #include "selfmap.h"
 
+#include "arena.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
 #include "meta.h"
 #include "pagemap.h"
 #include "size_class.h"
+#include "threads.h"
 #include "huge_cache.h"
 
 extern const struct culet_selfmap culet_selfmap;
@@ -44,7 +46,6 @@ TEST(classes_have_the_shapes_that_blocks_have)
         uint64_t at = MAP.classes + k * MAP.klass.bytes;
         CHECK_EQUAL(half(at + MAP.klass.size), culet_classes[k].size);
         CHECK_EQUAL(*(const uint16_t *)(at + MAP.klass.count), culet_classes[k].count);
-        CHECK_EQUAL(byte(at + MAP.klass.unit_shift), culet_classes[k].unit_shift);
         CHECK_EQUAL(byte(at + MAP.klass.pages), culet_classes[k].pages);
         CHECK_EQUAL(half(MAP.classes + (k > MAP.sizes ? k - MAP.sizes : k) * MAP.klass.bytes + MAP.klass.size),
                     culet_classes[k].size);
@@ -61,37 +62,47 @@ static uint64_t entry_of(uint64_t address)
 
 static uint64_t span_of(uint64_t entry)
 {
-    return entry & 1 ? 0 : entry & ((UINT64_C(1) << MAP.address_bits) - 1);
+    return entry & 1 ? 0 : entry & ((UINT64_C(1) << MAP.address_bits) - 1) & ~(uint64_t)MAP.slab_bit;
 }
 
-static bool block_is_used(uint64_t slab, unsigned klass, uint64_t block)
+static bool block_is_used(uint64_t slab, uint64_t block)
 {
-    uint64_t shape = MAP.classes + klass * MAP.klass.bytes;
+    uint64_t shape = MAP.classes + byte(slab + MAP.span.klass) * MAP.klass.bytes;
     uint64_t index = (block - word(slab + MAP.span.start)) / half(shape + MAP.klass.size);
-    uint64_t unit = slab + MAP.slab.units + (index >> byte(shape + MAP.klass.unit_shift)) * MAP.slab.unit_bytes;
-    uint64_t used = word(unit + MAP.slab.live) & ~word(unit + MAP.slab.claimed);
+    uint64_t unit = slab + MAP.slab.units + index / MAP.unit_blocks * MAP.slab.unit_bytes;
+    uint64_t unused = word(unit + MAP.slab.free) | word(unit + MAP.slab.remote);
 
-    return used >> (index & ((1u << byte(shape + MAP.klass.unit_shift)) - 1)) & 1;
+    return !(unused >> index % MAP.unit_blocks & 1);
+}
+
+#define BLOCKS 3000
+
+static void *free_some(void *data)
+{
+    void **blocks = data;
+
+    for (unsigned i = 1; i < BLOCKS; i += 3)
+        culet_free(blocks[i]);
+    return NULL;
 }
 
 TEST(every_block_is_found_and_freed_ones_are_not)
 {
-    enum { BLOCKS = 3000 };
     static void *blocks[BLOCKS];
 
     for (unsigned i = 0; i < BLOCKS; i++)
         CHECK((blocks[i] = i % 2 ? culet_malloc(i * 9 + 1) : culet_calloc(1, i * 9 + 1)), "no memory");
     for (unsigned i = 0; i < BLOCKS; i += 3)
         culet_free(blocks[i]);
+    struct culet_arena *arena = run_elsewhere(free_some, blocks);
+    CHECK(atomic_load(&arena->remote), "nothing was freed by the remote words");
     for (unsigned i = 0; i < BLOCKS; i++) {
         uint64_t entry = entry_of((uintptr_t)blocks[i]), slab = span_of(entry);
-        unsigned klass = (unsigned)(entry >> MAP.class_shift);
         if (i % 3 == 0 && !slab)
             continue;
-        CHECK(slab, "block %u has no slab", i);
+        CHECK(slab && entry & MAP.slab_bit, "block %u has no slab", i);
         CHECK_EQUAL(byte(slab + MAP.span.kind), MAP.kind_slab);
-        CHECK_EQUAL(byte(slab + MAP.span.klass), klass);
-        CHECK(block_is_used(slab, klass, (uintptr_t)blocks[i]) == (i % 3 != 0), "block %u of class %u", i, klass);
+        CHECK(block_is_used(slab, (uintptr_t)blocks[i]) == (i % 3 == 2), "block %u", i);
     }
 }
 

@@ -63,31 +63,21 @@ TEST(shapes_fit_the_descriptor)
     culet_size_class_setup();
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         const struct culet_class *c = &culet_classes[klass];
-        size_t bytes = c->pages * CULET_PAGE;
+        size_t bytes = c->pages * CULET_PAGE, blocks = 0;
         CHECK(c->pages >= 1 && c->pages <= CULET_SLAB_PAGES, "class %u: %u pages", klass, c->pages);
+        CHECK(c->size > CULET_TINY_MAX || c->pages <= CULET_TINY_SLAB_PAGES, "class %u: %u pages", klass, c->pages);
         CHECK(c->count >= 1 && (size_t)c->count * c->size <= bytes, "class %u: %u blocks", klass, c->count);
-        CHECK(c->last < CULET_UNITS, "class %u: %u units", klass, c->last + 1u);
-        CHECK(c->unit_shift <= 6, "class %u", klass);
-        CHECK_EQUAL(c->last, (c->count - 1u) >> c->unit_shift);
-        CHECK_EQUAL(__builtin_popcountll(c->full), 1 << c->unit_shift);
-        CHECK_EQUAL(__builtin_popcountll(c->last_full), c->count - ((unsigned)c->last << c->unit_shift));
-        CHECK((c->last_full & (c->last_full + 1)) == 0 && (c->last_full & ~c->full) == 0, "class %u", klass);
-        /* A unit is about a page: that bounds a claim. */
-        CHECK(c->unit_shift == 0 || (c->size << c->unit_shift) <= CULET_PAGE, "class %u: large units", klass);
+        CHECK(c->units >= 1 && c->units <= CULET_UNITS, "class %u: %u units", klass, c->units);
+        CHECK_EQUAL(c->units, (c->count + CULET_UNIT - 1u) / CULET_UNIT);
+        for (unsigned u = 0; u < c->units; u++) {
+            uint64_t all = culet_class_all(c, u);
+            CHECK(all && (all & (all + 1)) == 0, "class %u, unit %u: %lx", klass, u, (unsigned long)all);
+            CHECK(u + 1u == c->units || !~all, "class %u: unit %u is shorter than the last", klass, u);
+            blocks += (size_t)__builtin_popcountll(all);
+        }
+        CHECK_EQUAL(blocks, c->count);
         CHECK(bytes - (size_t)c->count * c->size <= bytes / 8, "class %u: %zu of %zu bytes behind the last block",
               klass, bytes - (size_t)c->count * c->size, bytes);
-    }
-}
-
-TEST(reciprocals_are_exact_for_every_offset)
-{
-    culet_size_class_setup();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        const struct culet_class *c = &culet_classes[klass];
-        for (uint64_t offset = 0; offset < c->pages * CULET_PAGE; offset++)
-            if ((offset * c->reciprocal >> 32) != offset / c->size)
-                CHECK(false, "size %u, offset %lu", c->size, (unsigned long)offset);
-        CHECK(c->pages * CULET_PAGE <= 65536, "class %u", klass);
     }
 }
 

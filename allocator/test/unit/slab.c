@@ -1,4 +1,4 @@
-/* Slabs of every class: the index of every byte, the pages of every unit, purges that spare live blocks. */
+/* Slabs of every class: the index of every byte, the pages of every unit, and the free pages, which no live block overlaps. */
 #include "slab.h"
 #include "check.h"
 #include "heap_counts.h"
@@ -8,11 +8,11 @@
 #include "resident.h"
 #include "size_class.h"
 
-#include <sys/syscall.h>
+#define ARENA 7
 
 static struct culet_slab *create(unsigned klass)
 {
-    struct culet_slab *slab = culet_slab_create(klass);
+    struct culet_slab *slab = culet_slab_create(ARENA, klass);
 
     CHECK(slab, "no memory");
     return slab;
@@ -23,9 +23,9 @@ static size_t slab_bytes(const struct culet_slab *slab)
     return culet_slab_class(slab)->pages * CULET_PAGE;
 }
 
-static uint16_t all_pages(const struct culet_slab *slab)
+static uint64_t all_pages(const struct culet_slab *slab)
 {
-    return (uint16_t)((2u << (culet_slab_class(slab)->pages - 1)) - 1);
+    return (UINT64_C(2) << (culet_slab_class(slab)->pages - 1)) - 1;
 }
 
 static size_t pages_used(void)
@@ -37,18 +37,19 @@ static size_t pages_used(void)
     return used;
 }
 
-static bool is_live(struct culet_slab *slab, unsigned index)
+static uint64_t free_word(const struct culet_slab *slab, unsigned unit)
 {
-    unsigned shift = culet_slab_class(slab)->unit_shift;
-
-    return slab->unit[index >> shift].live >> (index & ((1u << shift) - 1)) & 1;
+    return atomic_load(&slab->unit[unit].free);
 }
 
-static void set_live(struct culet_slab *slab, unsigned index)
+static void set_live(struct culet_slab *slab, uint32_t block)
 {
-    unsigned shift = culet_slab_class(slab)->unit_shift;
+    atomic_fetch_and(&slab->unit[culet_block_unit(block)].free, ~culet_block_bit(block));
+}
 
-    slab->unit[index >> shift].live |= UINT64_C(1) << (index & ((1u << shift) - 1));
+static void set_free(struct culet_slab *slab, uint32_t block)
+{
+    atomic_fetch_or(&slab->unit[culet_block_unit(block)].free, culet_block_bit(block));
 }
 
 static size_t live_blocks(struct culet_slab *slab)
@@ -62,19 +63,31 @@ static size_t live_blocks(struct culet_slab *slab)
 TEST(every_byte_has_its_block_index)
 {
     culet_size_class_setup();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        const struct culet_class *c = &culet_classes[klass];
-        for (uint32_t offset = 0; offset < c->pages * CULET_PAGE; offset++) {
-            struct culet_block_index index = culet_slab_index(c, offset);
-            size_t block = offset / c->size;
-            bool exact = offset % c->size == 0;
-            CHECK(index.exact == exact, "size %u, offset %u", c->size, offset);
-            CHECK(index.unit < CULET_UNITS, "size %u, offset %u: unit %u", c->size, offset, index.unit);
-            if (block < c->count)
-                CHECK(index.unit == block >> c->unit_shift && index.bit == UINT64_C(1)
-                                                                               << (block & ((1u << c->unit_shift) - 1)),
-                      "size %u, offset %u: unit %u, bit %lx", c->size, offset, index.unit, (unsigned long)index.bit);
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
+        struct culet_slab *slab = create(klass);
+        uint32_t size = culet_classes[klass].size;
+        size_t wrong = 0;
+
+        for (uint32_t offset = 0; offset < slab_bytes(slab); offset++) {
+            struct culet_block_index index = culet_slab_index(slab, slab->span.start + offset);
+            wrong += index.block != offset / size || index.exact != (offset % size == 0);
         }
+        CHECK(!wrong, "size %u: %zu wrong indices", size, wrong);
+        culet_slab_destroy(slab);
+    }
+}
+
+TEST(no_index_is_exact_in_a_destroyed_slab)
+{
+    culet_size_class_setup();
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
+        struct culet_slab *slab = create(klass);
+        size_t bytes = slab_bytes(slab), exact = 0;
+
+        culet_slab_destroy(slab);
+        for (size_t offset = 0; offset < bytes; offset += 16)
+            exact += culet_slab_index(slab, slab->span.start + offset).exact;
+        CHECK(!exact, "class %u: %zu blocks", klass, exact);
     }
 }
 
@@ -91,8 +104,7 @@ TEST(the_pagemap_leads_to_the_slab_until_it_is_destroyed)
         for (size_t offset = 0; offset < bytes; offset += 16) {
             uintptr_t entry = culet_pagemap_entry(start + offset);
             CHECK(culet_entry_span(entry) == &slab->span, "class %u, offset %zu", klass, offset);
-            CHECK_EQUAL(culet_entry_class(entry), klass);
-            CHECK_EQUAL(culet_entry_offset(entry, start + offset), offset);
+            CHECK(culet_entry_is_slab(entry) && culet_entry_slab(entry) == slab, "offset %zu", offset);
         }
         CHECK(culet_pagemap_span(start + bytes) != &slab->span, "class %u: the page behind", klass);
         culet_slab_destroy(slab);
@@ -101,7 +113,7 @@ TEST(the_pagemap_leads_to_the_slab_until_it_is_destroyed)
             struct culet_freed freed = culet_pagemap_freed(start + offset);
             CHECK(freed.present && freed.klass == klass && freed.start == start, "no freed record at %zu", offset);
         }
-        CHECK_EQUAL(slab->span.klass, 0);
+        CHECK_EQUAL(slab->reciprocal, 0);
     }
 }
 
@@ -111,27 +123,33 @@ TEST(a_new_slab_is_wholly_free)
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         struct culet_slab *slab = create(klass);
         const struct culet_class *c = culet_slab_class(slab);
-        unsigned blocks = 0;
+        uint32_t last = c->count - 1u;
 
+        CHECK_EQUAL(slab->span.arena, ARENA);
+        CHECK_EQUAL(slab->span.klass, klass);
+        CHECK_EQUAL(slab->whole, c->count / CULET_UNIT * CULET_UNIT);
+        CHECK(!slab->listed && !slab->available && !slab->remote_units, "a new slab is in no list");
         CHECK_EQUAL(live_blocks(slab), 0);
-        for (unsigned u = 0; u <= c->last; u++)
-            blocks += (unsigned)__builtin_popcountll(culet_class_full(c, u));
-        CHECK_EQUAL(blocks, c->count);
+        CHECK(culet_slab_is_free(slab), "a new slab has a live block");
         for (unsigned u = 0; u < CULET_UNITS; u++) {
-            CHECK_EQUAL(slab->available >> u & 1, u <= c->last);
-            CHECK_EQUAL(slab->empty >> u & 1, u <= c->last);
+            CHECK_EQUAL(free_word(slab, u), u < c->units ? culet_class_all(c, u) : 0);
+            CHECK_EQUAL(slab->unit[u].remote, 0);
         }
+        CHECK(!culet_slab_is_live(slab, c->count), "a block behind the last one is live");
         for (unsigned i = 0; i < c->count; i++) {
-            struct culet_block_index index = culet_slab_index(c, i * c->size);
-            CHECK(!culet_slab_is_live(slab, index), "block %u", i);
+            CHECK(!culet_slab_is_live(slab, i), "block %u", i);
             set_live(slab, i);
-            CHECK(culet_slab_is_live(slab, index), "block %u", i);
+            CHECK(culet_slab_is_live(slab, i), "block %u", i);
+            CHECK(!culet_slab_is_free(slab), "block %u is live", i);
             CHECK_EQUAL(live_blocks(slab), i + 1);
-            slab->unit[index.unit].claimed |= index.bit;
-            CHECK(!culet_slab_is_live(slab, index), "a claimed block is not the program's");
-            CHECK_EQUAL(live_blocks(slab), i);
-            slab->unit[index.unit].claimed = 0;
         }
+        /* Freed by another thread it is not in use, but the slab cannot be destroyed before it is collected. */
+        for (unsigned i = 0; i < last; i++)
+            set_free(slab, i);
+        atomic_store(&slab->unit[culet_block_unit(last)].remote, culet_block_bit(last));
+        CHECK(!culet_slab_is_live(slab, last), "a block that another thread freed is live");
+        CHECK_EQUAL(live_blocks(slab), 0);
+        CHECK(!culet_slab_is_free(slab), "a block is not collected");
     }
 }
 
@@ -141,63 +159,88 @@ TEST(units_touch_the_pages_of_their_blocks)
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         struct culet_slab *slab = create(klass);
         const struct culet_class *c = culet_slab_class(slab);
-        uint16_t expected[CULET_UNITS] = {0};
+        uint64_t expected[CULET_UNITS] = {0};
 
         for (size_t i = 0; i < c->count; i++)
             for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
-                expected[i >> c->unit_shift] |= (uint16_t)(1u << g);
-        for (unsigned u = 0; u <= c->last; u++)
-            CHECK_EQUAL(culet_slab_unit_pages(culet_slab_class(slab), u), expected[u]);
+                expected[i / CULET_UNIT] |= UINT64_C(1) << g;
+        for (unsigned u = 0; u < c->units; u++)
+            CHECK_EQUAL(culet_slab_unit_pages(slab, u), expected[u]);
         culet_slab_destroy(slab);
     }
 }
 
-static unsigned char pattern(unsigned klass, unsigned index)
+/* The pages that a live block overlaps. */
+static uint64_t touched_pages(const struct culet_slab *slab)
 {
-    return (unsigned char)(klass * 31 + index * 7 + 1);
+    const struct culet_class *c = culet_slab_class(slab);
+    uint64_t touched = 0;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        if (!(free_word(slab, culet_block_unit(i)) & culet_block_bit(i)))
+            for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
+                touched |= UINT64_C(1) << g;
+    return touched;
 }
 
-/* Fills the slab, keeps the blocks that `keep` selects, purges, checks every page and block. */
-static void purge_with(unsigned klass, bool (*keep)(unsigned index, uint64_t *seed), uint64_t *seed)
+/* The free pages, by kernel pages, as an independent count finds them. */
+static uint64_t expected_free_pages(const struct culet_slab *slab)
+{
+    size_t page = culet_os_page_bytes(), count = page / CULET_PAGE;
+    uintptr_t start = slab->span.start;
+    uint64_t touched = touched_pages(slab), expected = 0;
+
+    for (uintptr_t p = (start + page - 1) & ~(page - 1); p + page <= start + slab_bytes(slab); p += page) {
+        uint64_t mask = ((UINT64_C(2) << (count - 1)) - 1) << (p - start) / CULET_PAGE;
+        expected |= touched & mask || !(slab->dirty & mask) ? 0 : mask;
+    }
+    return expected;
+}
+
+/* Taking pages takes the free blocks that overlap them, and nothing else; giving restores them. */
+static void check_take_and_give(struct culet_slab *slab, uint64_t pages)
+{
+    const struct culet_class *c = culet_slab_class(slab);
+    uint64_t before[CULET_UNITS];
+
+    for (unsigned u = 0; u < CULET_UNITS; u++)
+        before[u] = free_word(slab, u);
+    culet_slab_take_pages(slab, pages);
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint64_t overlapped = 0, bit = culet_block_bit(i);
+        for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
+            overlapped |= pages >> g & 1;
+        bool was = before[culet_block_unit(i)] & bit, is = free_word(slab, culet_block_unit(i)) & bit;
+        CHECK(!overlapped || was, "block %u is live on a free page", i);
+        CHECK(is == (was && !overlapped), "block %u of size %u", i, c->size);
+    }
+    culet_slab_give_pages(slab, pages);
+    for (unsigned u = 0; u < CULET_UNITS; u++)
+        CHECK_EQUAL(free_word(slab, u), before[u]);
+}
+
+/* Keeps the blocks that `keep` selects, and checks the free pages. */
+static void keep_with(unsigned klass, bool (*keep)(unsigned index, uint64_t *seed), uint64_t *seed)
 {
     struct culet_slab *slab = create(klass);
     const struct culet_class *c = culet_slab_class(slab);
-    uintptr_t start = slab->span.start;
-    size_t bytes = slab_bytes(slab), page = culet_os_page_bytes(), expected = 0;
-    uint16_t touched = 0;
 
-    memset((void *)start, 0xee, bytes);
-    slab->dirty = all_pages(slab);
     for (unsigned i = 0; i < c->count; i++)
-        if (keep(i, seed)) {
+        if (keep(i, seed))
             set_live(slab, i);
-            memset((void *)(start + i * c->size), pattern(klass, i), c->size);
-            for (size_t g = i * c->size / CULET_PAGE; g <= ((i + 1) * c->size - 1) / CULET_PAGE; g++)
-                touched |= (uint16_t)(1u << g);
-        }
-
-    size_t returned = culet_slab_purge(slab);
-    for (uintptr_t p = (start + page - 1) & ~(page - 1); p + page <= start + bytes; p += page) {
-        size_t first = (p - start) / CULET_PAGE, count = page / CULET_PAGE;
-        bool used = touched >> first & ((1u << count) - 1);
-        expected += used ? 0 : page;
-        CHECK_EQUAL(resident_bytes(p, page), used ? page : 0);
-        if (!used)
-            CHECK(*(volatile unsigned char *)p == 0, "a returned page is not zero");
-    }
-    CHECK_EQUAL(returned, expected);
-    CHECK_EQUAL(culet_slab_purge(slab), 0);
+    slab->dirty = 0;
+    CHECK_EQUAL(culet_slab_free_pages(slab), 0);
+    slab->dirty = all_pages(slab) & check_random(seed);
+    CHECK_EQUAL(culet_slab_free_pages(slab), expected_free_pages(slab));
+    slab->dirty = all_pages(slab);
+    uint64_t pages = culet_slab_free_pages(slab);
+    CHECK_EQUAL(pages, expected_free_pages(slab));
+    check_take_and_give(slab, pages);
+    check_take_and_give(slab, pages & check_random(seed));
     for (unsigned i = 0; i < c->count; i++)
-        if (is_live(slab, i))
-            for (size_t at = 0; at < c->size; at++)
-                CHECK(((unsigned char *)start)[i * c->size + at] == pattern(klass, i),
-                      "size %u: byte %zu of live block %u was changed", c->size, at, i);
-    for (unsigned u = 0; u <= c->last; u++)
-        slab->unit[u].live = 0;
+        set_free(slab, i);
+    slab->dirty = 0;
     culet_slab_destroy(slab);
-    culet_lock(&culet_pages_lock);
-    culet_pages_purge(0, SIZE_MAX);
-    culet_unlock(&culet_pages_lock);
 }
 
 static bool keep_none(unsigned index, uint64_t *seed)
@@ -230,54 +273,33 @@ static bool keep_some(unsigned index, uint64_t *seed)
     return check_random(seed) % 7 == 0;
 }
 
-TEST(purges_return_wholly_free_pages_and_nothing_else)
+TEST(free_pages_are_those_that_no_live_block_overlaps)
 {
     uint64_t seed = 1;
 
     culet_size_class_setup();
-    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
-        purge_with(klass, keep_none, &seed);
-        purge_with(klass, keep_all, &seed);
-        purge_with(klass, keep_first, &seed);
+    for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
+        keep_with(klass, keep_none, &seed);
+        keep_with(klass, keep_all, &seed);
+        keep_with(klass, keep_first, &seed);
         for (unsigned i = 0; i < 4; i++) {
-            purge_with(klass, keep_few, &seed);
-            purge_with(klass, keep_some, &seed);
+            keep_with(klass, keep_few, &seed);
+            keep_with(klass, keep_some, &seed);
         }
     }
 }
 
-/* The pages of claimed blocks stay, too. */
-TEST(purges_spare_claimed_blocks)
+/* A block that another thread freed is not free before it is collected: its slab may not lose the page meanwhile. */
+TEST(a_page_with_an_uncollected_block_is_not_free)
 {
     culet_size_class_setup();
     struct culet_slab *slab = create(culet_size_class(64));
-    uintptr_t start = slab->span.start;
 
-    memset((void *)start, 0xee, slab_bytes(slab));
     slab->dirty = all_pages(slab);
-    slab->unit[1].live = slab->unit[1].claimed = culet_slab_class(slab)->full;
-    culet_slab_purge(slab);
-    for (size_t at = 0; at < 4096; at++)
-        CHECK(((unsigned char *)start)[4096 + at] == 0xee, "byte %zu of a claimed unit was changed", at);
-}
-
-/* Locked memory cannot be purged; it must not be reported as zero. */
-TEST(a_purge_that_the_kernel_refuses_returns_nothing)
-{
-    culet_size_class_setup();
-    struct culet_slab *slab = create(culet_size_class(64));
-    uintptr_t page = culet_os_page_bytes(), from = slab->span.start & ~(page - 1);
-
-    memset((void *)slab->span.start, 0xee, slab_bytes(slab));
-    slab->dirty = all_pages(slab);
-    /* The system call itself: sanitizers make mlock do nothing. */
-    CHECK(syscall(SYS_mlock, from, page) == 0, "a page cannot be locked: raise `ulimit -l` to 64");
-    CHECK_EQUAL(culet_slab_purge(slab), 0);
-    CHECK_EQUAL(slab->dirty, all_pages(slab));
-    CHECK(*(unsigned char *)slab->span.start == 0xee, "locked memory was cleared");
-    CHECK(syscall(SYS_munlock, from, page) == 0, "munlock failed");
-    if (slab->span.start % page == 0)
-        CHECK_EQUAL(culet_slab_purge(slab), slab_bytes(slab) & ~(page - 1));
+    set_live(slab, 0);
+    atomic_store(&slab->unit[0].remote, 1);
+    CHECK_EQUAL(culet_slab_free_pages(slab), expected_free_pages(slab));
+    CHECK(!(culet_slab_free_pages(slab) & 1), "the first page has a block that is not collected");
 }
 
 static size_t visited;
@@ -286,8 +308,8 @@ static void visit(struct culet_slab *slab, void *data)
 {
     (void)data;
     CHECK(slab->span.kind == CULET_SLAB && culet_pagemap_span(slab->span.start) == &slab->span, "not a slab");
-    CHECK(slab->claims == 0, "visited twice");
-    slab->claims = 1;
+    CHECK(!slab->listed, "visited twice");
+    slab->listed = true;
     visited++;
 }
 
@@ -315,12 +337,12 @@ TEST(refused_memory_gives_null)
 {
     culet_size_class_setup();
     culet_os_refuse = resident_refuse_all;
-    CHECK(!culet_slab_create(1), "a slab out of nothing");
+    CHECK(!culet_slab_create(ARENA, 1), "a slab out of nothing");
     culet_os_refuse = NULL;
     CHECK(create(1), "no memory");
     culet_os_refuse = resident_refuse_all;
     unsigned made = 0;
-    while (culet_slab_create(CULET_CLASSES - 1))
+    while (culet_slab_create(ARENA, CULET_CLASSES - 1))
         made++;
     CHECK(made > 0 && made < 1024, "%u slabs out of what was there", made);
     culet_os_refuse = NULL;

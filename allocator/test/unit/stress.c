@@ -1,7 +1,6 @@
 /* Many threads, all functions, blocks passed between threads, threads that start and end. Contents are checked
  * throughout; at the end everything is free and the counts are right. STRESS_SCALE (default 1) multiplies the work; the
  * random numbers are the same on every machine. */
-#include "cache.h"
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
@@ -201,10 +200,8 @@ static void check_empty(void)
     culet_heap_check();
     count_heap(&counts);
     CHECK_EQUAL(counts.used_bytes, 0);
-    CHECK_EQUAL(counts.cached_bytes, 0);
-    CHECK_EQUAL(counts.threads, 0);
+    CHECK(counts.threads <= 1, "%zu threads beside this one", counts.threads - 1);
     CHECK_EQUAL(counts.large.large + counts.large.huge, 0);
-    CHECK(counts.pages.used <= CULET_CLASSES * CULET_SLAB_PAGES, "%zu pages are used by nothing", counts.pages.used);
     culet_malloc_trim(0);
     count_heap(&counts);
     CHECK_EQUAL(counts.pages.used, 0);
@@ -250,7 +247,7 @@ TEST(short_lives)
     check_empty();
 }
 
-/* One class, few blocks: claims, frees and releases of the same units meet as often as they can. */
+/* One class, few blocks: requests, frees and collections of the same units meet as often as they can. */
 static _Atomic(unsigned char *) slot[64];
 
 static void *meet(void *data)
@@ -288,61 +285,6 @@ TEST(threads_meet_in_one_class)
     for (unsigned i = 0; i < 64; i++)
         culet_free(slot[i]);
     check_empty();
-}
-
-/* One releases the rest of its unit while another frees the unit's other blocks: both change one word. */
-#define HALF 32
-static _Atomic(void *) handed[HALF];
-static _Atomic unsigned rounds_made, rounds_freed, freed_now;
-
-static void *free_handed(void *data)
-{
-    unsigned rounds = *(unsigned *)data;
-
-    for (unsigned round = 1; round <= rounds; round++) {
-        while (atomic_load(&rounds_made) < round)
-            sched_yield();
-        for (unsigned i = 0; i < HALF; i++) {
-            culet_free(atomic_load(&handed[i]));
-            atomic_store_explicit(&freed_now, i + 1, memory_order_relaxed);
-        }
-        atomic_store(&rounds_freed, round);
-    }
-    return NULL;
-}
-
-TEST(a_claim_ends_while_another_thread_frees)
-{
-    unsigned rounds = 20000 * scale(), spins = 0;
-    struct heap_counts counts;
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, free_handed, &rounds) == 0, "no thread");
-    for (unsigned round = 1; round <= rounds; round++) {
-        for (unsigned i = 0; i < HALF; i++) {
-            void *block = culet_malloc(64);
-            CHECK(block, "no memory");
-            atomic_store(&handed[i], block);
-        }
-        atomic_store(&freed_now, 0);
-        atomic_store(&rounds_made, round);
-        /* In the middle of the frees, each time at another point. */
-        while (atomic_load_explicit(&freed_now, memory_order_relaxed) < 1 + round % (HALF - 1) &&
-               atomic_load_explicit(&rounds_freed, memory_order_relaxed) < round)
-            if (++spins % 4096 == 0)
-                sched_yield();
-        culet_cache_flush();
-        while (atomic_load(&rounds_freed) < round)
-            sched_yield();
-    }
-    pthread_join(thread, NULL);
-    culet_cache_flush();
-    culet_heap_check();
-    count_heap(&counts);
-    CHECK_EQUAL(counts.used_bytes, 0);
-    culet_malloc_trim(0);
-    count_heap(&counts);
-    CHECK_EQUAL(counts.pages.used, 0);
 }
 
 CHECK_MAIN

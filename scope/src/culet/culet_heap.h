@@ -24,8 +24,9 @@ struct culet_extent {
 /* What the entries of a segment lead to. */
 struct culet_segment_item {
     uint32_t page;       /* of the selfmap's page_bytes */
-    uint32_t klass;      /* 0: a large block */
+    uint32_t pages;      /* with this entry: all of a slab, one of a large block */
     uint64_t descriptor; /* address */
+    bool is_slab;
 };
 
 /* Buffers for one segment at a time. */
@@ -35,17 +36,14 @@ struct culet_segment_buffers {
     uint64_t *addresses;
     unsigned char *descriptors; /* of a batch of items; then the same again, as they are read */
     bool *got;
-    unsigned char *not_trimmed; /* of each kernel page: a trim keeps it though nothing there is used */
 };
 
 struct culet_heap {
     struct culet_selfmap self;
     struct culet_shape *shapes;
     const char *library;
-    uint64_t threads; /* that have a cache */
     uint64_t segments;
-    uint64_t used_bytes;   /* in segments */
-    uint64_t cached_bytes; /* held by threads */
+    uint64_t used_bytes; /* in segments */
     uint64_t huge_bytes, huge_blocks;
     uint64_t kept_bytes; /* freed huge blocks whose pages are kept */
     uint64_t trim_bytes; /* returned by malloc_trim */

@@ -10,7 +10,7 @@
 /* Descriptors copied at once: those of most segments. */
 #define BATCH CULET_MEMORY_BATCH
 
-static void prepare_buffers(const struct culet_reading *reading, struct culet_heap *heap, size_t descriptor_bytes)
+static void prepare_buffers(struct culet_heap *heap, size_t descriptor_bytes)
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
     size_t pages = heap->self.segment_pages;
@@ -22,7 +22,6 @@ static void prepare_buffers(const struct culet_reading *reading, struct culet_he
     buffers->addresses = culet_new(BATCH, sizeof *buffers->addresses);
     buffers->descriptors = culet_new(2 * BATCH, descriptor_bytes);
     buffers->got = culet_new(2 * BATCH, sizeof *buffers->got);
-    buffers->not_trimmed = culet_new(pages * heap->self.page_bytes / reading->page_bytes + 2, 1);
 }
 
 /* ---- the pagemap's entries ---- */
@@ -48,38 +47,34 @@ static void read_entries(struct culet_reading *reading, const struct culet_heap 
     }
 }
 
-/* The least length in pages of the block or slab of an entry; 0 if there cannot be one. */
-static uint32_t least_pages(const struct culet_heap *heap, uint32_t page, uint32_t klass)
+/* Number of adjacent pages from `page` on that have its entry. */
+static uint32_t pages_alike(const struct culet_heap *heap, uint32_t page)
 {
-    uint32_t pages;
+    const uint64_t *entries = heap->buffers.entries;
+    uint32_t end = page + 1;
 
-    if (klass >= heap->self.class_entries)
-        return 0;
-    pages = klass ? heap->shapes[klass].pages : 1;
-    return pages <= heap->self.segment_pages - page ? pages : 0;
+    while (end < heap->self.segment_pages && entries[end] == entries[page])
+        end++;
+    return end - page;
 }
 
 /* Lists the blocks and slabs of a segment, in order. */
 static size_t list_items(struct culet_heap *heap)
 {
     const struct culet_selfmap *self = &heap->self;
+    uint64_t address = ((UINT64_C(1) << self->address_bits) - 1) & ~(uint64_t)self->slab_bit;
     size_t count = 0;
 
-    for (uint32_t page = 0; page < self->segment_pages;) {
+    for (uint32_t page = 0, pages; page < self->segment_pages; page += pages) {
         uint64_t entry = heap->buffers.entries[page];
-        uint32_t klass = (uint32_t)(entry >> self->class_shift), pages = least_pages(heap, page, klass);
-        if (!entry || entry & 1) {
-            page++;
+        bool is_slab = entry & self->slab_bit;
+        pages = 1;
+        if (!entry || entry & 1)
             continue;
-        }
-        if (!pages) {
-            heap->inconsistent++;
-            page++;
-            continue;
-        }
+        if (is_slab)
+            pages = pages_alike(heap, page);
         heap->buffers.items[count++] = (struct culet_segment_item){
-            .page = page, .klass = klass, .descriptor = entry & ((UINT64_C(1) << self->address_bits) - 1)};
-        page += pages;
+            .page = page, .pages = pages, .descriptor = entry & address, .is_slab = is_slab};
     }
     return count;
 }
@@ -98,17 +93,17 @@ static void read_descriptors(struct culet_reading *reading, struct culet_heap *h
 {
     struct culet_segment_buffers *buffers = &heap->buffers;
 
-    for (unsigned large = 0; large <= 1; large++) {
-        size_t bytes = large ? heap->self.large.bytes : heap->self.slab.bytes, wanted = 0;
+    for (unsigned slabs = 0; slabs <= 1; slabs++) {
+        size_t bytes = slabs ? heap->self.slab.bytes : heap->self.large.bytes, wanted = 0;
         unsigned char *copies = buffers->descriptors + BATCH * descriptor_bytes(heap);
         for (size_t i = 0; i < count; i++)
-            if ((items[i].klass == 0) == (large == 1))
+            if (items[i].is_slab == slabs)
                 buffers->addresses[wanted++] = items[i].descriptor;
         if (!wanted)
             continue;
         culet_memory_copy_batch(&reading->memory, buffers->addresses, wanted, bytes, copies, buffers->got + BATCH);
         for (size_t i = count, n = wanted; i-- > 0;)
-            if ((items[i].klass == 0) == (large == 1)) {
+            if (items[i].is_slab == slabs) {
                 n--;
                 memcpy(buffers->descriptors + i * descriptor_bytes(heap), copies + n * bytes, bytes);
                 buffers->got[i] = buffers->got[BATCH + n];
@@ -116,15 +111,27 @@ static void read_descriptors(struct culet_reading *reading, struct culet_heap *h
     }
 }
 
+/* The slab's shape; NULL if the descriptor has no valid class. */
+static const struct culet_shape *shape_of(const struct culet_heap *heap, const unsigned char *descriptor)
+{
+    uint32_t klass = descriptor[heap->self.span.klass];
+
+    return klass && klass < heap->self.class_entries ? &heap->shapes[klass] : NULL;
+}
+
 /* Whether the descriptor is the one that the pagemap leads to; else the process has changed it meanwhile. */
 static bool is_expected(const struct culet_heap *heap, const struct culet_segment_item *item,
                         const unsigned char *descriptor, uint64_t start)
 {
     const struct culet_selfmap *self = &heap->self;
+    const struct culet_shape *shape;
 
-    return culet_word_at(descriptor + self->span.start) == start &&
-           descriptor[self->span.kind] == (item->klass ? self->kind_slab : self->kind_large) &&
-           (!item->klass || descriptor[self->span.klass] == item->klass);
+    if (culet_word_at(descriptor + self->span.start) != start)
+        return false;
+    if (!item->is_slab)
+        return descriptor[self->span.kind] == self->kind_large;
+    return descriptor[self->span.kind] == self->kind_slab && (shape = shape_of(heap, descriptor)) &&
+           shape->pages == item->pages;
 }
 
 /* ---- slabs ---- */
@@ -135,7 +142,7 @@ struct slab_walk {
     struct culet_region *region;
     const struct culet_shape *shape;
     uint64_t start;
-    uint64_t blocks[3]; /* by state */
+    uint64_t blocks[2]; /* by state */
 };
 
 static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum culet_block_state state)
@@ -149,36 +156,10 @@ static void add_blocks(void *context, uint32_t first, uint32_t blocks, enum cule
     culet_region_add_blocks(&walk->reading->regions, walk->region, size, blocks, state);
 }
 
-static void exclude_from_trim(const struct slab_walk *walk, uint64_t from, uint64_t to)
-{
-    uint64_t shift = walk->reading->regions.shift, first = walk->region->start >> shift;
-
-    for (uint64_t page = from >> shift; page <= (to - 1) >> shift; page++)
-        walk->heap->buffers.not_trimmed[page - first] = 1;
-}
-
-/* A trim flushes the cache of its own thread only: the pages of other threads' cached blocks stay. */
-static void exclude_cached(const struct slab_walk *walk, const unsigned char *descriptor)
-{
-    const struct culet_shape *shape = walk->shape;
-
-    if (walk->heap->threads <= 1)
-        return;
-    for (unsigned u = 0; u < culet_slab_units(shape); u++) {
-        uint64_t cached = culet_slab_bits(&walk->heap->self, descriptor, u).cached;
-        for (; cached; cached &= cached - 1) {
-            uint64_t index = ((uint64_t)u << shape->unit_shift) + (unsigned)__builtin_ctzll(cached);
-            uint64_t from = walk->start + index * shape->size;
-            if (index < shape->blocks)
-                exclude_from_trim(walk, from, from + shape->size);
-        }
-    }
-}
-
 static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                       const struct culet_segment_item *item, const unsigned char *descriptor)
 {
-    const struct culet_shape *shape = &heap->shapes[item->klass];
+    const struct culet_shape *shape = shape_of(heap, descriptor);
     struct slab_walk walk = {.reading = reading,
                              .heap = heap,
                              .region = region,
@@ -188,24 +169,24 @@ static void walk_slab(struct culet_reading *reading, struct culet_heap *heap, st
 
     culet_slab_each(&heap->self, shape, descriptor, add_blocks, &walk);
     culet_region_add_slabs(region, bytes, shape->size);
-    exclude_cached(&walk, descriptor);
     culet_heap_add_block(reading, region, bytes - (uint64_t)shape->blocks * shape->size, CULET_BLOCK_OVERHEAD);
     heap->used_bytes += walk.blocks[CULET_BLOCK_USED] * shape->size;
-    heap->cached_bytes += walk.blocks[CULET_BLOCK_CACHED] * shape->size;
     culet_histogram_add_used(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_USED]);
-    culet_histogram_add_free(&heap->sizes, shape->size,
-                             walk.blocks[CULET_BLOCK_FREE] + walk.blocks[CULET_BLOCK_CACHED]);
+    culet_histogram_add_free(&heap->sizes, shape->size, walk.blocks[CULET_BLOCK_FREE]);
 }
 
 /* ---- all items ---- */
 
-/* Skips one page that cannot be interpreted. */
-static uint32_t skip_page(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region)
+/* Skips the pages of an item that cannot be interpreted. */
+static uint32_t skip_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
+                          const struct culet_segment_item *item)
 {
+    uint64_t bytes = (uint64_t)item->pages * heap->self.page_bytes;
+
     heap->inconsistent++;
-    culet_heap_add_block(reading, region, heap->self.page_bytes, CULET_BLOCK_OVERHEAD);
-    culet_region_add_slabs(region, heap->self.page_bytes, CULET_SLABS_NONE);
-    return 1;
+    culet_heap_add_block(reading, region, bytes, CULET_BLOCK_OVERHEAD);
+    culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
+    return item->pages;
 }
 
 /* Adds pages that belong to no block or slab. */
@@ -218,8 +199,7 @@ static void add_free_pages(struct culet_reading *reading, const struct culet_hea
     culet_region_add_slabs(region, bytes, CULET_SLABS_NONE);
 }
 
-/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages; 1 if it
- * cannot be interpreted. */
+/* Walks one large block or slab, whose descriptor has the number `index` in the batch. Returns its pages. */
 static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap, struct culet_region *region,
                           const struct culet_segment_item *item, size_t index)
 {
@@ -229,14 +209,14 @@ static uint32_t walk_item(struct culet_reading *reading, struct culet_heap *heap
     uint32_t left = self->segment_pages - item->page;
 
     if (!heap->buffers.got[index] || !is_expected(heap, item, descriptor, start))
-        return skip_page(reading, heap, region);
-    if (item->klass) {
+        return skip_item(reading, heap, region, item);
+    if (item->is_slab) {
         walk_slab(reading, heap, region, item, descriptor);
-        return heap->shapes[item->klass].pages;
+        return item->pages;
     }
     bytes = culet_word_at(descriptor + self->large.length);
     if (!bytes || bytes % self->page_bytes || bytes / self->page_bytes > left)
-        return skip_page(reading, heap, region);
+        return skip_item(reading, heap, region, item);
     culet_region_use(region, start, start + bytes);
     culet_heap_add_block(reading, region, bytes, CULET_BLOCK_USED);
     culet_region_add_slabs(region, bytes, CULET_SLABS_LARGE);
@@ -276,7 +256,7 @@ static void count_trim(const struct culet_reading *reading, struct culet_heap *h
     for (uint64_t i = 0; i < region->pages; i += run.count) {
         run = culet_region_page_run(region, i);
         for (uint64_t n = 0; run.states && n < run.count; n++)
-            if (run.states[n] & CULET_PAGE_PRESENT && !run.used[n] && !heap->buffers.not_trimmed[i + n])
+            if (run.states[n] & CULET_PAGE_PRESENT && !run.used[n])
                 heap->trim_bytes += reading->page_bytes;
     }
 }
@@ -287,7 +267,7 @@ void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, 
     uint64_t bytes = (uint64_t)self->segment_pages * self->page_bytes, base;
     struct culet_region *region = NULL;
 
-    prepare_buffers(reading, heap, descriptor_bytes(heap));
+    prepare_buffers(heap, descriptor_bytes(heap));
     if (!culet_memory_word(&reading->memory, address + self->segment.base, &base))
         return;
     if (base % self->page_bytes == 0)
@@ -298,7 +278,6 @@ void culet_segment_walk(struct culet_reading *reading, struct culet_heap *heap, 
     }
     read_entries(reading, heap, base, self->segment_pages, heap->buffers.entries);
     size_t count = list_items(heap);
-    memset(heap->buffers.not_trimmed, 0, region->pages);
     add_free_pages(reading, heap, region, self->segment_pages - walk_items(reading, heap, region, count));
     count_trim(reading, heap, region);
     heap->segments++;

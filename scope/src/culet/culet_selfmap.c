@@ -44,8 +44,8 @@ static bool are_numbers_valid(const struct culet_selfmap *s)
            is_between(s->class_entries, 2, 4096) && is_between(s->sizes, 1, s->class_entries) &&
            s->extent_entries <= 4096 && is_between(s->chunk_bytes, 4096, 1u << 24) && s->chunk_bytes % 4096 == 0 &&
            is_between(s->root_entries, 1, 1u << 26) && is_between(s->leaf_entries, 512, 1u << 24) &&
-           is_between(s->address_bits, 40, 57) && is_between(s->class_shift, s->address_bits, 63) &&
-           s->bss < s->bss_end && s->bss_end - s->bss < UINT64_C(1) << 32;
+           is_between(s->address_bits, 40, 57) && is_power_of_two(s->slab_bit) && is_between(s->slab_bit, 2, 2048) &&
+           is_between(s->unit_blocks, 1, 64) && s->bss < s->bss_end && s->bss_end - s->bss < UINT64_C(1) << 32;
 }
 
 static bool are_offsets_valid(const struct culet_selfmap *s)
@@ -54,16 +54,15 @@ static bool are_offsets_valid(const struct culet_selfmap *s)
 
     return fits(s->segment.base, 8, s->segment.bytes) && fits(s->segment.used, bitmap, s->segment.bytes) &&
            fits(s->segment.dirty, bitmap, s->segment.bytes) && fits(s->klass.size, 4, s->klass.bytes) &&
-           fits(s->klass.count, 2, s->klass.bytes) && fits(s->klass.unit_shift, 1, s->klass.bytes) &&
-           fits(s->klass.pages, 1, s->klass.bytes) && fits(s->span.start, 8, s->slab.bytes) &&
-           fits(s->span.kind, 1, s->slab.bytes) && fits(s->span.klass, 1, s->slab.bytes) &&
-           fits(s->slab.units, s->slab.unit_bytes, s->slab.bytes) && fits(s->slab.live, 8, s->slab.unit_bytes) &&
-           fits(s->slab.claimed, 8, s->slab.unit_bytes) && fits(s->span.start, 8, s->large.bytes) &&
-           fits(s->span.kind, 1, s->large.bytes) && fits(s->large.length, 8, s->large.bytes) &&
-           fits(s->large.ending, 1, s->large.bytes) && fits(s->large.next, 8, s->large.bytes) &&
-           fits(s->extent.start, 8, s->extent.bytes) && fits(s->extent.length, 8, s->extent.bytes) &&
-           fits(s->chunk.next, 8, s->chunk_bytes) && s->slab.bytes <= 4096 && s->large.bytes <= 4096 &&
-           s->segment.bytes <= 16384;
+           fits(s->klass.count, 2, s->klass.bytes) && fits(s->klass.pages, 1, s->klass.bytes) &&
+           fits(s->span.start, 8, s->slab.bytes) && fits(s->span.kind, 1, s->slab.bytes) &&
+           fits(s->span.klass, 1, s->slab.bytes) && fits(s->slab.units, s->slab.unit_bytes, s->slab.bytes) &&
+           fits(s->slab.free, 8, s->slab.unit_bytes) && fits(s->slab.remote, 8, s->slab.unit_bytes) &&
+           fits(s->span.start, 8, s->large.bytes) && fits(s->span.kind, 1, s->large.bytes) &&
+           fits(s->large.length, 8, s->large.bytes) && fits(s->large.ending, 1, s->large.bytes) &&
+           fits(s->large.next, 8, s->large.bytes) && fits(s->extent.start, 8, s->extent.bytes) &&
+           fits(s->extent.length, 8, s->extent.bytes) && fits(s->chunk.next, 8, s->chunk_bytes) &&
+           s->slab.bytes <= 4096 && s->large.bytes <= 4096 && s->segment.bytes <= 16384;
 }
 
 static bool is_valid(const struct culet_selfmap *self, uint64_t at, const char **why)
@@ -119,8 +118,8 @@ static bool is_shape_valid(const struct culet_selfmap *self, const struct culet_
 {
     uint32_t room = (self->slab.bytes - self->slab.units) / self->slab.unit_bytes;
 
-    return shape->size && shape->size % CULET_BLOCK_UNIT == 0 && shape->unit_shift <= 6 && shape->blocks &&
-           shape->pages && shape->pages <= self->segment_pages && ((shape->blocks - 1) >> shape->unit_shift) < room &&
+    return shape->size && shape->size % CULET_BLOCK_UNIT == 0 && shape->blocks && shape->pages &&
+           shape->pages <= self->segment_pages && (shape->blocks - 1) / self->unit_blocks < room &&
            (uint64_t)shape->size * shape->blocks <= (uint64_t)shape->pages * self->page_bytes;
 }
 
@@ -136,8 +135,7 @@ bool culet_selfmap_shapes(struct culet_reading *reading, const struct culet_self
             return false;
         memcpy(&size, at + self->klass.size, sizeof size);
         memcpy(&count, at + self->klass.count, sizeof count);
-        shapes[k] = (struct culet_shape){
-            .size = size, .blocks = count, .unit_shift = at[self->klass.unit_shift], .pages = at[self->klass.pages]};
+        shapes[k] = (struct culet_shape){.size = size, .blocks = count, .pages = at[self->klass.pages]};
         if (!is_shape_valid(self, &shapes[k]))
             return false;
     }

@@ -10,8 +10,7 @@
 struct culet_shape {
     uint32_t size; /* bytes of a block; 0: no such class */
     uint32_t blocks;
-    uint32_t unit_shift; /* log2 of the blocks of a unit */
-    uint32_t pages;      /* of the selfmap's page_bytes */
+    uint32_t pages; /* of the selfmap's page_bytes */
 };
 
 /* A mapping of the library's file, or NULL. */

@@ -2,40 +2,18 @@
 
 #include "base/bytes.h"
 
-struct culet_bits culet_slab_bits(const struct culet_selfmap *self, const unsigned char *slab, unsigned unit)
+/* The blocks of a unit that the program uses, one bit each. Bits behind the slab's last block mean nothing. */
+static uint64_t used_blocks(const struct culet_selfmap *self, const unsigned char *slab, unsigned unit)
 {
     const unsigned char *at = slab + self->slab.units + unit * self->slab.unit_bytes;
-    uint64_t live = culet_word_at(at + self->slab.live), claimed = culet_word_at(at + self->slab.claimed);
 
-    return (struct culet_bits){.used = live & ~claimed, .cached = live & claimed};
+    return ~(culet_word_at(at + self->slab.free) | culet_word_at(at + self->slab.remote));
 }
 
-unsigned culet_slab_units(const struct culet_shape *shape)
+/* Number of blocks from `block` on in the state of that block, up to `blocks`. */
+static unsigned run_length(uint64_t used, unsigned block, unsigned blocks)
 {
-    return ((shape->blocks - 1) >> shape->unit_shift) + 1;
-}
-
-unsigned culet_slab_unit_blocks(const struct culet_shape *shape, unsigned unit)
-{
-    unsigned first = unit << shape->unit_shift, left = shape->blocks - first;
-
-    return left < 1u << shape->unit_shift ? left : 1u << shape->unit_shift;
-}
-
-static enum culet_block_state state_of(const struct culet_bits *bits, unsigned block)
-{
-    if (bits->used >> block & 1)
-        return CULET_BLOCK_USED;
-    return bits->cached >> block & 1 ? CULET_BLOCK_CACHED : CULET_BLOCK_FREE;
-}
-
-/* Number of blocks from `block` on in this state, up to `blocks`. */
-static unsigned run_length(const struct culet_bits *bits, unsigned block, unsigned blocks, enum culet_block_state state)
-{
-    uint64_t alike = state == CULET_BLOCK_USED     ? bits->used
-                     : state == CULET_BLOCK_CACHED ? bits->cached
-                                                   : ~(bits->used | bits->cached);
-    uint64_t others = ~alike >> block;
+    uint64_t others = (used >> block & 1 ? ~used : used) >> block;
     unsigned length = others ? (unsigned)__builtin_ctzll(others) : 64 - block;
 
     return length < blocks - block ? length : blocks - block;
@@ -47,12 +25,12 @@ void culet_slab_each(const struct culet_selfmap *self, const struct culet_shape 
     enum culet_block_state state = CULET_BLOCK_FREE;
     uint32_t first = 0, length = 0;
 
-    for (unsigned u = 0; u < culet_slab_units(shape); u++) {
-        struct culet_bits bits = culet_slab_bits(self, slab, u);
-        unsigned blocks = culet_slab_unit_blocks(shape, u);
+    for (uint32_t done = 0, blocks; done < shape->blocks; done += blocks) {
+        uint64_t used = used_blocks(self, slab, done / self->unit_blocks);
+        blocks = shape->blocks - done < self->unit_blocks ? shape->blocks - done : self->unit_blocks;
         for (unsigned n = 0, run; n < blocks; n += run) {
-            enum culet_block_state now = state_of(&bits, n);
-            run = run_length(&bits, n, blocks, now);
+            enum culet_block_state now = used >> n & 1 ? CULET_BLOCK_USED : CULET_BLOCK_FREE;
+            run = run_length(used, n, blocks);
             if (now != state && length) {
                 each(context, first, length, state);
                 first += length;

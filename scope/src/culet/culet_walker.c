@@ -38,7 +38,6 @@ static bool culet_recognize(struct culet_reading *reading, void *context)
 
 static void walk_extents(struct culet_reading *reading, struct culet_heap *heap)
 {
-    culet_memory_word(&reading->memory, heap->self.threads, &heap->threads);
     culet_extents_list(reading, heap);
     while (!reading->pages.exhausted && culet_extents_next(reading, heap))
         culet_heap_yield(reading, heap);
@@ -124,7 +123,6 @@ static void write_malloc(const struct culet_reading *reading, const struct culet
                                         .used_bytes = heap->used_bytes,
                                         .mmapped_bytes = heap->huge_bytes,
                                         .mmapped_chunks = heap->huge_blocks,
-                                        .tcache_bytes = heap->cached_bytes,
                                         .kept_bytes = heap->kept_bytes,
                                         .has_kept = true,
                                         .trim_bytes = heap->trim_bytes,

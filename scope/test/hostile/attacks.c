@@ -279,31 +279,153 @@ static void set_number(const struct culet_victim *c, size_t offset, uint32_t num
           "the record cannot be written to");
 }
 
+/* A slab of several pages of the first segment. */
+struct slab {
+    uint32_t page, pages;
+    uint64_t entry, address; /* of its descriptor */
+};
+
+static struct slab find_slab(const struct culet_victim *c)
+{
+    for (uint32_t g = 0; g + 1 < c->self.segment_pages; g++) {
+        struct slab slab = {.page = g, .entry = word_of(&c->victim, c->leaf + 8 * (uint64_t)g)};
+        slab.address = slab.entry & ((UINT64_C(1) << c->self.address_bits) - 1) & ~(uint64_t)c->self.slab_bit;
+        if (!slab.entry || slab.entry & 1 || !(slab.entry & c->self.slab_bit))
+            continue;
+        uint64_t klass = word_of(&c->victim, slab.address + c->self.span.klass) & 255;
+        slab.pages = word_of(&c->victim, c->self.classes + klass * c->self.klass.bytes + c->self.klass.pages) & 255;
+        if (slab.pages >= 2)
+            return slab;
+    }
+    CHECK(false, "there is no slab of several pages");
+    return (struct slab){0};
+}
+
+static void set_byte(const struct culet_victim *c, uint64_t at, uint8_t byte)
+{
+    CHECK(pwrite(c->victim.memory, &byte, 1, (off_t)at) == 1, "0x%lx cannot be written to", (unsigned long)at);
+}
+
+/* Sets both words of all units. */
+static void set_units(const struct culet_victim *c, const struct slab *slab, uint64_t word)
+{
+    for (uint64_t unit = slab->address + c->self.slab.units; unit < slab->address + c->self.slab.bytes;
+         unit += c->self.slab.unit_bytes) {
+        set_word(&c->victim, unit + c->self.slab.free, word);
+        set_word(&c->victim, unit + c->self.slab.remote, word);
+    }
+}
+
 /* A slab of several pages that begins in the last page of its segment. */
 TEST(a_slab_in_the_last_page)
 {
     struct culet_victim c = start_culet("heap small 2 2");
     uint32_t last = c.self.segment_pages - 1;
+    struct slab slab = find_slab(&c);
 
-    for (uint32_t g = 0; g < last; g++) {
-        uint64_t entry = word_of(&c.victim, c.leaf + 8 * g), span = entry & ((UINT64_C(1) << c.self.address_bits) - 1);
-        uint64_t klass = entry >> c.self.class_shift, shape = c.self.classes + klass * c.self.klass.bytes;
-        if (!entry || entry & 1 || !klass || (word_of(&c.victim, shape + c.self.klass.pages) & 255) < 2)
-            continue;
-        /* All blocks used and cached. */
-        for (uint64_t unit = span + c.self.slab.units; unit < span + c.self.slab.bytes;
-             unit += c.self.slab.unit_bytes) {
-            set_word(&c.victim, unit + c.self.slab.live, UINT64_MAX);
-            set_word(&c.victim, unit + c.self.slab.claimed, UINT64_MAX);
-        }
-        set_word(&c.victim, span + c.self.span.start, c.base + (uint64_t)last * c.self.page_bytes);
-        set_word(&c.victim, c.leaf + 8 * (uint64_t)last, entry);
-        set_word(&c.victim, c.self.threads, 5);
+    set_units(&c, &slab, 0);
+    set_word(&c.victim, slab.address + c.self.span.start, c.base + (uint64_t)last * c.self.page_bytes);
+    set_word(&c.victim, c.leaf + 8 * (uint64_t)last, slab.entry);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
+}
+
+/* All entries of the segment lead to the same slab. */
+TEST(a_slab_of_all_pages)
+{
+    struct culet_victim c = start_culet("heap small 2 2");
+    struct slab slab = find_slab(&c);
+
+    set_units(&c, &slab, 0);
+    set_word(&c.victim, slab.address + c.self.span.start, c.base);
+    for (uint32_t g = 0; g < c.self.segment_pages; g++)
+        set_word(&c.victim, c.leaf + 8 * (uint64_t)g, slab.entry);
+    check_attack(&c.victim);
+    finish(&c.victim, &c.target);
+}
+
+/* A slab's descriptor has another size class, or none, with all blocks used or free. */
+TEST(a_slab_of_any_class)
+{
+    struct culet_victim c = start_culet("heap small 2 2");
+    struct slab slab = find_slab(&c);
+    uint32_t classes[] = {0, 1, c.self.sizes, c.self.class_entries - 1, c.self.class_entries, 255};
+
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        set_units(&c, &slab, i % 2 ? UINT64_MAX : 0);
+        set_byte(&c, slab.address + c.self.span.klass, (uint8_t)classes[i]);
+        check_attack(&c.victim);
+    }
+    finish(&c.victim, &c.target);
+}
+
+/* A slab that lost the entry of its last page: the others are reported, and that one has changed. */
+TEST(a_slab_without_its_last_entry)
+{
+    struct culet_victim c = start_culet("heap small 2 2");
+    struct slab slab = find_slab(&c);
+
+    set_word(&c.victim, c.leaf + 8 * (uint64_t)(slab.page + slab.pages - 1), 0);
+    struct result result = read_process("", c.victim.pid);
+    check_complete(&result);
+    CHECK(contains(&result, "\"sentence\":\"1 parts of culet's heap changed"), "no problem is reported");
+    CHECK(number_of(&result, "malloc", 0, "chunks") > 100, "the other slabs are missing");
+    free(result.stream);
+    finish(&c.victim, &c.target);
+}
+
+/* Units of no blocks, or of more than a word has bits, are not read; nor are entries whose slab bit is none. */
+TEST(units_and_slab_bits_of_any_size)
+{
+    static const struct {
+        size_t member;
+        uint32_t number;
+        bool is_valid;
+    } numbers[] = {{offsetof(struct culet_selfmap, unit_blocks), 0, false},
+                   {offsetof(struct culet_selfmap, unit_blocks), 65, false},
+                   {offsetof(struct culet_selfmap, unit_blocks), UINT32_MAX, false},
+                   {offsetof(struct culet_selfmap, unit_blocks), 1, true}, /* but slabs have more */
+                   {offsetof(struct culet_selfmap, slab_bit), 0, false},
+                   {offsetof(struct culet_selfmap, slab_bit), 1, false},
+                   {offsetof(struct culet_selfmap, slab_bit), 6, false},
+                   {offsetof(struct culet_selfmap, slab_bit), 1u << 31, false},
+                   {offsetof(struct culet_selfmap, slab_bit), 4, true}};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct culet_victim c = start_culet("heap small 2 2");
+        if (!is_writable(&c))
+            return;
+        set_number(&c, numbers[i].member, numbers[i].number);
+        struct result result = read_process("", c.victim.pid);
+        check_complete(&result);
+        CHECK(contains(&result, "The record of its heap that libculet.so has in the process is damaged") !=
+                  numbers[i].is_valid,
+              "%u as number %zu", numbers[i].number, i);
+        free(result.stream);
         check_attack(&c.victim);
         finish(&c.victim, &c.target);
-        return;
     }
-    CHECK(false, "there is no slab of several pages");
+}
+
+/* The record of an older culet, and of one that is not known yet. */
+TEST(another_version)
+{
+    static const uint32_t versions[] = {0, CULET_SELFMAP_VERSION - 1, CULET_SELFMAP_VERSION + 1, UINT32_MAX};
+
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        struct culet_victim c = start_culet("heap small 2 2");
+        if (!is_writable(&c))
+            return;
+        set_number(&c, offsetof(struct culet_selfmap, version), versions[i]);
+        struct result result = read_process("", c.victim.pid);
+        check_complete(&result);
+        CHECK(contains(&result, "\"sentence\":\"The process runs another version of culet, whose heap this version "
+                                "cannot read. Its heap is reported by pages only.\""),
+              "version %u is not reported", versions[i]);
+        CHECK(!contains(&result, "\"name\":\"culet\""), "version %u is read", versions[i]);
+        free(result.stream);
+        finish(&c.victim, &c.target);
+    }
 }
 
 TEST(pages_of_any_size)
@@ -331,11 +453,8 @@ TEST(slabs_of_any_length)
     if (!is_writable(&c))
         return;
 
-    for (uint32_t k = 1; k < c.self.class_entries; k++) {
-        uint8_t pages = 255;
-        uint64_t at = c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.pages;
-        CHECK(pwrite(c.victim.memory, &pages, 1, (off_t)at) == 1, "the classes cannot be written to");
-    }
+    for (uint32_t k = 1; k < c.self.class_entries; k++)
+        set_byte(&c, c.self.classes + (uint64_t)k * c.self.klass.bytes + c.self.klass.pages, 255);
     check_attack(&c.victim);
     finish(&c.victim, &c.target);
 }

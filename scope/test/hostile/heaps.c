@@ -200,11 +200,11 @@ static void add_segments(struct victim *victim, const struct culet_selfmap *self
         add_word(&victim->image, "leaves", self->root + 8 * (page / self->leaf_entries));
         for (uint64_t g = 0; leaf && g < self->segment_pages; g++) {
             uint64_t at = leaf + 8 * (page % self->leaf_entries + g), entry = word_of(victim, at);
-            uint64_t span = entry & ((UINT64_C(1) << self->address_bits) - 1);
+            uint64_t span = entry & ((UINT64_C(1) << self->address_bits) - 1) & ~(uint64_t)self->slab_bit;
             add_word(&victim->image, "entries", at);
             if (entry && !(entry & 1) && g % 3 == 0)
                 add_words(&victim->image, "descriptors", span,
-                          entry >> self->class_shift ? self->slab.bytes : self->large.bytes);
+                          entry & self->slab_bit ? self->slab.bytes : self->large.bytes);
         }
     }
 }

@@ -21,9 +21,9 @@ module Culet
         "free_bytes" => "Ruby: free slots", "overhead_bytes" => "Ruby: page overhead"
       }.freeze
 
-      # Terms of an allocator's manual.
-      TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches",
-                             "trim_bytes" => "malloc_trim would return" } }.freeze
+      # Terms of an allocator's manual; nil: the figure is always 0 there, and has no row.
+      TERMS = { "glibc" => { "tcache_bytes" => "malloc: free, in tcaches", "trim_bytes" => "malloc_trim would return" },
+                "culet" => { "tcache_bytes" => nil } }.freeze
       private_constant :TERMS
 
       # @param snapshot [Scope::Snapshot]
@@ -39,14 +39,15 @@ module Culet
           "problems" => @snapshot.problems }
       end
 
-      # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure
+      # @return [Array<Array(String, String, Integer)>] key, title and bytes of each known figure that can differ from 0
       def rows
         figures = { **process, **malloc, **@snapshot.malloc.to_h.slice("used_resident_bytes") }
         terms = TERMS.fetch(@snapshot.allocator.name, {})
         ruby = @snapshot.ruby.to_h.slice("live_bytes", "free_bytes", "overhead_bytes")
         TITLES.filter_map do |key, title|
           value = figures.fetch(key) { ruby[key] }
-          [key, terms.fetch(key, title), value] if value.is_a?(Integer)
+          title = terms.fetch(key, title)
+          [key, title, value] if title && value.is_a?(Integer)
         end
       end
 

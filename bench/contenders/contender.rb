@@ -1,13 +1,29 @@
 # frozen_string_literal: true
 
-module AllocatorBench
+module Bench
   # An allocator as a contender: one of the catalogue of `culet run`, or any library by its path.
   class Contender
     # @return [String] as on the command line
     attr_reader :name
 
-    # The contenders unless named; those that are not installed are left out.
-    USUAL = %w[glibc glibc:arena_max=2 jemalloc tcmalloc mimalloc rpmalloc culet].freeze
+    # The contenders that were named, or the usual ones that are installed.
+    #
+    # @param named [Array<String>, nil]
+    # @param usual [Array<String>]
+    # @yieldparam message [String] why a usual one is left out
+    # @return [Array<Contender>]
+    # @raise [Culet::Error] where one that was named, or culet, is missing
+    def self.choose(named, usual)
+      return named.map { |text| new(text) } if named
+
+      usual.filter_map do |text|
+        new(text)
+      rescue Culet::Error => e
+        raise if text == "culet"
+
+        yield "without #{text}: #{e.message}"
+      end
+    end
 
     # A library with or without a name of its own; settings have a colon before their equals sign.
     LIBRARY = %r{\A(?:(?<name>[\w.-]+)=)?(?<file>[^:=]*/[^:]*)\z}
@@ -45,7 +61,7 @@ module AllocatorBench
       Culet::Allocators.parse("glibc").environment(ENV, isolated: true).merge("LD_PRELOAD" => @file)
     end
 
-    # @param file [String] the library whose malloc the probe called
+    # @param file [String] the library whose malloc a program calls
     # @return [Boolean] whether that is this one
     def serves?(file) = library ? File.identical?(file, library) : File.basename(file).match?(/\Alibc[.-]/)
   end

@@ -1,0 +1,29 @@
+/* threads.h - runs a thread to its end: in this thread's arena, or in another one. */
+#ifndef CULET_TEST_THREADS_H
+#define CULET_TEST_THREADS_H
+
+#include "arena.h"
+#include "check.h"
+
+#include <pthread.h>
+
+static inline void run_thread(void *(*run)(void *), void *data)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, run, data) == 0, "no thread");
+    CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
+}
+
+/* This thread is inside its arena meanwhile, so the other one has to use another arena. Returns the arena. */
+static inline struct culet_arena *run_elsewhere(void *(*run)(void *), void *data)
+{
+    struct culet_arena *arena = culet_arena_enter();
+
+    run_thread(run, data);
+    CHECK(atomic_load(&culet_thread.arena) == arena, "an arena was taken over while its holder was inside");
+    culet_arena_leave();
+    return arena;
+}
+
+#endif

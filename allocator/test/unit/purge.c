@@ -1,0 +1,450 @@
+/* Purges: what they return, and that other threads, forks and refusals meet no block that a purge has taken. */
+#include "purge.h"
+
+#include "arena.h"
+#include "bin.h"
+#include "check.h"
+#include "culet.h"
+#include "heap.h"
+#include "heap_counts.h"
+#include "pagemap.h"
+#include "reclaim_policy.h"
+#include "resident.h"
+#include "threads.h"
+#include "wakeup.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#define BLOCKS 60000
+
+static unsigned char *block[BLOCKS];
+
+static struct culet_slab *slab_of(void *of)
+{
+    return (struct culet_slab *)culet_pagemap_span((uintptr_t)of);
+}
+
+static unsigned char *get(size_t bytes, unsigned char mark)
+{
+    unsigned char *got = culet_malloc(bytes);
+
+    CHECK(got, "no memory");
+    memset(got, mark, bytes);
+    return got;
+}
+
+static void check_filled(const unsigned char *at, size_t bytes, unsigned char mark)
+{
+    if (at[0] != mark || memcmp(at, at + 1, bytes - 1) != 0)
+        CHECK(false, "a block of %zu bytes was changed", bytes);
+}
+
+/* Blocks of a size, of which one in `keep` is left. */
+static void burst(size_t bytes, unsigned keep)
+{
+    for (unsigned i = 0; i < BLOCKS; i++)
+        block[i] = get(bytes, (unsigned char)(i % 251 + 1));
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (i % keep) {
+            culet_free(block[i]);
+            block[i] = NULL;
+        }
+}
+
+static void check_burst(size_t bytes)
+{
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (block[i])
+            check_filled(block[i], bytes, (unsigned char)(i % 251 + 1));
+}
+
+static void free_burst(void)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        culet_free(block[i]);
+        block[i] = NULL;
+    }
+}
+
+static size_t purge_all(void)
+{
+    struct culet_purged done = culet_purge(false);
+
+    CHECK(!done.left, "a purge of all pages left some");
+    return done.bytes;
+}
+
+/* Pages of slabs that no block overlaps and that are resident. */
+static void add_idle(struct culet_slab *slab, void *data)
+{
+    size_t *idle = data, page = culet_os_page_bytes();
+    uint64_t dirty = slab->dirty;
+
+    slab->dirty = ~UINT64_C(0) >> (64 - culet_slab_class(slab)->pages);
+    uint64_t free = culet_slab_free_pages(slab);
+    slab->dirty = dirty;
+    for (unsigned i = 0; i < culet_slab_class(slab)->pages; i += (unsigned)(page / CULET_PAGE))
+        if (free >> i & 1)
+            *idle += resident_bytes(slab->span.start + i * CULET_PAGE, page);
+}
+
+/* A slab that is destroyed meanwhile does not count. */
+static bool about(size_t returned, size_t idle)
+{
+    return returned <= idle && idle - returned <= CULET_SLAB_PAGES * CULET_PAGE;
+}
+
+static size_t idle_in_slabs(void)
+{
+    size_t idle = 0;
+
+    culet_lock(&culet_pages_lock);
+    culet_slab_each(add_idle, &idle);
+    culet_unlock(&culet_pages_lock);
+    return idle;
+}
+
+TEST(a_purge_returns_all_free_pages_of_slabs)
+{
+    static const size_t sizes[] = {16, 48, 112, 500, 1000, 1500, 3000, 5000, 9000};
+
+    culet_free(culet_malloc(1));
+    for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+        burst(sizes[s], 1000);
+        size_t before = idle_in_slabs();
+        CHECK(before > 2 * CULET_SLAB_PAGES * CULET_PAGE, "only %zu bytes to return", before);
+        size_t returned = purge_all();
+        CHECK(about(returned, before), "%zu of %zu bytes were returned", returned, before);
+        CHECK_EQUAL(idle_in_slabs(), 0);
+        CHECK_EQUAL(purge_all(), 0);
+        check_burst(sizes[s]);
+        culet_heap_check();
+        /* The returned pages serve again, and go back again. */
+        for (unsigned i = 0; i < BLOCKS; i++)
+            if (!block[i])
+                block[i] = get(sizes[s], (unsigned char)(i % 251 + 1));
+        check_burst(sizes[s]);
+        free_burst();
+        purge_all();
+        CHECK_EQUAL(idle_in_slabs(), 0);
+        culet_heap_check();
+    }
+}
+
+/* The holder takes blocks of its current unit after the purge; their pages are dirty again. */
+TEST(pages_of_the_current_unit_are_returned_again)
+{
+    enum { EACH = 8 };
+    unsigned char *kept = get(4000, 1), *more[EACH];
+
+    for (unsigned round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < EACH; i++)
+            more[i] = get(4000, 2);
+        for (unsigned i = 0; i < EACH; i++)
+            culet_free(more[i]);
+        size_t before = idle_in_slabs();
+        CHECK(before > 0, "nothing to return");
+        CHECK_EQUAL(purge_all(), before);
+        CHECK_EQUAL(idle_in_slabs(), 0);
+    }
+    check_filled(kept, 4000, 1);
+}
+
+/* The current slabs of many classes are not listed, as they have no other unit. */
+TEST(many_current_slabs_are_purged_in_several_slices)
+{
+    static unsigned char *kept[CULET_CLASSES];
+    unsigned unlisted = 0;
+
+    culet_free(culet_malloc(1));
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_class *c = &culet_classes[klass];
+        void *(*allocate)(size_t, size_t) = culet_calloc;
+        static unsigned char *full[CULET_UNIT * CULET_UNITS];
+        if (klass <= CULET_SIZES)
+            for (unsigned i = 0; i < c->count; i++)
+                full[i] = get(c->size, 7);
+        else
+            for (unsigned i = 0; i < c->count; i++)
+                memset(full[i] = allocate(1, c->size), 7, c->size);
+        /* The last unit is current; it keeps its first block. */
+        unsigned first = (c->units - 1u) * CULET_UNIT;
+        kept[klass] = full[first];
+        for (unsigned i = first + 1; i < c->count; i++)
+            culet_free(full[i]);
+        struct culet_slab *slab = culet_arena(0)->current[klass].slab;
+        CHECK(slab == slab_of(kept[klass]), "class %u: another slab is current", klass);
+        unlisted += !slab->listed && culet_slab_free_pages(slab);
+    }
+    CHECK(unlisted > CULET_PURGE_SLICE_SLABS || culet_os_page_bytes() > CULET_PAGE, "only %u slabs", unlisted);
+    size_t before = idle_in_slabs();
+    CHECK_EQUAL(purge_all(), before);
+    CHECK_EQUAL(idle_in_slabs(), 0);
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        check_filled(kept[klass], culet_classes[klass].size, 7);
+    culet_heap_check();
+}
+
+TEST(an_idle_purge_leaves_pages_that_were_used_lately)
+{
+    culet_free(culet_malloc(1));
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    burst(100, 1000);
+    size_t idle = idle_in_slabs();
+
+    struct culet_purged done = culet_purge(true);
+    CHECK(done.left && done.bytes == 0, "%zu bytes that were used lately were returned", done.bytes);
+    CHECK_EQUAL(idle_in_slabs(), idle);
+    done = culet_purge(true);
+    CHECK(!done.left, "idle pages were left");
+    CHECK(about(done.bytes, idle), "%zu of %zu bytes were returned", done.bytes, idle);
+    done = culet_purge(true);
+    CHECK(!done.left && !done.bytes, "there is something to return again");
+
+    /* A slab that was used in between is left out, no other one. */
+    burst(200, 1000);
+    culet_purge(true);
+    unsigned char *used = NULL;
+    for (unsigned i = 0; i <= CULET_UNIT; i++) /* the current unit is used up, and the next one current */
+        used = get(200, 1);
+    CHECK_EQUAL(slab_of(used)->span.pass, culet_arena(0)->pass);
+    idle = idle_in_slabs();
+    done = culet_purge(true);
+    CHECK(done.left, "the pages of a slab that was used were returned");
+    CHECK(about(done.bytes, idle), "%zu of %zu bytes were returned", done.bytes, idle);
+    check_burst(200);
+}
+
+TEST(purges_collect_what_other_threads_freed)
+{
+    struct heap_counts counts;
+
+    culet_free(culet_malloc(1));
+    burst(300, 1);
+    free_burst();
+    count_heap(&counts);
+    size_t before = counts.pages.used;
+    purge_all();
+    count_heap(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
+    CHECK(before > 0, "there were no slabs");
+}
+
+static void *free_all(void *unused)
+{
+    free_burst();
+    return unused;
+}
+
+TEST(purges_collect_remote_frees)
+{
+    struct heap_counts counts;
+
+    culet_free(culet_malloc(1));
+    for (unsigned i = 0; i < BLOCKS; i++)
+        block[i] = get(300, 1);
+    run_elsewhere(free_all, NULL);
+    count_heap(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
+    CHECK(counts.pages.used > 0, "the slabs are gone before they were collected");
+    purge_all();
+    count_heap(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
+    culet_heap_check();
+}
+
+/* Locked memory cannot be purged; its blocks have to come back nevertheless, and count as not zero. */
+TEST(a_purge_that_the_kernel_refuses_loses_no_block)
+{
+    struct heap_counts before, after;
+    uintptr_t page = culet_os_page_bytes();
+
+    unsigned char *kept = get(64, 1);
+    struct culet_slab *slab = slab_of(kept);
+    uintptr_t from = slab->span.start & ~(page - 1);
+    unsigned count = culet_classes[slab->span.klass].count;
+    static unsigned char *got[CULET_UNIT * CULET_UNITS];
+    for (unsigned i = 1; i < count; i++)
+        got[i] = get(64, 2);
+    for (unsigned i = 1; i < count; i++)
+        culet_free(got[i]);
+    /* The system call itself: sanitizers make mlock do nothing. */
+    CHECK(syscall(SYS_mlock, from + page, page) == 0, "a page cannot be locked: raise `ulimit -l` to 64");
+    uint64_t locked = ((UINT64_C(2) << (page / CULET_PAGE - 1)) - 1) << (from + page - slab->span.start) / CULET_PAGE;
+    count_heap(&before);
+    purge_all();
+    count_heap(&after);
+    CHECK_EQUAL(after.used_bytes, before.used_bytes);
+    CHECK_EQUAL(slab->dirty & locked, locked);
+    CHECK(resident_bytes(from + page, page) == page && *(unsigned char *)(from + page) == 2, "the page was returned");
+    culet_heap_check();
+    for (unsigned i = 1; i < count; i++)
+        CHECK(slab_of(got[i] = get(64, 3)) == slab, "block %u was lost", i);
+    CHECK(syscall(SYS_munlock, from + page, page) == 0, "munlock failed");
+    for (unsigned i = 1; i < count; i++)
+        culet_free(got[i]);
+    purge_all();
+    CHECK_EQUAL(resident_bytes(from + page, page), 0);
+}
+
+/* ---- while others use the heap ---- */
+
+static _Atomic bool stop;
+static _Atomic unsigned long purged;
+
+static void *purge_on(void *data)
+{
+    while (!atomic_load(&stop)) {
+        atomic_fetch_add(&purged, culet_purge(data != NULL).bytes);
+        sched_yield();
+    }
+    return NULL;
+}
+
+#define SLOTS 3000
+
+static void *use(void *data)
+{
+    uint64_t seed = (uintptr_t)data;
+    struct {
+        unsigned char *start;
+        size_t bytes;
+        unsigned char mark;
+    } slot[SLOTS] = {{NULL, 0, 0}};
+
+    for (unsigned i = 0; i < 600000; i++) {
+        /* Now and then all is freed, so that there are free pages. */
+        bool fall = i / 5000 % 2;
+        unsigned at = (unsigned)(check_random(&seed) % SLOTS);
+        if (slot[at].start) {
+            check_filled(slot[at].start, slot[at].bytes, slot[at].mark);
+            culet_free(slot[at].start);
+            slot[at].start = NULL;
+        }
+        if (fall)
+            continue;
+        slot[at].bytes = 2 + check_random(&seed) % 1500;
+        slot[at].mark = (unsigned char)(check_random(&seed) % 255 + 1);
+        slot[at].start = culet_calloc(1, slot[at].bytes);
+        CHECK(slot[at].start, "no memory");
+        check_filled(slot[at].start, slot[at].bytes, 0);
+        memset(slot[at].start, slot[at].mark, slot[at].bytes);
+    }
+    for (unsigned i = 0; i < SLOTS; i++)
+        culet_free(slot[i].start);
+    return NULL;
+}
+
+static void purge_beside_threads(bool idle_only, unsigned threads)
+{
+    pthread_t thread[4], purger;
+    struct heap_counts counts;
+
+    culet_free(culet_malloc(1));
+    CHECK(pthread_create(&purger, NULL, purge_on, idle_only ? &stop : NULL) == 0, "no thread");
+    for (uintptr_t i = 0; i < threads; i++)
+        CHECK(pthread_create(&thread[i], NULL, use, (void *)(i + 1)) == 0, "no thread");
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(thread[i], NULL);
+    atomic_store(&stop, true);
+    pthread_join(purger, NULL);
+    CHECK(atomic_load(&purged) > 0, "nothing was ever returned");
+    culet_heap_check();
+    count_heap(&counts);
+    CHECK_EQUAL(counts.used_bytes, 0);
+    culet_malloc_trim(0);
+    count_heap(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
+}
+
+TEST(a_thread_allocates_during_purges)
+{
+    purge_beside_threads(false, 1);
+}
+
+TEST(threads_allocate_during_purges)
+{
+    purge_beside_threads(false, 4);
+}
+
+TEST(threads_allocate_during_idle_purges)
+{
+    purge_beside_threads(true, 3);
+}
+
+#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
+/* No child misses the blocks of a purge in progress, and each can purge. */
+TEST(forks_wait_for_a_purge)
+{
+    pthread_t purger;
+    struct heap_counts counts;
+
+    culet_free(culet_malloc(1));
+    CHECK(pthread_create(&purger, NULL, purge_on, NULL) == 0, "no thread");
+    for (unsigned round = 0; round < 60; round++) {
+        for (unsigned i = 0; i < 4000; i++)
+            block[i] = get(100 + round, 5);
+        for (unsigned i = 0; i < 4000; i++)
+            if (i % 500) {
+                culet_free(block[i]);
+                block[i] = NULL;
+            }
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(200);
+            culet_heap_check();
+            free_burst();
+            count_heap(&counts);
+            CHECK_EQUAL(counts.used_bytes, 0);
+            culet_malloc_trim(0);
+            count_heap(&counts);
+            CHECK_EQUAL(counts.pages.used, 0);
+            _exit(0);
+        }
+        check_child(child);
+        free_burst();
+    }
+    atomic_store(&stop, true);
+    pthread_join(purger, NULL);
+}
+#endif
+
+/* ---- small heaps ---- */
+
+TEST(a_small_heap_purges_itself)
+{
+    size_t kept;
+
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_NONE);
+    for (unsigned i = 0; i < 2000; i++)
+        block[i] = get(1000, 1);
+    for (unsigned i = 0; i < 2000; i++)
+        if (i % 200)
+            culet_free(block[i]);
+    kept = idle_in_slabs();
+    CHECK(kept > 4 * CULET_SMALL_HEAP_KEEP_BYTES, "only %zu bytes are idle", kept);
+    /* The thread's own requests do it, once in a while. */
+    for (unsigned i = 0; i < 300; i++)
+        culet_free(get(40000, 1));
+    CHECK(idle_in_slabs() < kept / 2, "%zu of %zu bytes are idle still", idle_in_slabs(), kept);
+    CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_NONE);
+    for (unsigned i = 0; i < 2000; i += 200)
+        check_filled(block[i], 1000, 1);
+    culet_heap_check();
+}
+
+TEST(only_arenas_that_were_used_count_as_used)
+{
+    CHECK(!culet_purge_anything_used(), "nobody has used an arena");
+    culet_free(culet_malloc(100));
+    CHECK(culet_purge_anything_used(), "an allocation does not count as a use");
+    culet_purge(true);
+    CHECK(!culet_purge_anything_used(), "nothing was used since the purge");
+    burst(100, 1000);
+    CHECK(culet_purge_anything_used(), "frees do not count as a use");
+}
+
+CHECK_MAIN

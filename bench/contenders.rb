@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+require "culet/tools/allocators"
+
+# Runs of the same programs under several allocators, in turn; bench/allocator and bench/standard use it.
+#
+#   Session --> Execution (one process) --> Outcome --> Result (one subject: the runs of every contender)
+module Bench
+  # The figures of a run, or the reason why it does not count.
+  Outcome = Struct.new(:figures, :reason)
+end
+
+%w[contender figure execution result session].each { |name| require_relative "contenders/#{name}" }

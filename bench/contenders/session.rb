@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Bench
+  # Runs subjects (probes or programs) under contenders in turn: each round every contender once, another one first each
+  # time, so that a slow minute of the machine slows all of them. A subclass defines `one`.
+  class Session
+    # @param contenders [Array<Contender>]
+    # @param runs [Integer, nil] of each contender; nil for the subject's own number
+    # @param progress [#call] receives a line before each run
+    def initialize(contenders:, runs: nil, progress: ->(_) {})
+      @contenders = contenders
+      @runs = runs
+      @progress = progress
+    end
+
+    # @param subject [#name, #runs, #figures]
+    # @return [Result]
+    def measure(subject)
+      result = result_of(subject)
+      (@runs || subject.runs).times do |round|
+        @contenders.rotate(round).each do |contender|
+          break if (result.skipped = obstacle(subject))
+          next if result.out?(contender)
+
+          @progress.call("#{subject.name} #{contender.name}")
+          result.add(contender, one(subject, contender))
+        end
+      end
+      result
+    end
+
+    private
+
+    def result_of(subject) = Result.new(subject, @contenders)
+
+    # @return [String, nil] why the subject cannot run at all
+    def obstacle(_subject) = nil
+
+    # @return [Outcome]
+    def one(_subject, _contender) = raise(NotImplementedError)
+  end
+end
