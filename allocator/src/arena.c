@@ -51,7 +51,7 @@ static void set_up(struct culet_arena *arena, unsigned number)
     atomic_store(&count, number + 1);
 }
 
-static void release_all(struct culet_thread *self);
+static void release_any(struct culet_thread *self);
 
 /* Destructors of other keys may still allocate after this one; then the thread acquires an arena for each call. */
 static void thread_ends(void *unused)
@@ -60,7 +60,7 @@ static void thread_ends(void *unused)
     culet_thread.life = CULET_THREAD_ENDING;
     atomic_fetch_sub(&threads, 1);
     if (!culet_abandoned()) {
-        release_all(&culet_thread);
+        release_any(&culet_thread);
         call_thread_ended();
     }
 }
@@ -98,15 +98,9 @@ static struct culet_thread *holder_of(struct culet_arena *arena)
     return atomic_load_explicit(&arena->holder, memory_order_relaxed);
 }
 
-/* Whether the holder, if there is one, is not inside; the holder has lost the arena then. */
-static bool revoke(struct culet_arena *arena)
+/* Whether the holder is not inside; it has lost the arena then. [holder's revocation] */
+static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena)
 {
-    struct culet_thread *holder = holder_of(arena);
-
-    if (!holder || holder == &culet_thread)
-        return true;
-    if (atomic_load_explicit(&holder->busy, memory_order_relaxed))
-        return false;
     atomic_store_explicit(&holder->arena, &culet_arena_none, CULET_ORDER_REVOKE);
     /* Where a sandbox has forbidden the barrier, wait much longer than any processor delays a store. */
     if (CULET_UNLIKELY(!culet_os_barrier())) {
@@ -118,7 +112,22 @@ static bool revoke(struct culet_arena *arena)
     /* It is inside, unless it has found its arena gone and taken another one. */
     struct culet_arena *none = &culet_arena_none;
     return !atomic_compare_exchange_strong_explicit(&holder->arena, &none, arena, CULET_ORDER_RESTORE,
-                                                    memory_order_relaxed);
+                                                    CULET_ORDER_RESTORE);
+}
+
+/* The same of the holder, if there is one. One revocation of a thread at a time: meanwhile it may take another arena,
+ * and a second thread that revokes that one could not tell it from the first arena, restored. */
+static bool revoke(struct culet_arena *arena)
+{
+    struct culet_thread *holder = holder_of(arena);
+
+    if (!holder || holder == &culet_thread)
+        return true;
+    if (atomic_load_explicit(&holder->busy, memory_order_relaxed) || !culet_lock_try(&holder->revocation))
+        return false;
+    bool done = revoke_from(holder, arena);
+    culet_unlock(&holder->revocation);
+    return done;
 }
 
 /* False: the thread has got its previous arena back meanwhile. */
@@ -128,8 +137,7 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
 
     if (holder_of(arena) == self)
         return true;
-    if (!atomic_compare_exchange_strong_explicit(&self->arena, &none, arena, CULET_ORDER_RESTORE,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&self->arena, &none, arena, CULET_ORDER_HOLD, memory_order_relaxed))
         return false;
     atomic_store_explicit(&arena->holder, self, memory_order_relaxed);
     return true;
@@ -149,22 +157,32 @@ static bool take(struct culet_arena *arena, struct culet_thread *self)
     return done;
 }
 
-/* Gives the arena up if the thread holds it. */
-static void release(struct culet_arena *arena, struct culet_thread *self)
+/* The arena that the thread holds once no other thread tries to take it over. */
+static struct culet_arena *settled(struct culet_thread *self)
 {
-    culet_lock(&arena->lock);
-    if (holder_of(arena) == self) {
-        atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-        atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
-    }
-    culet_unlock(&arena->lock);
+    culet_lock(&self->revocation);
+    struct culet_arena *arena = atomic_load_explicit(&self->arena, memory_order_relaxed);
+    culet_unlock(&self->revocation);
+    return arena;
 }
 
-/* Afterwards no other thread uses `self`: one that is about to take an arena over from it has its lock. */
-static void release_all(struct culet_thread *self)
+/* Gives the arena up if the thread holds it, and one that it got back meanwhile. No other thread refers to the thread
+ * then. Not inside: a fork waits for threads that are inside, and holds the lock. */
+static void release(struct culet_arena *arena, struct culet_thread *self)
 {
-    for (unsigned i = 0; i < culet_arena_count(); i++)
-        release(culet_arena(i), self);
+    for (; arena != &culet_arena_none; arena = settled(self)) {
+        culet_lock(&arena->lock);
+        if (holder_of(arena) == self) {
+            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+            atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
+        }
+        culet_unlock(&arena->lock);
+    }
+}
+
+static void release_any(struct culet_thread *self)
+{
+    release(settled(self), self);
 }
 
 bool culet_arena_try_lock(struct culet_arena *arena)
@@ -186,6 +204,7 @@ void culet_arena_unlock(struct culet_arena *arena)
 
 /* ---- choice ---- */
 
+/* Does not wait: a thread that forks holds the lock, and may have given the calling thread its former arena back. */
 static struct culet_arena *add(void)
 {
     struct culet_arena *arena = NULL;
@@ -270,21 +289,27 @@ struct culet_arena *culet_arena_enter(void)
     return CULET_LIKELY(arena != &culet_arena_none) ? arena : acquire(self);
 }
 
-/* Whether the thread keeps its arena when it leaves. During its fork it does: the locks are taken. */
+/* Whether the calling thread forks; it has all locks. */
+static bool forking(void)
+{
+    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking();
+}
+
+/* Whether the thread keeps its arena when it leaves. */
 static bool keeps(const struct culet_thread *self)
 {
     return CULET_LIKELY(self->life == CULET_THREAD_REGISTERED &&
                         atomic_load_explicit(&stealable, memory_order_relaxed)) ||
-           (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking());
+           forking();
 }
 
 void culet_arena_leave(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
+    culet_arena_leave_held(self);
     if (CULET_UNLIKELY(!keeps(self)))
         release(arena, self);
-    culet_arena_leave_held(self);
 }
 
 /* ---- purges ---- */
@@ -293,7 +318,10 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
-    release_all(self);
+    /* A thread that forks could take no arena again. */
+    if (forking())
+        return false;
+    release_any(self);
     atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
     for (unsigned attempt = 0; attempt < SPINS + YIELDS; attempt++) {
         if (take(arena, self)) {
@@ -322,9 +350,9 @@ void culet_arena_leave_serviced(struct culet_arena *arena)
 
 void culet_arena_freeze(void)
 {
-    /* The forking thread keeps an arena: another library's handler may allocate before the fork ends. */
+    /* The forking thread keeps an arena: another library's handler may allocate before the fork ends. It stays inside
+     * until it has all locks, so that nobody takes it over. */
     culet_arena_enter();
-    culet_arena_leave_held(&culet_thread);
     culet_lock(&growth_lock);
     for (unsigned i = 0; i < culet_arena_count(); i++) {
         struct culet_arena *arena = culet_arena(i);
@@ -339,6 +367,7 @@ void culet_arena_freeze(void)
         if (holder_of(arena) != &culet_thread)
             atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
     }
+    culet_arena_leave_held(&culet_thread);
 }
 
 void culet_arena_unfreeze(void)
@@ -349,7 +378,7 @@ void culet_arena_unfreeze(void)
     }
     culet_unlock(&growth_lock);
     if (!keeps(&culet_thread))
-        release_all(&culet_thread);
+        release_any(&culet_thread);
 }
 
 void culet_arena_reset(void)
@@ -362,5 +391,5 @@ void culet_arena_reset(void)
     atomic_store(&threads, culet_thread.life == CULET_THREAD_REGISTERED);
     atomic_store(&stealable, culet_os_barrier_setup());
     if (!keeps(&culet_thread))
-        release_all(&culet_thread);
+        release_any(&culet_thread);
 }

@@ -312,7 +312,6 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
     struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
     if (!atomic_fetch_add_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
         push_remote(arena, slab);
-        atomic_store_explicit(&arena->active, true, memory_order_relaxed);
         culet_wakeup_notify();
     }
     return true;

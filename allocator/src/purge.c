@@ -188,8 +188,11 @@ struct culet_purged culet_purge(bool idle_only)
 
 bool culet_purge_anything_used(void)
 {
+    /* A thread that frees into another thread's arena does not set `active`: its store could come before the one above,
+     * which clears it, although its slab was pushed after the collection. */
     for (unsigned i = 0; i < culet_arena_count(); i++)
-        if (atomic_load_explicit(&culet_arena(i)->active, memory_order_relaxed))
+        if (atomic_load_explicit(&culet_arena(i)->active, memory_order_relaxed) ||
+            atomic_load_explicit(&culet_arena(i)->remote, memory_order_relaxed))
             return true;
     return false;
 }

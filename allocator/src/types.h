@@ -30,8 +30,8 @@
  *
  * "holder" means: only the thread that holds the arena and is inside it (arena.h) reads or writes the member.
  *
- * Lock order: purge -> arena locks, in order of their numbers -> pages -> meta. A fork takes glibc's lock on open
- * streams before all of these (heap.c).
+ * Lock order: purge -> arena locks, in order of their numbers -> a thread's revocation -> pages -> meta. A fork takes
+ * glibc's lock on open streams before all of these (heap.c).
  *
  * culet-scope reads these structures from another process through selfmap.h: add new structures that hold blocks, free
  * pages or descriptors there.
@@ -173,7 +173,7 @@ struct culet_arena {
     uint8_t pass;                                 /* purge passes, modulo 256 [holder] */
     uint8_t number;                               /* CULET_ARENAS for the placeholder of threads that hold none */
     _Atomic bool serviced;                        /* held for a purge or a fork, for microseconds */
-    _Atomic bool active;                          /* used since the scavenger's last pass */
+    _Atomic bool active;                          /* used since the scavenger's last pass [holder] */
     struct culet_lock lock;                       /* guards changes of `holder` */
     _Atomic(struct culet_thread *) holder;        /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES];  /* [holder, as bin] */
@@ -193,6 +193,7 @@ struct culet_thread {
     uint8_t acquisitions;
     uint8_t life;                        /* enum culet_thread_life */
     uint32_t refills;
+    struct culet_lock revocation;        /* held while another thread takes the arena over */
     struct culet_arena *preferred;       /* NULL: arena 0 */
 };
 

@@ -1,107 +1,154 @@
-/* weak.c - a model of the bias on weakly ordered processors, explored exhaustively.
+/* weak.c - a model of the arenas on weakly ordered processors, explored exhaustively.
  *
- * Entering and leaving the heap, changing its biased thread, freeing and claiming blocks (bias.c, api.c, bin.c) and
- * waking the scavenger (wakeup.c) are written below as programs of a small machine, with the memory orders of the code
- * (memory_orders.h). The explorer tries every interleaving, and every value that the memory model lets a load return:
+ * Entering, leaving and taking over an arena, the end of a thread, purges and forks (arena.c, purge.c), the frees of
+ * other threads and their collection (bin.c), frees by two threads of one block, and waking the scavenger (wakeup.c) are
+ * written below as programs of a small machine, with the memory orders of the code (memory_orders.h). The explorer tries
+ * every interleaving, and every value that the memory model lets a load return:
  *
  *   - A location is the list of all values stored to it. A load returns any value that is not older than what the thread
- *     has seen of the location. This covers store buffers, and loads and stores out of order, on processors weaker than
- *     aarch64.
+ *     has seen of the location. A store enters the list anywhere behind that. This covers store buffers, and loads and
+ *     stores out of order, on processors weaker than aarch64.
  *   - A release store carries what its thread has seen; an acquire load of that value has seen it too. An atomic change
- *     reads the last value, and carries on what that carried.
+ *     reads the value directly before its own, and carries on what that carried.
  *   - A seq_cst load returns nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
  *   - membarrier is a fence in each thread, wherever the thread is in its program.
  * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing
- * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In the
- * code a load that decides about a store is an acquire, which forbids that; the exception, the biased thread's own
- * `live` words, no other thread touches then.
+ * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. Where the
+ * code's plain memory could tell, the delay shows as two accesses without an order.
  *
- * Errors are: a block given out twice, a lost free, two unordered accesses to a bin or to a block's content, a thread
- * with exclusive access that reads old words, a lost wake-up, and a deadlock.
+ * Errors are: an arena or a block used by two threads, a block given out twice, a lost free, a destroyed slab or an ended
+ * thread that is still used, arenas and threads that do not refer to each other, a double free that nobody notices, a
+ * lost wake-up, and a deadlock.
  *
- * Then each order is weakened, and each fence and wait left out: the explorer must find an error. Where it finds none
- * the code is stricter than necessary; that is stated too, so that a change shows. */
+ * Then each order is weakened, and each fence, lock and check left out: the explorer must find an error. Where it finds
+ * none the code is stricter than necessary; that is stated too, so that a change shows. */
 #include "memory_orders.h"
 #include "check.h"
 
 #include <stddef.h>
 
-enum { THREADS = 3, MESSAGES = 14, CODE = 200, REGISTERS = 4, STEPS = 250 };
+enum { THREADS = 3, MESSAGES = 12, CODE = 400, REGISTERS = 6, STEPS = 250 };
 
-/* Locations. LIST, CONTENT: plain memory, whose accesses must be ordered. Each thread has its own `busy`. */
+/* Locations. There are two arenas, A (1) and B (2); 0 stands for none. A slab has two units: the first with the blocks 0
+ * and 1, the second with block 2. */
 enum {
-    BIASED,
-    BIAS_LOCK,
-    BIN_LOCK,
-    UNCACHED,
-    BUSY,
-    LIVE = BUSY + THREADS,
-    LIST,
-    CONTENT,
-    COUNT = CONTENT + 2,
-    WAKEUP,
+    IDLE,                           /* memory that a purge would return */
+    ARENA,                          /* of each thread; */
+    BUSY = ARENA + THREADS,         /* also; */
+    REVOKING = BUSY + THREADS,      /* also: the lock of its revocation */
+    LOCKED = REVOKING + THREADS,    /* of each arena */
+    HOLDER = LOCKED + 2,            /* also */
+    DATA = HOLDER + 2,              /* also: plain memory that its holder changes */
+    SERVICED = DATA + 2,            /* of arena A */
+    STACK,                          /* also: whether the slab is on the stack */
+    ACTIVE,                         /* also */
+    MARKS,                          /* of the slab */
+    GROWTH = MARKS,                 /* growth_lock, in scenes without slabs */
+    REMOTE,                         /* of each unit */
+    FREE = REMOTE + 2,              /* also */
+    NEXT = FREE + 2,                /* next_remote of the slab: plain */
+    DESCRIPTOR,                     /* the rest of the slab's descriptor, as each thread reads it: plain */
+    CONTENT = DESCRIPTOR + THREADS, /* of each block: plain */
+    WAKEUP = CONTENT + 3,
     LOCATIONS
 };
-enum { CHANGING = 7, ALL = 3, ASLEEP = 1, AWAKE = 2 };
+_Static_assert(LOCATIONS <= 32, "a view is four words");
+
+enum { NONE = 0, A = 1, B = 2, ASLEEP = 1, AWAKE = 2, BLOCKS = 7 };
 
 /* ---- what is weakened ---- */
 
 enum choice {
     ENTER_BUSY,
-    ENTER_BIASED,
+    ENTER_ARENA,
     LEAVE_BUSY,
-    SLOW_BUSY,
-    SLOW_UNCACHED,
-    SLOW_BIASED,
-    LEAVE_UNCACHED,
-    BEGIN_EXCLUSIVE,
-    WAIT,
-    END_EXCLUSIVE,
-    FREE,
-    CLAIM,
-    READ_LIVE,
+    REVOKE,
+    REVOKED_BUSY,
+    RESTORE,
+    HOLD,
+    FREE_REMOTE,
+    MARK_REMOTE,
+    PUSH_REMOTE,
+    COLLECT_STACK,
+    COLLECT_MARKS,
+    COLLECT_UNIT,
     LOCK,
     UNLOCK,
     ORDERS,
     BARRIER = ORDERS,
     ENTER_FENCE,
-    WAIT_BIASED,
-    WAIT_ALL,
-    WAIT_UNCACHED,
-    BIN_LOCKED,
+    BUSY_LOOK,
+    RESTORE_COMPARES,
+    HOLD_COMPARES,
+    HOLDER_CLEARED,
+    ARENA_LOCKED,
+    REVOKE_LOCKED,
+    RELEASE_LOCKED,
+    LEAVE_FIRST,
+    OWN_ARENA,
+    FREEZE_INSIDE,
+    FREEZE_WAITS,
+    GROWTH_TRIED,
+    NEXT_FIRST,
+    MARKS_FIRST,
+    FIRST_PUSHES,
+    COLLECT_COMPARES,
+    REMOTE_COMPARES,
     WAKEUP_BARRIER,
     WAKEUP_FENCE,
+    WAKEUP_REMOTE,
+    NEEDED, /* up to here */
+    SERVICE_BARS = NEEDED,
     CHOICES
 };
+
+/* Which scenes show a choice. */
+enum { TAKE_OVER = 1, END_OF_THREAD = 2, REMOTES = 4, MISUSE = 8, PURGE = 16, WAKE = 32, FORK = 64, ALL_SCENES = 127 };
 
 /* The order in the code, and the weakest that suffices: anything weaker is an error. */
 static const struct {
     const char *name;
+    unsigned scenes;
     memory_order order, enough;
 } choices[CHOICES] = {
-    {"ENTER_BUSY", CULET_ORDER_ENTER_BUSY, memory_order_relaxed},
-    {"ENTER_BIASED", CULET_ORDER_ENTER_BIASED, memory_order_acquire},
-    {"LEAVE_BUSY", CULET_ORDER_LEAVE_BUSY, memory_order_release},
-    {"SLOW_BUSY", CULET_ORDER_SLOW_BUSY, memory_order_relaxed},
-    {"SLOW_UNCACHED", CULET_ORDER_SLOW_UNCACHED, memory_order_relaxed},
-    {"SLOW_BIASED", CULET_ORDER_SLOW_BIASED, memory_order_acquire},
-    {"LEAVE_UNCACHED", CULET_ORDER_LEAVE_UNCACHED, memory_order_release},
-    {"BEGIN_EXCLUSIVE", CULET_ORDER_BEGIN_EXCLUSIVE, memory_order_relaxed},
-    {"WAIT", CULET_ORDER_WAIT, memory_order_acquire},
-    {"END_EXCLUSIVE", CULET_ORDER_END_EXCLUSIVE, memory_order_release},
-    {"FREE", CULET_ORDER_FREE, memory_order_release},
-    {"CLAIM", CULET_ORDER_CLAIM, memory_order_acquire},
-    {"READ_LIVE", CULET_ORDER_READ_LIVE, memory_order_acquire},
-    {"LOCK", CULET_ORDER_LOCK, memory_order_acquire},
-    {"UNLOCK", CULET_ORDER_UNLOCK, memory_order_release},
-    [BARRIER] = {.name = "membarrier"},
-    [ENTER_FENCE] = {.name = "the compiler's fence on entering"},
-    [WAIT_BIASED] = {.name = "the wait for the biased thread"},
-    [WAIT_ALL] = {.name = "the wait for all threads"},
-    [WAIT_UNCACHED] = {.name = "the wait for threads without a cache"},
-    [BIN_LOCKED] = {.name = "the bin's lock"},
-    [WAKEUP_BARRIER] = {.name = "the wake-up's membarrier"},
-    [WAKEUP_FENCE] = {.name = "the compiler's fence of the wake-up"},
+    {"ENTER_BUSY", TAKE_OVER, CULET_ORDER_ENTER_BUSY, memory_order_relaxed},
+    {"ENTER_ARENA", TAKE_OVER, CULET_ORDER_ENTER_ARENA, memory_order_relaxed},
+    {"LEAVE_BUSY", TAKE_OVER, CULET_ORDER_LEAVE_BUSY, memory_order_release},
+    {"REVOKE", TAKE_OVER, CULET_ORDER_REVOKE, memory_order_relaxed},
+    {"REVOKED_BUSY", TAKE_OVER, CULET_ORDER_REVOKED_BUSY, memory_order_acquire},
+    {"RESTORE", TAKE_OVER, CULET_ORDER_RESTORE, memory_order_acquire},
+    {"HOLD", TAKE_OVER, CULET_ORDER_HOLD, memory_order_release},
+    {"FREE_REMOTE", REMOTES, CULET_ORDER_FREE_REMOTE, memory_order_release},
+    {"MARK_REMOTE", REMOTES, CULET_ORDER_MARK_REMOTE, memory_order_acq_rel},
+    {"PUSH_REMOTE", REMOTES, CULET_ORDER_PUSH_REMOTE, memory_order_release},
+    {"COLLECT of the stack", REMOTES, CULET_ORDER_COLLECT, memory_order_acquire},
+    {"COLLECT_MARKS", REMOTES, CULET_ORDER_COLLECT_MARKS, memory_order_acq_rel},
+    {"COLLECT of a unit", REMOTES, CULET_ORDER_COLLECT, memory_order_acquire},
+    {"LOCK", TAKE_OVER, CULET_ORDER_LOCK, memory_order_acquire},
+    {"UNLOCK", TAKE_OVER, CULET_ORDER_UNLOCK, memory_order_release},
+    [BARRIER] = {"membarrier", TAKE_OVER},
+    [ENTER_FENCE] = {"the compiler's fence on entering", TAKE_OVER},
+    [BUSY_LOOK] = {"the look at `busy` before a revocation", PURGE},
+    [RESTORE_COMPARES] = {"the comparison on restoring", TAKE_OVER},
+    [HOLD_COMPARES] = {"the comparison on holding", TAKE_OVER},
+    [HOLDER_CLEARED] = {"the reset of the holder of an arena that is not used", TAKE_OVER},
+    [ARENA_LOCKED] = {"the arena's lock", TAKE_OVER},
+    [REVOKE_LOCKED] = {"the lock of a revocation", TAKE_OVER},
+    [RELEASE_LOCKED] = {"a release's wait for a revocation", END_OF_THREAD},
+    [LEAVE_FIRST] = {"leaving before a release", FORK},
+    [OWN_ARENA] = {"the arena by the slab's number", TAKE_OVER},
+    [FREEZE_INSIDE] = {"the forking thread's stay in its arena", FORK},
+    [FREEZE_WAITS] = {"the fork's wait for the holders", FORK},
+    [GROWTH_TRIED] = {"the mere try to lock the growth of arenas", FORK},
+    [NEXT_FIRST] = {"next_remote before the marks", REMOTES},
+    [MARKS_FIRST] = {"the marks before the words", REMOTES},
+    [FIRST_PUSHES] = {"the push by the first mark alone", REMOTES},
+    [COLLECT_COMPARES] = {"the collection's comparison with the free blocks", MISUSE},
+    [REMOTE_COMPARES] = {"a remote free's comparison with its word", MISUSE},
+    [WAKEUP_BARRIER] = {"the wake-up's membarrier", WAKE},
+    [WAKEUP_FENCE] = {"the compiler's fence of the wake-up", WAKE},
+    [WAKEUP_REMOTE] = {"the scavenger's look at the stacks", WAKE},
+    [SERVICE_BARS] = {"the look at `serviced`", ALL_SCENES},
 };
 
 static memory_order order[ORDERS];
@@ -113,305 +160,501 @@ enum operation {
     LOAD,
     STORE,
     STORE_REGISTER,
-    AND_NOT,
-    OR,
     ADD,
     EXCHANGE,
     COMPARE_EXCHANGE,
     TAKE_LOCK,
+    TRY_LOCK,
     GIVE_LOCK,
     WAIT_ZERO,
-    TOUCH,
-    EXACT,
     FENCE_ALL,
+    PAUSE,
+    LEAVE_THREAD,
+    DESTROY,
+    STOP,
+    END,
+    /* These concern the thread alone: it goes on with the next instruction at once. */
+    ALONE,
+    TOUCH = ALONE,
     JUMP,
     JUMP_IF,
     JUMP_UNLESS,
-    MAY_JUMP,
+    JUMP_CLEAR, /* if neither register has the bits */
+    SET,
+    SET_BITS,
     CLEAR_BITS,
+    JOIN,
+    HOLDS,
+    EQUAL,
     DROP,
     GET,
-    END
+    NOTICE,
+    FORGET
 };
 
 struct instruction {
-    uint8_t operation, location, value, target, with; /* `with`: a register */
-    memory_order order;
+    uint8_t operation, location, value, with, other, by; /* `with`, `other`: registers; */
+    uint16_t target;
+    memory_order order, failed;
 };
 
-static struct instruction code[THREADS][CODE];
-static uint8_t length[THREADS], writing; /* the thread whose program is being written */
-static bool uncached[THREADS];
+/* Registers. `by` adds one to a location: INDEX(r) of HOLDER is the location of the arena or thread in register r. */
+enum { R_ARENA, R_HOLDER, R_TARGET, R_WORD, R_RESULT, R_TAKEN };
+#define INDEX(r) ((uint8_t)((r) + 1))
 
-static uint8_t emit(struct instruction instruction)
+static struct instruction code[THREADS][CODE];
+static uint16_t length[THREADS];
+static uint8_t writing; /* the thread whose program is being written */
+static bool grows;      /* a thread that finds no arena may add one */
+
+static uint16_t emit(struct instruction instruction)
 {
     CHECK(length[writing] < CODE, "a program is too long");
     code[writing][length[writing]] = instruction;
     return length[writing]++;
 }
 #define EMIT(what, ...) emit((struct instruction){.operation = (what), ##__VA_ARGS__})
+#define RELAXED .order = memory_order_relaxed
 
 /* Sets the target of an earlier jump to the next instruction. */
-static void land(uint8_t jump)
+static void land(uint16_t jump)
 {
     code[writing][jump].target = length[writing];
 }
 
-/* culet_lock and culet_unlock. */
-static void write_lock(uint8_t location)
+/* ---- arena.c ---- */
+
+/* The arena's lock, tried by a thread that takes the arena. Returns the jump of a failure. */
+static uint16_t write_try(uint8_t location, uint8_t by, enum choice choice)
 {
-    EMIT(TAKE_LOCK, location, .order = order[LOCK]);
+    if (left_out[choice])
+        EMIT(SET, .with = R_RESULT, .value = 1);
+    else
+        EMIT(TRY_LOCK, location, .by = by, .with = R_RESULT, .order = order[LOCK]);
+    return EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
 }
 
-static void write_unlock(uint8_t location)
+static void write_unlock(uint8_t location, uint8_t by, enum choice choice)
 {
-    EMIT(GIVE_LOCK, location, .order = order[UNLOCK]);
+    if (!left_out[choice])
+        EMIT(GIVE_LOCK, location, .by = by, .order = order[UNLOCK]);
 }
 
-/* begin_exclusive; the former biased thread in register 1. */
-static void write_begin_exclusive(void)
+/* revoke, of a holder in R_HOLDER that is not the thread itself. Returns the jumps of failures. */
+static void write_revoke(uint8_t arena, uint16_t failures[3])
 {
-    uint8_t done[THREADS];
-
-    EMIT(EXCHANGE, BIASED, CHANGING, .with = 1, .order = order[BEGIN_EXCLUSIVE]);
+    if (left_out[BUSY_LOOK])
+        EMIT(SET, .with = R_RESULT, .value = 0);
+    else
+        EMIT(LOAD, BUSY - 1, .by = INDEX(R_HOLDER), .with = R_RESULT, RELAXED);
+    failures[0] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    failures[1] = write_try(REVOKING - 1, INDEX(R_HOLDER), REVOKE_LOCKED);
+    EMIT(STORE, ARENA - 1, NONE, .by = INDEX(R_HOLDER), .order = order[REVOKE]);
     if (!left_out[BARRIER])
         EMIT(FENCE_ALL);
-    uint8_t shared = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
-    /* Register 1 is zero: wait for all threads. */
-    for (uint8_t t = 0; t < THREADS; t++)
-        if (!uncached[t] && !left_out[WAIT_ALL])
-            EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
-    if (!left_out[WAIT_UNCACHED])
-        EMIT(WAIT_ZERO, UNCACHED, .order = order[WAIT]);
-    uint8_t all = EMIT(JUMP);
-    land(shared);
-    for (uint8_t t = 0; t < THREADS; t++) {
-        uint8_t other = EMIT(JUMP_UNLESS, .with = 1, .value = t + 1);
-        if (!left_out[WAIT_BIASED])
-            EMIT(WAIT_ZERO, BUSY + t, .order = order[WAIT]);
-        done[t] = EMIT(JUMP);
-        land(other);
+    EMIT(LOAD, BUSY - 1, .by = INDEX(R_HOLDER), .with = R_RESULT, .order = order[REVOKED_BUSY]);
+    uint16_t revoked = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    if (left_out[RESTORE_COMPARES]) {
+        EMIT(STORE, ARENA - 1, arena, .by = INDEX(R_HOLDER), .order = order[RESTORE]);
+        EMIT(SET, .with = R_RESULT, .value = 1);
+    } else {
+        EMIT(COMPARE_EXCHANGE, ARENA - 1, NONE, .by = INDEX(R_HOLDER), .with = R_RESULT, .target = arena,
+             .order = order[RESTORE], .failed = order[RESTORE]);
     }
-    for (uint8_t t = 0; t < THREADS; t++)
-        land(done[t]);
-    land(all);
+    land(revoked);
+    write_unlock(REVOKING - 1, INDEX(R_HOLDER), REVOKE_LOCKED);
+    failures[2] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
 }
 
-static void write_change(uint8_t biased)
+/* take. Returns the jump of a success, after which the arena is in R_ARENA. */
+static uint16_t write_take(uint8_t arena)
 {
-    write_begin_exclusive();
-    EMIT(STORE, BIASED, biased, .order = order[END_EXCLUSIVE]);
+    uint16_t locked = write_try(LOCKED + arena - 1, 0, ARENA_LOCKED), serviced = 0, failures[3];
+
+    if (arena == A && !left_out[SERVICE_BARS]) {
+        EMIT(LOAD, SERVICED, .with = R_RESULT, RELAXED);
+        serviced = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    }
+    EMIT(LOAD, HOLDER + arena - 1, .with = R_HOLDER, RELAXED);
+    uint16_t free = EMIT(JUMP_IF, .with = R_HOLDER, .value = 0);
+    uint16_t mine = EMIT(JUMP_IF, .with = R_HOLDER, .value = writing + 1);
+    write_revoke(arena, failures);
+    land(free);
+    if (left_out[HOLD_COMPARES]) {
+        EMIT(STORE, ARENA + writing, arena, .order = order[HOLD]);
+        EMIT(SET, .with = R_RESULT, .value = 1);
+    } else {
+        EMIT(COMPARE_EXCHANGE, ARENA + writing, NONE, .with = R_RESULT, .target = arena, .order = order[HOLD],
+             .failed = memory_order_relaxed);
+    }
+    uint16_t lost = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    EMIT(STORE, HOLDER + arena - 1, writing + 1, RELAXED);
+    land(mine);
+    write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
+    EMIT(SET, .with = R_ARENA, .value = arena);
+    uint16_t taken = EMIT(JUMP);
+    land(lost);
+    if (!left_out[HOLDER_CLEARED])
+        EMIT(STORE, HOLDER + arena - 1, 0, RELAXED);
+    for (unsigned i = 0; i < 3; i++)
+        land(failures[i]);
+    if (serviced)
+        land(serviced);
+    write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
+    land(locked);
+    EMIT(FORGET);
+    return taken;
 }
 
-/* end */
-static void write_end(void)
+/* culet_arena_enter_held, and acquire for a thread that holds no arena: it tries the arenas named, in that order; then
+ * the model leaves it waiting. The thread is inside the arena in R_ARENA then. */
+static void write_enter(uint8_t first, uint8_t second)
 {
-    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
-    uint8_t none = EMIT(JUMP_IF, .with = 1, .value = 0);
-    write_change(0);
-    land(none);
+    uint16_t in[6];
+    unsigned ways = 0;
+
+    if (!left_out[ENTER_FENCE])
+        EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
+    EMIT(LOAD, ARENA + writing, .with = R_ARENA, .order = order[ENTER_ARENA]);
+    if (left_out[ENTER_FENCE])
+        EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
+    in[ways++] = EMIT(JUMP_UNLESS, .with = R_ARENA, .value = NONE);
+    for (unsigned attempt = 0; attempt < 2; attempt++) {
+        uint8_t arena = attempt ? second : first;
+        if (arena == NONE)
+            continue;
+        /* add, which finds that there are enough. */
+        if (attempt && grows && left_out[GROWTH_TRIED]) {
+            EMIT(TAKE_LOCK, GROWTH, .order = order[LOCK]);
+            EMIT(GIVE_LOCK, GROWTH, .order = order[UNLOCK]);
+        }
+        in[ways++] = write_take(arena);
+        EMIT(LOAD, ARENA + writing, .with = R_ARENA, .order = order[ENTER_ARENA]);
+        in[ways++] = EMIT(JUMP_UNLESS, .with = R_ARENA, .value = NONE);
+    }
+    EMIT(STOP);
+    while (ways)
+        land(in[--ways]);
+}
+
+/* What a thread does inside: it changes the arena, finds the arena again, and changes it. */
+static void write_use(void)
+{
+    EMIT(TOUCH, DATA - 1, .by = INDEX(R_ARENA));
+    if (left_out[OWN_ARENA]) {
+        EMIT(LOAD, ARENA + writing, .with = R_TARGET, RELAXED);
+        EMIT(EQUAL, .with = R_TARGET, .other = R_ARENA);
+    } else {
+        EMIT(PAUSE);
+    }
+    EMIT(TOUCH, DATA - 1, .by = INDEX(R_ARENA));
 }
 
 static void write_leave(void)
 {
-    if (uncached[writing])
-        EMIT(ADD, UNCACHED, (uint8_t)-1, .order = order[LEAVE_UNCACHED]);
-    else
-        EMIT(STORE, BUSY + writing, 0, .order = order[LEAVE_BUSY]);
+    EMIT(FORGET);
+    EMIT(STORE, BUSY + writing, 0, .order = order[LEAVE_BUSY]);
 }
 
-/* culet_bias_enter_slow */
-static void write_enter_slow(void)
+static void write_round(uint8_t first, uint8_t second)
 {
-    uint8_t again = length[writing];
-
-    if (uncached[writing])
-        EMIT(ADD, UNCACHED, 1, .order = order[SLOW_UNCACHED]);
-    else
-        EMIT(STORE, BUSY + writing, 1, .order = order[SLOW_BUSY]);
-    EMIT(LOAD, BIASED, .with = 0, .order = order[SLOW_BIASED]);
-    uint8_t in = EMIT(JUMP_IF, .with = 0, .value = 0);
+    write_enter(first, second);
+    write_use();
     write_leave();
-    write_lock(BIAS_LOCK);
-    write_end();
-    write_unlock(BIAS_LOCK);
+}
+
+/* release, by a thread that is not inside. */
+static void write_release(void)
+{
+    uint16_t again = length[writing];
+
+    if (!left_out[RELEASE_LOCKED])
+        EMIT(TAKE_LOCK, REVOKING + writing, .order = order[LOCK]);
+    EMIT(LOAD, ARENA + writing, .with = R_TARGET, RELAXED);
+    if (!left_out[RELEASE_LOCKED])
+        EMIT(GIVE_LOCK, REVOKING + writing, .order = order[UNLOCK]);
+    uint16_t done = EMIT(JUMP_IF, .with = R_TARGET, .value = NONE);
+    EMIT(TAKE_LOCK, LOCKED - 1, .by = INDEX(R_TARGET), .order = order[LOCK]);
+    EMIT(LOAD, HOLDER - 1, .by = INDEX(R_TARGET), .with = R_HOLDER, RELAXED);
+    uint16_t lost = EMIT(JUMP_UNLESS, .with = R_HOLDER, .value = writing + 1);
+    EMIT(STORE, HOLDER - 1, 0, .by = INDEX(R_TARGET), RELAXED);
+    EMIT(STORE, ARENA + writing, NONE, RELAXED);
+    land(lost);
+    EMIT(GIVE_LOCK, LOCKED - 1, .by = INDEX(R_TARGET), .order = order[UNLOCK]);
+    EMIT(FORGET);
     EMIT(JUMP, .target = again);
-    land(in);
-}
-
-/* culet_bias_enter. The biased thread goes on with the next instruction; the returned jump is for the others. */
-static uint8_t write_enter(void)
-{
-    uint8_t in = 0, biased = 0;
-
-    if (!uncached[writing]) {
-        if (!left_out[ENTER_FENCE])
-            EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_BIASED]);
-        if (left_out[ENTER_FENCE])
-            EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
-        biased = EMIT(JUMP_IF, .with = 0, .value = writing + 1);
-        EMIT(LOAD, BIASED, .with = 0, .order = order[ENTER_BIASED]);
-        in = EMIT(JUMP_IF, .with = 0, .value = 0);
-    }
-    write_enter_slow();
-    if (!uncached[writing])
-        land(in);
-    uint8_t shared = EMIT(JUMP);
-    if (!uncached[writing])
-        land(biased);
-    return shared;
-}
-
-/* culet_bin_unit_changed, which is not needed after each free: the bin's list, and a slab without a live block goes
- * back to the page heap, or its pages to the kernel. */
-static void write_note(bool biased)
-{
-    uint8_t spared = EMIT(MAY_JUMP);
-    bool locked = !biased && !left_out[BIN_LOCKED];
-
-    if (locked)
-        write_lock(BIN_LOCK);
-    EMIT(TOUCH, LIST);
-    EMIT(LOAD, LIVE, .with = 3, .order = order[READ_LIVE]);
-    uint8_t used = EMIT(JUMP_UNLESS, .with = 3, .value = 0);
-    EMIT(TOUCH, CONTENT);
-    EMIT(TOUCH, CONTENT + 1);
-    land(used);
-    if (locked)
-        write_unlock(BIN_LOCK);
-    land(spared);
-}
-
-/* free of the block `number`, to which the thread has written. */
-static void write_free(uint8_t number)
-{
-    uint8_t bit = (uint8_t)(1 << number);
-
-    EMIT(TOUCH, CONTENT + number);
-    EMIT(DROP, .value = bit);
-    uint8_t shared = write_enter();
-    EMIT(LOAD, LIVE, .with = 2, .order = memory_order_relaxed);
-    EMIT(CLEAR_BITS, .with = 2, .value = bit);
-    EMIT(STORE_REGISTER, LIVE, .with = 2, .order = memory_order_relaxed);
-    write_note(true);
-    write_leave();
-    uint8_t done = EMIT(JUMP);
-    land(shared);
-    EMIT(AND_NOT, LIVE, bit, .with = 2, .order = order[FREE]);
-    write_note(false);
-    write_leave();
     land(done);
 }
 
-/* culet_bin_claim: takes the free blocks and writes to them. */
-static void write_claim(void)
+/* culet_arena_leave by a thread that may not keep its arena. */
+static void write_leave_and_release(void)
 {
-    uint8_t shared = write_enter();
-
-    EMIT(TOUCH, LIST);
-    EMIT(LOAD, LIVE, .with = 2, .order = memory_order_relaxed);
-    EMIT(STORE, LIVE, ALL, .order = memory_order_relaxed);
-    write_leave();
-    uint8_t done = EMIT(JUMP);
-    land(shared);
-    if (!left_out[BIN_LOCKED])
-        write_lock(BIN_LOCK);
-    EMIT(TOUCH, LIST);
-    EMIT(OR, LIVE, ALL, .with = 2, .order = order[CLAIM]);
-    if (!left_out[BIN_LOCKED])
-        write_unlock(BIN_LOCK);
-    write_leave();
-    land(done);
-    EMIT(GET, .with = 2);
+    if (!left_out[LEAVE_FIRST])
+        write_leave();
+    write_release();
+    if (left_out[LEAVE_FIRST])
+        write_leave();
 }
 
-/* culet_bias_count_visit, when the streak is long enough. */
-static void write_visit(void)
+/* culet_arena_enter_serviced, of arena A, with one attempt. */
+static void write_enter_serviced(void)
 {
-    write_lock(BIAS_LOCK);
-    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
-    uint8_t taken = EMIT(JUMP_UNLESS, .with = 1, .value = 0);
-    write_change(writing + 1);
+    write_release();
+    EMIT(STORE, BUSY + writing, 1, RELAXED);
+    uint16_t taken = write_take(A);
+    EMIT(STOP);
     land(taken);
-    write_unlock(BIAS_LOCK);
+    EMIT(STORE, SERVICED, 1, RELAXED);
 }
 
-static void write_forget(void)
+static void write_leave_serviced(void)
 {
-    write_lock(BIAS_LOCK);
-    EMIT(LOAD, BIASED, .with = 1, .order = memory_order_seq_cst);
-    uint8_t others = EMIT(JUMP_UNLESS, .with = 1, .value = writing + 1);
-    write_change(0);
-    land(others);
-    write_unlock(BIAS_LOCK);
+    EMIT(LOAD, ARENA + writing, .with = R_TARGET, RELAXED);
+    EMIT(EQUAL, .with = R_TARGET, .other = R_ARENA);
+    EMIT(TAKE_LOCK, LOCKED + A - 1, .order = order[LOCK]);
+    EMIT(STORE, HOLDER + A - 1, 0, RELAXED);
+    EMIT(STORE, ARENA + writing, NONE, RELAXED);
+    EMIT(STORE, SERVICED, 0, .order = memory_order_release);
+    EMIT(GIVE_LOCK, LOCKED + A - 1, .order = order[UNLOCK]);
+    write_leave();
 }
 
-/* culet_bias_run_exclusive: reads and changes everything. */
-static void write_exclusive(void)
+/* culet_arena_freeze by a thread that holds arena A or none, and culet_arena_unfreeze. Before the code tries again the
+ * model waits until `busy` is read as 0. */
+static void write_freeze(void)
 {
-    write_lock(BIAS_LOCK);
-    write_begin_exclusive();
-    EMIT(EXACT, LIVE);
-    EMIT(TOUCH, LIST);
-    EMIT(STORE_REGISTER, BIASED, .with = 1, .order = order[END_EXCLUSIVE]);
-    write_unlock(BIAS_LOCK);
+    uint16_t failures[3];
+
+    write_enter(A, B);
+    if (left_out[FREEZE_INSIDE])
+        write_leave();
+    EMIT(TAKE_LOCK, GROWTH, .order = order[LOCK]);
+    for (uint8_t arena = A; arena <= B; arena++) {
+        EMIT(TAKE_LOCK, LOCKED + arena - 1, .order = order[LOCK]);
+        EMIT(LOAD, HOLDER + arena - 1, .with = R_HOLDER, RELAXED);
+        uint16_t free = EMIT(JUMP_IF, .with = R_HOLDER, .value = 0);
+        uint16_t mine = EMIT(JUMP_IF, .with = R_HOLDER, .value = writing + 1);
+        if (!left_out[FREEZE_WAITS]) {
+            uint16_t again = EMIT(WAIT_ZERO, BUSY - 1, .by = INDEX(R_HOLDER), RELAXED);
+            write_revoke(arena, failures);
+            uint16_t revoked = EMIT(JUMP);
+            for (unsigned i = 0; i < 3; i++)
+                land(failures[i]);
+            EMIT(JUMP, .target = again);
+            land(revoked);
+        }
+        EMIT(STORE, HOLDER + arena - 1, 0, RELAXED);
+        land(free);
+        land(mine);
+    }
+    if (!left_out[FREEZE_INSIDE])
+        write_leave();
+    EMIT(LOAD, ARENA + writing, .with = R_TARGET, RELAXED);
+    EMIT(HOLDS, .with = R_TARGET);
+    EMIT(TOUCH, DATA);
+    EMIT(TOUCH, DATA + 1);
+    EMIT(PAUSE);
+    EMIT(TOUCH, DATA);
+    EMIT(TOUCH, DATA + 1);
+    for (uint8_t arena = B; arena >= A; arena--)
+        EMIT(GIVE_LOCK, LOCKED + arena - 1, .order = order[UNLOCK]);
+    EMIT(GIVE_LOCK, GROWTH, .order = order[UNLOCK]);
 }
 
-/* culet_wakeup_notify, after a count has changed. */
-static void write_notify(void)
+/* ---- bin.c, api.c: the blocks of a slab of arena A ---- */
+
+static const uint8_t all_of[2] = {3, 1};
+
+/* culet_bin_take of all free blocks of the first unit, which the thread writes to. Inside the arena. */
+static void write_get(void)
 {
-    if (left_out[WAKEUP_FENCE])
-        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
-    EMIT(STORE, COUNT, 1, .order = memory_order_relaxed);
-    if (!left_out[WAKEUP_FENCE])
-        EMIT(LOAD, WAKEUP, .with = 0, .order = memory_order_relaxed);
-    uint8_t awake = EMIT(JUMP_UNLESS, .with = 0, .value = ASLEEP);
-    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
+    EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
+    EMIT(STORE, FREE, 0, RELAXED);
+    EMIT(GET, .with = R_WORD);
+}
+
+/* free_inside of a block of the first unit. */
+static void write_free_inside(uint8_t bit)
+{
+    EMIT(TOUCH, CONTENT + (bit == 2));
+    EMIT(DROP, .value = bit);
+    EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
+    EMIT(LOAD, REMOTE, .with = R_RESULT, RELAXED);
+    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_RESULT, .value = bit);
+    EMIT(NOTICE);
+    land(fine);
+    EMIT(SET_BITS, .with = R_WORD, .value = bit);
+    EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
+}
+
+/* culet_bin_free_remote. `again`: the block has been freed by another thread too. */
+static void write_free_remote(uint8_t unit, uint8_t bit, bool again)
+{
+    if (!again)
+        EMIT(TOUCH, CONTENT + (unit ? 2 : bit == 2));
+    EMIT(DROP, .value = unit ? 4 : bit);
+    EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
+    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
+    EMIT(NOTICE);
+    land(fine);
+    EMIT(ADD, REMOTE + unit, bit, .with = R_WORD, .order = order[FREE_REMOTE]);
+    if (!left_out[REMOTE_COMPARES]) {
+        fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
+        EMIT(NOTICE);
+        land(fine);
+    }
+    uint16_t marked = EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0);
+    EMIT(TOUCH, DESCRIPTOR + writing);
+    EMIT(ADD, MARKS, (uint8_t)(1 << unit), .with = R_WORD, .order = order[MARK_REMOTE]);
+    uint16_t pushed = left_out[FIRST_PUSHES] ? 0 : EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0);
+    EMIT(TOUCH, NEXT);
+    EMIT(EXCHANGE, STACK, 1, .with = R_WORD, .order = order[PUSH_REMOTE]);
+    land(marked);
+    if (pushed)
+        land(pushed);
+    EMIT(FORGET);
+}
+
+/* culet_bin_collect. Inside the arena. `destroys`: a slab without a live block is destroyed, and the thread ends. */
+static void write_collect(uint8_t units, bool destroys)
+{
+    uint16_t live[2];
+
+    EMIT(EXCHANGE, STACK, 0, .with = R_RESULT, .order = order[COLLECT_STACK]);
+    uint16_t none = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    if (!left_out[NEXT_FIRST])
+        EMIT(TOUCH, NEXT);
+    if (left_out[MARKS_FIRST])
+        EMIT(LOAD, MARKS, .with = R_TARGET, .order = memory_order_acquire);
+    else
+        EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
+    if (left_out[NEXT_FIRST])
+        EMIT(TOUCH, NEXT);
+    for (uint8_t unit = 0; unit < units; unit++) {
+        uint16_t unmarked = EMIT(JUMP_CLEAR, .with = R_TARGET, .other = R_TARGET, .value = (uint8_t)(1 << unit));
+        EMIT(EXCHANGE, REMOTE + unit, 0, .with = R_RESULT, .order = order[COLLECT_UNIT]);
+        EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
+        EMIT(JOIN, .with = R_WORD, .other = R_RESULT);
+        EMIT(STORE_REGISTER, FREE + unit, .with = R_WORD, RELAXED);
+        land(unmarked);
+    }
+    if (left_out[MARKS_FIRST])
+        EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
+    land(none);
+    EMIT(FORGET);
+    if (!destroys)
+        return;
+    for (uint8_t unit = 0; unit < units; unit++) {
+        EMIT(LOAD, FREE + unit, .with = R_WORD, RELAXED);
+        live[unit] = EMIT(JUMP_UNLESS, .with = R_WORD, .value = all_of[unit]);
+    }
+    EMIT(DESTROY);
+    EMIT(END);
+    for (uint8_t unit = 0; unit < units; unit++)
+        land(live[unit]);
+}
+
+/* ---- purge.c ---- */
+
+/* Takes the free blocks of the first unit, gives their pages back outside of the arena, and frees the blocks again. */
+static void write_purge(void)
+{
+    write_enter_serviced();
+    EMIT(LOAD, FREE, .with = R_TAKEN, RELAXED);
+    EMIT(STORE, FREE, 0, RELAXED);
+    write_leave_serviced();
+    EMIT(GET, .with = R_TAKEN);
+    write_enter_serviced();
+    EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
+    EMIT(JOIN, .with = R_WORD, .other = R_TAKEN);
+    EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
+    EMIT(TOUCH, DATA);
+    for (unsigned block = 0; block < 2; block++) {
+        uint16_t other = EMIT(JUMP_CLEAR, .with = R_TAKEN, .other = R_TAKEN, .value = (uint8_t)(1 << block));
+        EMIT(DROP, .value = (uint8_t)(1 << block));
+        land(other);
+    }
+    write_leave_serviced();
+}
+
+/* ---- wakeup.c ---- */
+
+/* culet_wakeup_notify, after `changed` was stored; 0: nothing to store. */
+static void write_notify(uint8_t changed)
+{
+    if (left_out[WAKEUP_FENCE] || !changed)
+        EMIT(LOAD, WAKEUP, .with = R_RESULT, RELAXED);
+    if (changed)
+        EMIT(STORE, changed, 1, RELAXED);
+    if (!left_out[WAKEUP_FENCE] && changed)
+        EMIT(LOAD, WAKEUP, .with = R_RESULT, RELAXED);
+    uint16_t awake = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = ASLEEP);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .with = R_RESULT, .target = AWAKE, .order = memory_order_seq_cst,
+         .failed = memory_order_seq_cst);
     land(awake);
 }
 
 /* culet_wakeup_wait, up to its sleep. */
 static void write_sleep(void)
 {
+    uint16_t idle, anything[2];
+
     EMIT(STORE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
     if (!left_out[WAKEUP_BARRIER])
         EMIT(FENCE_ALL);
-    EMIT(LOAD, COUNT, .with = 0, .order = memory_order_relaxed);
-    uint8_t nothing = EMIT(JUMP_IF, .with = 0, .value = 0);
-    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .order = memory_order_seq_cst);
-    land(nothing);
+    EMIT(LOAD, ACTIVE, .with = R_RESULT, RELAXED);
+    anything[0] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    if (left_out[WAKEUP_REMOTE])
+        EMIT(SET, .with = R_RESULT, .value = 0);
+    else
+        EMIT(LOAD, STACK, .with = R_RESULT, RELAXED);
+    anything[1] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    idle = EMIT(JUMP);
+    land(anything[0]);
+    land(anything[1]);
+    EMIT(COMPARE_EXCHANGE, WAKEUP, ASLEEP, .with = R_RESULT, .target = AWAKE, .order = memory_order_seq_cst,
+         .failed = memory_order_seq_cst);
+    land(idle);
 }
 
 /* ---- the machine ---- */
 
+/* A value of a location, and what a thread sees with it: the number of a value, by location. */
 struct message {
-    uint8_t value;
-    uint8_t view[LOCATIONS]; /* what a thread has seen: the number of a message, by location */
+    uint8_t view[32], value;
+    bool atomic; /* by an atomic change of the value before, so that none comes in between */
+    uint8_t unused[6];
 };
 
 struct thread {
-    uint8_t at, registers[REGISTERS], view[LOCATIONS];
+    uint16_t at;
+    uint8_t registers[REGISTERS], view[32];
 };
 
 struct state {
-    uint8_t count[LOCATIONS], fenced[LOCATIONS], strict[LOCATIONS]; /* seen by all fences; the last seq_cst store */
-    uint8_t held;                                                   /* blocks given out */
     struct thread thread[THREADS];
-    struct message message[LOCATIONS][MESSAGES];
-    uint16_t steps; /* taken so far; not part of the state */
+    uint8_t count[32], fenced[32], strict[32]; /* seen by all fences; the last seq_cst store */
+    uint8_t held;                              /* blocks given out */
+    uint8_t ended;                             /* threads whose memory is gone */
+    bool destroyed, noticed;                   /* the slab; a double free */
+    uint8_t unused[4];
+    struct message message[32][MESSAGES];
+    unsigned steps; /* taken so far; not part of the state */
     struct {
-        uint8_t thread, at, number;
+        uint16_t at;
+        uint8_t thread, number;
     } trail[STEPS];
 };
+#define HEAD offsetof(struct state, message)
+_Static_assert(HEAD % 8 == 0 && sizeof(struct message) == 40, "hashed by words");
 
-static const char *wrong; /* the error, if one was found */
+static const char *wrong;             /* the error, if one was found */
+static bool without_loads[LOCATIONS]; /* only atomic changes read the location: its last value is all */
 
 static void join(uint8_t *view, const uint8_t *other)
 {
-    for (unsigned p = 0; p < LOCATIONS; p++)
-        if (view[p] < other[p])
-            view[p] = other[p];
+    for (unsigned p = 0; p < 32; p++)
+        view[p] = view[p] < other[p] ? other[p] : view[p];
 }
 
 static bool acquires(memory_order o)
@@ -429,7 +672,12 @@ static uint8_t last(const struct state *s, unsigned location)
     return (uint8_t)(s->count[location] - 1);
 }
 
-static uint8_t see(struct state *s, struct thread *thread, unsigned location, uint8_t number, memory_order o)
+static uint8_t last_value(const struct state *s, unsigned location)
+{
+    return s->message[location][last(s, location)].value;
+}
+
+static uint8_t see(const struct state *s, struct thread *thread, unsigned location, uint8_t number, memory_order o)
 {
     const struct message *m = &s->message[location][number];
 
@@ -439,17 +687,50 @@ static uint8_t see(struct state *s, struct thread *thread, unsigned location, ui
     return m->value;
 }
 
-/* `carried`: the view of the message that an atomic change replaces. */
-static void put(struct state *s, struct thread *thread, unsigned location, uint8_t value, memory_order o,
-                const uint8_t *carried)
-{
-    CHECK(s->count[location] < MESSAGES, "location %u has too many values", location);
-    uint8_t number = s->count[location]++;
-    struct message *m = &s->message[location][number];
+/* Calls for every view in the state. */
+#define EACH_VIEW(s, v, ...)                                                                                           \
+    do {                                                                                                               \
+        uint8_t *v = (s)->fenced;                                                                                      \
+        __VA_ARGS__;                                                                                                   \
+        v = (s)->strict;                                                                                               \
+        __VA_ARGS__;                                                                                                   \
+        for (unsigned t_ = 0; t_ < THREADS; t_++) {                                                                    \
+            v = (s)->thread[t_].view;                                                                                  \
+            __VA_ARGS__;                                                                                               \
+        }                                                                                                              \
+        for (unsigned p_ = 0; p_ < LOCATIONS; p_++)                                                                    \
+            for (unsigned m_ = 0; m_ < (s)->count[p_]; m_++) {                                                         \
+                v = (s)->message[p_][m_].view;                                                                         \
+                __VA_ARGS__;                                                                                           \
+            }                                                                                                          \
+    } while (0)
 
-    m->value = value;
+/* Makes room for a value with that number. */
+static void insert(struct state *s, unsigned location, uint8_t number)
+{
+    struct message *m = s->message[location];
+
+    CHECK(s->count[location] < MESSAGES, "location %u has too many values", location);
+    if (number < s->count[location])
+        EACH_VIEW(s, v, if (v[location] >= number) v[location]++);
+    memmove(m + number + 1, m + number, (s->count[location] - number) * sizeof *m);
+    s->count[location]++;
+    memset(m + number, 0, sizeof *m);
+}
+
+/* `carried`: what the value carried that an atomic change replaces; else NULL. */
+static void put(struct state *s, struct thread *thread, unsigned location, uint8_t number, uint8_t value,
+                memory_order o, const uint8_t *carried)
+{
+    uint8_t before[32] = {0};
+
     if (carried)
-        memcpy(m->view, carried, LOCATIONS);
+        memcpy(before, carried, sizeof before);
+    insert(s, location, number);
+    struct message *m = &s->message[location][number];
+    m->value = value;
+    m->atomic = carried != NULL;
+    memcpy(m->view, before, sizeof before);
     thread->view[location] = number;
     m->view[location] = number;
     if (releases(o))
@@ -458,90 +739,199 @@ static void put(struct state *s, struct thread *thread, unsigned location, uint8
         s->strict[location] = number;
 }
 
-static uint8_t change(struct state *s, struct thread *thread, unsigned location, memory_order o, unsigned operation,
-                      uint8_t value)
+/* `number`: of the value that is read. */
+static uint8_t change(struct state *s, struct thread *thread, unsigned location, uint8_t number, memory_order o,
+                      bool add, uint8_t value)
 {
-    uint8_t number = last(s, location), old = see(s, thread, location, number, o);
-    uint8_t new = operation == AND_NOT ? old &(uint8_t)~value
-                  : operation == OR    ? old | value
-                  : operation == ADD   ? (uint8_t)(old + value)
-                                       : value;
+    uint8_t old = see(s, thread, location, number, o);
 
-    put(s, thread, location, new, o, s->message[location][number].view);
+    put(s, thread, location, (uint8_t)(number + 1), add ? (uint8_t)(old + value) : value, o,
+        s->message[location][number].view);
+    if (without_loads[location]) {
+        s->message[location][0] = s->message[location][last(s, location)];
+        s->message[location][0].atomic = false;
+        s->count[location] = 1;
+        EACH_VIEW(s, v, v[location] = 0);
+    }
     return old;
 }
 
 static void fence(struct state *s, struct thread *thread)
 {
     join(thread->view, s->fenced);
-    memcpy(s->fenced, thread->view, LOCATIONS);
+    memcpy(s->fenced, thread->view, sizeof s->fenced);
 }
 
-/* Plain memory: the thread must have seen every earlier access. */
-static void touch(struct state *s, struct thread *thread, unsigned location, const char *what)
+/* Plain memory: the thread must have seen every earlier access. Value 1 is the last access, value 0 all others. */
+static void touch(struct state *s, struct thread *thread, unsigned location)
 {
-    if (thread->view[location] != last(s, location))
-        wrong = what;
-    else
-        put(s, thread, location, 0, memory_order_relaxed, NULL);
+    if (thread->view[location] != last(s, location)) {
+        wrong = location < STACK     ? "an arena is used by two threads"
+                : location < CONTENT ? "a slab's descriptor is used by two threads"
+                                     : "a block is written by two threads";
+        return;
+    }
+    EACH_VIEW(s, v, v[location] = 0);
+    s->count[location] = 2;
+    memset(s->message[location], 0, 2 * sizeof(struct message));
+    s->message[location][1].view[location] = 1;
+    thread->view[location] = 1;
 }
 
-static void get(struct state *s, struct thread *thread, uint8_t before)
+static void get(struct state *s, struct thread *thread, uint8_t blocks)
 {
     for (unsigned n = 0; n < 2; n++) {
-        if (before >> n & 1)
+        if (!(blocks >> n & 1))
             continue;
         if (s->held >> n & 1)
             wrong = "a block is given out twice";
         else
-            touch(s, thread, CONTENT + n, "a block is written by two threads");
+            touch(s, thread, CONTENT + n);
         s->held |= (uint8_t)(1 << n);
     }
 }
 
-/* Executes one instruction; `number`: the message that a load takes, or whether a choice is made. */
+/* The slab goes back to the page heap; its descriptor and its pages are used for something else. */
+static void destroy(struct state *s, struct thread *thread)
+{
+    for (unsigned p = 0; p < THREADS; p++)
+        touch(s, thread, DESCRIPTOR + p);
+    for (unsigned p = 0; p < 3; p++)
+        touch(s, thread, CONTENT + p);
+    touch(s, thread, NEXT);
+    s->destroyed = true;
+}
+
+/* arena.h: a holder holds its arena, and who holds an arena is its holder. [arena's lock] */
+static void check_holder(const struct state *s, uint8_t arena)
+{
+    uint8_t holder = last_value(s, HOLDER - 1u + arena);
+
+    if (holder && last_value(s, ARENA - 1u + holder) != arena)
+        wrong = "an arena's holder does not hold it";
+    for (unsigned t = 0; t < THREADS; t++)
+        if (last_value(s, ARENA + t) == arena && holder != t + 1)
+            wrong = "an arena is held by another thread than its holder";
+}
+
+static unsigned location_of(const struct thread *thread, const struct instruction *i)
+{
+    return i->location + (i->by ? thread->registers[i->by - 1] : 0u);
+}
+
+/* Executes an instruction that concerns the thread alone. */
+static void step_alone(struct state *s, struct thread *thread, const struct instruction *i)
+{
+    uint8_t *with = &thread->registers[i->with], other = thread->registers[i->other];
+
+    switch (i->operation) {
+    case TOUCH:
+        touch(s, thread, location_of(thread, i));
+        break;
+    case JUMP:
+        thread->at = i->target;
+        break;
+    case JUMP_IF:
+        thread->at = *with == i->value ? i->target : thread->at;
+        break;
+    case JUMP_UNLESS:
+        thread->at = *with != i->value ? i->target : thread->at;
+        break;
+    case JUMP_CLEAR:
+        thread->at = (*with | other) & i->value ? thread->at : i->target;
+        break;
+    case SET:
+        *with = i->value;
+        break;
+    case SET_BITS:
+        *with |= i->value;
+        break;
+    case JOIN:
+        if (*with & other && !left_out[COLLECT_COMPARES])
+            s->noticed = true;
+        *with |= other;
+        break;
+    case HOLDS:
+        if (!*with)
+            wrong = "the thread that forks has lost its arena";
+        break;
+    case EQUAL:
+        if (*with != other)
+            wrong = "a thread that is inside does not find its arena";
+        break;
+    case DROP:
+        s->held &= (uint8_t)~i->value;
+        break;
+    case GET:
+        get(s, thread, *with);
+        break;
+    case NOTICE:
+        s->noticed = true;
+        break;
+    case FORGET:
+        memset(thread->registers, 0, R_TAKEN);
+        break;
+    }
+}
+
+static void go_on_alone(struct state *s, unsigned t)
+{
+    struct thread *thread = &s->thread[t];
+
+    while (!wrong && !s->noticed && code[t][thread->at].operation >= ALONE) {
+        const struct instruction *i = &code[t][thread->at++];
+        step_alone(s, thread, i);
+    }
+}
+
+/* Executes one instruction; `number`: of the value that a load or an atomic change reads, or that a store gets. */
 static void step(struct state *s, unsigned t, uint8_t number)
 {
     struct thread *thread = &s->thread[t];
-    struct instruction i = code[t][thread->at++];
-    uint8_t *with = &thread->registers[i.with];
+    const struct instruction *i = &code[t][thread->at++];
+    uint8_t *with = &thread->registers[i->with];
+    unsigned location = location_of(thread, i);
 
-    switch (i.operation) {
+    if (location >= ARENA && location < LOCKED && s->ended >> (location - ARENA) % THREADS & 1)
+        wrong = "a thread that has ended is used";
+    if (location >= MARKS && location <= NEXT && s->destroyed)
+        wrong = "a slab that is destroyed is used";
+    switch (i->operation) {
     case LOAD:
-        *with = see(s, thread, i.location, number, i.order);
+        *with = see(s, thread, location, number, i->order);
         break;
     case WAIT_ZERO:
-        see(s, thread, i.location, number, i.order);
+        see(s, thread, location, number, i->order);
         break;
     case STORE:
-        put(s, thread, i.location, i.value, i.order, NULL);
+        put(s, thread, location, number, i->value, i->order, NULL);
         break;
     case STORE_REGISTER:
-        put(s, thread, i.location, *with, i.order, NULL);
+        put(s, thread, location, number, *with, i->order, NULL);
         break;
-    case AND_NOT:
-    case OR:
     case ADD:
     case EXCHANGE:
-        *with = change(s, thread, i.location, i.order, i.operation, i.value);
+        *with = change(s, thread, location, number, i->order, i->operation == ADD, i->value);
         break;
-    case COMPARE_EXCHANGE: /* the wake-up's */
-        if (s->message[i.location][last(s, i.location)].value == i.value)
-            change(s, thread, i.location, i.order, EXCHANGE, AWAKE);
+    case COMPARE_EXCHANGE:
+        *with = s->message[location][number].value == i->value;
+        if (*with)
+            change(s, thread, location, number, i->order, false, (uint8_t)i->target);
+        else
+            see(s, thread, location, number, i->failed);
         break;
     case TAKE_LOCK:
-        change(s, thread, i.location, i.order, EXCHANGE, 1);
+        change(s, thread, location, number, i->order, false, 1);
+        break;
+    case TRY_LOCK:
+        *with = s->message[location][number].value == 0;
+        if (*with)
+            change(s, thread, location, number, i->order, false, 1);
         break;
     case GIVE_LOCK:
-        change(s, thread, i.location, i.order, EXCHANGE, 0);
-        break;
-    case TOUCH:
-        touch(s, thread, i.location,
-              i.location == LIST ? "a bin is used by two threads" : "a block is written by two threads");
-        break;
-    case EXACT:
-        if (thread->view[i.location] != last(s, i.location))
-            wrong = "a thread that is alone sees old words";
+        if (location == LOCKED || location == LOCKED + 1)
+            check_holder(s, (uint8_t)(location - LOCKED + 1));
+        change(s, thread, location, number, i->order, false, 0);
         break;
     case FENCE_ALL:
         fence(s, thread);
@@ -549,65 +939,51 @@ static void step(struct state *s, unsigned t, uint8_t number)
             fence(s, &s->thread[other]);
         fence(s, thread);
         break;
-    case JUMP:
-        thread->at = i.target;
+    case LEAVE_THREAD:
+        s->ended |= (uint8_t)(1 << t);
         break;
-    case JUMP_IF:
-        thread->at = *with == i.value ? i.target : thread->at;
-        break;
-    case JUMP_UNLESS:
-        thread->at = *with != i.value ? i.target : thread->at;
-        break;
-    case MAY_JUMP:
-        thread->at = number ? i.target : thread->at;
-        break;
-    case CLEAR_BITS:
-        *with &= (uint8_t)~i.value;
-        break;
-    case DROP:
-        s->held &= (uint8_t)~i.value;
-        break;
-    case GET:
-        get(s, thread, *with);
+    case DESTROY:
+        destroy(s, thread);
         break;
     }
+    go_on_alone(s, t);
+}
+
+static bool is_over(const struct state *s, unsigned t)
+{
+    uint8_t operation = code[t][s->thread[t].at].operation;
+    return operation == END || operation == STOP;
 }
 
 /* Values that nobody can see any more are forgotten, and what a thread knew that has ended, but for later fences: so
  * that states which differ in nothing else are one. */
 static void forget_old(struct state *s)
 {
-    uint8_t oldest[LOCATIONS];
+    uint8_t oldest[32] = {0};
+    bool any = false;
 
     for (unsigned t = 0; t < THREADS; t++)
-        if (code[t][s->thread[t].at].operation == END) {
+        if (is_over(s, t)) {
             join(s->fenced, s->thread[t].view);
-            memset(s->thread[t].view, 0, LOCATIONS);
+            memset(s->thread[t].view, 0, sizeof s->thread[t].view);
             memset(s->thread[t].registers, 0, REGISTERS);
         }
     for (unsigned p = 0; p < LOCATIONS; p++) {
         oldest[p] = last(s, p);
         for (unsigned t = 0; t < THREADS; t++)
-            if (code[t][s->thread[t].at].operation != END && s->thread[t].view[p] < oldest[p])
+            if (!is_over(s, t) && s->thread[t].view[p] < oldest[p])
                 oldest[p] = s->thread[t].view[p];
+        any |= oldest[p] != 0;
     }
-#define LOWER(view, p) ((view)[p] = (view)[p] > oldest[p] ? (uint8_t)((view)[p] - oldest[p]) : 0)
-    for (unsigned p = 0; p < LOCATIONS; p++) {
+    if (!any)
+        return;
+    for (unsigned p = 0; p < LOCATIONS; p++)
         if (oldest[p]) {
             s->count[p] -= oldest[p];
             memmove(s->message[p], s->message[p] + oldest[p], s->count[p] * sizeof(struct message));
-            memset(s->message[p] + s->count[p], 0, oldest[p] * sizeof(struct message));
+            s->message[p][0].atomic = false;
         }
-        LOWER(s->fenced, p);
-        LOWER(s->strict, p);
-        for (unsigned t = 0; t < THREADS; t++)
-            LOWER(s->thread[t].view, p);
-    }
-    for (unsigned p = 0; p < LOCATIONS; p++)
-        for (unsigned m = 0; m < s->count[p]; m++)
-            for (unsigned q = 0; q < LOCATIONS; q++)
-                LOWER(s->message[p][m].view, q);
-#undef LOWER
+    EACH_VIEW(s, v, for (unsigned p = 0; p < 32; p++) v[p] = v[p] > oldest[p] ? (uint8_t)(v[p] - oldest[p]) : 0);
 }
 
 /* ---- the explorer ---- */
@@ -616,29 +992,33 @@ static void forget_old(struct state *s)
 static void show(const struct state *s)
 {
     static const char *const operations[] = {
-        "load",        "store",    "store",      "and",   "or",      "add",        "exchange", "compare and exchange",
-        "lock",        "unlock",   "wait for 0", "touch", "look at", "membarrier", "jump",     "jump if",
-        "jump unless", "may jump", "clear bits", "drop",  "get",     "end"};
-    static const char *const locations[] = {"biased", "bias lock", "bin lock", "uncached", "busy 0", "busy 1", "busy 2",
-                                            "live",   "list",      "block 0",  "block 1",  "count",  "wake-up"};
+        "load",           "store",       "store register", "add",        "exchange",   "compare and exchange",
+        "lock",           "try to lock", "unlock",         "wait for 0", "membarrier", "pause",
+        "end the thread", "destroy",     "stop",           "end"};
+    static const char *const locations[] = {
+        "idle memory", "arena of 0", "arena of 1", "arena of 2",  "busy 0",       "busy 1",       "busy 2",
+        "revoking 0",  "revoking 1", "revoking 2", "lock of A",   "lock of B",    "holder of A",  "holder of B",
+        "data of A",   "data of B",  "serviced",   "stack",       "active",       "marks",        "remote 0",
+        "remote 1",    "free 0",     "free 1",     "next_remote", "descriptor 0", "descriptor 1", "descriptor 2",
+        "block 0",     "block 1",    "block 2",    "wake-up"};
 
     if (!getenv("WEAK_VERBOSE"))
         return;
     printf("# %s:\n", wrong);
     for (unsigned n = 0; n < s->steps; n++) {
-        struct instruction i = code[s->trail[n].thread][s->trail[n].at];
-        printf("#   thread %u, %u: %s %s (%u, r%u, order %d), choice %u\n", s->trail[n].thread, s->trail[n].at,
-               operations[i.operation], locations[i.location], i.value, i.with, (int)i.order, s->trail[n].number);
+        const struct instruction *i = &code[s->trail[n].thread][s->trail[n].at];
+        printf("#   thread %u, %u: %s %s%s (%u, r%u, order %d), choice %u\n", s->trail[n].thread, s->trail[n].at,
+               operations[i->operation], locations[(uint8_t)(i->location + (i->by ? 1 : 0))], i->by ? " and on" : "",
+               i->value, i->with, (int)i->order, s->trail[n].number);
     }
     fflush(stdout);
 }
 
 /* The states seen, by 128 bits of hash each. */
-#define SEEN_MOST ((size_t)1 << 22)
 static struct seen {
     uint64_t hash[2];
 } * seen;
-static size_t seen_count;
+static size_t seen_count, seen_room;
 
 static struct state *stack;
 static size_t stack_count, stack_room;
@@ -648,36 +1028,56 @@ static uint64_t hash_of(const struct state *s, uint64_t h)
     const unsigned char *at = (const unsigned char *)s;
     uint64_t word;
 
-    for (size_t i = 0; i + 8 <= offsetof(struct state, message); i += 8) {
-        memcpy(&word, at + i, 8);
-        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        h ^= h >> 29;
+#define HASH_WORDS(from, bytes)                                                                                        \
+    for (size_t i = 0; i < (bytes); i += 8) {                                                                          \
+        memcpy(&word, (from) + i, 8);                                                                                  \
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);                                                                 \
+        h ^= h >> 29;                                                                                                  \
     }
-    for (size_t i = offsetof(struct state, message) & ~(size_t)7; i < offsetof(struct state, message); i++)
-        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    HASH_WORDS(at, HEAD)
     for (unsigned p = 0; p < LOCATIONS; p++)
-        for (unsigned m = 0; m < s->count[p]; m++) {
-            const unsigned char *bytes = (const unsigned char *)&s->message[p][m];
-            for (size_t i = 0; i < sizeof(struct message); i++)
-                h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-            h ^= h >> 31;
-        }
+        HASH_WORDS((const unsigned char *)s->message[p], s->count[p] * sizeof(struct message))
+#undef HASH_WORDS
     return h ? h : 1;
+}
+
+static bool add_seen(struct seen key)
+{
+    size_t i = key.hash[0] % seen_room;
+
+    for (; seen[i].hash[0]; i = (i + 1) % seen_room)
+        if (memcmp(&seen[i], &key, sizeof key) == 0)
+            return false;
+    seen[i] = key;
+    return true;
 }
 
 static bool is_new(const struct state *s)
 {
-    struct seen key = {{hash_of(s, 1), hash_of(s, UINT64_C(0xbf58476d1ce4e5b9))}};
-
-    for (size_t i = key.hash[0] % SEEN_MOST;; i = (i + 1) % SEEN_MOST) {
-        if (!seen[i].hash[0]) {
-            CHECK(++seen_count < SEEN_MOST / 4 * 3, "there are too many states");
-            seen[i] = key;
-            return true;
-        }
-        if (memcmp(&seen[i], &key, sizeof key) == 0)
-            return false;
+    if (seen_count >= seen_room / 2) {
+        struct seen *old = seen;
+        size_t before = seen_room;
+        seen_room = before ? 4 * before : 1 << 12;
+        seen = calloc(seen_room, sizeof *seen);
+        CHECK(seen, "no memory");
+        for (size_t i = 0; i < before; i++)
+            if (old[i].hash[0])
+                add_seen(old[i]);
+        free(old);
     }
+    if (!add_seen((struct seen){{hash_of(s, 1), hash_of(s, UINT64_C(0xbf58476d1ce4e5b9))}}))
+        return false;
+    seen_count++;
+    return true;
+}
+
+static void copy(struct state *to, const struct state *from)
+{
+    memcpy(to, from, HEAD);
+    for (unsigned p = 0; p < LOCATIONS; p++)
+        memcpy(to->message[p], from->message[p], from->count[p] * sizeof(struct message));
+    to->steps = from->steps;
+    memcpy(to->trail, from->trail, from->steps * sizeof *from->trail);
 }
 
 static void push(const struct state *s)
@@ -687,13 +1087,14 @@ static void push(const struct state *s)
         stack = realloc(stack, stack_room * sizeof *stack);
         CHECK(stack, "no memory");
     }
-    stack[stack_count++] = *s;
+    copy(&stack[stack_count++], s);
 }
 
 static void follow(const struct state *s, unsigned t, uint8_t number)
 {
-    struct state next = *s;
+    static struct state next;
 
+    copy(&next, s);
     CHECK(next.steps < STEPS, "a run is too long");
     next.trail[next.steps].thread = (uint8_t)t;
     next.trail[next.steps].at = s->thread[t].at;
@@ -703,74 +1104,135 @@ static void follow(const struct state *s, unsigned t, uint8_t number)
         show(&next);
         return;
     }
+    if (next.noticed)
+        return;
     forget_old(&next);
     if (is_new(&next))
         push(&next);
 }
 
+/* Whether a value may stand with that number. */
+static bool has_room(const struct state *s, unsigned location, unsigned number)
+{
+    return number == s->count[location] || !s->message[location][number].atomic;
+}
+
 /* Follows everything that a thread may do; false if it cannot go on. */
 static bool advance(const struct state *s, unsigned t)
 {
-    struct instruction i = code[t][s->thread[t].at];
-    uint8_t from = s->thread[t].view[i.location];
+    const struct instruction *i = &code[t][s->thread[t].at];
+    unsigned location = location_of(&s->thread[t], i);
+    const struct message *m = s->message[location];
+    uint8_t from = s->thread[t].view[location], end = s->count[location];
     bool any = false;
 
-    switch (i.operation) {
+    if (i->order == memory_order_seq_cst && from < s->strict[location])
+        from = s->strict[location];
+    switch (i->operation) {
     case END:
+    case STOP:
         return false;
     case LOAD:
     case WAIT_ZERO:
-        if (i.order == memory_order_seq_cst && from < s->strict[i.location])
-            from = s->strict[i.location];
-        for (uint8_t number = from; number < s->count[i.location] && !wrong; number++)
-            if (i.operation == LOAD || s->message[i.location][number].value == 0) {
-                follow(s, t, number);
+        for (uint8_t n = from; n < end && !wrong; n++)
+            if (i->operation == LOAD || m[n].value == 0) {
+                follow(s, t, n);
                 any = true;
             }
         return any;
+    case STORE:
+    case STORE_REGISTER:
+        for (uint8_t n = (uint8_t)(from + 1); n <= end && !wrong; n++)
+            if (has_room(s, location, n))
+                follow(s, t, n);
+        return true;
+    case ADD:
+    case EXCHANGE:
+    case GIVE_LOCK:
+        for (uint8_t n = from; n < end && !wrong; n++)
+            if (has_room(s, location, n + 1u))
+                follow(s, t, n);
+        return true;
+    case COMPARE_EXCHANGE:
+        for (uint8_t n = from; n < end && !wrong; n++)
+            if (m[n].value != i->value || has_room(s, location, n + 1u))
+                follow(s, t, n);
+        return true;
     case TAKE_LOCK:
-        if (s->message[i.location][last(s, i.location)].value != 0)
+        if (last_value(s, location) != 0)
             return false;
-        break;
-    case MAY_JUMP:
-        follow(s, t, 1);
-        break;
+        follow(s, t, last(s, location));
+        return true;
+    case TRY_LOCK:
+        follow(s, t, last(s, location));
+        return true;
     }
-    if (!wrong)
-        follow(s, t, 0);
+    follow(s, t, 0);
     return true;
 }
 
+static bool double_free; /* the scene has one */
+
 static void check_end(const struct state *s)
 {
-    for (unsigned t = 0; t < THREADS; t++)
-        if (code[t][s->thread[t].at].operation != END) {
-            wrong = "threads wait for each other";
+    bool waits = false;
+
+    for (unsigned t = 0; t < THREADS; t++) {
+        if (code[t][s->thread[t].at].operation == STOP)
             return;
-        }
-    if (s->message[LIVE][last(s, LIVE)].value != s->held)
+        waits |= !is_over(s, t);
+    }
+    if (waits) {
+        wrong = "threads wait for each other";
+        return;
+    }
+    uint8_t free[2] = {last_value(s, FREE), last_value(s, FREE + 1)};
+    uint8_t remote[2] = {last_value(s, REMOTE), last_value(s, REMOTE + 1)};
+    uint8_t live = (uint8_t)(BLOCKS & ~(free[0] | remote[0] | (free[1] | remote[1]) << 2));
+    uint8_t marks = last_value(s, MARKS), pushed = last_value(s, STACK);
+    if (double_free && !(free[0] & remote[0]))
+        wrong = "a double free is not noticed";
+    if (live != s->held && !double_free)
         wrong = "a free is lost";
-    if (s->message[WAKEUP][last(s, WAKEUP)].value == ASLEEP && s->message[COUNT][last(s, COUNT)].value)
+    if ((remote[0] && !(marks & 1)) || (remote[1] && !(marks & 2)) || (marks && !pushed))
+        wrong = "a free of another thread will not be collected";
+    if (last_value(s, WAKEUP) == ASLEEP && (pushed || last_value(s, IDLE)))
         wrong = "a wake-up is lost";
 }
 
-static void explore(uint8_t biased)
+static void note_loads(void)
 {
-    struct state start = {.held = ALL};
+    memset(without_loads, 1, sizeof without_loads);
+    for (unsigned t = 0; t < THREADS; t++)
+        for (unsigned n = 0; n < length[t]; n++) {
+            const struct instruction *i = &code[t][n];
+            if (i->operation > EXCHANGE && i->operation != COMPARE_EXCHANGE && i->operation != WAIT_ZERO)
+                continue;
+            if (i->operation == ADD || i->operation == EXCHANGE)
+                continue;
+            for (unsigned p = i->location; p <= i->location + (i->by ? THREADS : 0u) && p < LOCATIONS; p++)
+                without_loads[p] = false;
+        }
+}
 
+static void explore(struct state *start)
+{
     for (unsigned t = 0; t < THREADS; t++) {
         writing = (uint8_t)t;
         EMIT(END);
     }
-    for (unsigned p = 0; p < LOCATIONS; p++)
-        start.count[p] = 1;
-    start.message[BIASED][0].value = biased;
-    start.message[LIVE][0].value = ALL;
-    memset(seen, 0, SEEN_MOST * sizeof *seen);
-    seen_count = stack_count = 0;
-    push(&start);
+    note_loads();
+    for (unsigned p = 0; p < 32; p++)
+        start->count[p] = 1;
+    free(seen);
+    seen = NULL;
+    seen_room = seen_count = stack_count = 0;
+    for (unsigned t = 0; t < THREADS; t++)
+        go_on_alone(start, t);
+    push(start);
     while (stack_count && !wrong) {
-        struct state s = stack[--stack_count];
+        static struct state s;
+        copy(&s, &stack[--stack_count]);
         bool any = false;
         for (unsigned t = 0; t < THREADS && !wrong; t++)
             any |= advance(&s, t);
@@ -784,115 +1246,403 @@ static void explore(uint8_t biased)
 
 /* ---- what the threads do ---- */
 
-static void begin(unsigned t, bool is_uncached)
+static void begin(unsigned t)
 {
     writing = (uint8_t)t;
-    uncached[t] = is_uncached;
 }
 
-static uint8_t biased_and_one_more(void)
+static void holds(struct state *start, unsigned t, uint8_t arena)
 {
-    begin(0, false);
-    write_free(0);
-    write_claim();
-    begin(1, false);
-    write_free(1);
-    write_claim();
-    return 1;
+    start->message[ARENA + t][0].value = arena;
+    start->message[HOLDER + arena - 1][0].value = (uint8_t)(t + 1);
 }
 
-static uint8_t a_thread_becomes_biased(void)
+static void one_takes_over(struct state *start)
 {
-    begin(0, false);
-    write_free(0);
-    write_visit();
-    write_claim();
-    write_forget();
-    begin(1, false);
-    write_free(1);
-    return 0;
+    holds(start, 0, A);
+    begin(0);
+    write_round(A, A);
+    write_round(A, NONE);
+    begin(1);
+    write_round(A, A);
 }
 
-static uint8_t a_thread_becomes_biased_beside_an_uncached_one(void)
+static void two_take_over(struct state *start)
 {
-    uncached[1] = true;
-    begin(0, false);
-    write_visit();
-    write_claim();
-    begin(1, true);
-    write_free(1);
-    write_claim();
-    return 0;
+    holds(start, 0, A);
+    begin(0);
+    write_round(A, NONE);
+    begin(1);
+    write_round(A, NONE);
+    begin(2);
+    write_round(A, NONE);
 }
 
-static uint8_t biased_and_one_exclusive(void)
+/* The first thread loses one arena, takes the other, and may lose that. */
+static void two_take_over_two(struct state *start)
 {
-    begin(0, false);
-    write_free(0);
-    write_claim();
-    begin(1, false);
-    write_exclusive();
-    return 1;
+    holds(start, 0, A);
+    begin(0);
+    write_round(B, NONE);
+    write_round(B, NONE);
+    begin(1);
+    write_round(A, NONE);
+    begin(2);
+    write_round(B, NONE);
 }
 
-static uint8_t shared_and_one_exclusive(void)
+static void two_hold_and_one_takes_over(struct state *start)
 {
-    uncached[1] = true;
-    begin(0, false);
-    write_free(0);
-    begin(1, true);
-    write_free(1);
-    begin(2, false);
-    write_exclusive();
-    return 0;
+    holds(start, 0, A);
+    holds(start, 1, B);
+    begin(0);
+    write_round(B, A);
+    begin(1);
+    write_round(A, NONE);
+    begin(2);
+    write_round(A, B);
 }
 
-/* With WEAK_ALL in the environment one of them claims too: 1.7 million states. */
-static uint8_t biased_and_two_more(void)
+static void two_exchange(struct state *start)
 {
-    uncached[2] = true;
-    begin(0, false);
-    write_free(0);
-    begin(1, false);
-    write_visit();
-    if (getenv("WEAK_ALL"))
-        write_claim();
-    begin(2, true);
-    write_free(1);
-    return 1;
+    holds(start, 0, A);
+    holds(start, 1, B);
+    begin(0);
+    write_round(B, A);
+    write_round(B, NONE);
+    begin(1);
+    write_round(A, B);
+    write_round(A, NONE);
 }
 
-static uint8_t notify_and_wait(void)
+static void a_thread_ends(struct state *start)
 {
-    begin(0, false);
-    write_notify();
-    begin(1, false);
+    holds(start, 0, A);
+    begin(0);
+    write_round(B, A);
+    write_release();
+    EMIT(LEAVE_THREAD);
+    begin(1);
+    write_round(A, NONE);
+}
+
+static void a_thread_ends_beside_two(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_enter(B, NONE);
+    write_leave();
+    write_release();
+    EMIT(LEAVE_THREAD);
+    begin(1);
+    write_round(A, NONE);
+    begin(2);
+    write_round(B, NONE);
+}
+
+static void purge_beside_holder(struct state *start)
+{
+    start->held = 5;
+    start->message[FREE][0].value = 2;
+    holds(start, 0, A);
+    begin(0);
+    write_enter(A, A);
+    write_use();
+    write_free_inside(1);
+    write_leave();
+    write_enter(A, A);
+    write_get();
+    write_leave();
+    begin(1);
+    write_purge();
+}
+
+/* Another thread tries to take the arena meanwhile. */
+static void purge_beside_two(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_round(A, NONE);
+    begin(1);
+    write_enter_serviced();
+    EMIT(TOUCH, DATA);
+    write_leave_serviced();
+    begin(2);
+    write_round(A, NONE);
+}
+
+static void fork_beside_holder(struct state *start)
+{
+    holds(start, 0, A);
+    holds(start, 1, B);
+    grows = true;
+    begin(0);
+    write_freeze();
+    begin(1);
+    write_round(A, B);
+}
+
+static void fork_beside_taker(struct state *start)
+{
+    holds(start, 0, A);
+    grows = true;
+    begin(0);
+    write_freeze();
+    begin(1);
+    write_round(A, B);
+}
+
+/* The other thread keeps no arena. */
+static void fork_beside_release(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_freeze();
+    begin(1);
+    write_enter(B, NONE);
+    write_use();
+    write_leave_and_release();
+}
+
+static void two_free_in_a_unit(struct state *start)
+{
+    start->message[FREE + 1][0].value = 1;
+    start->held = 3;
+    begin(0);
+    write_collect(2, true);
+    write_collect(2, true);
+    begin(1);
+    write_free_remote(0, 1, false);
+    begin(2);
+    write_free_remote(0, 2, false);
+}
+
+static void two_free_in_two_units(struct state *start)
+{
+    start->message[FREE][0].value = 2;
+    start->held = 5;
+    begin(0);
+    write_collect(2, true);
+    write_collect(2, true);
+    begin(1);
+    write_free_remote(0, 1, false);
+    begin(2);
+    write_free_remote(1, 1, false);
+}
+
+static void two_free_three_blocks(struct state *start)
+{
+    (void)start;
+    begin(0);
+    write_collect(2, true);
+    write_collect(2, true);
+    begin(1);
+    write_free_remote(0, 1, false);
+    write_free_remote(1, 1, false);
+    begin(2);
+    write_free_remote(0, 2, false);
+}
+
+static void collected_and_given_out(struct state *start)
+{
+    start->held = 7;
+    begin(0);
+    write_collect(1, false);
+    write_get();
+    write_free_inside(2);
+    write_collect(1, false);
+    write_get();
+    begin(1);
+    write_free_remote(0, 1, false);
+}
+
+/* Larger ones. */
+
+static void three_share_two(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_round(B, NONE);
+    write_round(B, A);
+    begin(1);
+    write_round(A, B);
+    begin(2);
+    write_round(B, A);
+}
+
+static void purge_beside_two_rounds(struct state *start)
+{
+    start->held = 5;
+    start->message[FREE][0].value = 2;
+    holds(start, 0, A);
+    begin(0);
+    write_enter(A, NONE);
+    write_free_inside(1);
+    write_leave();
+    begin(1);
+    write_purge();
+    begin(2);
+    write_enter(A, NONE);
+    write_get();
+    write_leave();
+}
+
+/* The collector frees and takes blocks too. */
+static void three_free_and_collect(struct state *start)
+{
+    (void)start;
+    begin(0);
+    write_collect(2, false);
+    write_get();
+    write_collect(2, true);
+    write_collect(2, true);
+    begin(1);
+    write_free_remote(0, 1, false);
+    write_free_remote(1, 1, false);
+    begin(2);
+    write_free_remote(0, 2, false);
+}
+
+/* ---- one block freed twice ---- */
+
+static void freed_by_the_holder_and_another(struct state *start)
+{
+    (void)start;
+    double_free = true;
+    begin(0);
+    write_free_inside(1);
+    write_collect(1, false);
+    begin(1);
+    write_free_remote(0, 1, true);
+}
+
+static void freed_by_two_others(struct state *start)
+{
+    (void)start;
+    double_free = true;
+    begin(0);
+    write_collect(1, false);
+    write_collect(1, false);
+    begin(1);
+    write_free_remote(0, 1, false);
+    begin(2);
+    write_free_remote(0, 1, true);
+}
+
+/* Between the two frees the holder hands the block out. */
+static void freed_twice_and_given_out(struct state *start)
+{
+    (void)start;
+    double_free = true;
+    begin(0);
+    write_free_inside(1);
+    write_get();
+    write_collect(1, false);
+    write_get();
+    begin(1);
+    write_free_remote(0, 1, true);
+}
+
+/* ---- the scavenger ---- */
+
+static void notify_and_sleep(struct state *start)
+{
+    start->held = BLOCKS;
+    begin(0);
+    write_notify(ACTIVE);
+    begin(1);
     write_sleep();
-    return 0;
 }
 
-static uint8_t (*const scenes[])(void) = {notify_and_wait,          biased_and_one_more,
-                                          a_thread_becomes_biased,  a_thread_becomes_biased_beside_an_uncached_one,
-                                          biased_and_one_exclusive, shared_and_one_exclusive,
-                                          biased_and_two_more};
+/* The holder makes memory idle; the scavenger purges and sleeps. */
+static void a_free_beside_the_scavenger(struct state *start)
+{
+    holds(start, 0, A);
+    start->held = BLOCKS;
+    begin(0);
+    write_enter(A, A);
+    EMIT(STORE, IDLE, 1, RELAXED);
+    write_notify(ACTIVE);
+    write_leave();
+    begin(1);
+    write_enter_serviced();
+    EMIT(STORE, ACTIVE, 0, RELAXED);
+    EMIT(STORE, IDLE, 0, RELAXED);
+    write_leave_serviced();
+    write_sleep();
+}
+
+static void a_remote_free_beside_the_scavenger(struct state *start)
+{
+    start->message[FREE + 1][0].value = 1;
+    start->held = 3;
+    begin(0);
+    EMIT(STORE, ACTIVE, 0, RELAXED);
+    write_collect(1, false);
+    write_sleep();
+    begin(1);
+    write_free_remote(0, 1, false);
+    write_notify(0);
+}
+
+static const struct {
+    const char *name;
+    void (*write)(struct state *start);
+    unsigned scenes;
+    bool is_long; /* with WEAK_ALL in the environment only */
+} scenes[] = {
+    {"notify and sleep", notify_and_sleep, WAKE, false},
+    {"a free beside the scavenger", a_free_beside_the_scavenger, WAKE, false},
+    {"a remote free beside the scavenger", a_remote_free_beside_the_scavenger, WAKE, false},
+    {"freed by the holder and another", freed_by_the_holder_and_another, MISUSE, false},
+    {"freed by two others", freed_by_two_others, MISUSE, false},
+    {"two free in a unit", two_free_in_a_unit, REMOTES, false},
+    {"two free in two units", two_free_in_two_units, REMOTES, false},
+    {"collected and given out", collected_and_given_out, REMOTES, false},
+    {"two free three blocks", two_free_three_blocks, REMOTES, false},
+    {"one takes over", one_takes_over, TAKE_OVER, false},
+    {"two exchange", two_exchange, TAKE_OVER, false},
+    {"two take over", two_take_over, TAKE_OVER, false},
+    {"two take over two", two_take_over_two, TAKE_OVER, false},
+    {"two hold and one takes over", two_hold_and_one_takes_over, TAKE_OVER, false},
+    {"a thread ends", a_thread_ends, END_OF_THREAD, false},
+    {"a thread ends beside two", a_thread_ends_beside_two, END_OF_THREAD, false},
+    {"purge beside the holder", purge_beside_holder, PURGE, false},
+    {"purge beside two", purge_beside_two, PURGE, false},
+    {"fork beside a holder", fork_beside_holder, FORK, false},
+    {"fork beside a taker", fork_beside_taker, FORK, false},
+    {"fork beside a release", fork_beside_release, FORK, false},
+    {"three share two", three_share_two, TAKE_OVER, true},
+    {"purge beside two rounds", purge_beside_two_rounds, PURGE, true},
+    {"three free and collect", three_free_and_collect, REMOTES, true},
+};
+#define SCENES (sizeof scenes / sizeof *scenes)
 static size_t states; /* of all scenes */
 
-/* Explores all scenes; returns the error, or NULL. */
-static const char *explore_all(void)
+static void explore_scene(void (*write)(struct state *start))
+{
+    struct state start;
+
+    memset(&start, 0, sizeof start);
+    start.held = BLOCKS;
+    memset(length, 0, sizeof length);
+    double_free = grows = false;
+    write(&start);
+    explore(&start);
+    states += seen_count;
+}
+
+/* Explores the scenes of the kinds; returns the error, or NULL. */
+static const char *explore_all(unsigned kinds)
 {
     wrong = NULL;
     states = 0;
-    if (!seen) {
-        seen = mmap(NULL, SEEN_MOST * sizeof *seen, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(seen != MAP_FAILED, "no memory");
-    }
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes && !wrong; i++) {
-        memset(length, 0, sizeof length);
-        memset(uncached, 0, sizeof uncached);
-        explore(scenes[i]());
+    for (size_t i = 0; i < SCENES && !wrong; i++) {
+        if (!(scenes[i].scenes & kinds) || (scenes[i].is_long && !getenv("WEAK_ALL")))
+            continue;
+        explore_scene(scenes[i].write);
         if (getenv("WEAK_VERBOSE"))
-            printf("# scene %zu: %zu states\n", i, seen_count);
-        states += seen_count;
+            printf("# %s: %zu states%s%s\n", scenes[i].name, seen_count, wrong ? ", " : "", wrong ? wrong : "");
     }
     return wrong;
 }
@@ -907,7 +1657,7 @@ static void as_in_the_code(void)
 TEST(the_orders_of_the_code_suffice)
 {
     as_in_the_code();
-    const char *found = explore_all();
+    const char *found = explore_all(ALL_SCENES);
     CHECK(!found, "%s", found);
     CHECK(states > 10000, "only %zu states", states);
 }
@@ -921,22 +1671,23 @@ TEST(the_weakest_orders_suffice)
         CHECK(!acquires(order[c]) || acquires(choices[c].order), "%s does not acquire", choices[c].name);
         CHECK(!releases(order[c]) || releases(choices[c].order), "%s does not release", choices[c].name);
     }
-    const char *found = explore_all();
+    const char *found = explore_all(ALL_SCENES);
     CHECK(!found, "%s", found);
 }
 
 TEST(a_weaker_order_is_found)
 {
-    for (unsigned c = 0; c < ORDERS; c++) {
-        memory_order other = acquires(choices[c].enough) ? memory_order_release : memory_order_acquire;
-        if (choices[c].enough == memory_order_relaxed)
-            continue;
-        as_in_the_code();
-        order[c] = memory_order_relaxed;
-        CHECK(explore_all(), "%s may be relaxed", choices[c].name);
-        order[c] = other;
-        CHECK(explore_all(), "%s may be of order %d", choices[c].name, (int)other);
-    }
+    static const memory_order weaker[] = {memory_order_relaxed, memory_order_acquire, memory_order_release};
+
+    for (unsigned c = 0; c < ORDERS; c++)
+        for (unsigned w = 0; w < 3; w++) {
+            memory_order enough = choices[c].enough;
+            if (enough == memory_order_relaxed || enough == weaker[w])
+                continue;
+            as_in_the_code();
+            order[c] = weaker[w];
+            CHECK(explore_all(choices[c].scenes), "%s may be of order %d", choices[c].name, (int)weaker[w]);
+        }
 }
 
 TEST(a_step_that_is_left_out_is_found)
@@ -944,8 +1695,22 @@ TEST(a_step_that_is_left_out_is_found)
     for (unsigned c = ORDERS; c < CHOICES; c++) {
         as_in_the_code();
         left_out[c] = true;
-        CHECK(explore_all(), "nothing goes wrong without %s", choices[c].name);
+        const char *found = explore_all(choices[c].scenes);
+        if (c < NEEDED)
+            CHECK(found, "nothing goes wrong without %s", choices[c].name);
+        else
+            CHECK(!found, "%s without %s", found, choices[c].name);
     }
+}
+
+/* A known limit: what nobody notices is a block that was handed out again before the frees of other threads were
+ * collected. It has two users then. */
+TEST(a_double_free_is_not_noticed_once_the_block_is_given_out)
+{
+    as_in_the_code();
+    wrong = NULL;
+    explore_scene(freed_twice_and_given_out);
+    CHECK(wrong && strcmp(wrong, "a block is given out twice") == 0, "%s", wrong ? wrong : "nothing is wrong");
 }
 
 CHECK_MAIN
