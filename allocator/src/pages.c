@@ -350,10 +350,16 @@ static size_t fit(const struct culet_segment *s, size_t pages)
             length += 64;
             continue;
         }
-        size_t inside = pages < 64 ? fit_in_word(~used, pages) : 64;
-        if (inside < 64)
-            return word * 64 + inside;
-        length = (size_t)__builtin_clzll(used);
+        size_t end = (size_t)__builtin_clzll(used);
+        /* Between the first and the last used page. */
+        if (begin + pages + end <= 62) {
+            size_t inside = fit_in_word(~used, pages);
+            if (inside < 64)
+                return word * 64 + inside;
+        }
+        if (end >= pages)
+            return word * 64 + 64 - end;
+        length = end;
     }
     return CULET_SEGMENT_PAGES;
 }
