@@ -73,7 +73,6 @@ static void after_fork_in_child(void)
     culet_lock_reset(&culet_pages_lock);
     culet_lock_reset(&culet_purge_lock);
     culet_arena_reset();
-    culet_pages_reset_after_fork();
     culet_large_finish_frees();
     culet_wakeup_reset();
     if (!forked_single_threaded)

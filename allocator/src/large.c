@@ -90,26 +90,25 @@ static void put_large(struct culet_large *block)
     set_freed(block->span.start, block->bytes);
     stats.large--;
     stats.large_bytes -= block->bytes;
-    culet_pages_put(block->span.segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
     put_descriptor(block);
+    culet_pages_put(block->segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
 static bool resize_large(struct culet_large *block, size_t bytes)
 {
     size_t old = block->bytes;
-    bool done = true;
 
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
-    if (bytes < old) {
-        set_freed(block->span.start + bytes, old - bytes);
-        culet_pages_put(block->span.segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
-    } else if (bytes > old) {
-        done = culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
-    }
+    bool done =
+        bytes <= old || culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
     if (done) {
         stats.large_bytes += bytes - old;
         block->bytes = bytes;
+    }
+    if (bytes < old) {
+        set_freed(block->span.start + bytes, old - bytes);
+        culet_pages_put(block->segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     }
     culet_unlock(&culet_pages_lock);
     return done;

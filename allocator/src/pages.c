@@ -52,6 +52,7 @@ struct batch {
 
 /* The batch of the thread that purges without the pages lock. The purge lock, taken before the pages lock, is that
  * thread's. */
+enum purge_lock_use { KEEP_LOCK, MAY_RELEASE };
 static struct batch purging; /* [pages lock] */
 static struct culet_lock purge_lock;
 static uint32_t purge_waiters;         /* [pages lock] */
@@ -349,10 +350,16 @@ static size_t fit(const struct culet_segment *s, size_t pages)
             length += 64;
             continue;
         }
-        size_t inside = pages < 64 ? fit_in_word(~used, pages) : 64;
-        if (inside < 64)
-            return word * 64 + inside;
-        length = (size_t)__builtin_clzll(used);
+        size_t end = (size_t)__builtin_clzll(used);
+        /* Between the first and the last used page. */
+        if (begin + pages + end <= 62) {
+            size_t inside = fit_in_word(~used, pages);
+            if (inside < 64)
+                return word * 64 + inside;
+        }
+        if (end >= pages)
+            return word * 64 + 64 - end;
+        length = end;
     }
     return CULET_SEGMENT_PAGES;
 }
@@ -414,7 +421,7 @@ static size_t take(uint32_t index, size_t from, size_t pages)
     return dirty;
 }
 
-static size_t purge_segments(size_t target, size_t most);
+static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use);
 
 static size_t keep_pages(void)
 {
@@ -427,24 +434,35 @@ static bool keeps_too_many(void)
     return stats.dirty > keep_pages() && stats.dirty > 2 * unpurgeable;
 }
 
-/* `pages` become resident: as many cached huge pages go back, and a part as many dirty ones while the heap keeps too
- * many. */
-static void purge_on_growth(size_t pages)
-{
-    static size_t owed, huge_owed;
+/* Pages that have become resident and for which none has gone back yet. */
+static size_t owed, huge_owed;
 
-    if (culet_huge_cache_bytes() && (huge_owed += pages) >= CULET_GROWTH_HUGE_BATCH_PAGES) {
-        culet_pages_count_purged(culet_huge_cache_purge(huge_owed << CULET_PAGE_SHIFT));
+static void note_growth(size_t pages)
+{
+    if (culet_huge_cache_bytes())
+        huge_owed += pages;
+    if (keeps_too_many())
+        owed += pages;
+}
+
+/* As many cached huge pages go back as have become resident, and a part as many dirty ones while the heap keeps too
+ * many. May release the lock meanwhile. */
+static void purge_on_growth(void)
+{
+    if (CULET_UNLIKELY(huge_owed >= CULET_GROWTH_HUGE_BATCH_PAGES)) {
+        size_t bytes = huge_owed << CULET_PAGE_SHIFT;
         huge_owed = 0;
+        culet_unlock(&culet_pages_lock);
+        bytes = culet_pages_purge_huge_cache(bytes);
+        culet_lock(&culet_pages_lock);
+        culet_pages_count_purged(bytes);
     }
-    if (!keeps_too_many())
+    if (CULET_LIKELY(owed < CULET_GROWTH_RATIO * CULET_GROWTH_BATCH_PAGES))
         return;
-    owed += pages;
-    if (owed < CULET_GROWTH_RATIO * CULET_GROWTH_BATCH_PAGES)
-        return;
-    size_t batch = owed / CULET_GROWTH_RATIO;
+    size_t batch = owed / CULET_GROWTH_RATIO, keep = keep_pages();
     owed = 0;
-    purge_segments(stats.dirty - keep_pages() > batch ? stats.dirty - batch : keep_pages(), SIZE_MAX);
+    if (stats.dirty > keep)
+        purge_segments(stats.dirty - keep > batch ? stats.dirty - batch : keep, SIZE_MAX, MAY_RELEASE);
 }
 
 /* The first segment that may have a free range of so many pages. */
@@ -471,6 +489,8 @@ static size_t search(size_t pages, size_t alignment, uint32_t *index)
 uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed)
 {
     uint32_t i;
+
+    purge_on_growth();
     size_t from = search(pages, alignment, &i);
 
     if (from == CULET_SEGMENT_PAGES && wait_for_purge(CULET_PURGE_WAIT_US))
@@ -486,7 +506,7 @@ uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, boo
     *zeroed = dirty == 0;
     *segment = i;
     if (dirty < pages)
-        purge_on_growth(pages - dirty);
+        note_growth(pages - dirty);
     DEBUG_CHECK();
     return s->base + from * CULET_PAGE;
 }
@@ -531,7 +551,7 @@ void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t d
     if (culet_wakeup_scavenger_runs()) {
         culet_wakeup_notify();
     } else {
-        purge_segments(keep_pages() / 2, SIZE_MAX);
+        purge_segments(keep_pages() / 2, SIZE_MAX, MAY_RELEASE);
         if (stats.purged_bytes - reclaimed > CULET_SCAVENGER_PURGED_BYTES)
             culet_wakeup_request_scavenger();
     }
@@ -543,11 +563,12 @@ bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t 
     struct culet_segment *s = segments[segment];
     size_t end = ((start - s->base) >> CULET_PAGE_SHIFT) + pages;
 
+    purge_on_growth();
     if (end + more > CULET_SEGMENT_PAGES || find(s->used, end, true) < end + more)
         return false;
     size_t dirty = take(segment, end, more);
     if (dirty < more)
-        purge_on_growth(more - dirty);
+        note_growth(more - dirty);
     return true;
 }
 
@@ -682,6 +703,25 @@ static void purge_batch(struct batch *batch)
     }
 }
 
+/* Returns the pages of a batch to the kernel, then to the heap. `release`: it is `purging`, and the pages lock is open
+ * meanwhile. Returns bytes. */
+static size_t purge_and_empty(struct batch *batch, struct cursor *at, bool release)
+{
+    if (!release) {
+        purge_batch(batch);
+    } else {
+        culet_unlock(&culet_pages_lock);
+        purge_batch(batch);
+        culet_lock(&culet_pages_lock);
+        atomic_fetch_add_explicit(&purge_batches, 1, memory_order_relaxed);
+        if (purge_waiters)
+            culet_os_wake_all(&purge_batches);
+    }
+    size_t returned = empty_batch(batch, at);
+    drop_surplus(at->segment);
+    return returned;
+}
+
 /* What was visited and stays dirty, the kernel has refused. */
 static void end_purge(const struct cursor *at, size_t target)
 {
@@ -690,20 +730,27 @@ static void end_purge(const struct cursor *at, size_t target)
     unpurgeable = all && stats.dirty > target ? (at->skipped < stats.dirty ? at->skipped : stats.dirty) : 0;
 }
 
-/* culet_pages_purge of the segments alone; whole segments. */
-static size_t purge_segments(size_t target, size_t most)
+/* Purges dirty pages until at most `target` are left or about `most` have been returned; of the last segment all. With
+ * MAY_RELEASE other threads can use the page heap while the kernel works; nothing is done if one of them purges. */
+static size_t purge_segments(size_t target, size_t most, enum purge_lock_use use)
 {
     struct cursor at = cursor_at_top();
-    struct batch batch = {.count = 0};
-    size_t returned = 0;
+    struct batch own = {.count = 0}, *batch = &own;
+    size_t slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT, returned = 0;
 
+    /* For the thread that forks all locks are open, so it purges as if it kept the lock. */
+    bool release = use == MAY_RELEASE && !forking();
+    if (release && !culet_lock_try(&purge_lock))
+        return 0;
+    if (release)
+        batch = &purging;
     while ((at.page || (stats.dirty > target && returned < most * CULET_PAGE)) &&
-           fill_batch(&batch, &at, CULET_SEGMENT_PAGES)) {
-        purge_batch(&batch);
-        returned += empty_batch(&batch, &at);
-        drop_surplus(at.segment);
+           fill_batch(batch, &at, release ? slice : CULET_SEGMENT_PAGES)) {
+        returned += purge_and_empty(batch, &at, release);
     }
     end_purge(&at, target);
+    if (release)
+        culet_unlock(&purge_lock);
     return returned;
 }
 
@@ -720,8 +767,8 @@ size_t culet_pages_purge(size_t target, size_t most)
     culet_pages_count_purged(returned);
     if (returned >> CULET_PAGE_SHIFT >= most)
         return returned;
-    return returned +
-           purge_segments(target > cached_pages() ? target - cached_pages() : 0, most - (returned >> CULET_PAGE_SHIFT));
+    return returned + purge_segments(target > cached_pages() ? target - cached_pages() : 0,
+                                     most - (returned >> CULET_PAGE_SHIFT), KEEP_LOCK);
 }
 
 /* The huge-block cache, outside of the pages lock. */
@@ -758,14 +805,7 @@ static size_t purge_segments_unlocked(size_t target)
         size_t surplus = stats.dirty - target, slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
         if (!fill_batch(&purging, &at, surplus < slice ? surplus : slice))
             break;
-        culet_unlock(&culet_pages_lock);
-        purge_batch(&purging);
-        culet_lock(&culet_pages_lock);
-        returned += empty_batch(&purging, &at);
-        drop_surplus(at.segment);
-        atomic_fetch_add_explicit(&purge_batches, 1, memory_order_relaxed);
-        if (purge_waiters)
-            culet_os_wake_all(&purge_batches);
+        returned += purge_and_empty(&purging, &at, true);
         DEBUG_CHECK();
     }
     end_purge(&at, target);
@@ -804,12 +844,15 @@ void culet_pages_reset_after_fork(void)
     culet_huge_cache_finish_purges();
 }
 
-size_t culet_pages_reclaim(size_t keep_granules)
+size_t culet_pages_reclaim(size_t keep)
 {
-    size_t returned = culet_pages_purge(keep_granules, SIZE_MAX);
+    size_t all = stats.dirty + cached_pages();
+    size_t huge = culet_huge_cache_purge(all > keep ? (all - keep) << CULET_PAGE_SHIFT : 0);
 
+    culet_pages_count_purged(huge);
+    size_t returned = purge_segments(keep > cached_pages() ? keep - cached_pages() : 0, SIZE_MAX, MAY_RELEASE);
     reclaimed += returned;
-    return returned;
+    return huge + returned;
 }
 
 bool culet_pages_release_spare(void)

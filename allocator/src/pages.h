@@ -28,23 +28,25 @@ struct culet_pages_stats {
 /* All functions expect the pages lock to be held, unless they say otherwise.
  *
  * culet_pages_get: a range of `pages`, its start a multiple of `alignment` (a power of two, at least a page). Stores
- * the segment, and whether every byte is known to be zero. Returns 0 when out of memory.
+ * the segment, and whether every byte is known to be zero. Returns 0 when out of memory. May release the lock before it
+ * takes the range, to purge or to wait.
  *
- * If the only such range may be among pages that another thread is purging, this releases the lock and waits for it:
+ * If the only such range may be among pages that another thread is purging, this waits for it:
  * CULET_PURGE_WAIT_US before another segment is mapped, and without a bound when the kernel refuses that. */
 uintptr_t culet_pages_get(size_t pages, size_t alignment, uint32_t *segment, bool *zeroed);
 
-/* Frees a range. `dirty`: mask of those of its first 64 pages that may be resident; later pages count as dirty. */
+/* Frees a range. `dirty`: mask of those of its first 64 pages that may be resident; later pages count as dirty. May
+ * release the lock at its end. */
 void culet_pages_put(uint32_t segment, uintptr_t start, size_t pages, uint64_t dirty);
 
-/* Extends a range in place; false if the pages behind it are not free. */
+/* Extends a range in place; false if the pages behind it are not free. May release the lock first. */
 bool culet_pages_extend(uint32_t segment, uintptr_t start, size_t pages, size_t more);
 
 /* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left, or about
  * `most` have been returned. Returns bytes. */
 size_t culet_pages_purge(size_t keep, size_t most);
 
-/* The same for a small heap; does not count towards CULET_SCAVENGER_PURGED_BYTES. */
+/* The same for a small heap, without a bound; does not count towards CULET_SCAVENGER_PURGED_BYTES. May release the lock. */
 size_t culet_pages_reclaim(size_t keep);
 
 /* Returns the huge-block cache and dirty pages to the kernel until at most `keep` pages of both are left. Returns bytes.

@@ -433,9 +433,11 @@ TEST(random_operations_beside_purging_threads_agree_with_a_model)
     atomic_store(&ended, true);
     for (unsigned t = 0; t < 2; t++)
         CHECK(pthread_join(thread[t], NULL) == 0, "no thread");
+    culet_lock(&culet_pages_lock);
     for (unsigned i = 0; i < RUNS; i++)
         if (runs[i].start)
             put(&runs[i]);
+    culet_unlock(&culet_pages_lock);
     culet_pages_purge_unlocked(0);
     check_counts();
     CHECK_EQUAL(culet_pages_stats().segments, 1);
