@@ -91,7 +91,7 @@ static void put_large(struct culet_large *block)
     stats.large--;
     stats.large_bytes -= block->bytes;
     put_descriptor(block);
-    culet_pages_put(block->segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
+    culet_pages_put(block->span.segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
 static bool resize_large(struct culet_large *block, size_t bytes)
@@ -108,7 +108,7 @@ static bool resize_large(struct culet_large *block, size_t bytes)
     }
     if (bytes < old) {
         set_freed(block->span.start + bytes, old - bytes);
-        culet_pages_put(block->segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
+        culet_pages_put(block->span.segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     }
     culet_unlock(&culet_pages_lock);
     return done;
