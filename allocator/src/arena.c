@@ -209,6 +209,7 @@ static struct culet_arena *add(void)
 {
     struct culet_arena *arena = NULL;
 
+    /* The caller is inside: a fork that holds the lock may wait for it to leave. */
     if (!culet_lock_try(&growth_lock))
         return NULL;
     unsigned number = atomic_load(&count);

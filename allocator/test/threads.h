@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "check.h"
+#include "heap.h"
 
 #include <pthread.h>
 
@@ -18,6 +19,7 @@ static inline void run_thread(void *(*run)(void *), void *data)
 /* This thread is inside its arena meanwhile, so the other one has to use another arena. Returns the arena. */
 static inline struct culet_arena *run_elsewhere(void *(*run)(void *), void *data)
 {
+    CHECK(culet_heap_state() != CULET_DORMANT, "the heap is dormant");
     struct culet_arena *arena = culet_arena_enter();
 
     run_thread(run, data);

@@ -1,23 +1,30 @@
-/* The bias: a thread that alone uses the heap becomes biased; any other thread ends that; no block is lost or given out
- * twice while the biased thread changes and threads only free, trim, fork and exit. */
-#include "bias.h"
-#include "cache.h"
+/* Arenas: which thread holds which one; that a take-over, a purge and a fork find no thread inside; that threads which run
+ * in parallel move apart, and those which take turns stay together. No block is lost or given out twice meanwhile. */
+#define _GNU_SOURCE
+#include "arena.h"
+
 #include "check.h"
 #include "culet.h"
 #include "heap.h"
 #include "heap_counts.h"
+#include "lock.h"
+#include "os.h"
+#include "pagemap.h"
+#include "purge.h"
+#include "threads.h"
 
+#include <linux/filter.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* Four blocks of this size are a unit, so that every fourth request is a visit to the slow path. */
 #define BYTES 1000
 #define TURN 1200
 #define THREADS 5
 
-/* Without the kernel's membarrier there is never a biased thread. */
 static bool barrier_there(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -25,31 +32,61 @@ static bool barrier_there(void)
     return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-static bool is_biased(void)
+/* From now on the kernel refuses the call in this process, as a sandbox does. */
+static void forbid_membarrier(void)
 {
-    return atomic_load(&culet_bias_thread) == culet_cache;
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 38 /* ENOSYS */),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0, "no seccomp");
+    CHECK(!culet_os_barrier(), "membarrier is not forbidden");
+}
+
+static struct culet_thread *holder_of(unsigned number)
+{
+    return atomic_load(&culet_arena(number)->holder);
+}
+
+static struct culet_arena *held(void)
+{
+    return atomic_load(&culet_thread.arena);
+}
+
+static unsigned arena_of(void *block)
+{
+    struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
+
+    return slab->span.arena;
 }
 
 static unsigned char *make(unsigned char mark)
 {
     unsigned char *block = culet_malloc(BYTES);
 
-    CHECK(block, "no memory");
+    if (!block)
+        CHECK(false, "no memory");
     memset(block, mark, BYTES);
     return block;
 }
 
 static void drop(unsigned char *block)
 {
-    CHECK(memcmp(block, block + 1, BYTES - 1) == 0, "a block was changed");
+    if (memcmp(block, block + 1, BYTES - 1) != 0)
+        CHECK(false, "a block was changed");
     memset(block, 0, BYTES);
     culet_free(block);
 }
 
-/* Many requests and frees by this thread alone. */
+/* Many requests and frees. */
 static void work(unsigned char mark)
 {
-    static unsigned char *block[TURN];
+    static _Thread_local unsigned char *block[TURN];
 
     for (unsigned i = 0; i < TURN; i++)
         block[i] = make(mark);
@@ -66,13 +103,18 @@ static void check_used(size_t expected)
     CHECK_EQUAL(counts.used_bytes, expected);
 }
 
-static void run_thread(void *(*run)(void *), void *data)
+static void check_nothing_left(void)
 {
-    pthread_t thread;
+    struct heap_counts counts;
 
-    CHECK(pthread_create(&thread, NULL, run, data) == 0, "no thread");
-    pthread_join(thread, NULL);
+    check_used(0);
+    culet_malloc_trim(0);
+    count_heap(&counts);
+    CHECK_EQUAL(counts.pages.used, 0);
+    culet_heap_check();
 }
+
+/* ---- take-overs ---- */
 
 static void *free_it(void *block)
 {
@@ -80,46 +122,478 @@ static void *free_it(void *block)
     return NULL;
 }
 
+TEST(a_thread_holds_the_first_arena_until_another_takes_it_over)
+{
+    CHECK(held() == &culet_arena_none, "an arena is held before there is a heap");
+    unsigned char *block = make(1);
+    CHECK(!barrier_there() || held() == culet_arena(0), "the thread does not hold the first arena");
+    CHECK(!barrier_there() || holder_of(0) == &culet_thread, "its holder is another one");
+    work(1);
+    run_thread(free_it, block);
+    CHECK(held() == &culet_arena_none, "the thread holds an arena that was taken over");
+    CHECK(!holder_of(0), "an ended thread holds the arena");
+    work(2);
+    CHECK(!barrier_there() || held() == culet_arena(0), "it does not get the arena again");
+    CHECK_EQUAL(culet_arena_count(), 1);
+    check_nothing_left();
+}
+
 static void *work_here(void *data)
 {
     work((unsigned char)(uintptr_t)data);
-    CHECK(is_biased() == barrier_there(), "a thread that worked alone is not the biased thread");
+    CHECK(!barrier_there() || holder_of(0) == &culet_thread, "a thread that worked alone is not the holder");
     return NULL;
 }
 
-TEST(a_thread_that_works_alone_becomes_the_biased_thread)
-{
-    CHECK(!is_biased(), "there is a biased thread before there is a heap");
-    work(1);
-    CHECK(is_biased() == barrier_there(), "it is not the biased thread");
-    check_used(0);
-}
-
-TEST(another_threads_visit_ends_the_bias)
+TEST(threads_one_after_the_other_use_one_arena)
 {
     work(1);
-    unsigned char *block = make(2);
-    run_thread(free_it, block);
-    CHECK(!atomic_load(&culet_bias_thread), "the biased thread outlived another thread's free");
-    check_used(0);
-    work(3);
-    CHECK(is_biased() == barrier_there(), "it does not become the biased thread again");
-    check_used(0);
-}
-
-TEST(a_biased_thread_that_exits_ends_the_bias)
-{
-    work(1);
-    for (uintptr_t i = 0; i < 20; i++) {
+    for (uintptr_t i = 0; i < 200; i++) {
         run_thread(work_here, (void *)i);
-        CHECK(!atomic_load(&culet_bias_thread), "a thread that is gone owns the heap");
-        check_used(0);
+        CHECK(!holder_of(0), "a thread that is gone holds the arena");
+        CHECK_EQUAL(culet_arena_count(), 1);
     }
-    work(2);
-    check_used(0);
+    CHECK_EQUAL(culet_arena_threads(), 1);
+    check_nothing_left();
 }
 
-TEST(a_biased_thread_forks)
+/* ---- overlaps ---- */
+
+static void *allocate_elsewhere(void *data)
+{
+    unsigned char **block = data;
+
+    *block = make(3);
+    CHECK(held() != culet_arena(0), "the arena was taken over while its holder was inside");
+    CHECK(arena_of(*block) != 0, "a block of an arena with another thread inside");
+    return NULL;
+}
+
+TEST(an_arena_with_a_thread_inside_is_left_alone)
+{
+    unsigned char *block = NULL;
+
+    run_elsewhere(allocate_elsewhere, &block);
+    CHECK_EQUAL(culet_arena_count(), 2);
+    CHECK(!holder_of(1), "an ended thread holds an arena");
+    /* This thread holds the first arena, so it frees by the remote word. */
+    drop(block);
+    struct heap_counts counts;
+    count_heap(&counts);
+    CHECK_EQUAL(counts.bins[culet_size_class(BYTES)].remote, barrier_there());
+    check_nothing_left();
+}
+
+static void *only_free(void *block)
+{
+    drop(block);
+    return NULL;
+}
+
+/* A free of a thread that holds no arena does not wait either. */
+TEST(a_thread_that_only_frees_need_not_get_the_arena)
+{
+    struct heap_counts counts;
+    unsigned char *block = make(1);
+
+    run_elsewhere(only_free, block);
+    count_heap(&counts);
+    CHECK_EQUAL(counts.bins[culet_size_class(BYTES)].remote, 1);
+    check_nothing_left();
+}
+
+static pthread_barrier_t gate;
+
+/* Inside its arena until all threads are. Stores the arena's number. */
+static void *stay_inside(void *data)
+{
+    culet_free(make(1));
+    struct culet_arena *arena = culet_arena_enter();
+    *(unsigned *)data = arena->number;
+    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&gate);
+    culet_arena_leave();
+    return NULL;
+}
+
+#define INSIDE 80
+
+TEST(arenas_are_added_up_to_a_limit)
+{
+    unsigned limit = culet_os_processors() * 4 < CULET_ARENAS ? culet_os_processors() * 4 : CULET_ARENAS;
+    unsigned inside = limit < INSIDE ? limit : INSIDE, number[INSIDE];
+    bool seen[CULET_ARENAS] = {false};
+    pthread_t thread[INSIDE];
+
+    culet_free(make(1));
+    pthread_barrier_init(&gate, NULL, inside);
+    for (unsigned i = 0; i + 1 < inside; i++)
+        CHECK(pthread_create(&thread[i], NULL, stay_inside, &number[i]) == 0, "no thread");
+    number[inside - 1] = culet_arena_enter()->number;
+    pthread_barrier_wait(&gate);
+    CHECK_EQUAL(culet_arena_count(), inside);
+    for (unsigned i = 0; i < inside; i++) {
+        CHECK(number[i] < inside && !seen[number[i]], "two threads are inside arena %u", number[i]);
+        seen[number[i]] = true;
+    }
+    pthread_barrier_wait(&gate);
+    culet_arena_leave();
+    for (unsigned i = 0; i + 1 < inside; i++)
+        pthread_join(thread[i], NULL);
+
+    /* More threads than arenas: they share. */
+    static pthread_t many[2 * CULET_ARENAS];
+    for (uintptr_t i = 0; i < 2 * inside; i++)
+        CHECK(pthread_create(&many[i], NULL, free_it, make((unsigned char)i)) == 0, "no thread");
+    for (unsigned i = 0; i < 2 * inside; i++)
+        pthread_join(many[i], NULL);
+    CHECK(culet_arena_count() <= limit, "%u arenas, the limit is %u", culet_arena_count(), limit);
+    check_nothing_left();
+}
+
+/* A thread that waited at every arena gets one when it is left. */
+static void *make_one(void *data)
+{
+    *(unsigned char **)data = make(9);
+    return NULL;
+}
+
+TEST(a_thread_waits_when_there_is_one_inside_every_arena)
+{
+    unsigned limit = culet_os_processors() * 4 < CULET_ARENAS ? culet_os_processors() * 4 : CULET_ARENAS;
+    unsigned number[CULET_ARENAS];
+    pthread_t thread[CULET_ARENAS], late;
+    unsigned char *block = NULL;
+
+    pthread_barrier_init(&gate, NULL, limit + 1);
+    for (unsigned i = 0; i < limit; i++)
+        CHECK(pthread_create(&thread[i], NULL, stay_inside, &number[i]) == 0, "no thread");
+    pthread_barrier_wait(&gate);
+    CHECK_EQUAL(culet_arena_count(), limit);
+    CHECK(pthread_create(&late, NULL, make_one, &block) == 0, "no thread");
+    usleep(50000);
+    CHECK(!block, "a thread got an arena with another one inside");
+    pthread_barrier_wait(&gate);
+    pthread_join(late, NULL);
+    CHECK(block, "the thread got no block");
+    for (unsigned i = 0; i < limit; i++)
+        pthread_join(thread[i], NULL);
+    drop(block);
+    check_nothing_left();
+}
+
+static _Atomic bool over;
+
+static void *overlap(void *data)
+{
+    unsigned char *block[64] = {NULL};
+    uint64_t seed = (uintptr_t)data;
+
+    while (!atomic_load(&over)) {
+        unsigned char **slot = &block[check_random(&seed) % 64];
+        if (*slot)
+            drop(*slot);
+        *slot = make((unsigned char)(uintptr_t)data);
+    }
+    for (unsigned i = 0; i < 64; i++)
+        if (block[i])
+            drop(block[i]);
+    return NULL;
+}
+
+/* Two threads that run at the same time end up with an arena each, so that they do not take over for ever. */
+TEST(parallel_threads_move_apart)
+{
+    pthread_t thread[2];
+
+    culet_free(make(1));
+    for (uintptr_t i = 0; i < 2; i++)
+        CHECK(pthread_create(&thread[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
+    bool apart = false;
+    for (unsigned i = 0; i < 600 && !apart; i++) {
+        usleep(100000);
+        apart = culet_arena_count() > 1 && holder_of(0) && holder_of(1);
+    }
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CHECK(apart || !barrier_there() || culet_os_processors() == 1, "two threads shared one arena for a minute");
+    check_nothing_left();
+}
+
+/* Threads that overlapped once come back to the first arena when they take turns. */
+static void *come_back(void *data)
+{
+    unsigned char *block = NULL;
+
+    pthread_barrier_wait(&gate); /* 1: the first thread is inside the first arena */
+    block = make(1);
+    CHECK(arena_of(block) != 0, "the thread got the first arena");
+    pthread_barrier_wait(&gate); /* 2: nobody is inside from here on */
+    for (unsigned i = 0; i < 100; i++) {
+        drop(block);
+        pthread_barrier_wait(&gate); /* the first thread's turn: it takes both arenas over */
+        pthread_barrier_wait(&gate);
+        block = make(1);
+    }
+    *(unsigned *)data = arena_of(block);
+    drop(block);
+    return NULL;
+}
+
+TEST(threads_that_take_turns_come_back_to_the_first_arena)
+{
+    unsigned last = 77;
+    pthread_t thread;
+
+    if (!barrier_there()) {
+        CHECK(true, "no thread keeps an arena without membarrier");
+        return;
+    }
+    culet_free(make(1));
+    pthread_barrier_init(&gate, NULL, 2);
+    CHECK(pthread_create(&thread, NULL, come_back, &last) == 0, "no thread");
+    culet_arena_enter();
+    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&gate);
+    culet_arena_leave();
+    for (unsigned i = 0; i < 100; i++) {
+        pthread_barrier_wait(&gate);
+        for (unsigned n = 0; n < culet_arena_count(); n++) {
+            CHECK(culet_arena_enter_serviced(culet_arena(n)), "the other thread is inside");
+            culet_arena_leave_serviced();
+        }
+        work(1);
+        pthread_barrier_wait(&gate);
+    }
+    pthread_join(thread, NULL);
+    CHECK_EQUAL(last, 0);
+    check_nothing_left();
+}
+
+/* ---- serviced arenas ---- */
+
+static _Atomic bool made;
+
+static void *make_and_say(void *data)
+{
+    *(unsigned char **)data = make(9);
+    atomic_store(&made, true);
+    return NULL;
+}
+
+TEST(a_service_takes_the_arena_from_its_holder)
+{
+    unsigned char *kept = make(1), *block = NULL;
+    pthread_t thread;
+
+    CHECK(culet_arena_enter_serviced(culet_arena(0)), "nobody else is inside");
+    CHECK(atomic_load(&culet_arena(0)->serviced) && holder_of(0) == &culet_thread, "the arena is not serviced");
+    CHECK(pthread_create(&thread, NULL, make_and_say, &block) == 0, "no thread");
+    /* A service that takes long: the other thread uses another arena once. */
+    for (unsigned i = 0; i < 600 && !atomic_load(&made); i++)
+        usleep(100000);
+    CHECK(atomic_load(&made), "the thread waited a minute for the end of the service");
+    CHECK_EQUAL(arena_of(block), 1);
+    culet_arena_leave_serviced();
+    CHECK(!holder_of(0) && held() == &culet_arena_none, "the service kept the arena");
+    pthread_join(thread, NULL);
+    drop(block);
+    drop(kept);
+    check_nothing_left();
+}
+
+static void *service_first(void *result)
+{
+    *(bool *)result = culet_arena_enter_serviced(culet_arena(0));
+    if (*(bool *)result)
+        culet_arena_leave_serviced();
+    return NULL;
+}
+
+TEST(a_service_does_not_wait_for_a_thread_inside)
+{
+    bool entered = true;
+
+    culet_free(make(1));
+    run_elsewhere(service_first, &entered);
+    CHECK(!entered, "two threads were inside one arena");
+    run_thread(service_first, &entered);
+    CHECK(entered, "an arena with nobody inside was not serviced");
+    check_nothing_left();
+}
+
+/* ---- thread ends ---- */
+
+static pthread_key_t key;
+static _Atomic unsigned destroyed;
+
+/* Runs in several rounds, so also after the destructor of the arenas' own key. */
+static void destructor(void *data)
+{
+    unsigned rounds = (unsigned)(uintptr_t)data;
+
+    work((unsigned char)rounds);
+    atomic_fetch_add(&destroyed, 1);
+    CHECK(rounds == 3 || culet_thread.life == CULET_THREAD_ENDING || culet_thread.life == CULET_THREAD_REGISTERED, "life");
+    if (culet_thread.life == CULET_THREAD_ENDING)
+        CHECK(held() == &culet_arena_none, "an ending thread keeps an arena");
+    if (rounds > 1)
+        pthread_setspecific(key, (void *)(uintptr_t)(rounds - 1));
+}
+
+static void *end_late(void *unused)
+{
+    pthread_setspecific(key, (void *)3);
+    work(1);
+    return unused;
+}
+
+TEST(destructors_may_allocate_at_a_threads_end)
+{
+    work(1);
+    CHECK(pthread_key_create(&key, destructor) == 0, "no key");
+    for (unsigned i = 0; i < 20; i++) {
+        run_thread(end_late, NULL);
+        CHECK(!holder_of(0), "an ended thread holds an arena");
+        CHECK_EQUAL(culet_arena_threads(), 1);
+    }
+    CHECK_EQUAL(atomic_load(&destroyed), 60);
+    check_nothing_left();
+}
+
+/* A thread that the library could not register (no key is left) releases its arena at each leave. */
+static void *use_unregistered(void *data)
+{
+    (void)data;
+    culet_thread.life = CULET_THREAD_ENDING;
+    work(5);
+    CHECK(held() == &culet_arena_none, "an unregistered thread keeps an arena");
+    return NULL;
+}
+
+TEST(a_thread_without_registration_keeps_no_arena)
+{
+    work(1);
+    for (unsigned i = 0; i < 20; i++) {
+        run_thread(use_unregistered, NULL);
+        CHECK(!holder_of(0), "an ended thread holds an arena");
+    }
+    CHECK_EQUAL(culet_arena_threads(), 1);
+    check_nothing_left();
+}
+
+static void *use_short(void *data)
+{
+    if ((uintptr_t)data % 2)
+        culet_thread.life = CULET_THREAD_ENDING;
+    drop(make((unsigned char)(uintptr_t)data));
+    return NULL;
+}
+
+/* Threads end while others take their arenas over; large stacks, so that libc unmaps each at once. */
+TEST(threads_end_while_their_arenas_are_taken_over)
+{
+    pthread_attr_t attributes;
+    pthread_t user[2], thread;
+
+    culet_free(make(1));
+    CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)64 << 20) == 0, "stack");
+    for (uintptr_t i = 0; i < 2; i++)
+        CHECK(pthread_create(&user[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
+    for (uintptr_t i = 0; i < 3000; i++) {
+        CHECK(pthread_create(&thread, &attributes, use_short, (void *)i) == 0, "no thread");
+        pthread_join(thread, NULL);
+    }
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(user[i], NULL);
+    check_nothing_left();
+}
+
+/* ---- without membarrier ---- */
+
+static void *use_parallel(void *data)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        work((unsigned char)(uintptr_t)data);
+        CHECK(held() == &culet_arena_none, "a thread keeps its arena without membarrier");
+    }
+    return NULL;
+}
+
+static void use_without_membarrier(void)
+{
+    pthread_t thread[THREADS];
+
+    work(1);
+    CHECK(held() == &culet_arena_none, "a thread keeps its arena without membarrier");
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, use_parallel, (void *)(i + 1)) == 0, "no thread");
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    check_nothing_left();
+}
+
+TEST(without_membarrier_nobody_keeps_an_arena)
+{
+    forbid_membarrier();
+    use_without_membarrier();
+}
+
+/* A sandbox that begins later: the first take-over notices. */
+TEST(membarrier_may_be_forbidden_later)
+{
+    work(1);
+    unsigned char *block = make(1);
+    forbid_membarrier();
+    run_thread(free_it, block);
+    use_without_membarrier();
+}
+
+#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
+static void fork_beside_threads(void)
+{
+    pthread_t thread[3];
+
+    for (uintptr_t i = 0; i < 3; i++)
+        CHECK(pthread_create(&thread[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
+    for (unsigned i = 0; i < 200; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(200);
+            culet_heap_check();
+            work(2);
+            culet_malloc_trim(0);
+            culet_heap_check();
+            _exit(0);
+        }
+        check_child(child);
+    }
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    check_nothing_left();
+}
+
+/* A thread that releases its arena has to get the arena's lock, also while a fork waits for it. */
+TEST(forks_let_threads_leave_without_membarrier)
+{
+    forbid_membarrier();
+    work(1);
+    fork_beside_threads();
+}
+
+TEST(forks_beside_parallel_threads)
+{
+    work(1);
+    fork_beside_threads();
+}
+#endif
+
+/* ---- forks ---- */
+
+TEST(a_child_goes_on_with_the_threads_arena)
 {
     unsigned char *kept = make(5);
 
@@ -127,27 +601,86 @@ TEST(a_biased_thread_forks)
         work(1);
         pid_t child = fork();
         if (child == 0) {
-            CHECK(!atomic_load(&culet_bias_thread), "the child has a biased thread");
+            CHECK(!barrier_there() || held() == culet_arena(0), "the child's thread has lost its arena");
+            CHECK_EQUAL(culet_arena_threads(), 1);
             work(2);
-            CHECK(is_biased() == barrier_there(), "the child does not become the biased thread");
+            CHECK(!barrier_there() || held() == culet_arena(0), "the child's thread does not keep the arena");
             drop(kept);
             check_used(0);
             _exit(0);
         }
         check_child(child);
+        CHECK(!barrier_there() || held() == culet_arena(0), "a fork takes the arena away");
     }
-    work(3);
-    CHECK(is_biased() == barrier_there(), "the parent does not become the biased thread again");
     drop(kept);
-    check_used(0);
+    check_nothing_left();
 }
 
-/* ---- biased threads that change: threads take turns, as under Ruby's GVL, while others free, trim and fork ---- */
+static _Atomic bool frozen, thawed;
+
+static void *enter_frozen(void *unused)
+{
+    while (!atomic_load(&frozen))
+        sched_yield();
+    drop(make(4));
+    CHECK(atomic_load(&thawed), "a thread was inside a frozen arena");
+    return unused;
+}
+
+TEST(nobody_enters_a_frozen_arena)
+{
+    pthread_t thread[2];
+
+    work(1);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK(pthread_create(&thread[i], NULL, enter_frozen, NULL) == 0, "no thread");
+    run_elsewhere(use_short, NULL); /* a second arena */
+    culet_lock(&culet_purge_lock);
+    culet_arena_freeze();
+    atomic_store(&frozen, true);
+    usleep(100000);
+    atomic_store(&thawed, true);
+    culet_arena_unfreeze();
+    culet_unlock(&culet_purge_lock);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    check_nothing_left();
+}
+
+/* In a child no other thread holds an arena, whoever held it in the parent. */
+TEST(a_child_has_no_other_holders)
+{
+    unsigned number[3];
+    pthread_t thread[3];
+
+    culet_free(make(1));
+    pthread_barrier_init(&gate, NULL, 4);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(pthread_create(&thread[i], NULL, stay_inside, &number[i]) == 0, "no thread");
+    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&gate); /* they leave, and keep their arenas until they end */
+    pid_t child = fork();
+    if (child == 0) {
+        for (unsigned i = 0; i < culet_arena_count(); i++) {
+            CHECK(!holder_of(i) || holder_of(i) == &culet_thread, "arena %u is held by a thread of the parent", i);
+            CHECK(!atomic_load(&culet_arena(i)->serviced), "arena %u is frozen still", i);
+            CHECK_EQUAL(culet_arena(i)->lock.state, 0);
+        }
+        check_nothing_left();
+        _exit(0);
+    }
+    check_child(child);
+    for (unsigned i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    check_nothing_left();
+}
+
+/* ---- take-overs without an end: threads take turns, as under Ruby's GVL, while others free, trim and fork ---- */
 
 #define SLOTS 256
 static _Atomic(unsigned char *) slot[SLOTS];
 static _Atomic unsigned turn; /* of thread turn % THREADS */
-static _Atomic unsigned owned[THREADS];
+static _Atomic unsigned in_first[THREADS], all[THREADS];
 static _Atomic bool done;
 
 static void put(unsigned i, unsigned char *block)
@@ -167,9 +700,10 @@ static void *take_turns(void *data)
         while (atomic_load(&turn) % THREADS != me)
             sched_yield();
         for (unsigned i = 0; i < TURN; i++) {
-            put((unsigned)check_random(&seed), make((unsigned char)(me + 1)));
-            if (is_biased())
-                atomic_fetch_add(&owned[me], 1);
+            unsigned char *block = make((unsigned char)(me + 1));
+            atomic_fetch_add(&in_first[me], arena_of(block) == 0);
+            atomic_fetch_add(&all[me], 1);
+            put((unsigned)check_random(&seed), block);
         }
         atomic_fetch_add(&turn, 1);
         if (round % 8 == me)
@@ -178,14 +712,13 @@ static void *take_turns(void *data)
     return NULL;
 }
 
-/* Never allocates, so never has a cache. */
-static void *only_free(void *data)
+static void *free_on(void *data)
 {
     uint64_t seed = (uintptr_t)data;
 
     while (!atomic_load(&done)) {
         put((unsigned)check_random(&seed), NULL);
-        usleep(200); /* long enough for a biased thread to settle between two frees */
+        usleep(200);
     }
     return NULL;
 }
@@ -201,7 +734,7 @@ static void *trim_and_ask(void *data)
     return NULL;
 }
 
-#ifndef __SANITIZE_THREAD__ /* it does not support forks of a process with threads */
+#ifndef __SANITIZE_THREAD__
 /* A child finds every block that stands in a slot, and can work. */
 static void *fork_now_and_then(void *data)
 {
@@ -223,10 +756,9 @@ static void *fork_now_and_then(void *data)
 }
 #endif
 
-static void change_biased_thread(void *(*const others[])(void *), unsigned count)
+static void change_holders(void *(*const others[])(void *), unsigned count)
 {
     pthread_t thread[THREADS], other[4];
-    unsigned biased_threads = 0;
 
     culet_free(culet_malloc(1));
     for (unsigned i = 0; i < count; i++)
@@ -240,43 +772,37 @@ static void change_biased_thread(void *(*const others[])(void *), unsigned count
         pthread_join(other[i], NULL);
     for (unsigned i = 0; i < SLOTS; i++)
         put(i, NULL);
-    check_used(0);
-    for (unsigned i = 0; i < THREADS; i++)
-        biased_threads += owned[i] > 0;
-    CHECK(count || biased_threads == THREADS || !barrier_there(), "only %u of %d threads were ever biased",
-          biased_threads, THREADS);
-    CHECK(biased_threads > 0 || !barrier_there(), "no thread was ever biased: this tested nothing");
-    culet_malloc_trim(0);
-    struct heap_counts counts;
-    count_heap(&counts);
-    CHECK_EQUAL(counts.pages.used, 0);
+    for (unsigned i = 0; i < THREADS && !count; i++)
+        CHECK_EQUAL(atomic_load(&in_first[i]), atomic_load(&all[i]));
+    check_nothing_left();
 }
 
-TEST(threads_take_turns)
+TEST(threads_that_take_turns_share_one_arena)
 {
-    change_biased_thread(NULL, 0);
+    change_holders(NULL, 0);
+    CHECK_EQUAL(culet_arena_count(), 1);
 }
 
 TEST(threads_take_turns_while_others_only_free)
 {
-    static void *(*const others[])(void *) = {only_free, only_free};
+    static void *(*const others[])(void *) = {free_on, free_on};
 
-    change_biased_thread(others, 2);
+    change_holders(others, 2);
 }
 
 TEST(threads_take_turns_while_others_trim_and_free)
 {
-    static void *(*const others[])(void *) = {trim_and_ask, only_free};
+    static void *(*const others[])(void *) = {trim_and_ask, free_on};
 
-    change_biased_thread(others, 2);
+    change_holders(others, 2);
 }
 
 #ifndef __SANITIZE_THREAD__
 TEST(threads_take_turns_while_others_fork_and_free)
 {
-    static void *(*const others[])(void *) = {fork_now_and_then, only_free, fork_now_and_then};
+    static void *(*const others[])(void *) = {fork_now_and_then, free_on, fork_now_and_then};
 
-    change_biased_thread(others, 3);
+    change_holders(others, 3);
 }
 #endif
 
