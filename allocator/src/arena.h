@@ -10,10 +10,9 @@
  * To enter, a thread stores 1 to its `busy`, then loads its `arena`, without a fence in between. To take an arena over,
  * under the arena's lock: store &culet_arena_none to the holder's `arena`, call membarrier(2), load the holder's `busy`.
  * 0: the holder will see that it lost the arena before it enters again. 1: it is inside, and gets the arena back, unless
- * it has taken another one meanwhile. The barrier on the rare side replaces the fence on the frequent one. (Asymmetric Dekker locking; cf. D. Dice, M. Moir, W.
- * Scherer, "Quickly Reacquirable Locks", 2003.)
- *
- * During an attempt, a thread that is inside its arena may find &culet_arena_none in its `arena`.
+ * it has taken another one meanwhile. A thread's arena is taken over by one thread at a time, under the thread's lock
+ * `revocation`. The barrier on the rare side replaces the fence on the frequent one. (Asymmetric Dekker locking; cf. D.
+ * Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks", 2003.)
  *
  * Where the kernel has no membarrier, every thread releases its arena when it leaves. So does a thread that ends.
  *

@@ -1,27 +1,27 @@
 /* weak.c - a model of the arenas on weakly ordered processors, explored exhaustively.
  *
  * Entering, leaving and taking over an arena, the end of a thread, purges and forks (arena.c, purge.c), the frees of
- * other threads and their collection (bin.c), frees by two threads of one block, and waking the scavenger (wakeup.c) are
- * written below as programs of a small machine, with the memory orders of the code (memory_orders.h). The explorer tries
- * every interleaving, and every value that the memory model lets a load return:
+ * other threads and their collection (bin.c), frees by two threads of one block, and waking the scavenger (wakeup.c)
+ * are written below as programs of a small machine, with the memory orders of the code (memory_orders.h). The explorer
+ * tries every interleaving, and every value that the memory model lets a load return:
  *
- *   - A location is the list of all values stored to it. A load returns any value that is not older than what the thread
- *     has seen of the location. A store enters the list anywhere behind that. This covers store buffers, and loads and
- *     stores out of order, on processors weaker than aarch64.
- *   - A release store carries what its thread has seen; an acquire load of that value has seen it too. An atomic change
- *     reads the value directly before its own, and carries on what that carried.
+ *   - A location is the list of all values stored to it. A load returns any value that is not older than what the
+ *     thread has seen of the location. A store enters the list anywhere behind that. This covers store buffers, and
+ *     loads and stores out of order, on processors weaker than aarch64.
+ *   - A release store carries what its thread has seen; an acquire load of that value has seen it too. An atomic
+ *     change reads the value directly before its own, and carries on what that carried.
  *   - A seq_cst load returns nothing older than the last seq_cst store, and is no fence: as aarch64's LDAR and STLR.
  *   - membarrier is a fence in each thread, wherever the thread is in its program.
  * This is C11's model in its operational form (O. Lahav, V. Vafeiadis, J. Kang, C. Hur, D. Dreyer, "Repairing
- * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. Where the
- * code's plain memory could tell, the delay shows as two accesses without an order.
+ * Sequential Consistency in C/C++11", 2017), where loads are not delayed beyond later stores of their thread. In
+ * the code a store that a load decides about depends on it, which forbids that.
  *
- * Errors are: an arena or a block used by two threads, a block given out twice, a lost free, a destroyed slab or an ended
- * thread that is still used, arenas and threads that do not refer to each other, a double free that nobody notices, a
- * lost wake-up, and a deadlock.
+ * Errors are: an arena or a block used by two threads, a block given out twice, a lost free, a destroyed slab or an
+ * ended thread that is still used, arenas and threads that do not refer to each other, a double free that nobody
+ * notices, a lost wake-up, and a deadlock.
  *
- * Then each order is weakened, and each fence, lock and check left out: the explorer must find an error. Where it finds
- * none the code is stricter than necessary; that is stated too, so that a change shows. */
+ * Then each order is weakened, and each fence, lock and check left out: the explorer must find an error. Where it
+ * finds none the code is stricter than necessary; that is stated too, so that a change shows. */
 #include "memory_orders.h"
 #include "check.h"
 
@@ -29,8 +29,8 @@
 
 enum { THREADS = 3, MESSAGES = 12, CODE = 400, REGISTERS = 6, STEPS = 250 };
 
-/* Locations. There are two arenas, A (1) and B (2); 0 stands for none. A slab has two units: the first with the blocks 0
- * and 1, the second with block 2. */
+/* Locations. There are two arenas, A (1) and B (2); 0 stands for none. A slab has two units: the first with the blocks
+ * 0 and 1, the second with block 2. */
 enum {
     IDLE,                           /* memory that a purge would return */
     ARENA,                          /* of each thread; */
@@ -52,6 +52,8 @@ enum {
     WAKEUP = CONTENT + 3,
     LOCATIONS
 };
+/* In scenes without take-overs: the arena of the slab, and the stack of arena B. */
+enum { OWNER = ARENA, OTHER_STACK = BUSY };
 _Static_assert(LOCATIONS <= 32, "a view is four words");
 
 enum { NONE = 0, A = 1, B = 2, ASLEEP = 1, AWAKE = 2, BLOCKS = 7 };
@@ -92,6 +94,7 @@ enum choice {
     NEXT_FIRST,
     MARKS_FIRST,
     FIRST_PUSHES,
+    PASSED_ON,
     COLLECT_COMPARES,
     REMOTE_COMPARES,
     WAKEUP_BARRIER,
@@ -143,6 +146,7 @@ static const struct {
     [NEXT_FIRST] = {"next_remote before the marks", REMOTES},
     [MARKS_FIRST] = {"the marks before the words", REMOTES},
     [FIRST_PUSHES] = {"the push by the first mark alone", REMOTES},
+    [PASSED_ON] = {"the passing on of a slab that has moved", REMOTES},
     [COLLECT_COMPARES] = {"the collection's comparison with the free blocks", MISUSE},
     [REMOTE_COMPARES] = {"a remote free's comparison with its word", MISUSE},
     [WAKEUP_BARRIER] = {"the wake-up's membarrier", WAKE},
@@ -206,6 +210,7 @@ static struct instruction code[THREADS][CODE];
 static uint16_t length[THREADS];
 static uint8_t writing; /* the thread whose program is being written */
 static bool grows;      /* a thread that finds no arena may add one */
+static bool moves;      /* the slab may be moved to arena B */
 
 static uint16_t emit(struct instruction instruction)
 {
@@ -503,16 +508,38 @@ static void write_free_remote(uint8_t unit, uint8_t bit, bool again)
         EMIT(NOTICE);
         land(fine);
     }
-    uint16_t marked = EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0);
+    uint16_t marked = EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0), in_other = 0;
     EMIT(TOUCH, DESCRIPTOR + writing);
+    if (moves)
+        EMIT(LOAD, OWNER, .with = R_TARGET, RELAXED);
     EMIT(ADD, MARKS, (uint8_t)(1 << unit), .with = R_WORD, .order = order[MARK_REMOTE]);
     uint16_t pushed = left_out[FIRST_PUSHES] ? 0 : EMIT(JUMP_UNLESS, .with = R_WORD, .value = 0);
     EMIT(TOUCH, NEXT);
+    if (moves) {
+        uint16_t in_first = EMIT(JUMP_UNLESS, .with = R_TARGET, .value = B);
+        EMIT(EXCHANGE, OTHER_STACK, 1, .with = R_WORD, .order = order[PUSH_REMOTE]);
+        in_other = EMIT(JUMP);
+        land(in_first);
+    }
     EMIT(EXCHANGE, STACK, 1, .with = R_WORD, .order = order[PUSH_REMOTE]);
+    if (in_other)
+        land(in_other);
     land(marked);
     if (pushed)
         land(pushed);
     EMIT(FORGET);
+}
+
+/* The marks and the first unit of a slab that was on a stack. */
+static void write_collect_slab(void)
+{
+    EMIT(EXCHANGE, MARKS, 0, .with = R_TARGET, .order = order[COLLECT_MARKS]);
+    uint16_t unmarked = EMIT(JUMP_CLEAR, .with = R_TARGET, .other = R_TARGET, .value = 1);
+    EMIT(EXCHANGE, REMOTE, 0, .with = R_RESULT, .order = order[COLLECT_UNIT]);
+    EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
+    EMIT(JOIN, .with = R_WORD, .other = R_RESULT);
+    EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
+    land(unmarked);
 }
 
 /* culet_bin_collect. Inside the arena. `destroys`: a slab without a live block is destroyed, and the thread ends. */
@@ -929,7 +956,7 @@ static void step(struct state *s, unsigned t, uint8_t number)
             change(s, thread, location, number, i->order, false, 1);
         break;
     case GIVE_LOCK:
-        if (location == LOCKED || location == LOCKED + 1)
+        if (!moves && (location == LOCKED || location == LOCKED + 1))
             check_holder(s, (uint8_t)(location - LOCKED + 1));
         change(s, thread, location, number, i->order, false, 0);
         break;
@@ -1189,7 +1216,8 @@ static void check_end(const struct state *s)
     uint8_t free[2] = {last_value(s, FREE), last_value(s, FREE + 1)};
     uint8_t remote[2] = {last_value(s, REMOTE), last_value(s, REMOTE + 1)};
     uint8_t live = (uint8_t)(BLOCKS & ~(free[0] | remote[0] | (free[1] | remote[1]) << 2));
-    uint8_t marks = last_value(s, MARKS), pushed = last_value(s, STACK);
+    uint8_t marks = last_value(s, MARKS);
+    bool pushed = last_value(s, STACK) || (moves && last_value(s, OTHER_STACK));
     if (double_free && !(free[0] & remote[0]))
         wrong = "a double free is not noticed";
     if (live != s->held && !double_free)
@@ -1456,6 +1484,69 @@ static void collected_and_given_out(struct state *start)
     write_free_remote(0, 1, false);
 }
 
+/* move_slab, by a thread that keeps the others out of both arenas. */
+static void write_move(void)
+{
+    for (uint8_t arena = A; arena <= B; arena++)
+        EMIT(TAKE_LOCK, LOCKED + arena - 1, .order = order[LOCK]);
+    EMIT(TOUCH, DATA);
+    EMIT(STORE, OWNER, B, RELAXED);
+    for (uint8_t arena = B; arena >= A; arena--)
+        EMIT(GIVE_LOCK, LOCKED + arena - 1, .order = order[UNLOCK]);
+}
+
+/* culet_bin_collect in arena A, by a thread that keeps the others out, of a slab that may have moved to arena B. */
+static void write_pass_on(void)
+{
+    EMIT(TAKE_LOCK, LOCKED, .order = order[LOCK]);
+    EMIT(EXCHANGE, STACK, 0, .with = R_RESULT, .order = order[COLLECT_STACK]);
+    uint16_t none = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    EMIT(TOUCH, NEXT);
+    EMIT(LOAD, OWNER, .with = R_TARGET, RELAXED);
+    if (left_out[PASSED_ON])
+        EMIT(SET, .with = R_TARGET, .value = A);
+    uint16_t mine = EMIT(JUMP_UNLESS, .with = R_TARGET, .value = B);
+    EMIT(TOUCH, NEXT);
+    EMIT(EXCHANGE, OTHER_STACK, 1, .with = R_RESULT, .order = order[PUSH_REMOTE]);
+    uint16_t passed = EMIT(JUMP);
+    land(mine);
+    write_collect_slab();
+    land(passed);
+    land(none);
+    EMIT(GIVE_LOCK, LOCKED, .order = order[UNLOCK]);
+    EMIT(FORGET);
+}
+
+/* culet_bin_collect in arena B. */
+static void write_collect_moved(void)
+{
+    EMIT(TAKE_LOCK, LOCKED + 1, .order = order[LOCK]);
+    EMIT(EXCHANGE, OTHER_STACK, 0, .with = R_RESULT, .order = order[COLLECT_STACK]);
+    uint16_t none = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    EMIT(TOUCH, NEXT);
+    write_collect_slab();
+    land(none);
+    EMIT(GIVE_LOCK, LOCKED + 1, .order = order[UNLOCK]);
+    EMIT(FORGET);
+}
+
+static void a_slab_moves(struct state *start)
+{
+    moves = true;
+    start->message[OWNER][0].value = A;
+    start->message[FREE + 1][0].value = 1;
+    start->held = 3;
+    begin(0);
+    write_move();
+    write_pass_on();
+    begin(1);
+    write_free_remote(0, 1, false);
+    write_free_remote(0, 2, false);
+    begin(2);
+    write_pass_on();
+    write_collect_moved();
+}
+
 /* Larger ones. */
 
 static void three_share_two(struct state *start)
@@ -1599,6 +1690,7 @@ static const struct {
     {"two free in a unit", two_free_in_a_unit, REMOTES, false},
     {"two free in two units", two_free_in_two_units, REMOTES, false},
     {"collected and given out", collected_and_given_out, REMOTES, false},
+    {"a slab moves", a_slab_moves, REMOTES, false},
     {"two free three blocks", two_free_three_blocks, REMOTES, false},
     {"one takes over", one_takes_over, TAKE_OVER, false},
     {"two exchange", two_exchange, TAKE_OVER, false},
@@ -1626,7 +1718,7 @@ static void explore_scene(void (*write)(struct state *start))
     memset(&start, 0, sizeof start);
     start.held = BLOCKS;
     memset(length, 0, sizeof length);
-    double_free = grows = false;
+    double_free = grows = moves = false;
     write(&start);
     explore(&start);
     states += seen_count;
