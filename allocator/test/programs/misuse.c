@@ -272,13 +272,14 @@ static void stop_here(int signal)
     stopped = 1;
     while (!go_on)
         usleep(100);
+    stopped = 0;
 }
 
 /* Allocates until the block lies in another slab than those of the first thread, which is stopped. */
 static void move_apart(void)
 {
     for (int i = 0; i < 100000 && !apart; i++) {
-        stopped = go_on = 0;
+        go_on = 0;
         need(pthread_kill(other.first, SIGUSR1) == 0, "a signal");
         while (!stopped)
             usleep(10);
@@ -286,7 +287,8 @@ static void move_apart(void)
         char *near = other.near, *mine = malloc(OTHER);
         apart = mine < near - (256 << 10) || mine > near + (256 << 10);
         go_on = 1;
-        usleep(100);
+        while (stopped)
+            usleep(100);
     }
     need(apart, "another arena");
 }
