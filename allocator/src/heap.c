@@ -141,6 +141,7 @@ size_t culet_heap_forks(void)
 
 void culet_heap_check(void)
 {
+    culet_heap_state();
     culet_lock(&culet_purge_lock);
     culet_arena_freeze();
     culet_bin_check();

@@ -1,7 +1,7 @@
 #include "size_class.h"
 
 struct culet_class culet_classes[CULET_CLASSES];
-uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
+_Atomic uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
 static uint32_t class_size(unsigned klass)
 {

@@ -28,12 +28,13 @@ static inline unsigned culet_size_class(size_t bytes)
 /* All sizes of classes above CULET_TINY_MAX are multiples of this many bytes. */
 #define CULET_CLASS_STEP 32
 
-extern uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
+extern _Atomic uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
-/* The same for more than CULET_TINY_MAX bytes, from a table. */
+/* The same for more than CULET_TINY_MAX bytes, from a table; 0 before the set-up. */
 static inline unsigned culet_size_class_above_tiny(size_t bytes)
 {
-    return culet_classes_above_tiny[(bytes - CULET_TINY_MAX - 1) / CULET_CLASS_STEP];
+    return atomic_load_explicit(&culet_classes_above_tiny[(bytes - CULET_TINY_MAX - 1) / CULET_CLASS_STEP],
+                                memory_order_relaxed);
 }
 
 /* The class of the same size in the set that malloc uses. */

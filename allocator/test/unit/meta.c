@@ -7,7 +7,7 @@ static const size_t sizes[CULET_META_KINDS] = {
     [CULET_META_SLAB] = sizeof(struct culet_slab),
     [CULET_META_LARGE] = sizeof(struct culet_large),
     [CULET_META_SEGMENT] = sizeof(struct culet_segment),
-    [CULET_META_CACHE] = sizeof(struct culet_cache),
+    [CULET_META_ARENA] = sizeof(struct culet_arena),
 };
 
 TEST(descriptors_are_aligned_zero_and_apart)
@@ -55,11 +55,11 @@ TEST(late_readers_find_descriptors_unchanged)
     slab->span.start = 0x1000;
     slab->span.kind = CULET_SLAB;
     slab->span.klass = 3;
-    slab->unit[0].live = 7;
-    slab->unit[15].claimed = 9;
+    slab->unit[0].free = 7;
+    slab->unit[15].remote = 9;
     culet_meta_put(CULET_META_SLAB, slab);
     CHECK(slab->span.start == 0x1000 && slab->span.kind == CULET_SLAB && slab->span.klass == 3 &&
-              slab->unit[0].live == 7 && slab->unit[15].claimed == 9,
+              slab->unit[0].free == 7 && slab->unit[15].remote == 9,
           "a spare slab's descriptor was written to");
 
     large->span.start = 0x2000;
@@ -72,19 +72,19 @@ TEST(late_readers_find_descriptors_unchanged)
 
 TEST(refused_memory_gives_null_and_later_works)
 {
-    void *first = culet_meta_get(CULET_META_CACHE);
+    void *first = culet_meta_get(CULET_META_ARENA);
     unsigned got = 0;
 
     CHECK(first, "no memory");
     culet_os_refuse = resident_refuse_all;
-    while (culet_meta_get(CULET_META_CACHE))
+    while (culet_meta_get(CULET_META_ARENA))
         got++;
-    CHECK(got < 65536 / sizeof(struct culet_cache), "%u descriptors out of one chunk", got + 1);
-    culet_meta_put(CULET_META_CACHE, first);
-    CHECK(culet_meta_get(CULET_META_CACHE) == first, "a spare one needs no memory");
-    CHECK(!culet_meta_get(CULET_META_CACHE), "a descriptor out of nothing");
+    CHECK(got < 65536 / sizeof(struct culet_arena), "%u descriptors out of one chunk", got + 1);
+    culet_meta_put(CULET_META_ARENA, first);
+    CHECK(culet_meta_get(CULET_META_ARENA) == first, "a spare one needs no memory");
+    CHECK(!culet_meta_get(CULET_META_ARENA), "a descriptor out of nothing");
     culet_os_refuse = NULL;
-    CHECK(culet_meta_get(CULET_META_CACHE), "no memory");
+    CHECK(culet_meta_get(CULET_META_ARENA), "no memory");
 }
 
 CHECK_MAIN
