@@ -234,21 +234,27 @@ static __attribute__((noinline)) void free_in_short_unit(struct culet_slab *slab
     struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
     const struct culet_class *c = culet_slab_class(slab);
     uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
-    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
     uint64_t bit = culet_block_bit(index), after = before | bit;
 
-    if (CULET_UNLIKELY((before | remote | ~c->last_all) & bit)) {
+    if (CULET_UNLIKELY((before | ~c->last_all) & bit)) {
         leave_and_report(function, block, arena);
         return;
     }
     atomic_store_explicit(&unit->free, after, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (CULET_UNLIKELY(atomic_load_explicit(&unit->remote, memory_order_relaxed) & bit)) {
+        leave_and_report(function, block, arena);
+        return;
+    }
     if (CULET_UNLIKELY(after == c->last_all || !before))
         note_and_leave(slab, index, arena);
     else
         culet_arena_leave(arena);
 }
 
-/* Inside the slab's arena. `keeps`: the thread certainly keeps the arena when it leaves. */
+/* Inside the slab's arena. A free changes its word first and looks at the other one afterwards: of two threads that free
+ * one block at the same moment, at least one sees both, unless a store is still in its processor's buffer. `keeps`: the
+ * thread certainly keeps the arena when it leaves. */
 static inline __attribute__((always_inline)) void free_inside(struct culet_slab *slab, uint32_t index,
                                                               struct culet_arena *arena, void *block,
                                                               const char *function, bool keeps)
@@ -259,13 +265,17 @@ static inline __attribute__((always_inline)) void free_inside(struct culet_slab 
     }
     struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
     uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
-    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
     uint64_t bit = culet_block_bit(index), after = before | bit;
-    if (CULET_UNLIKELY((before | remote) & bit)) {
+    if (CULET_UNLIKELY(before & bit)) {
         leave_and_report(function, block, arena);
         return;
     }
     atomic_store_explicit(&unit->free, after, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (CULET_UNLIKELY(atomic_load_explicit(&unit->remote, memory_order_relaxed) & bit)) {
+        leave_and_report(function, block, arena);
+        return;
+    }
     if (!keeps)
         note_and_leave(slab, index, arena);
     else if (CULET_UNLIKELY(!~after))

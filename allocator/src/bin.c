@@ -300,11 +300,11 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
     struct culet_unit *unit = &slab->unit[number];
     uint64_t bit = culet_block_bit(block);
 
-    if (block >= culet_slab_class(slab)->count || atomic_load_explicit(&unit->free, memory_order_relaxed) & bit)
+    if (block >= culet_slab_class(slab)->count)
         return false;
     /* An addition: one instruction on every processor. A bit that is set already is a misuse that ends the process. */
     uint64_t before = atomic_fetch_add_explicit(&unit->remote, bit, CULET_ORDER_FREE_REMOTE);
-    if (CULET_UNLIKELY(before & bit))
+    if (CULET_UNLIKELY((before | atomic_load_explicit(&unit->free, memory_order_relaxed)) & bit))
         return false;
     if (before || culet_abandoned())
         return true;
