@@ -146,17 +146,28 @@ static void unlist(struct culet_large *block)
     stats.huge_bytes -= block->bytes;
 }
 
-/* A mapping; spare memory is released first if the kernel refuses it. */
+/* A mapping with an unmapped page behind it: an overflow does not reach other memory. */
+static uintptr_t map_apart(size_t bytes, size_t alignment)
+{
+    size_t page = culet_os_page_bytes();
+    uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes + page, alignment);
+
+    if (start)
+        culet_os_unmap((void *)(start + bytes), page);
+    return start;
+}
+
+/* The same; spare memory is released first if the kernel refuses it. */
 static uintptr_t map(size_t bytes, size_t alignment)
 {
-    uintptr_t start = (uintptr_t)culet_os_map_aligned(bytes, alignment);
+    uintptr_t start = map_apart(bytes, alignment);
     if (start)
         return start;
 
     culet_lock(&culet_pages_lock);
     bool released = culet_pages_release_spare();
     culet_unlock(&culet_pages_lock);
-    return released ? (uintptr_t)culet_os_map_aligned(bytes, alignment) : 0;
+    return released ? map_apart(bytes, alignment) : 0;
 }
 
 /* Makes an extent a block; false if there is no memory for its pagemap entry. [pages lock] */
@@ -174,10 +185,10 @@ static bool begin_huge(struct culet_large *block, struct culet_extent extent)
 /* Moves an extent's pages to a larger mapping with a pagemap entry. [pages lock] */
 static bool move_extent(struct culet_extent *extent, size_t bytes)
 {
-    void *target = culet_os_map(bytes);
+    void *target = (void *)map_apart(bytes, CULET_PAGE);
 
     if (!target && culet_pages_release_spare())
-        target = culet_os_map(bytes);
+        target = (void *)map_apart(bytes, CULET_PAGE);
     if (!target)
         return false;
     if (!culet_pagemap_prepare((uintptr_t)target, 1) ||

@@ -6,7 +6,7 @@ GOLDEN_PROGRAM := $(abspath $(TEST_BUILD))/golden/instructions
 
 $(GOLDEN_PROGRAM): $(GOLDEN)/instructions.c test/golden.mk
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O1 -g -fno-builtin -pthread $(WARNINGS) -o $@ $<
+	$(CC) -std=gnu11 -O1 -g -fno-builtin -pthread $(WARNINGS) -o $@ $< -ldl
 
 # The counts depend on the processor's instruction set.
 ifeq ($(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),x86_64)

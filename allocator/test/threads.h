@@ -24,7 +24,7 @@ static inline struct culet_arena *run_elsewhere(void *(*run)(void *), void *data
 
     run_thread(run, data);
     CHECK(atomic_load(&culet_thread.arena) == arena, "an arena was taken over while its holder was inside");
-    culet_arena_leave();
+    culet_arena_leave(arena);
     return arena;
 }
 

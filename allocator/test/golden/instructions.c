@@ -2,21 +2,23 @@
  *
  * Each measure_NAME is called once, with the heap in the state that its path needs: every call takes the same path, so
  * the count per call is a whole number. instructions.sh counts. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Sizes that this program uses nowhere else: their classes start empty. A unit has 32 and 16 blocks. */
+/* Sizes that this program uses nowhere else: their classes start empty. */
 #define BYTES 112
-#define UNIT 32
 #define OTHER_BYTES 240
-
-/* Enough units for the thread to become biased while they are allocated. */
-#define UNITS 96
+#define MEDIUM_BYTES 3000
+#define UNIT 64 /* blocks */
 #define CALLS 12
 
-void *culet_test_block[UNITS * UNIT]; /* not static, so that the stores are not removed */
+void *culet_test_block[4 * UNIT]; /* not static, so that the stores are not removed */
 #define block culet_test_block
 
 #define MEASURE(name)                                                                                                  \
@@ -29,11 +31,32 @@ MEASURE(malloc)
         block[i + 1] = malloc(BYTES);
 }
 
-/* A block of the unit that the thread has claimed, while it is not biased. */
-MEASURE(free_own_unit)
+/* In the arena that the thread holds, in a unit that is neither full before nor empty afterwards. */
+MEASURE(free)
 {
     for (unsigned i = 0; i < CALLS; i++)
         free(block[i + 1]);
+}
+
+MEASURE(malloc_medium)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = malloc(MEDIUM_BYTES);
+}
+
+MEASURE(free_medium)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        free(block[i + 1]);
+}
+
+typedef void free_sized_function(void *, size_t);
+static free_sized_function *sized;
+
+MEASURE(free_sized)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        sized(block[i + 1], BYTES);
 }
 
 MEASURE(malloc_usable_size)
@@ -54,49 +77,82 @@ MEASURE(calloc)
         block[i + 1] = calloc(2, OTHER_BYTES / 2);
 }
 
-/* Blocks of units that are neither full before nor empty afterwards. */
-MEASURE(free_other_unit_biased)
+/* By a thread that holds another arena, in a unit that has been freed into before. */
+MEASURE(free_remote)
 {
     for (unsigned i = 0; i < CALLS; i++)
-        free(block[(i + 16) * UNIT + 1]);
+        free(block[UNIT + 2 + i]);
 }
 
-MEASURE(free_other_unit_shared)
+/* Threads run one at a time under callgrind, and seldom change inside an arena. So the first one stops inside: a signal
+ * arrives there while it allocates. */
+static _Atomic int stopped, go_on, apart;
+
+static void stop_here(int signal)
 {
-    for (unsigned i = 0; i < CALLS; i++)
-        free(block[(i + 16) * UNIT + 2]);
+    (void)signal;
+    stopped = 1;
+    while (!go_on)
+        sched_yield();
+    stopped = 0;
 }
 
-static void *use_the_heap(void *data)
+static void *free_remotely(void *data)
 {
-    for (unsigned i = 0; i < 100; i++)
-        free(malloc((size_t)data));
-    return NULL;
+    char *near = block[UNIT];
+
+    while (!apart) {
+        go_on = 0;
+        if (pthread_kill(*(pthread_t *)data, SIGUSR1) != 0)
+            return NULL;
+        while (!stopped)
+            sched_yield();
+        char *mine = malloc(BYTES);
+        apart = mine < near - (64 << 10) || mine > near + (64 << 10);
+        go_on = 1;
+        while (stopped)
+            sched_yield();
+    }
+    free(block[UNIT + 1]);
+    measure_free_remote();
+    return data;
+}
+
+static void fill(void)
+{
+    for (unsigned i = 0; i < 4 * UNIT; i++)
+        block[i] = malloc(BYTES);
 }
 
 int main(void)
 {
-    pthread_t thread;
+    pthread_t self = pthread_self(), thread;
+    void *result;
 
+    sized = (free_sized_function *)dlsym(RTLD_DEFAULT, "free_sized");
     block[0] = malloc(BYTES);
     measure_malloc();
     measure_malloc_usable_size();
     measure_realloc_in_place();
-    measure_free_own_unit();
+    measure_free();
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = malloc(BYTES);
+    measure_free_sized();
 
-    free(malloc(OTHER_BYTES));
+    block[UNIT] = malloc(OTHER_BYTES); /* so that the class has a current unit */
     measure_calloc();
 
-    for (unsigned i = 0; i < UNITS * UNIT; i++)
-        block[i] = malloc(BYTES);
-    for (unsigned i = 0; i < UNITS; i++)
-        free(block[i * UNIT]);
-    measure_free_other_unit_biased();
+    block[0] = malloc(MEDIUM_BYTES);
+    measure_malloc_medium();
+    measure_free_medium();
 
-    /* Another thread's use ends the bias; the heap is shared for a while. */
-    if (pthread_create(&thread, NULL, use_the_heap, (void *)BYTES) != 0)
+    fill();
+    signal(SIGUSR1, stop_here);
+    if (pthread_create(&thread, NULL, free_remotely, &self) != 0)
         return 1;
-    pthread_join(thread, NULL);
-    measure_free_other_unit_shared();
-    return 0;
+    while (!apart) {
+        free(block[0]);
+        block[0] = malloc(OTHER_BYTES);
+    }
+    return pthread_join(thread, &result) != 0 || !result;
 }

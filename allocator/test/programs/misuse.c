@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,28 +191,28 @@ MISUSE(double_free_between, "double free of {p}: the 48-byte block {p} (size cla
     free(p);
 }
 
-/* At the second free the block is in the thread's own claim. */
-MISUSE(double_free_claimed, "double free of {p}: " BLOCK_640 IS_FREE)
+/* The block was handed out again and freed again, beside others of its unit. */
+MISUSE(double_free_reused, "double free of {p}: " BLOCK_640 IS_FREE)
 {
     static void *block[400];
     for (int i = 0; i < 400; i++)
         block[i] = malloc(640);
-    void *a = block[200], *b = block[201], *got = NULL;
-    free(a);
-    free(b);
-    /* Of two free blocks of a unit one is given out when the unit is claimed; the other stays claimed. */
-    for (int i = 0; i < 400 && got != a && got != b; i++)
+    void *p = block[200], *got = NULL;
+    free(p);
+    for (int i = 0; i < 1000 && got != p; i++)
         got = malloc(640);
-    need(got == a || got == b, "the freed unit was claimed");
-    void *p = got == a ? b : a;
+    need(got == p, "the freed block was handed out again");
     name("p", p);
+    free(p);
     free(p);
 }
 
-/* Freed into the unit that this thread has claimed, then freed by another thread. */
-MISUSE(double_free_own_unit, "double free of {p}: " BLOCK_640 IS_FREE)
+/* Freed into the current unit, then by a thread that takes the arena over. */
+MISUSE(double_free_taken_over, "double free of {p}: " BLOCK_640 IS_FREE)
 {
-    void *p = get(640);
+    /* So that the slab is in use: the new thread's memory could lie in the pages of an unused one. */
+    void *keep = malloc(640), *p = get(640);
+    need(keep != NULL, "a block");
     free(p);
     on_thread(free_body, p);
 }
@@ -233,7 +234,7 @@ static void *allocate_and_free(void *data)
     return keep;
 }
 
-/* The thread that allocated and freed the block, and had claimed its neighbours, has ended. */
+/* The thread that allocated and freed the block has ended. */
 MISUSE(double_free_ended_thread, "double free of {p}: the 208-byte block {p} (size class 208)" IS_FREE)
 {
     void *p;
@@ -242,44 +243,150 @@ MISUSE(double_free_ended_thread, "double free of {p}: the 208-byte block {p} (si
     free(p);
 }
 
-static pthread_barrier_t claimed;
-
-static void *claim(void *data)
+/* Never handed out: the next block of the current unit. */
+MISUSE(free_next_block, "double free of {p}: " BLOCK_640 IS_FREE)
 {
-    void **slot = data;
-    *slot = malloc(640);
-    pthread_barrier_wait(&claimed);
-    pause();
-    return NULL;
-}
-
-/* A block of 640 bytes that another thread has claimed, and not given out. */
-static void free_claimed_by_another(void)
-{
-    pthread_t thread;
-    void *first;
-
-    pthread_barrier_init(&claimed, NULL, 2);
-    need(pthread_create(&thread, NULL, claim, &first) == 0, "a thread");
-    pthread_barrier_wait(&claimed);
-    void *p = (char *)first + 640;
+    char *first = malloc(640), *p = first + 640;
     name("p", p);
     free(p);
 }
 
-/* Never given out. */
-MISUSE_BY(free_claimed_by_another(), free_other_cache, "double free of {p}: " BLOCK_640 IS_FREE)
+/* ---- threads that hold an arena of their own: frees by the remote words ----
+ *
+ * A signal stops one thread inside its arena; the other one gets another arena, which it keeps. */
 
-/* Freed here before the other thread claimed it. */
-MISUSE(double_free_other_cache, "double free of {p}: " BLOCK_640 IS_FREE)
+enum { OTHER = 1500 }; /* a size that nothing else in the program has */
+
+static _Atomic int stopped, go_on, apart;
+
+static struct other {
+    pthread_t first;
+    char *near;
+    void *volatile task; /* to free */
+    volatile int frees;
+} other;
+
+static void stop_here(int signal)
+{
+    (void)signal;
+    stopped = 1;
+    while (!go_on)
+        usleep(100);
+    stopped = 0;
+}
+
+/* Allocates until the block lies in another slab than those of the first thread, which is stopped. */
+static void move_apart(void)
+{
+    for (int i = 0; i < 100000 && !apart; i++) {
+        go_on = 0;
+        need(pthread_kill(other.first, SIGUSR1) == 0, "a signal");
+        while (!stopped)
+            usleep(10);
+        /* Several requests for the arena with the other thread inside, then one that is far from the first's. */
+        char *near = other.near, *mine = malloc(OTHER);
+        apart = mine < near - (256 << 10) || mine > near + (256 << 10);
+        go_on = 1;
+        while (stopped)
+            usleep(100);
+    }
+    need(apart, "another arena");
+}
+
+static void *free_apart(void *data)
+{
+    (void)data;
+    move_apart();
+    for (;;) {
+        while (!other.frees)
+            usleep(100);
+        free(other.task);
+        other.frees--;
+    }
+    return NULL;
+}
+
+/* A thread with an arena of its own is ready. */
+static void begin_other(void)
 {
     static void *block[64];
-    for (int i = 0; i < 64; i++)
-        block[i] = malloc(640);
-    for (int i = 0; i < 64; i++)
-        free(block[i]);
+    pthread_t thread;
+
+    signal(SIGUSR1, stop_here);
+    other.first = pthread_self();
+    other.near = malloc(OTHER);
+    need(pthread_create(&thread, NULL, free_apart, NULL) == 0, "a thread");
+    for (unsigned i = 0; !apart; i++) {
+        free(block[i % 64]);
+        block[i % 64] = malloc(640);
+    }
+}
+
+static void free_there(void *p, int times)
+{
+    other.task = p;
+    other.frees = times;
+    while (other.frees)
+        usleep(100);
+}
+
+static void *get_beside_other(void)
+{
+    begin_other();
+    void *p = malloc(640), *keep = malloc(640);
+    need(p && keep, "two blocks");
+    name("p", p);
+    return p;
+}
+
+MISUSE(double_free_remote_remote, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    free_there(get_beside_other(), 2);
+}
+
+MISUSE(double_free_remote_local, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free_there(p, 1);
+    free(p);
+}
+
+MISUSE(double_free_local_remote, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free(p);
+    free_there(p, 1);
+}
+
+/* Collected, and free in the unit then. */
+MISUSE(double_free_remote_collected, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free_there(p, 1);
     malloc_trim(0);
-    free_claimed_by_another();
+    free(p);
+}
+
+MISUSE(double_free_remote_collected_remote, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free_there(p, 1);
+    malloc_trim(0);
+    free_there(p, 1);
+}
+
+MISUSE(realloc_freed_remotely, "realloc of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free_there(p, 1);
+    need(realloc(p, 2000) != NULL, "unreachable");
+}
+
+MISUSE(usable_size_freed_remotely, "malloc_usable_size of {p}: " BLOCK_640 IS_FREE)
+{
+    void *p = get_beside_other();
+    free_there(p, 1);
+    need(malloc_usable_size(p) != 0, "unreachable");
 }
 
 /* All blocks of the slab were freed, and the slab was destroyed. */

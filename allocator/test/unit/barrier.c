@@ -1,101 +1,105 @@
-/* The membarrier of the bias: ending it waits for a biased thread that has just entered.
+/* The membarrier of a take-over: it waits for a holder that has just entered its arena.
  *
- * Without it (bias.c, culet_os_barrier) a processor may delay the biased thread's store to `busy` beyond its load of
- * culet_bias_thread. The other thread then finds nobody inside, and both change one word, one of them without an
- * atomic. The window is some nanoseconds; so the biased thread's store is delayed behind stores that miss the cache,
- * and the bias is ended many times. */
+ * Without it (arena.c, culet_os_barrier) a processor may delay the holder's store to `busy` beyond its load of the arena.
+ * The other thread then finds nobody inside, and both change one word without atomics. The window is some nanoseconds; so
+ * the holder's store is delayed behind stores that miss the cache, and the arena is taken over many times. */
+#include "arena.h"
 #include "check.h"
 #include "culet.h"
-
-#include "bias.h"
-#include "cache.h"
+#include "os.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 /* The work, and its bound on a busy machine: the threads meet only while both have a processor. */
-#define CYCLES 2000
-#define SECONDS 4
-#define VISITS 80 /* per bias: enough for it to have paid, so that the next one is not delayed (bias.c) */
+#define TAKE_OVERS 40000
+#define SECONDS 6
 #define COLD_BYTES ((size_t)64 << 20)
 #define COLD_STORES 6
 
-static _Atomic uint64_t word;    /* what both change */
-static _Atomic uint64_t entered; /* times that the biased thread-to-be was inside */
+static _Atomic uint64_t word;    /* what both change inside the first arena */
+static _Atomic uint64_t entered; /* times that the first thread was inside it */
 static _Atomic bool over;
 
 /* What a free does between entering and leaving, but longer, so that two at once collide. */
-static void change_word(bool biased)
+static void change_word(unsigned rounds)
 {
-    if (!biased) {
-        atomic_fetch_add_explicit(&word, 1, memory_order_acq_rel);
-        return;
-    }
     uint64_t before = atomic_load_explicit(&word, memory_order_relaxed);
-    for (volatile int i = 0; i < 100; i++)
+
+    for (volatile unsigned i = 0; i < rounds; i++)
         continue;
     atomic_store_explicit(&word, before + 1, memory_order_relaxed);
 }
 
-static void *use_the_heap_exclusively(void *data)
+/* Enters and leaves the arena that it holds, and takes it again when it has lost it. */
+static void *enter_and_leave(void *data)
 {
+    struct culet_thread *self = &culet_thread;
     volatile unsigned char *cold = data;
     uint64_t seed = 3, inside = 0;
 
-    culet_free(culet_malloc(1)); /* the thread has a cache of its own from here on */
+    culet_free(culet_malloc(1));
     while (!atomic_load_explicit(&over, memory_order_relaxed)) {
         for (int i = 0; i < COLD_STORES; i++)
             cold[check_random(&seed) % COLD_BYTES] = 1;
-        change_word(culet_bias_enter(culet_cache));
-        culet_bias_leave(culet_cache);
-        culet_bias_visit(culet_cache);
-        atomic_store_explicit(&entered, ++inside, memory_order_relaxed);
+        struct culet_arena *arena = culet_arena_enter_held(self);
+        if (arena == culet_arena(0)) {
+            change_word(100);
+            culet_arena_leave_held(self);
+            atomic_store_explicit(&entered, ++inside, memory_order_relaxed);
+        } else {
+            /* It lost the arena, and may hold another one, which it gives up. */
+            if (culet_arena_enter_serviced(culet_arena(0)))
+                culet_arena_leave_serviced(culet_arena(0));
+            self->preferred = NULL;
+            self->overlaps = 0;
+            arena = culet_arena_enter();
+            culet_arena_leave(arena);
+        }
     }
     return NULL;
 }
 
-/* Waits until there is a biased thread that has been inside for some time. */
-static void await_biased_thread(uint64_t *seed)
+/* Waits until the other thread has been inside again. */
+static void await_holder(uint64_t *seed)
 {
-    uint64_t from;
+    uint64_t from = atomic_load_explicit(&entered, memory_order_relaxed);
 
-    while (!atomic_load_explicit(&culet_bias_thread, memory_order_relaxed))
-        sched_yield();
-    from = atomic_load_explicit(&entered, memory_order_relaxed);
-    for (unsigned round = 0; atomic_load_explicit(&entered, memory_order_relaxed) < from + VISITS; round++)
-        if (round % 100000 == 99999)
+    for (unsigned round = 1; atomic_load_explicit(&entered, memory_order_relaxed) == from; round++)
+        if (round % 100000 == 0)
             sched_yield();
-    for (volatile uint64_t i = check_random(seed) % 200; i > 0; i--)
+    for (volatile uint64_t i = check_random(seed) % 400; i > 0; i--)
         continue;
 }
 
-TEST(ending_the_bias_waits_for_the_biased_thread)
+TEST(a_take_over_waits_for_the_holder)
 {
     unsigned char *cold = mmap(NULL, COLD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uint64_t seed = 5, cycles = 0;
+    uint64_t seed = 5, taken = 0;
     pthread_t thread;
 
     CHECK(cold != MAP_FAILED, "mmap");
     culet_free(culet_malloc(1));
-    for (unsigned i = 0; i < 100 && !atomic_load(&culet_bias_thread); i++)
-        culet_bias_visit(culet_cache);
-    if (!atomic_load(&culet_bias_thread)) {
-        CHECK(true, "the kernel has no membarrier, and the heap no biased");
+    if (!culet_os_barrier()) {
+        CHECK(true, "the kernel has no membarrier, and nobody keeps an arena");
         return;
     }
     memset(cold, 1, COLD_BYTES);
-    CHECK_EQUAL(pthread_create(&thread, NULL, use_the_heap_exclusively, cold), 0);
+    CHECK_EQUAL(pthread_create(&thread, NULL, enter_and_leave, cold), 0);
     time_t end = time(NULL) + SECONDS;
-    while (cycles < CYCLES && time(NULL) < end) {
-        await_biased_thread(&seed);
-        change_word(culet_bias_enter(culet_cache));
-        culet_bias_leave(culet_cache);
-        cycles++;
+    while (taken < TAKE_OVERS && time(NULL) < end) {
+        await_holder(&seed);
+        if (!culet_arena_enter_serviced(culet_arena(0)))
+            continue;
+        change_word(20);
+        culet_arena_leave_serviced(culet_arena(0));
+        taken++;
     }
     atomic_store(&over, true);
     pthread_join(thread, NULL);
-    CHECK_EQUAL(atomic_load(&word), atomic_load(&entered) + cycles);
+    CHECK(taken > 0, "the arena was never taken over");
+    CHECK_EQUAL(atomic_load(&word), atomic_load(&entered) + taken);
 }
 
 CHECK_MAIN

