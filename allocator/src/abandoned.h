@@ -2,8 +2,8 @@
  *
  * fork(3) runs the heap's handlers; a raw fork or clone system call, and glibc's _Fork, do not. Such a child has a copy
  * of the heap as the other threads left it, with locks that nobody will release. It is abandoned: it takes no lock of
- * the heap, uses up its thread's claims, gets everything else from libc's allocator, which is unused and so at rest,
- * and never reuses what it frees of the old heap.
+ * the heap, uses up the current and recent units of its thread's arena, gets everything else from libc's allocator, which
+ * is unused and so at rest, and never reuses what it frees of the old heap.
  *
  * The kernel marks such children: a page with MADV_WIPEONFORK (Linux 4.14) reads as zero in every child. A child that
  * shares its parent's memory, as after vfork, finds it unchanged. A process with one thread leaves nothing half

@@ -158,7 +158,9 @@ void *API(calloc)(size_t count, size_t bytes)
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    unsigned klass = total <= CULET_TINY_MAX ? tiny_class(total) : total <= CULET_SMALL_MAX ? culet_size_class_above_tiny(total) : 0;
+    unsigned klass = total <= CULET_TINY_MAX    ? tiny_class(total)
+                     : total <= CULET_SMALL_MAX ? culet_size_class_above_tiny(total)
+                                                : 0;
     if (CULET_LIKELY(klass && (block = get_current(klass + calloc_set(), &arena))))
         return memset(block, 0, total);
     return calloc_slow(total);

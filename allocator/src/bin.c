@@ -300,14 +300,17 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
     struct culet_unit *unit = &slab->unit[number];
     uint64_t bit = culet_block_bit(block);
 
-    if (block >= culet_slab_class(slab)->count)
+    if (block >= culet_slab_class(slab)->count || atomic_load_explicit(&unit->free, memory_order_relaxed) & bit)
         return false;
     /* An addition: one instruction on every processor. A bit that is set already is a misuse that ends the process. */
     uint64_t before = atomic_fetch_add_explicit(&unit->remote, bit, CULET_ORDER_FREE_REMOTE);
-    if (CULET_UNLIKELY((before | atomic_load_explicit(&unit->free, memory_order_relaxed)) & bit))
+    if (CULET_UNLIKELY(before & bit))
         return false;
+    /* The holder may have collected the block by now, unless this is the unit's first, which is not marked yet. */
     if (before || culet_abandoned())
         return true;
+    if (CULET_UNLIKELY(atomic_load_explicit(&unit->free, memory_order_relaxed) & bit))
+        return false;
     uint16_t mark = (uint16_t)(1u << number);
     struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
     if (!atomic_fetch_add_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
@@ -357,8 +360,7 @@ void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab
     unsigned klass = class_of(slab);
 
     for (unsigned u = 0; u < culet_classes[klass].units; u++)
-        if (free_of(slab, u) && &slab->unit[u] != arena->current[klass].unit &&
-            !is_recent(&arena->bin[klass], slab, u))
+        if (free_of(slab, u) && &slab->unit[u] != arena->current[klass].unit && !is_recent(&arena->bin[klass], slab, u))
             set_available(&arena->bin[klass], slab, u);
 }
 

@@ -100,8 +100,8 @@ static bool resize_large(struct culet_large *block, size_t bytes)
 
     bytes = round_up(bytes, CULET_PAGE);
     culet_lock(&culet_pages_lock);
-    bool done =
-        bytes <= old || culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
+    bool done = bytes <= old ||
+                culet_pages_extend(block->span.segment, block->span.start, pages_of(old), pages_of(bytes - old));
     if (done) {
         stats.large_bytes += bytes - old;
         block->bytes = bytes;

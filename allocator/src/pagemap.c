@@ -69,7 +69,8 @@ static uintptr_t freed_record(unsigned klass, size_t distance, size_t length)
 {
     if (length > FREED_LENGTH_MAX)
         length = FREED_LENGTH_MAX;
-    return CULET_ENTRY_FREED | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT | length << FREED_LENGTH_SHIFT;
+    return CULET_ENTRY_FREED | (uintptr_t)klass << FREED_CLASS_SHIFT | distance << FREED_DISTANCE_SHIFT |
+           length << FREED_LENGTH_SHIFT;
 }
 
 void culet_pagemap_set_freed(uintptr_t start, size_t pages, unsigned klass)

@@ -57,7 +57,8 @@ static inline struct culet_slab *culet_entry_slab(uintptr_t entry)
 
 static inline struct culet_span *culet_entry_span(uintptr_t entry)
 {
-    return CULET_UNLIKELY(entry & CULET_ENTRY_FREED) ? NULL : (struct culet_span *)(entry & ~(uintptr_t)CULET_ENTRY_SLAB);
+    return CULET_UNLIKELY(entry & CULET_ENTRY_FREED) ? NULL
+                                                     : (struct culet_span *)(entry & ~(uintptr_t)CULET_ENTRY_SLAB);
 }
 
 /* The span of the page at `address`, or NULL. */

@@ -1,15 +1,15 @@
 /* reclaim_policy.h - when freed memory goes back to the kernel: every constant, its unit and its reason.
  *
  * A larger heap has a scavenger thread (scavenger.h). Frees keep memory resident, because programs reuse most of it at
- * once; the scavenger returns the part that stayed free for a whole interval: the low-water mark of dirty pages, of the
- * huge-block cache, and of each bin's empty units. A small heap has no scavenger. It returns pages in the free that
- * exceeds a bound, and empty units in some slow-path requests.
+ * once; the scavenger returns what stayed free for a whole interval: the low-water mark of dirty pages and of the
+ * huge-block cache, and the free pages of slabs that were not used. A small heap has no scavenger. It returns pages in
+ * the free that exceeds a bound, and free pages of slabs after some slow-path requests and when a thread ends.
  *
- *     resource          kept by            returned by the scavenger, or in a small heap by
- *     dirty pages       pages.c            the free that exceeds culet_reclaim_keep_pages
- *     empty units       bin.c              culet_bin_reclaim, from a slow-path request
- *     huge blocks       huge_cache.c       nothing: without a scavenger they are unmapped at once
- *     main stack        (the kernel)       the main thread, once, and malloc_trim (stack.c)
+ *     resource              kept by            returned by the scavenger, or in a small heap by
+ *     dirty pages           pages.c            the free that exceeds culet_reclaim_keep_pages
+ *     free pages of slabs   purge.c            culet_purge_small_heap, culet_purge_after_thread
+ *     huge blocks           huge_cache.c       nothing: without a scavenger they are unmapped at once
+ *     main stack            (the kernel)       the main thread, once, and malloc_trim (stack.c)
  *
  * malloc_trim returns all of it at once. The interval is the one value that an operator may set (CULET_DECAY). */
 #ifndef CULET_RECLAIM_POLICY_H
@@ -59,9 +59,9 @@ enum {
 
     /* ---- a small heap, without a scavenger ---- */
 
-    /* slow-path requests of a thread between two checks of the empty units. */
+    /* slow-path requests of a thread between two checks of the free pages of slabs. */
     CULET_SMALL_HEAP_CHECK_REFILLS = 32,
-    /* bytes: resident empty units above this are returned, and dirty pages above so many (8). */
+    /* bytes: free pages of slabs above this are returned, and dirty pages above so many (8). */
     CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
     CULET_SMALL_HEAP_KEEP_PAGES = 8,
     /* bytes: after this much was returned the program is not small or not young any more, and the checks end. */

@@ -59,9 +59,9 @@ struct culet_selfmap {
     } segment;
     struct {
         uint16_t bytes;
-        uint16_t size;       /* uint32_t, of a block */
-        uint16_t count;      /* uint16_t, blocks of a slab */
-        uint16_t pages;      /* uint8_t, of a slab */
+        uint16_t size;  /* uint32_t, of a block */
+        uint16_t count; /* uint16_t, blocks of a slab */
+        uint16_t pages; /* uint8_t, of a slab */
     } klass;
     struct {
         uint16_t start; /* uint64_t */

@@ -44,8 +44,7 @@ void culet_size_class_setup(void)
         c->last_all = culet_class_all(c, c->units - 1u);
     }
     for (size_t i = 0; i < sizeof culet_classes_above_tiny; i++)
-        culet_classes_above_tiny[i] =
-            (uint8_t)culet_size_class(CULET_TINY_MAX + (i + 1) * CULET_CLASS_STEP);
+        culet_classes_above_tiny[i] = (uint8_t)culet_size_class(CULET_TINY_MAX + (i + 1) * CULET_CLASS_STEP);
 }
 
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment)

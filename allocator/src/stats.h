@@ -26,7 +26,7 @@ struct culet_stats_class {
     uint64_t slabs;
     uint64_t used;   /* blocks that the program uses */
     uint64_t free;   /* blocks that any thread may take */
-    uint64_t cached; /* blocks that a thread has claimed for its next requests */
+    uint64_t cached; /* always 0; kept for readers of older versions */
 };
 
 /* New members are added at the end only; none is removed or changes its meaning. */
@@ -36,7 +36,7 @@ struct culet_stats {
     uint64_t heap_bytes;          /* in segments */
     uint64_t used_bytes;          /* of the heap: blocks that the program uses, in slabs and large blocks */
     uint64_t free_bytes;          /* the rest of the heap, resident or not */
-    uint64_t cached_bytes;        /* of free_bytes: blocks that threads have claimed for their next requests */
+    uint64_t cached_bytes;        /* always 0 */
     uint64_t slab_bytes;          /* of the heap: slabs */
     uint64_t run_bytes;           /* of the heap: blocks of 32 KiB to 1 MiB */
     uint64_t free_resident_bytes; /* of the heap: free pages that may be resident */

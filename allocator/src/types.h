@@ -68,11 +68,11 @@
  * forked workers. A small heap uses one set only: each class in use costs a partly filled page. */
 #define CULET_CLASSES (1 + 2 * CULET_SIZES)
 
-#define CULET_UNIT 64       /* blocks per unit; the last unit of a slab may have fewer */
-#define CULET_UNITS 16      /* units per slab, at most */
-#define CULET_SLAB_PAGES 32 /* pages per slab, at most; */
+#define CULET_UNIT 64            /* blocks per unit; the last unit of a slab may have fewer */
+#define CULET_UNITS 16           /* units per slab, at most */
+#define CULET_SLAB_PAGES 32      /* pages per slab, at most; */
 #define CULET_TINY_SLAB_PAGES 16 /* of a class up to CULET_TINY_MAX */
-#define CULET_ARENAS 64     /* arenas, at most */
+#define CULET_ARENAS 64          /* arenas, at most */
 
 #define CULET_SEGMENT_PAGES 1024 /* 4 MiB */
 #define CULET_SEGMENT_BYTES (CULET_SEGMENT_PAGES * CULET_PAGE)
@@ -170,13 +170,13 @@ struct culet_bin {
 struct culet_thread;
 
 struct culet_arena {
-    uint8_t pass;                                 /* purge passes, modulo 256 [holder] */
-    uint8_t number;                               /* CULET_ARENAS for the placeholder of threads that hold none */
-    _Atomic bool serviced;                        /* held for a purge or a fork, for microseconds */
-    _Atomic bool active;                          /* used since the scavenger's last pass [holder] */
-    struct culet_lock lock;                       /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder;        /* or NULL                              [lock] */
-    struct culet_current current[CULET_CLASSES];  /* [holder, as bin] */
+    uint8_t pass;                                /* purge passes, modulo 256 [holder] */
+    uint8_t number;                              /* CULET_ARENAS for the placeholder of threads that hold none */
+    _Atomic bool serviced;                       /* held for a purge or a fork, for microseconds */
+    _Atomic bool active;                         /* used since the scavenger's last pass [holder] */
+    struct culet_lock lock;                      /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
+    struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
 };
@@ -191,10 +191,10 @@ struct culet_thread {
     _Atomic uint32_t busy;               /* 1 inside an arena */
     uint8_t overlaps;                    /* times that another thread was inside the preferred arena */
     uint8_t acquisitions;
-    uint8_t life;                        /* enum culet_thread_life */
+    uint8_t life; /* enum culet_thread_life */
     uint32_t refills;
-    struct culet_lock revocation;        /* held while another thread takes the arena over */
-    struct culet_arena *preferred;       /* NULL: arena 0 */
+    struct culet_lock revocation;  /* held while another thread takes the arena over */
+    struct culet_arena *preferred; /* NULL: arena 0 */
 };
 
 #endif

@@ -436,7 +436,8 @@ static void destructor(void *data)
 
     work((unsigned char)rounds);
     atomic_fetch_add(&destroyed, 1);
-    CHECK(rounds == 3 || culet_thread.life == CULET_THREAD_ENDING || culet_thread.life == CULET_THREAD_REGISTERED, "life");
+    CHECK(rounds == 3 || culet_thread.life == CULET_THREAD_ENDING || culet_thread.life == CULET_THREAD_REGISTERED,
+          "life");
     if (culet_thread.life == CULET_THREAD_ENDING)
         CHECK(held() == &culet_arena_none, "an ending thread keeps an arena");
     if (rounds > 1)
@@ -499,7 +500,8 @@ TEST(threads_end_while_their_arenas_are_taken_over)
     pthread_t user[2], thread;
 
     culet_free(make(1));
-    CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)64 << 20) == 0, "stack");
+    CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)64 << 20) == 0,
+          "stack");
     for (uintptr_t i = 0; i < 2; i++)
         CHECK(pthread_create(&user[i], NULL, overlap, (void *)(i + 1)) == 0, "no thread");
     for (uintptr_t i = 0; i < 3000; i++) {
