@@ -302,8 +302,7 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
 
     if (block >= culet_slab_class(slab)->count || atomic_load_explicit(&unit->free, memory_order_relaxed) & bit)
         return false;
-    /* An addition: one instruction on every processor. A bit that is set already is a misuse that ends the process. */
-    uint64_t before = atomic_fetch_add_explicit(&unit->remote, bit, CULET_ORDER_FREE_REMOTE);
+    uint64_t before = atomic_fetch_or_explicit(&unit->remote, bit, CULET_ORDER_FREE_REMOTE);
     if (CULET_UNLIKELY(before & bit))
         return false;
     /* The holder may have collected the block by now, unless this is the unit's first, which is not marked yet. */
@@ -313,7 +312,7 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
         return false;
     uint16_t mark = (uint16_t)(1u << number);
     struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
-    if (!atomic_fetch_add_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
+    if (!atomic_fetch_or_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
         push_remote(arena, slab);
         culet_wakeup_notify();
     }

@@ -26,7 +26,7 @@ count_all() {
   set --
   for name in $names; do set -- "$@" "--dump-after=measure_$name"; done
   env -u LD_LIBRARY_PATH LD_BIND_NOW=1 LD_PRELOAD="$library" \
-    valgrind --tool=callgrind --callgrind-out-file="$work/costs" --compress-strings=no --compress-pos=no \
+    valgrind --fair-sched=try --tool=callgrind --callgrind-out-file="$work/costs" --compress-strings=no --compress-pos=no \
     --collect-atstart=no '--toggle-collect=measure_*' "$@" "$program" >"$work/out" 2>&1 ||
     fail "the program failed under valgrind: $(tail -n 1 "$work/out")"
 }
