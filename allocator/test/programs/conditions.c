@@ -182,7 +182,8 @@ TEST(two_thousand_threads)
             used = used_bytes();
         }
     }
-    CHECK(heap_info().arena <= arena + 8 * MEBIBYTE, "%zu bytes mapped after 400 threads, %zu after 2000", arena,
+    /* Threads that meet inside an arena get others, each with slabs of its own. */
+    CHECK(heap_info().arena <= arena + 32 * MEBIBYTE, "%zu bytes mapped after 400 threads, %zu after 2000", arena,
           heap_info().arena);
     CHECK(used_bytes() <= used + 100000, "%zu bytes in use after 400 threads, %zu after 2000", used, used_bytes());
 }
