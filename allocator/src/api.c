@@ -41,6 +41,12 @@ static inline unsigned calloc_set(void)
  * function's caller; passing it as an argument would cost the fast paths an instruction. */
 #define CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
+/* For at most CULET_TINY_MAX bytes; 0 for none. */
+static inline unsigned tiny_class(size_t bytes)
+{
+    return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT);
+}
+
 static void *get_small(unsigned klass)
 {
     struct culet_arena *arena = culet_arena_enter();
@@ -85,29 +91,10 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
     return get_from(bytes, CALLER());
 }
 
-/* A block of the class's current unit; NULL if it has none, or if the thread holds no arena. The thread is inside then,
- * and the slow path goes on from there. Stores the arena: inside, the thread's own word may read as &culet_arena_none
- * while another thread tries to take the arena over. */
-static inline __attribute__((always_inline)) void *get_current(unsigned klass, struct culet_arena **arena)
+/* The current unit has no free block, or the thread holds no arena: from a recent unit, or by the slow path. Inside. */
+static __attribute__((noinline)) void *malloc_refill(size_t bytes, struct culet_arena *arena)
 {
-    struct culet_thread *thread = &culet_thread;
-
-    *arena = culet_arena_enter_held(thread);
-    void *block = culet_bin_take(*arena, klass);
-    if (CULET_LIKELY(block != NULL))
-        culet_arena_leave_held(thread);
-    return block;
-}
-
-/* For at most CULET_TINY_MAX bytes. Class 0, for no bytes, has no current unit. */
-static inline unsigned tiny_class(size_t bytes)
-{
-    return (unsigned)((bytes + CULET_ALIGNMENT - 1) / CULET_ALIGNMENT);
-}
-
-/* The current unit has no free block, or the thread holds no arena: from a recent unit, or by the slow path. */
-static __attribute__((noinline)) void *malloc_refill(size_t bytes, unsigned klass, struct culet_arena *arena)
-{
+    unsigned klass = bytes <= CULET_TINY_MAX ? tiny_class(bytes) : culet_size_class_above_tiny(bytes);
     void *block = culet_bin_take_recent(arena, klass);
 
     if (CULET_UNLIKELY(!block))
@@ -116,26 +103,37 @@ static __attribute__((noinline)) void *malloc_refill(size_t bytes, unsigned klas
     return block;
 }
 
-static __attribute__((noinline)) void *malloc_above_tiny(size_t bytes)
+/* Enters, and takes a block of `size` bytes from a current unit. The arena is passed along: inside, the thread's own word
+ * may read as &culet_arena_none while another thread tries to take the arena over. `offset`: of the class's current unit
+ * in the arena. `size`: of its blocks if `tiny`. */
+static inline __attribute__((always_inline)) void *malloc_small(size_t bytes, size_t offset, bool tiny, uint32_t size)
 {
-    struct culet_arena *arena;
+    struct culet_thread *thread = &culet_thread;
+    struct culet_arena *arena = culet_arena_enter_held(thread);
+    struct culet_current *current = (struct culet_current *)((uintptr_t)arena->current + offset);
+    uint64_t free = atomic_load_explicit(&current->unit->free, memory_order_relaxed);
 
-    if (CULET_UNLIKELY(bytes > CULET_SMALL_MAX))
-        return malloc_slow(bytes);
-    unsigned klass = culet_size_class_above_tiny(bytes);
-    void *block = get_current(klass, &arena);
-    return CULET_LIKELY(block != NULL) ? block : malloc_refill(bytes, klass, arena);
+    if (CULET_UNLIKELY(!free))
+        return malloc_refill(bytes, arena);
+    uintptr_t block = current->base + culet_unit_take(current->unit, free) * (tiny ? size : (uint32_t)current->size);
+    culet_arena_leave_held(thread);
+    return (void *)block;
 }
 
+static __attribute__((noinline)) void *malloc_above_tiny(size_t bytes)
+{
+    if (CULET_UNLIKELY(bytes > CULET_SMALL_MAX))
+        return malloc_slow(bytes);
+    return malloc_small(bytes, culet_size_class_above_tiny(bytes) * sizeof(struct culet_current), false, 0);
+}
+
+/* A tiny class is a multiple of the alignment. Class 0, for no bytes, has no current unit. */
 void *API(malloc)(size_t bytes)
 {
-    struct culet_arena *arena;
-
     if (CULET_UNLIKELY(bytes > CULET_TINY_MAX))
         return malloc_above_tiny(bytes);
-    unsigned klass = tiny_class(bytes);
-    void *block = get_current(klass, &arena);
-    return CULET_LIKELY(block != NULL) ? block : malloc_refill(bytes, klass, arena);
+    size_t size = (bytes + CULET_ALIGNMENT - 1) & ~(size_t)(CULET_ALIGNMENT - 1);
+    return malloc_small(bytes, size * (sizeof(struct culet_current) / CULET_ALIGNMENT), true, (uint32_t)size);
 }
 
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
@@ -152,26 +150,31 @@ static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 
 void *API(calloc)(size_t count, size_t bytes)
 {
-    struct culet_arena *arena;
     size_t total;
-    void *block;
 
     if (CULET_UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return out_of_memory();
-    unsigned klass = total <= CULET_TINY_MAX    ? tiny_class(total)
-                     : total <= CULET_SMALL_MAX ? culet_size_class_above_tiny(total)
-                                                : 0;
-    if (CULET_LIKELY(klass && (block = get_current(klass + calloc_set(), &arena))))
-        return memset(block, 0, total);
-    return calloc_slow(total);
+    if (CULET_UNLIKELY(total > CULET_SMALL_MAX))
+        return calloc_slow(total);
+    unsigned klass = total <= CULET_TINY_MAX ? tiny_class(total) : culet_size_class_above_tiny(total);
+    struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
+    void *block = CULET_LIKELY(klass) ? culet_bin_take(arena, klass + calloc_set()) : NULL;
+    if (CULET_UNLIKELY(!block))
+        return calloc_slow(total);
+    culet_arena_leave_held(&culet_thread);
+    return memset(block, 0, total);
 }
 
 /* ---- free ---- */
 
-static __attribute__((noinline)) void free_not_slab(const char *function, void *block)
+/* Not a block of a slab. The thread is inside. */
+static __attribute__((noinline)) void free_not_slab(void *block, const char *function)
 {
     struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
+    culet_arena_leave_held(&culet_thread);
+    if (!block)
+        return;
     if (!span && culet_heap_dormant())
         __libc_free(block);
     else if (span && culet_abandoned())
@@ -189,147 +192,106 @@ static __attribute__((noinline)) void free_not_slab(const char *function, void *
 #define REPORT static __attribute__((noinline))
 #endif
 
-REPORT void report(const char *function, void *block)
+REPORT void report(void *block, const char *function)
 {
+    culet_arena_leave_held(&culet_thread);
     culet_misuse(function, (uintptr_t)block);
 }
 
-/* Inside the arena. */
-REPORT void leave_and_report(const char *function, void *block, struct culet_arena *arena)
+/* Inside the arena, which a thread that does not keep it releases. */
+REPORT void leave_and_report(const char *function, const struct culet_slab *slab, size_t index,
+                             struct culet_arena *arena)
 {
     culet_arena_leave(arena);
-    culet_misuse(function, (uintptr_t)block);
+    culet_misuse(function, culet_slab_address(slab, index));
 }
 
-/* No block of the unit is live now, or the recent units are too many. Inside the arena. */
-static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, uint32_t index, struct culet_arena *arena)
+/* The unit was full, or no block of it is live now. Inside the arena. */
+static __attribute__((noinline)) void note_and_leave(struct culet_slab *slab, size_t index, struct culet_arena *arena)
 {
     culet_bin_unit_changed(arena, atomic_load_explicit(&slab->span.klass, memory_order_relaxed), slab,
                            culet_block_unit(index));
     culet_arena_leave(arena);
 }
 
-/* No block of the unit is live now. Inside the arena, which the thread keeps. */
-static __attribute__((noinline)) void note_unused_and_leave(struct culet_slab *slab, uint32_t index,
-                                                            struct culet_arena *arena)
+/* The same inside an arena that the thread keeps. */
+static __attribute__((noinline)) void note_and_leave_held(struct culet_slab *slab, size_t index,
+                                                          struct culet_arena *arena, uint64_t before, uint64_t unused)
 {
-    if (culet_bin_keeps_current(arena, slab))
-        culet_arena_leave_held(&culet_thread);
-    else
-        note_and_leave(slab, index, arena);
-}
-
-/* The unit was full. Inside the arena, which the thread keeps. */
-static __attribute__((noinline)) void note_free_and_leave(struct culet_slab *slab, uint32_t index,
-                                                          struct culet_arena *arena)
-{
-    if (CULET_UNLIKELY(!culet_bin_add_recent(arena, slab, culet_block_unit(index))))
+    if (CULET_UNLIKELY(!~unused && !culet_bin_keeps_current(arena, slab)) ||
+        CULET_UNLIKELY(!before && !culet_bin_add_recent(arena, slab, culet_block_unit(index))))
         note_and_leave(slab, index, arena);
     else
         culet_arena_leave_held(&culet_thread);
-}
-
-/* In the slab's last unit, which is shorter. Inside the slab's arena. */
-static __attribute__((noinline)) void free_in_short_unit(struct culet_slab *slab, uint32_t index,
-                                                         struct culet_arena *arena, void *block, const char *function)
-{
-    struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
-    const struct culet_class *c = culet_slab_class(slab);
-    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
-    uint64_t bit = culet_block_bit(index), after = before | bit;
-
-    if (CULET_UNLIKELY((before | ~c->last_all) & bit)) {
-        leave_and_report(function, block, arena);
-        return;
-    }
-    atomic_store_explicit(&unit->free, after, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    if (CULET_UNLIKELY(atomic_load_explicit(&unit->remote, memory_order_relaxed) & bit)) {
-        leave_and_report(function, block, arena);
-        return;
-    }
-    if (CULET_UNLIKELY(after == c->last_all || !before))
-        note_and_leave(slab, index, arena);
-    else
-        culet_arena_leave(arena);
 }
 
 /* Inside the slab's arena. A free changes its word first and looks at the other one afterwards: of two threads that free
  * one block at the same moment, at least one sees both, unless a store is still in its processor's buffer. `keeps`: the
  * thread certainly keeps the arena when it leaves. */
-static inline __attribute__((always_inline)) void free_inside(struct culet_slab *slab, uint32_t index,
-                                                              struct culet_arena *arena, void *block,
-                                                              const char *function, bool keeps)
+static inline __attribute__((always_inline)) void free_inside(const char *function, struct culet_slab *slab,
+                                                              size_t index, struct culet_arena *arena, bool keeps)
 {
-    if (CULET_UNLIKELY(index >= slab->whole)) {
-        free_in_short_unit(slab, index, arena, block, function);
-        return;
-    }
-    struct culet_unit *unit = &slab->unit[culet_block_unit(index)];
-    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed);
-    uint64_t bit = culet_block_bit(index), after = before | bit;
-    if (CULET_UNLIKELY(before & bit)) {
-        leave_and_report(function, block, arena);
-        return;
-    }
+    struct culet_unit *unit = culet_slab_unit(slab, index);
+    uint64_t before = atomic_load_explicit(&unit->free, memory_order_relaxed), after = before | culet_block_bit(index);
+
     atomic_store_explicit(&unit->free, after, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (CULET_UNLIKELY(atomic_load_explicit(&unit->remote, memory_order_relaxed) & bit)) {
-        leave_and_report(function, block, arena);
+    uint64_t remote = atomic_load_explicit(&unit->remote, memory_order_relaxed);
+    if (CULET_UNLIKELY(culet_block_in(index, before | remote))) {
+        atomic_store_explicit(&unit->free, before, memory_order_relaxed);
+        leave_and_report(function, slab, index, arena);
         return;
     }
     if (!keeps)
         note_and_leave(slab, index, arena);
-    else if (CULET_UNLIKELY(!~after))
-        note_unused_and_leave(slab, index, arena);
-    else if (CULET_UNLIKELY(!before))
-        note_free_and_leave(slab, index, arena);
+    else if (CULET_UNLIKELY(!before || !~(after | remote)))
+        note_and_leave_held(slab, index, arena, before, after | remote);
     else
         culet_arena_leave_held(&culet_thread);
 }
 
 /* The thread, which is inside, holds another arena than the slab's, or none. */
-static __attribute__((noinline)) void free_elsewhere(struct culet_slab *slab, uint32_t index, struct culet_arena *arena,
-                                                     void *block, const char *function)
+static __attribute__((noinline)) void free_elsewhere(const char *function, struct culet_slab *slab, size_t index,
+                                                     struct culet_arena *arena)
 {
     if (arena != &culet_arena_none || culet_abandoned()) {
         culet_arena_leave_held(&culet_thread);
     } else {
         arena = culet_arena_enter();
         if (arena->number == atomic_load_explicit(&slab->span.arena, memory_order_relaxed)) {
-            free_inside(slab, index, arena, block, function, false);
+            free_inside(function, slab, index, arena, false);
             return;
         }
         culet_arena_leave(arena);
     }
     if (CULET_UNLIKELY(!culet_bin_free_remote(slab, index)))
-        report(function, block);
+        culet_misuse(function, culet_slab_address(slab, index));
 }
 
+/* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so what is read of
+ * it belongs together. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
 {
+    struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
     if (CULET_UNLIKELY(!culet_entry_is_slab(entry))) {
-        free_not_slab(function, block);
+        free_not_slab(block, function);
         return;
     }
     struct culet_slab *slab = culet_entry_slab(entry);
     struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
-    if (CULET_UNLIKELY(!index.exact)) {
-        report(function, block);
-        return;
-    }
-    struct culet_arena *arena = culet_arena_enter_held(&culet_thread);
-    if (CULET_UNLIKELY(arena->number != atomic_load_explicit(&slab->span.arena, memory_order_relaxed)))
-        free_elsewhere(slab, index.block, arena, block, function);
+    if (CULET_UNLIKELY(!index.exact))
+        report(block, function);
+    else if (CULET_UNLIKELY(arena->number != atomic_load_explicit(&slab->span.arena, memory_order_relaxed)))
+        free_elsewhere(function, slab, index.block, arena);
     else
-        free_inside(slab, index.block, arena, block, function, true);
+        free_inside(function, slab, index.block, arena, true);
 }
 
+/* NULL is in no slab. */
 void API(free)(void *block)
 {
-    if (CULET_LIKELY(block != NULL))
-        free_block("free", block);
+    free_block("free", block);
 }
 
 static __attribute__((noinline)) void free_as(const char *function, void *block)
@@ -358,7 +320,7 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
     struct culet_block_index index = culet_slab_index(slab, (uintptr_t)block);
     if (CULET_UNLIKELY(!index.exact || !culet_slab_is_live(slab, index.block)))
         culet_misuse(function, (uintptr_t)block);
-    return culet_slab_class(slab)->size;
+    return slab->usable;
 }
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)

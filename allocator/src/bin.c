@@ -22,7 +22,7 @@ static unsigned class_of(const struct culet_slab *slab)
 
 /* ---- the list of slabs with available units ---- */
 
-static struct culet_slab *first_of(struct culet_bin *bin)
+static struct culet_slab *first_of(const struct culet_bin *bin)
 {
     return atomic_load_explicit(&bin->first, memory_order_relaxed);
 }
@@ -40,7 +40,6 @@ static void link(struct culet_bin *bin, struct culet_slab *prev, struct culet_sl
         next->prev = slab;
     else
         bin->last = slab;
-    slab->listed = true;
 }
 
 static void unlist(struct culet_bin *bin, struct culet_slab *slab)
@@ -53,14 +52,13 @@ static void unlist(struct culet_bin *bin, struct culet_slab *slab)
         slab->next->prev = slab->prev;
     else
         bin->last = slab->prev;
-    slab->listed = false;
 }
 
 void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab)
 {
     struct culet_bin *bin = &arena->bin[class_of(slab)];
 
-    if (slab->listed && slab->next) {
+    if (slab->available && slab->next) {
         unlist(bin, slab);
         link(bin, bin->last, slab, NULL);
     }
@@ -68,15 +66,17 @@ void culet_bin_move_to_end(struct culet_arena *arena, struct culet_slab *slab)
 
 static void set_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
-    slab->available |= (uint16_t)(1u << unit);
-    if (!slab->listed)
+    if (!slab->available)
         link(bin, NULL, slab, first_of(bin));
+    slab->available |= (uint16_t)(1u << unit);
 }
 
 static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsigned unit)
 {
+    if (!slab->available)
+        return;
     slab->available &= (uint16_t) ~(1u << unit);
-    if (!slab->available && slab->listed)
+    if (!slab->available)
         unlist(bin, slab);
 }
 
@@ -225,7 +225,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         slab = pop_available(bin, &unit);
     if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
-    slab->dirty |= culet_slab_unit_pages(slab, unit);
+    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
     culet_bin_make_current(arena, klass, slab, unit);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     return culet_bin_take(arena, klass);
@@ -238,7 +238,7 @@ void culet_bin_destroy(struct culet_arena *arena, struct culet_slab *slab)
     struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     forget_recent(bin, slab);
-    if (slab->listed)
+    if (slab->available)
         unlist(bin, slab);
     culet_slab_destroy(slab);
 }
@@ -294,19 +294,23 @@ static void push_remote(struct culet_arena *arena, struct culet_slab *slab)
                                                   memory_order_relaxed));
 }
 
-bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
+bool culet_bin_free_remote(struct culet_slab *slab, size_t block)
 {
     unsigned number = culet_block_unit(block);
-    struct culet_unit *unit = &slab->unit[number];
     uint64_t bit = culet_block_bit(block);
+    /* The class while the block is live: once it is freed, the slab may be destroyed. */
+    const struct culet_class *c = culet_slab_class(slab);
 
-    if (block >= culet_slab_class(slab)->count || atomic_load_explicit(&unit->free, memory_order_relaxed) & bit)
+    if (CULET_UNLIKELY(block >= c->count))
+        return false;
+    struct culet_unit *unit = culet_slab_unit(slab, block);
+    if (CULET_UNLIKELY(atomic_load_explicit(&unit->free, memory_order_relaxed) & bit))
         return false;
     uint64_t before = atomic_fetch_or_explicit(&unit->remote, bit, CULET_ORDER_FREE_REMOTE);
     if (CULET_UNLIKELY(before & bit))
         return false;
     /* The holder may have collected the block by now, unless this is the unit's first, which is not marked yet. */
-    if (before || culet_abandoned())
+    if (before & culet_class_all(c, number) || culet_abandoned())
         return true;
     if (CULET_UNLIKELY(atomic_load_explicit(&unit->free, memory_order_relaxed) & bit))
         return false;
@@ -321,7 +325,8 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
 
 static void collect_unit(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
 {
-    uint64_t remote = atomic_exchange_explicit(&slab->unit[unit].remote, 0, CULET_ORDER_COLLECT);
+    uint64_t all = culet_class_all(culet_slab_class(slab), unit);
+    uint64_t remote = atomic_exchange_explicit(&slab->unit[unit].remote, ~all, CULET_ORDER_COLLECT) & all;
     uint64_t free = free_of(slab, unit);
 
     if (CULET_UNLIKELY(free & remote)) {
@@ -373,7 +378,8 @@ static void reconcile(struct culet_slab *slab, void *data)
     if (atomic_load_explicit(&slab->remote_units, memory_order_relaxed))
         atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
     for (unsigned u = 0; u < culet_slab_class(slab)->units; u++)
-        if (atomic_load_explicit(&slab->unit[u].remote, memory_order_relaxed))
+        if (atomic_load_explicit(&slab->unit[u].remote, memory_order_relaxed) &
+            culet_class_all(culet_slab_class(slab), u))
             collect_unit(arena, slab, u);
 }
 
@@ -393,14 +399,15 @@ static void check_slab(struct culet_slab *slab, void *data)
     const struct culet_bin *bin = &arena->bin[class_of(slab)];
 
     (void)data;
-    if (slab->listed != (slab->available != 0) || slab->available >> c->units || !slab->reciprocal)
+    if (slab->available >> c->units || !slab->reciprocal)
+        __builtin_trap();
+    if (slab->available && (slab->prev ? slab->prev->next : first_of(bin)) != slab)
         __builtin_trap();
     for (unsigned u = 0; u < CULET_UNITS; u++) {
-        uint64_t free = free_of(slab, u), remote = slab->unit[u].remote;
-        uint64_t all = u < c->units ? culet_class_all(c, u) : 0;
+        uint64_t all = culet_class_all(c, u), free = free_of(slab, u), remote = slab->unit[u].remote;
         bool current = &slab->unit[u] == arena->current[class_of(slab)].unit;
         bool available = slab->available >> u & 1;
-        if (free & remote || (free | remote) & ~all || (remote && !(slab->remote_units >> u & 1)))
+        if (free & remote || (remote | all) != ~UINT64_C(0) || (remote & all && !(slab->remote_units >> u & 1)))
             __builtin_trap();
         if ((free && !current && !available && !is_recent(bin, slab, u)) || (current && available))
             __builtin_trap();

@@ -7,6 +7,13 @@
 #include "types.h"
 #include "wakeup.h"
 
+/* Takes a block from the free ones of a unit, of which there is at least one. Returns its number in the unit. */
+static inline unsigned culet_unit_take(struct culet_unit *unit, uint64_t free)
+{
+    atomic_store_explicit(&unit->free, free & (free - 1), memory_order_relaxed);
+    return (unsigned)__builtin_ctzll(free);
+}
+
 /* The lowest free block of the class's current unit; NULL if it has none. */
 static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
 {
@@ -15,8 +22,7 @@ static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
 
     if (CULET_UNLIKELY(!free))
         return NULL;
-    atomic_store_explicit(&current->unit->free, free & (free - 1), memory_order_relaxed);
-    return (void *)(current->base + (size_t)__builtin_ctzll(free) * current->size);
+    return (void *)(current->base + culet_unit_take(current->unit, free) * (uint32_t)current->size);
 }
 
 /* Makes a unit with a free block the current one. */
@@ -87,7 +93,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass);
 void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 
 /* Frees a live block of a slab of any arena, from any thread, inside an arena or not. False: the block is not live. */
-bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block);
+bool culet_bin_free_remote(struct culet_slab *slab, size_t block);
 
 /* Makes the blocks available that other threads have freed. */
 void culet_bin_collect(struct culet_arena *arena);

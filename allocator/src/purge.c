@@ -119,7 +119,7 @@ static void give_back(struct culet_arena *arena, struct cursor *at)
         if (arena->current[klass].slab == slab)
             culet_bin_drop_current(arena, klass);
         culet_slab_give_pages(slab, purge.item[i].pages);
-        slab->dirty &= ~purge.item[i].returned;
+        slab->dirty &= (uint32_t)~purge.item[i].returned;
         slab->purging = false;
         culet_bin_list_available(arena, slab);
         if (purge.item[i].returned)

@@ -41,7 +41,6 @@ void culet_size_class_setup(void)
         unsigned fits = (unsigned)(c->pages * CULET_PAGE / c->size), most = CULET_UNITS * CULET_UNIT;
         c->count = (uint16_t)(fits < most ? fits : most);
         c->units = (uint8_t)((c->count + CULET_UNIT - 1u) / CULET_UNIT);
-        c->last_all = culet_class_all(c, c->units - 1u);
     }
     for (size_t i = 0; i < sizeof culet_classes_above_tiny; i++)
         culet_classes_above_tiny[i] = (uint8_t)culet_size_class(CULET_TINY_MAX + (i + 1) * CULET_CLASS_STEP);

@@ -43,11 +43,14 @@ static inline unsigned culet_size_class_plain(unsigned klass)
     return klass > CULET_SIZES ? klass - CULET_SIZES : klass;
 }
 
-/* The free word of a unit without a live block. */
+/* The blocks of a unit: its free word when none of them is live. 0 behind the last unit. */
 static inline uint64_t culet_class_all(const struct culet_class *c, unsigned unit)
 {
-    unsigned blocks = c->count - unit * CULET_UNIT;
-    return blocks >= CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << blocks) - 1;
+    unsigned before = unit * CULET_UNIT;
+
+    if (before >= c->count)
+        return 0;
+    return c->count - before >= CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << (c->count - before)) - 1;
 }
 
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a

@@ -17,16 +17,15 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     atomic_store_explicit(&slab->span.klass, (uint8_t)klass, memory_order_relaxed);
     atomic_store_explicit(&slab->span.arena, (uint8_t)arena, memory_order_relaxed);
     slab->reciprocal = c->reciprocal;
-    slab->whole = (uint16_t)(c->count / CULET_UNIT * CULET_UNIT);
+    slab->usable = c->size;
     slab->available = 0;
-    slab->listed = false;
     slab->purging = false;
     atomic_store_explicit(&slab->remote_units, 0, memory_order_relaxed);
     /* Pages that the page heap kept resident may be resident in the slab. */
-    slab->dirty = zeroed ? 0 : (UINT64_C(2) << (c->pages - 1)) - 1;
+    slab->dirty = zeroed ? 0 : (uint32_t)((UINT64_C(2) << (c->pages - 1)) - 1);
     for (unsigned u = 0; u < CULET_UNITS; u++) {
-        atomic_store_explicit(&slab->unit[u].free, u < c->units ? culet_class_all(c, u) : 0, memory_order_relaxed);
-        atomic_store_explicit(&slab->unit[u].remote, 0, memory_order_relaxed);
+        atomic_store_explicit(&slab->unit[u].free, culet_class_all(c, u), memory_order_relaxed);
+        atomic_store_explicit(&slab->unit[u].remote, ~culet_class_all(c, u), memory_order_relaxed);
     }
 }
 
@@ -61,7 +60,7 @@ void culet_slab_destroy(struct culet_slab *slab)
      * what exceeds a bound, so it should know. Pages that are not resident may be in swap, and not zero. */
     if (slab->dirty && !culet_wakeup_scavenger_runs()) {
         uint64_t absent = slab->dirty & ~culet_os_resident(slab->span.start, pages);
-        slab->dirty &= ~culet_slab_return_pages(slab, absent);
+        slab->dirty &= (uint32_t)~culet_slab_return_pages(slab, absent);
     }
     slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);

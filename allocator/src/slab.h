@@ -7,8 +7,8 @@
 
 /* Which block of a slab an address lies in. */
 struct culet_block_index {
-    uint32_t block; /* number in the slab */
-    bool exact;     /* the address is the start of a block, or of the rest behind the last */
+    size_t block; /* number in the slab */
+    bool exact;   /* the address is the start of a block, or of the rest behind the last */
 };
 
 /* The block index of an address in a slab's pages. offset * ceil(2^64 / size) has the quotient in its upper half; the
@@ -18,17 +18,30 @@ static inline struct culet_block_index culet_slab_index(const struct culet_slab 
 {
     unsigned __int128 product = (unsigned __int128)(address - slab->span.start) * slab->reciprocal;
 
-    return (struct culet_block_index){(uint32_t)(product >> 64), (uint64_t)product < slab->reciprocal};
+    return (struct culet_block_index){(size_t)(product >> 64), (uint64_t)product < slab->reciprocal};
 }
 
-static inline unsigned culet_block_unit(uint32_t block)
+static inline unsigned culet_block_unit(size_t block)
 {
-    return block / CULET_UNIT;
+    return (unsigned)(block / CULET_UNIT);
 }
 
-static inline uint64_t culet_block_bit(uint32_t block)
+static inline uint64_t culet_block_bit(size_t block)
 {
     return UINT64_C(1) << block % CULET_UNIT;
+}
+
+/* Whether the block's bit is set. */
+static inline bool culet_block_in(size_t block, uint64_t bits)
+{
+    return bits >> block % CULET_UNIT & 1;
+}
+
+/* The unit that has the block. */
+static inline struct culet_unit *culet_slab_unit(struct culet_slab *slab, size_t block)
+{
+    /* As an integer: the compiler adds the offset of `unit` in the address of the access. */
+    return (struct culet_unit *)((uintptr_t)slab->unit + block / CULET_UNIT * sizeof(struct culet_unit));
 }
 
 /* The shape of a slab. */
@@ -37,22 +50,22 @@ static inline const struct culet_class *culet_slab_class(const struct culet_slab
     return &culet_classes[atomic_load_explicit(&slab->span.klass, memory_order_relaxed)];
 }
 
-/* The blocks of a unit that are not in use, freed by the holder or by another thread. */
+/* The blocks of a unit that are not in use, freed by the holder or by another thread, and the bits that stand for none. */
 static inline uint64_t culet_unit_unused(const struct culet_unit *unit)
 {
     return atomic_load_explicit(&unit->free, memory_order_relaxed) |
            atomic_load_explicit(&unit->remote, memory_order_relaxed);
 }
 
-/* Whether the program uses the block. */
-static inline bool culet_slab_is_live(const struct culet_slab *slab, uint32_t block)
+/* Whether the program uses the block. False for an index that no slab has: that of an address in a slab that another
+ * thread replaces meanwhile. */
+static inline bool culet_slab_is_live(const struct culet_slab *slab, size_t block)
 {
-    if (CULET_UNLIKELY(block >= slab->whole) && block >= culet_slab_class(slab)->count)
-        return false;
-    return !(culet_unit_unused(&slab->unit[culet_block_unit(block)]) & culet_block_bit(block));
+    return block < CULET_UNITS * CULET_UNIT &&
+           !culet_block_in(block, culet_unit_unused(&slab->unit[block / CULET_UNIT]));
 }
 
-static inline uintptr_t culet_slab_address(const struct culet_slab *slab, uint32_t block)
+static inline uintptr_t culet_slab_address(const struct culet_slab *slab, size_t block)
 {
     return slab->span.start + (uintptr_t)block * culet_slab_class(slab)->size;
 }

@@ -22,9 +22,9 @@
  * A free of a block that is not live is a misuse and is reported at once.
  *
  * Invariants (culet_heap_check):
- *     free & remote == 0, and both are 0 behind the slab's last block
+ *     free & remote == 0; behind the slab's last block free is 0 and remote is 1
  *     a unit with a free block is current, or recent, or its bit in `available` is set     [holder]
- *     a slab is listed <=> available != 0                                                  [holder]
+ *     a slab is in its class's list <=> available != 0                                     [holder]
  *     used pages of a segment == pages of its slabs + pages of its large blocks            [pages lock]
  *     dirty & used == 0, in each segment                                                   [pages lock]
  *
@@ -86,7 +86,6 @@ struct culet_lock {
 /* The shape of a size class; constant after set-up. */
 struct culet_class {
     uint64_t reciprocal; /* ceil(2^64 / size): the upper half of offset * reciprocal is offset / size */
-    uint64_t last_all;   /* free word of the slab's last unit without a live block */
     uint32_t size;       /* bytes per block */
     uint16_t count;      /* blocks per slab */
     uint8_t pages;       /* per slab */
@@ -108,26 +107,28 @@ struct culet_span {
 
 /* The free bits of up to 64 blocks. */
 struct culet_unit {
-    _Atomic uint64_t free;   /* written by the arena's holder alone */
-    _Atomic uint64_t remote; /* blocks that other threads freed, until the holder collects them */
+    _Atomic uint64_t free; /* written by the arena's holder alone */
+    /* Blocks that other threads freed, until the holder collects them. Bits that stand for no block are always set: so a
+     * block that does not exist is not live, and a word of 64 ones means that no block of the unit is live. */
+    _Atomic uint64_t remote;
 };
 
-/* The descriptor has a head of one cache line, then four units to a line. */
+/* The head and the first two units share a cache line; so a free in a slab of up to 128 blocks touches no other. */
 struct culet_slab {
     struct culet_span span;
     uint64_t reciprocal;           /* that of the class; 0 once the slab is destroyed */
-    uint16_t whole;                /* blocks in units of 64; those behind them are in a shorter unit; constant */
+    uint32_t usable;               /* bytes of a block */
     uint16_t available;            /* bit per unit: has a free block, and is neither current nor recent [holder] */
     _Atomic uint16_t remote_units; /* bit per unit: has blocks that other threads freed */
-    bool listed;                   /* [holder] */
-    bool purging;                  /* a purge has taken blocks, and will give them back in this arena [holder] */
-    struct culet_slab *next;       /* the class's list of slabs with available units [holder] */
+    struct culet_unit unit[CULET_UNITS];
+    struct culet_slab *next; /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
     struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
-    uint64_t dirty;                 /* bit per page: may be resident [holder] */
-    struct culet_unit unit[CULET_UNITS];
+    uint32_t dirty;                 /* bit per page: may be resident [holder] */
+    bool purging;                   /* a purge has taken blocks, and will give them back in this arena [holder] */
 };
-_Static_assert(offsetof(struct culet_slab, unit) == 64, "the head is one cache line");
+_Static_assert(offsetof(struct culet_slab, unit[2]) == 64, "the first units are in the head's cache line");
+_Static_assert(CULET_SLAB_PAGES <= 32, "`dirty` has a bit per page");
 
 /* A large block (a range of pages) or a huge one (a mapping). [pages lock] */
 struct culet_large {

@@ -36,7 +36,7 @@ static inline void count_slab(struct culet_slab *slab, void *data)
     for (unsigned u = 0; u < culet_slab_class(slab)->units; u++) {
         uint64_t all = culet_class_all(culet_slab_class(slab), u);
         counts->live += (size_t)__builtin_popcountll(all & ~culet_unit_unused(&slab->unit[u]));
-        counts->remote += (size_t)__builtin_popcountll(slab->unit[u].remote);
+        counts->remote += (size_t)__builtin_popcountll(slab->unit[u].remote & all);
     }
 }
 

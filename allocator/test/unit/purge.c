@@ -177,7 +177,7 @@ TEST(many_current_slabs_are_purged_in_several_slices)
             culet_free(full[i]);
         struct culet_slab *slab = culet_arena(0)->current[klass].slab;
         CHECK(slab == slab_of(kept[klass]), "class %u: another slab is current", klass);
-        unlisted += !slab->listed && culet_slab_free_pages(slab);
+        unlisted += !slab->available && culet_slab_free_pages(slab);
     }
     CHECK(unlisted > CULET_PURGE_SLICE_SLABS || culet_os_page_bytes() > CULET_PAGE, "only %u slabs", unlisted);
     size_t before = idle_in_slabs();

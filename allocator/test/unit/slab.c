@@ -127,15 +127,16 @@ TEST(a_new_slab_is_wholly_free)
 
         CHECK_EQUAL(slab->span.arena, ARENA);
         CHECK_EQUAL(slab->span.klass, klass);
-        CHECK_EQUAL(slab->whole, c->count / CULET_UNIT * CULET_UNIT);
-        CHECK(!slab->listed && !slab->available && !slab->remote_units, "a new slab is in no list");
+        CHECK_EQUAL(slab->usable, c->size);
+        CHECK(!slab->available && !slab->remote_units, "a new slab is in no list");
         CHECK_EQUAL(live_blocks(slab), 0);
         CHECK(culet_slab_is_free(slab), "a new slab has a live block");
         for (unsigned u = 0; u < CULET_UNITS; u++) {
-            CHECK_EQUAL(free_word(slab, u), u < c->units ? culet_class_all(c, u) : 0);
-            CHECK_EQUAL(slab->unit[u].remote, 0);
+            CHECK_EQUAL(free_word(slab, u), culet_class_all(c, u));
+            CHECK_EQUAL(slab->unit[u].remote, ~culet_class_all(c, u));
         }
-        CHECK(!culet_slab_is_live(slab, c->count), "a block behind the last one is live");
+        for (unsigned i = c->count; i <= CULET_UNITS * CULET_UNIT; i++)
+            CHECK(!culet_slab_is_live(slab, i), "a block behind the last one is live");
         for (unsigned i = 0; i < c->count; i++) {
             CHECK(!culet_slab_is_live(slab, i), "block %u", i);
             set_live(slab, i);
@@ -146,7 +147,7 @@ TEST(a_new_slab_is_wholly_free)
         /* Freed by another thread it is not in use, but the slab cannot be destroyed before it is collected. */
         for (unsigned i = 0; i < last; i++)
             set_free(slab, i);
-        atomic_store(&slab->unit[culet_block_unit(last)].remote, culet_block_bit(last));
+        atomic_fetch_or(&slab->unit[culet_block_unit(last)].remote, culet_block_bit(last));
         CHECK(!culet_slab_is_live(slab, last), "a block that another thread freed is live");
         CHECK_EQUAL(live_blocks(slab), 0);
         CHECK(!culet_slab_is_free(slab), "a block is not collected");
@@ -308,8 +309,8 @@ static void visit(struct culet_slab *slab, void *data)
 {
     (void)data;
     CHECK(slab->span.kind == CULET_SLAB && culet_pagemap_span(slab->span.start) == &slab->span, "not a slab");
-    CHECK(!slab->listed, "visited twice");
-    slab->listed = true;
+    CHECK(!slab->purging, "visited twice");
+    slab->purging = true;
     visited++;
 }
 

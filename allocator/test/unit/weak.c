@@ -484,12 +484,15 @@ static void write_free_inside(uint8_t bit)
     EMIT(TOUCH, CONTENT + (bit == 2));
     EMIT(DROP, .value = bit);
     EMIT(LOAD, FREE, .with = R_WORD, RELAXED);
-    EMIT(LOAD, REMOTE, .with = R_RESULT, RELAXED);
-    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_RESULT, .value = bit);
+    uint16_t fine = EMIT(JUMP_CLEAR, .with = R_WORD, .other = R_WORD, .value = bit);
     EMIT(NOTICE);
     land(fine);
     EMIT(SET_BITS, .with = R_WORD, .value = bit);
     EMIT(STORE_REGISTER, FREE, .with = R_WORD, RELAXED);
+    EMIT(LOAD, REMOTE, .with = R_RESULT, RELAXED);
+    fine = EMIT(JUMP_CLEAR, .with = R_RESULT, .other = R_RESULT, .value = bit);
+    EMIT(NOTICE);
+    land(fine);
 }
 
 /* culet_bin_free_remote. `again`: the block has been freed by another thread too. */
