@@ -60,7 +60,11 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab = arena->current[klass].slab;
 
-    if (slab && !used_lately(arena, slab) && (culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+    if (!slab || !(culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+        return;
+    if (used_lately(arena, slab))
+        purge.done.left = true;
+    else
         culet_bin_drop_current(arena, klass);
 }
 

@@ -30,7 +30,7 @@ struct culet_selfmap {
     uint64_t extents;      /* extent[], the huge-block cache */
     uint64_t extent_count; /* uint32_t; entries of `extents` in use */
     uint64_t chunks;       /* pointer to the newest chunk of descriptors */
-    uint64_t threads;      /* uint64_t; threads that have a cache */
+    uint64_t threads;      /* uint64_t; threads that have allocated and have not ended */
     uint64_t root;         /* pointer[root_entries], to a leaf of the pagemap or NULL */
     uint64_t classes;      /* class[class_entries]; the first is not used */
     uint64_t bss;          /* the library's zero-initialised data, which holds these tables: start */

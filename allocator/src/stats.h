@@ -49,7 +49,7 @@ struct culet_stats {
     uint64_t large_blocks;
     uint64_t purges;  /* times that memory was returned */
     uint64_t forks;   /* attempted, by this process and those it was forked from */
-    uint64_t threads; /* that have a cache */
+    uint64_t threads; /* that have allocated and have not ended */
     uint64_t classes; /* entries of `class` that are filled */
     struct culet_stats_class class[CULET_STATS_CLASSES];
 };

@@ -15,6 +15,9 @@ STILL := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 ENVIRONMENT_asan := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadlock_stack=1 $(STILL)
 
+# What a program needs besides to be linked.
+LINK_takeover := -Wl,--wrap=culet_os_barrier
+
 define UNIT_VARIANT
 $(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
 	@mkdir -p $$(@D)
@@ -26,7 +29,7 @@ $(TEST_BUILD)/$(1)/libculet.a: $(SOURCES:src/%.c=$(TEST_BUILD)/$(1)/src/%.o)
 
 $(TEST_BUILD)/$(1)/%: test/unit/%.c $(TEST_BUILD)/$(1)/libculet.a $$(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $$(@D)
-	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) $$(LINK_$$*) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
 endef
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_VARIANT,$(variant))))
 
@@ -38,8 +41,8 @@ RUN_$(2)-$(3)$(5) := env $(ENVIRONMENT_$(3)) $(TEST_BUILD)/$(3)/$(2) $(4)
 endef
 
 # ThreadSanitizer is for programs with threads.
-UNITS := $(filter-out stress model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena bin pages stats lock scavenger purge
+UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
+THREADED := arena takeover bin pages stats lock scavenger purge
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 
@@ -63,6 +66,9 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,stress,release,-long,STRESS_SCALE=60))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,debug,-long,STRESS_SCALE=30))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,asan,-long,STRESS_SCALE=20))
 $(eval $(call UNIT_LOAD,LONG_TESTS,stress,tsan,-long,STRESS_SCALE=5))
+RINGS := CULET_DECAY=10
+$(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,TESTS,rings,$(variant),,$(RINGS))))
+$(foreach variant,$(VARIANTS),$(eval $(call UNIT_LOAD,LONG_TESTS,rings,$(variant),-long,$(RINGS) STRESS_MS=30000 STRESS_SEED=0)))
 $(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,model,$(variant),,MODEL_SEEDS=6)))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,release,-long,MODEL_FIRST=1000 MODEL_SEEDS=600))
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEEDS=200))

@@ -110,6 +110,21 @@ class ScopeRubyHeapTest < Minitest::Test
     end
   end
 
+  # A page of objects right before the transient heap can begin as a block of it does.
+  def test_pages_beside_the_transient_heap
+    with_target("ruby_transient") do |program|
+      with_frozen(program) do |pid, lines, _|
+        snapshot = read(pid)
+        made = lines.filter_map { |line| line.split if line.include?(" ") }.to_h.transform_values(&:to_i)
+        region = snapshot.regions.find { |each| each.holds == "transient" }
+        assert_equal [made["transient"], 32 << 20], [region.start, region.bytes]
+        assert_equal made["pages"], snapshot.ruby.pages
+        assert_empty snapshot.problems
+        assert_whole snapshot
+      end
+    end
+  end
+
   def test_a_program_that_is_not_ruby
     with_talker("sh", "-c", "echo end; read x < /dev/zero") do |pid, _, _|
       snapshot = read(pid)

@@ -46,8 +46,8 @@ module Soak
       objection = @server.objection
       raise Culet::Error, objection if objection
 
-      load(WARM_UP_SECONDS)
-      without = load(@seconds)
+      load(WARM_UP_SECONDS, "while warming up")
+      without = load(@seconds, "without attachments")
       with = attached
       Result.new(allocator: @choice.spec, attachments: @count, failures: @failures, pauses: @pauses, without: without, with: with)
     ensure
@@ -56,15 +56,19 @@ module Soak
 
     private
 
-    def load(seconds)
+    # @param phase [String] names the part of the run in an error: a request that fails without attachments is not the
+    #   microscope's fault
+    def load(seconds, phase)
       Load.new(@server.target.to_s).run(seconds) { raise Culet::Error, @server.ended if @server.ended }
+    rescue Load::RequestsFailed => e
+      raise Culet::Error, ["#{e.message} (#{phase})", *@server.diagnostic].join("; the server wrote: ")
     end
 
     # As many stretches of load as the readings take.
     def attached
       stretches = []
       reader = Thread.new { attach }
-      stretches << load(@seconds) while stretches.empty? || reader.alive?
+      stretches << load(@seconds, "with attachments, from number #{@pauses.size + 1} on") while stretches.empty? || reader.alive?
       reader.join
       stretches
     ensure

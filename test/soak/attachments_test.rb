@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "json"
+require "socket"
+require_relative "load"
 
 # A server under load that is looked into: ten times here, a hundred times with --all.
 class AttachmentsTest < Minitest::Test
@@ -20,6 +22,19 @@ class AttachmentsTest < Minitest::Test
     _, error, status = run_program(ATTACH, "--attachments", "0")
     assert_equal 2, status.exitstatus
     assert_match(/take numbers from 1 on/, error)
+  end
+
+  # A server that closes each connection instead of answering.
+  def test_failed_requests_are_an_error
+    skip "there is no load generator" unless system("which", "wrk", out: File::NULL)
+
+    server = TCPServer.new("127.0.0.1", 0)
+    closer = Thread.new { loop { server.accept.close } }
+    error = assert_raises(Soak::Load::RequestsFailed) { Soak::Load.new("http://127.0.0.1:#{server.addr[1]}/").run(1) { nil } }
+    assert_match(/\Arequests failed: Socket errors: connect 0, read [1-9]/, error.message)
+  ensure
+    closer&.kill&.join
+    server&.close
   end
 
   private

@@ -12,6 +12,9 @@ module Soak
     UNITS = { "us" => 1e-6, "ms" => 1e-3, "s" => 1.0, "m" => 60.0 }.freeze # as wrk writes times
     private_constant :CONNECTIONS, :PATIENCE_SECONDS, :UNITS
 
+    # A request was not answered, or not with success.
+    class RequestsFailed < Culet::Error; end
+
     # @param url [String]
     def initialize(url)
       @url = url
@@ -23,14 +26,15 @@ module Soak
     # @param seconds [Integer] how long
     # @yield called several times a second; may raise to end it
     # @return [Answered]
-    # @raise [Culet::Error] where there is no wrk, or a request failed
+    # @raise [RequestsFailed]
+    # @raise [Culet::Error] where there is no wrk
     def run(seconds, &block)
       text, status = Culet::Compare::Subprocess.run("wrk", "-t2", "-c#{CONNECTIONS}", "-d#{seconds}s", "--latency", "--timeout", "#{PATIENCE_SECONDS}s",
                                                     @url, &block)
       trouble = text[/^ *(Socket errors: .*|Non-2xx.*)$/, 1]
       figures = text.match(%r{^\s*99%\s+(?<p99>[\d.]+)(?<unit>us|ms|s|m)\s*$.*?(?<requests>\d+) requests in.*?^Requests/sec:\s+(?<rate>[\d.]+)}m)
       raise Culet::Error, "the load generator failed: #{text.strip.lines.last.to_s.strip}" unless status.success? && figures
-      raise Culet::Error, "requests failed: #{trouble}" if trouble
+      raise RequestsFailed, "requests failed: #{trouble}" if trouble
 
       Answered.new(requests: Integer(figures[:requests]), per_second: Float(figures[:rate]), p99_seconds: Float(figures[:p99]) * UNITS.fetch(figures[:unit]))
     rescue Errno::ENOENT

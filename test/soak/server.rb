@@ -131,4 +131,5 @@ configuration = Puma::Configuration.new do |settings|
   settings.workers(0)
   settings.app(Application.new)
 end
-Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null).run
+# Errors only: what Puma answers with 400 or 500 by itself shows up nowhere else.
+Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.new(File.open(File::NULL, "w"), $stderr)).run

@@ -226,7 +226,7 @@ TEST(fork_with_live_threads)
     CHECK(used_bytes() <= base, "%zu bytes in use at the end, %zu at the start", used_bytes(), base);
 }
 
-/* ---- the other threads only free, so they have no cache ---- */
+/* ---- the other threads only free ---- */
 
 static void *only_free(void *data)
 {

@@ -21,7 +21,7 @@
 static _Atomic bool stop;
 static _Atomic unsigned long rounds; /* that the other thread has done */
 
-/* What a child does: classes with and without claims, a large block, a huge block, all ways to resize and query. */
+/* What a child does: tiny and small classes, a large block, a huge block, all ways to resize and query. */
 static void use_heap(unsigned seed)
 {
     static const size_t sizes[] = {24, 200, 1000, 3000, 30000, 200000, 1200000};

@@ -207,6 +207,14 @@ MISUSE(double_free_reused, "double free of {p}: " BLOCK_640 IS_FREE)
     free(p);
 }
 
+static void *allocate_and_free_twice(void *block)
+{
+    need(malloc(640) == block, "the thread goes on in the arena of the first one");
+    free(block);
+    free(block);
+    return NULL;
+}
+
 /* Freed into the current unit, then by a thread that takes the arena over. */
 MISUSE(double_free_taken_over, "double free of {p}: " BLOCK_640 IS_FREE)
 {
@@ -215,6 +223,14 @@ MISUSE(double_free_taken_over, "double free of {p}: " BLOCK_640 IS_FREE)
     need(keep != NULL, "a block");
     free(p);
     on_thread(free_body, p);
+}
+
+MISUSE(double_free_twice_taken_over, "double free of {p}: " BLOCK_640 IS_FREE)
+{
+    void *keep = malloc(640), *p = get(640);
+    need(keep != NULL, "a block");
+    free(p);
+    on_thread(allocate_and_free_twice, p);
 }
 
 MISUSE(double_free_threads, "double free of {p}: " SMALL_BLOCK IS_FREE)

@@ -24,28 +24,41 @@ static void add_page(struct culet_ruby *ruby, const struct culet_ruby_page *shap
     ruby->pages[ruby->count++] = (struct culet_ruby_found_page){.shape = *shape};
 }
 
+/* Notes the candidates that can be blocks of the transient heap. A page is none, though it can begin like one; the
+ * pages from index `page` on may have candidates in them. Both are in address order. */
+static void note_transient(struct culet_ruby *ruby, size_t count, size_t page)
+{
+    const struct culet_ruby_batch *batch = &ruby->batch;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = batch->starts[i];
+        while (page < ruby->count && ruby->pages[page].shape.start + ruby->pages[page].shape.bytes <= start)
+            page++;
+        bool in_page = page < ruby->count && ruby->pages[page].shape.start <= start;
+        if (batch->got[i] && !in_page)
+            culet_transient_note(&ruby->transient, start, batch->words[i]);
+    }
+}
+
 /* Checks the descriptions that the first words of `count` candidates point to. */
 static void check_batch(struct culet_reading *reading, struct culet_ruby *ruby, size_t count)
 {
     struct culet_ruby_batch *batch = &ruby->batch;
     struct culet_ruby_page shape;
-    size_t wanted = 0;
+    size_t wanted = 0, before = ruby->count;
 
     culet_memory_copy_batch(&reading->memory, batch->starts, count, sizeof *batch->words, batch->words, batch->got);
-    for (size_t i = 0; i < count; i++) {
-        if (!batch->got[i])
-            continue;
-        culet_transient_note(&ruby->transient, batch->starts[i], batch->words[i]);
-        if (can_describe(reading, batch->starts[i], batch->words[i][0])) {
+    for (size_t i = 0; i < count; i++)
+        if (batch->got[i] && can_describe(reading, batch->starts[i], batch->words[i][0])) {
             batch->described[wanted] = batch->starts[i];
             batch->pointers[wanted++] = batch->words[i][0];
         }
-    }
     culet_memory_copy_batch(&reading->memory, batch->pointers, wanted, CULET_RUBY_DESCRIPTION, batch->descriptions,
-                            batch->got);
+                            batch->got_description);
     for (size_t i = 0; i < wanted; i++)
-        if (batch->got[i] && culet_ruby_page_recognize(batch->described[i], batch->descriptions[i], &shape))
+        if (batch->got_description[i] && culet_ruby_page_recognize(batch->described[i], batch->descriptions[i], &shape))
             add_page(ruby, &shape);
+    note_transient(ruby, count, before ? before - 1 : 0);
 }
 
 static uint64_t round_up(uint64_t address)

@@ -30,7 +30,7 @@ struct culet_ruby_batch {
     uint64_t starts[CULET_MEMORY_BATCH], words[CULET_MEMORY_BATCH][2];
     uint64_t described[CULET_MEMORY_BATCH], pointers[CULET_MEMORY_BATCH];
     unsigned char descriptions[CULET_MEMORY_BATCH][CULET_RUBY_DESCRIPTION];
-    bool got[CULET_MEMORY_BATCH];
+    bool got[CULET_MEMORY_BATCH], got_description[CULET_MEMORY_BATCH];
 };
 
 struct culet_ruby {
