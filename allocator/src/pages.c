@@ -697,10 +697,15 @@ static void drop_surplus(uint32_t lowest_segment)
 /* The ranges of a batch stay as they are meanwhile, so this needs no lock. */
 static void purge_batch(struct batch *batch)
 {
+    struct culet_os_range ranges[BATCH_RANGES];
+
     for (unsigned i = 0; i < batch->count; i++) {
-        struct range *range = &batch->range[i];
-        range->purged = culet_os_purge(range->base + range->first * CULET_PAGE, range->pages * CULET_PAGE) != 0;
+        const struct range *range = &batch->range[i];
+        ranges[i] = (struct culet_os_range){range->base + range->first * CULET_PAGE, range->pages * CULET_PAGE, false};
     }
+    culet_os_purge_ranges(ranges, batch->count);
+    for (unsigned i = 0; i < batch->count; i++)
+        batch->range[i].purged = ranges[i].purged;
 }
 
 /* Returns the pages of a batch to the kernel, then to the heap. `release`: it is `purging`, and the pages lock is open
