@@ -230,7 +230,7 @@ static bool add_segment(uint32_t *index)
     if (++stats.segments == CULET_STACK_SEGMENTS)
         culet_stack_request();
     if (stats.segments > CULET_SCAVENGER_SEGMENTS)
-        culet_wakeup_request_scavenger();
+        culet_wakeup_note_large();
     stats.free += CULET_SEGMENT_PAGES;
     fill(s->dirty, 0, moved >> CULET_PAGE_SHIFT, true);
     add_dirty(i, moved >> CULET_PAGE_SHIFT);
