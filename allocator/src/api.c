@@ -346,13 +346,19 @@ static bool stays(size_t bytes, size_t usable_bytes)
     return bytes <= usable_bytes && usable_bytes - bytes <= usable_bytes / 4 + CULET_ALIGNMENT;
 }
 
+/* A block was kept although it should have shrunk: any size that is not too large may be right from now on. */
+static _Atomic bool shrink_failed;
+
 static void *move(void *block, size_t usable_bytes, size_t bytes, const void *caller)
 {
     void *moved = get_from(bytes, caller);
 
     if (!moved) {
         /* Shrinking is optional: keep the block. */
-        return bytes <= usable_bytes ? block : NULL;
+        if (bytes > usable_bytes)
+            return NULL;
+        atomic_store_explicit(&shrink_failed, true, memory_order_relaxed);
+        return block;
     }
     memcpy(moved, block, bytes < usable_bytes ? bytes : usable_bytes);
     free_as("realloc", block);
@@ -467,34 +473,63 @@ void *API(pvalloc)(size_t bytes)
 
 /* ---- C23 ---- */
 
-/* A size above the usable bytes is a misuse. A size that is too small cannot be detected: realloc may have kept a block
- * that it should have shrunk. */
-static void check_size(const char *function, void *block, size_t bytes)
+/* Whether a block of so many usable bytes can have been requested with this size and alignment: by an allocation, or by a
+ * realloc that left it in place. */
+static bool size_fits(size_t bytes, size_t alignment, size_t usable_bytes)
+{
+    if (stays(bytes, usable_bytes))
+        return true;
+    if (bytes > usable_bytes)
+        return false;
+    if (atomic_load_explicit(&shrink_failed, memory_order_relaxed))
+        return true;
+    if (alignment <= CULET_ALIGNMENT)
+        return false;
+    unsigned klass = culet_size_class_aligned(bytes, alignment);
+    return klass ? culet_classes[klass].size == usable_bytes
+                 : usable_bytes - (bytes ? bytes : 1) < culet_os_page_bytes();
+}
+
+/* Not one of libc's, in a dormant process. */
+static bool active_or_ours(const void *block)
+{
+    return culet_pagemap_span((uintptr_t)block) || !culet_heap_dormant();
+}
+
+/* No block of a slab, or one that does not stay at this size in realloc: a misuse, unless it is due to its alignment or to
+ * a failed shrink. */
+static __attribute__((noinline)) void check_size(const char *function, void *block, size_t bytes, size_t alignment)
+{
+    if (!active_or_ours(block))
+        return;
+    size_t usable_bytes = usable(function, block, culet_pagemap_entry((uintptr_t)block));
+    if (!size_fits(bytes, alignment, usable_bytes))
+        culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
+}
+
+static inline __attribute__((always_inline)) void free_sized_block(const char *function, void *block, size_t bytes,
+                                                                   size_t alignment)
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (!culet_entry_span(entry) && culet_heap_dormant())
-        return;
 
-    size_t usable_bytes = usable(function, block, entry);
-    if (bytes > usable_bytes)
-        culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !stays(bytes, culet_entry_slab(entry)->usable)))
+        check_size(function, block, bytes, alignment);
+    free_block(function, block);
 }
 
 void API(free_sized)(void *block, size_t bytes)
 {
-    if (!block)
-        return;
-    check_size("free_sized", block, bytes);
-    free_as("free_sized", block);
+    if (CULET_LIKELY(block != NULL))
+        free_sized_block("free_sized", block, bytes, CULET_ALIGNMENT);
 }
 
 void API(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
 {
-    (void)alignment;
-    if (!block)
+    if (CULET_UNLIKELY(!block))
         return;
-    check_size("free_aligned_sized", block, bytes);
-    free_as("free_aligned_sized", block);
+    if (CULET_UNLIKELY(!power_of_two(alignment) || (uintptr_t)block & (alignment - 1)) && active_or_ours(block))
+        culet_misuse_alignment("free_aligned_sized", (uintptr_t)block, alignment);
+    free_sized_block("free_aligned_sized", block, bytes, alignment);
 }
 
 /* ---- culet's own ---- */

@@ -177,3 +177,15 @@ _Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given
     add_number(&line, usable, 10);
     die(&line);
 }
+
+_Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment)
+{
+    struct line line = {.length = 0};
+
+    begin(&line, function, p);
+    add(&line, "called with an alignment of ");
+    add_number(&line, alignment, 10);
+    add(&line, alignment && !(alignment & (alignment - 1)) ? ", which the block does not have"
+                                                           : ", which is not a power of two");
+    die(&line);
+}

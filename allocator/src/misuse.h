@@ -10,4 +10,7 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p);
 /* A sized free whose size does not fit the block. */
 _Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given, size_t usable);
 
+/* A sized free whose alignment the block does not have, or that is no alignment. */
+_Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment);
+
 #endif

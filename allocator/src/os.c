@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,9 +18,11 @@ bool (*culet_os_refuse)(void);
 bool (*culet_os_refuse_purge)(void);
 #define REFUSED() (culet_os_refuse && culet_os_refuse())
 #define PURGE_REFUSED() (culet_os_refuse_purge && culet_os_refuse_purge())
+#define PURGES_ARE_REFUSED() (culet_os_refuse_purge != NULL)
 #else
 #define REFUSED() false
 #define PURGE_REFUSED() false
+#define PURGES_ARE_REFUSED() false
 #endif
 
 /* The value of an expression; errno stays as it is. */
@@ -111,6 +114,53 @@ size_t culet_os_purge(uintptr_t start, size_t bytes)
     if (from >= to || PURGE_REFUSED() || KEEPING_ERRNO(madvise((void *)from, to - from, MADV_DONTNEED)) != 0)
         return 0;
     return to - from;
+}
+
+/* Older headers have neither. */
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
+#ifndef PIDFD_SELF_THREAD
+#define PIDFD_SELF_THREAD (-10000)
+#endif
+
+#define PURGE_VECTOR 64
+
+/* How many ranges, from the first on, the kernel has taken back by one call. A kernel that knows PIDFD_SELF_THREAD also
+ * accepts MADV_DONTNEED for the calling process. */
+static unsigned purge_vector(const struct culet_os_range *range, unsigned count)
+{
+    static _Atomic bool missing;
+    struct iovec vector[PURGE_VECTOR];
+    unsigned purged = 0;
+
+    if (PURGES_ARE_REFUSED() || atomic_load_explicit(&missing, memory_order_relaxed))
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        vector[i] = (struct iovec){(void *)range[i].start, range[i].bytes};
+    int saved = errno;
+    long bytes = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, vector, (size_t)count, MADV_DONTNEED, 0);
+    if (bytes < 0 && errno != EINVAL && errno != ENOMEM && errno != EINTR)
+        atomic_store_explicit(&missing, true, memory_order_relaxed);
+    errno = saved;
+    for (; purged < count && bytes >= (long)range[purged].bytes; purged++)
+        bytes -= (long)range[purged].bytes;
+    return purged;
+}
+
+void culet_os_purge_ranges(struct culet_os_range *range, unsigned count)
+{
+    for (unsigned i = 0, here; i < count; i += here) {
+        unsigned most = count - i < PURGE_VECTOR ? count - i : PURGE_VECTOR;
+        here = most > 1 ? purge_vector(range + i, most) : 0;
+        for (unsigned n = 0; n < here; n++)
+            range[i + n].purged = true;
+        /* The call ends at a range that the kernel refuses. */
+        if (here < most) {
+            range[i + here].purged = culet_os_purge(range[i + here].start, range[i + here].bytes) != 0;
+            here++;
+        }
+    }
 }
 
 uint64_t culet_os_resident(uintptr_t start, size_t pages)

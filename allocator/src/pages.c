@@ -230,7 +230,7 @@ static bool add_segment(uint32_t *index)
     if (++stats.segments == CULET_STACK_SEGMENTS)
         culet_stack_request();
     if (stats.segments > CULET_SCAVENGER_SEGMENTS)
-        culet_wakeup_request_scavenger();
+        culet_wakeup_note_large();
     stats.free += CULET_SEGMENT_PAGES;
     fill(s->dirty, 0, moved >> CULET_PAGE_SHIFT, true);
     add_dirty(i, moved >> CULET_PAGE_SHIFT);
@@ -697,10 +697,15 @@ static void drop_surplus(uint32_t lowest_segment)
 /* The ranges of a batch stay as they are meanwhile, so this needs no lock. */
 static void purge_batch(struct batch *batch)
 {
+    struct culet_os_range ranges[BATCH_RANGES];
+
     for (unsigned i = 0; i < batch->count; i++) {
-        struct range *range = &batch->range[i];
-        range->purged = culet_os_purge(range->base + range->first * CULET_PAGE, range->pages * CULET_PAGE) != 0;
+        const struct range *range = &batch->range[i];
+        ranges[i] = (struct culet_os_range){range->base + range->first * CULET_PAGE, range->pages * CULET_PAGE, false};
     }
+    culet_os_purge_ranges(ranges, batch->count);
+    for (unsigned i = 0; i < batch->count; i++)
+        batch->range[i].purged = ranges[i].purged;
 }
 
 /* Returns the pages of a batch to the kernel, then to the heap. `release`: it is `purging`, and the pages lock is open

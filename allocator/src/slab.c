@@ -89,11 +89,17 @@ static uint64_t unit_part(uint32_t from, uint32_t to, uint32_t *blocks)
     return (*blocks == CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << *blocks) - 1) << from % CULET_UNIT;
 }
 
+/* The number of the block that has the byte at an offset in the slab. */
+static uint32_t block_at(const struct culet_class *c, size_t offset)
+{
+    return (uint32_t)((unsigned __int128)offset * c->reciprocal >> 64);
+}
+
 /* The blocks that overlap the pages from `first` to `last`. False: the pages lie behind the last block. */
 static bool blocks_of(const struct culet_class *c, unsigned first, unsigned last, uint32_t *from, uint32_t *to)
 {
-    *from = (uint32_t)(((size_t)first << CULET_PAGE_SHIFT) / c->size);
-    *to = (uint32_t)((((size_t)last + 1) * CULET_PAGE - 1) / c->size);
+    *from = block_at(c, first * CULET_PAGE);
+    *to = block_at(c, (last + 1) * CULET_PAGE - 1);
     if (*to >= c->count)
         *to = c->count - 1u;
     return *from <= *to;

@@ -3,6 +3,7 @@
 #include "os.h"
 
 _Atomic uint32_t culet_scavenger_state;
+_Atomic bool culet_wakeup_large;
 
 void culet_wakeup_send(void)
 {
@@ -17,6 +18,12 @@ void culet_wakeup_request_scavenger(void)
     uint32_t none = CULET_SCAVENGER_NONE;
 
     atomic_compare_exchange_strong(&culet_scavenger_state, &none, CULET_SCAVENGER_REQUESTED);
+}
+
+void culet_wakeup_note_large(void)
+{
+    atomic_store_explicit(&culet_wakeup_large, true, memory_order_relaxed);
+    culet_wakeup_request_scavenger();
 }
 
 void culet_wakeup_wait(bool (*anything)(void))

@@ -16,6 +16,7 @@ enum culet_scavenger_state {
 };
 
 extern _Atomic uint32_t culet_scavenger_state;
+extern _Atomic bool culet_wakeup_large;
 
 void culet_wakeup_send(void);
 
@@ -29,10 +30,10 @@ static inline void culet_wakeup_notify(void)
         culet_wakeup_send();
 }
 
-/* Whether the heap has been large. */
+/* Whether the heap has had more than CULET_SCAVENGER_SEGMENTS. A smaller one may have a scavenger too. */
 static inline bool culet_wakeup_heap_large(void)
 {
-    return atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) != CULET_SCAVENGER_NONE;
+    return atomic_load_explicit(&culet_wakeup_large, memory_order_relaxed);
 }
 
 /* Whether there is a scavenger, so that free memory need not be returned at once. */
@@ -41,8 +42,9 @@ static inline bool culet_wakeup_scavenger_runs(void)
     return atomic_load_explicit(&culet_scavenger_state, memory_order_relaxed) >= CULET_SCAVENGER_ASLEEP;
 }
 
-/* The heap is large enough for a scavenger. */
+/* The heap returns enough memory for a scavenger; the second also makes it a large heap. */
 void culet_wakeup_request_scavenger(void);
+void culet_wakeup_note_large(void);
 
 /* By the scavenger: sleeps until notified. `anything` is called once after the state is ASLEEP; true ends the sleep. */
 void culet_wakeup_wait(bool (*anything)(void));

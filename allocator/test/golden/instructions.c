@@ -59,6 +59,15 @@ MEASURE(free_sized)
         sized(block[i + 1], BYTES);
 }
 
+typedef void free_aligned_sized_function(void *, size_t, size_t);
+static free_aligned_sized_function *aligned_sized;
+
+MEASURE(free_aligned_sized)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        aligned_sized(block[i + 1], 16, BYTES);
+}
+
 MEASURE(malloc_usable_size)
 {
     for (unsigned i = 0; i < CALLS; i++)
@@ -130,6 +139,7 @@ int main(void)
     void *result;
 
     sized = (free_sized_function *)dlsym(RTLD_DEFAULT, "free_sized");
+    aligned_sized = (free_aligned_sized_function *)dlsym(RTLD_DEFAULT, "free_aligned_sized");
     block[0] = malloc(BYTES);
     measure_malloc();
     measure_malloc_usable_size();
@@ -138,6 +148,9 @@ int main(void)
     for (unsigned i = 0; i < CALLS; i++)
         block[i + 1] = malloc(BYTES);
     measure_free_sized();
+    for (unsigned i = 0; i < CALLS; i++)
+        block[i + 1] = malloc(BYTES);
+    measure_free_aligned_sized();
 
     block[UNIT] = malloc(OTHER_BYTES); /* so that the class has a current unit */
     measure_calloc();

@@ -463,6 +463,11 @@ TEST(sized_frees)
         free_sized(a, sizes[i]);
         free_sized(b, sizes[i]);
         free_sized(c, sizes[i] + 1);
+        for (size_t less = sizes[i]; less; less = less / 8 * 7) {
+            a = realloc(malloc(sizes[i]), less);
+            CHECK(a != NULL, "a block of %zu, resized to %zu", sizes[i], less);
+            free_sized(a, less);
+        }
         for (size_t alignment = 16; alignment <= 65536; alignment *= 4) {
             a = aligned_alloc(alignment, sizes[i]);
             CHECK(a != NULL, "aligned_alloc(%zu, %zu)", alignment, sizes[i]);

@@ -196,7 +196,7 @@ static void get(struct slot *slot, const struct step *step)
 
 static void give_sized(const struct block *block)
 {
-    if (OFFERED(FUZZ(free_sized)))
+    if (OFFERED(FUZZ(free_sized)) && block->alignment <= 16)
         FUZZ(free_sized)(block->start, block->bytes);
     else
         FUZZ(free)(block->start);

@@ -595,14 +595,62 @@ MISUSE(free_sized_wrong, "free_sized of {p}: called with a size of 500 for a blo
     free_sized_by(get(SMALL), 500);
 }
 
-MISUSE(free_aligned_sized_wrong, "free_aligned_sized of {p}: called with a size of 500 for a block of 128")
+MISUSE(free_sized_too_small, "free_sized of {p}: called with a size of 60 for a block of 112")
+{
+    free_sized_by(get(SMALL), 60);
+}
+
+MISUSE(free_sized_of_a_large_block, "free_sized of {p}: called with a size of 50000 for a block of 102400")
+{
+    free_sized_by(get(100000), 50000);
+}
+
+MISUSE(free_sized_inside, "free_sized of {q}: it points 16 bytes into " SMALL_BLOCK ", not at its start")
+{
+    char *p = get(SMALL);
+    name("q", p + 16);
+    free_sized_by(p + 16, SMALL);
+}
+
+static void free_aligned_sized_by(void *p, size_t alignment, size_t bytes)
 {
     void (*free_aligned_sized)(void *, size_t, size_t) =
         (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
     need(free_aligned_sized != NULL, "free_aligned_sized");
-    void *p = aligned_alloc(64, 128);
+    free_aligned_sized(p, alignment, bytes);
+}
+
+static void *get_aligned(size_t alignment, size_t bytes)
+{
+    void *p = aligned_alloc(alignment, bytes);
     name("p", p);
-    free_aligned_sized(p, 64, 500);
+    return p;
+}
+
+MISUSE(free_aligned_sized_wrong, "free_aligned_sized of {p}: called with a size of 500 for a block of 128")
+{
+    free_aligned_sized_by(get_aligned(64, 128), 64, 500);
+}
+
+MISUSE(free_aligned_sized_too_small, "free_aligned_sized of {p}: called with a size of 60 for a block of 128")
+{
+    free_aligned_sized_by(get_aligned(64, 128), 64, 60);
+}
+
+MISUSE(free_aligned_sized_unaligned,
+       "free_aligned_sized of {p}: called with an alignment of 32768, which the block does not have")
+{
+    char *p = aligned_alloc(32768, 100000), *q = malloc(100000), *r = malloc(100000);
+    char *one = (uintptr_t)q % 32768 ? q : r;
+    need(p && q && r && (uintptr_t)one % 32768, "a block of 102,400 bytes that is not aligned");
+    name("p", one);
+    free_aligned_sized_by(one, 32768, 100000);
+}
+
+MISUSE(free_aligned_sized_not_a_power,
+       "free_aligned_sized of {p}: called with an alignment of 48, which is not a power of two")
+{
+    free_aligned_sized_by(get_aligned(64, 128), 48, 128);
 }
 
 int main(int argc, char **argv)

@@ -48,6 +48,7 @@ static void *get_of(unsigned klass)
     size_t size = culet_classes[klass].size;
 
     atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    atomic_store(&culet_wakeup_large, true);
     void *block = klass > CULET_SIZES ? culet_calloc(1, size) : culet_malloc(size);
     CHECK(block, "no memory");
     return block;
@@ -58,7 +59,7 @@ TEST(calloc_has_slabs_of_its_own_once_the_heap_is_large)
     get(1);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         size_t size = culet_classes[klass].size;
-        atomic_store(&culet_scavenger_state, CULET_SCAVENGER_NONE);
+        atomic_store(&culet_wakeup_large, false);
         unsigned char *small = culet_calloc(1, size), *large;
         CHECK_EQUAL(slab_of(small)->span.klass, klass);
         for (unsigned set = 0; set < 2; set++) {

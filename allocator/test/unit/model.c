@@ -15,6 +15,7 @@
 
 struct block {
     unsigned char *start;
+    size_t alignment;
     size_t bytes;  /* requested */
     size_t usable; /* all of it is written */
     unsigned char mark;
@@ -83,7 +84,8 @@ static unsigned place(const unsigned char *start)
 static void enter(unsigned char *start, size_t bytes, size_t alignment)
 {
     unsigned at = place(start);
-    struct block block = {.start = start, .bytes = bytes, .usable = culet_malloc_usable_size(start)};
+    struct block block = {
+        .start = start, .bytes = bytes, .alignment = alignment, .usable = culet_malloc_usable_size(start)};
 
     AGREE((uintptr_t)start % alignment == 0, "%p is not aligned to %zu", (void *)start, alignment);
     AGREE(block.usable >= bytes, "%zu bytes usable, %zu requested", block.usable, bytes);
@@ -167,10 +169,13 @@ static void give(void)
     errno = 78;
     switch (draw(6)) {
     case 0:
-        culet_free_sized(block.start, block.bytes);
+        if (block.alignment > CULET_ALIGNMENT)
+            culet_free(block.start);
+        else
+            culet_free_sized(block.start, block.bytes);
         break;
     case 1:
-        culet_free_aligned_sized(block.start, CULET_ALIGNMENT, block.bytes);
+        culet_free_aligned_sized(block.start, block.alignment, block.bytes);
         break;
     case 2:
         AGREE(culet_realloc(block.start, 0) == NULL, "realloc to nothing gave %s", "a block");
@@ -326,13 +331,14 @@ static void try_everything(void)
         if (got)
             old.start = got;
         read_some(&old, got && bytes < old.bytes ? bytes : old.bytes);
-        enter(old.start, got ? bytes : old.bytes, CULET_ALIGNMENT);
+        enter(old.start, got ? bytes : old.bytes, got ? CULET_ALIGNMENT : old.alignment);
     } else if (count < BLOCKS - 1) {
-        got = draw(2) ? culet_calloc(1, bytes) : culet_memalign((size_t)16 << draw(10), bytes);
+        size_t alignment = draw(2) ? CULET_ALIGNMENT : (size_t)16 << draw(10);
+        got = alignment == CULET_ALIGNMENT ? culet_calloc(1, bytes) : culet_memalign(alignment, bytes);
         culet_os_refuse = NULL;
         AGREE(got || errno == ENOMEM, "errno is %d", errno);
         if (got)
-            enter(got, bytes, CULET_ALIGNMENT);
+            enter(got, bytes, alignment);
     }
     culet_os_refuse = NULL;
 }

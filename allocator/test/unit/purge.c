@@ -173,6 +173,7 @@ TEST(many_current_slabs_are_purged_in_several_slices)
 
     culet_free(culet_malloc(1));
     atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+    atomic_store(&culet_wakeup_large, true);
     for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
         const struct culet_class *c = &culet_classes[klass];
         void *(*allocate)(size_t, size_t) = culet_calloc;
