@@ -143,18 +143,25 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
     return true;
 }
 
+/* INSIDE: another thread is, or another one takes the arena from it. BUSY: the lock is held, or the arena is serviced. */
+enum taken { TAKEN, INSIDE, BUSY };
+
 /* Takes the arena, from its holder if that is not inside. The caller's `busy` is 1, so nobody takes it back. */
-static bool take(struct culet_arena *arena, struct culet_thread *self)
+static enum taken take(struct culet_arena *arena, struct culet_thread *self)
 {
+    enum taken taken = BUSY;
+
     if (!culet_lock_try(&arena->lock))
-        return false;
-    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena);
-    if (done && !hold(arena, self)) {
-        atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-        done = false;
+        return BUSY;
+    if (!atomic_load_explicit(&arena->serviced, memory_order_relaxed)) {
+        taken = revoke(arena) ? TAKEN : INSIDE;
+        if (taken == TAKEN && !hold(arena, self)) {
+            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+            taken = BUSY;
+        }
     }
     culet_unlock(&arena->lock);
-    return done;
+    return taken;
 }
 
 /* The arena that the thread holds once no other thread tries to take it over. */
@@ -260,13 +267,14 @@ static struct culet_arena *acquire(struct culet_thread *self)
         self->preferred = NULL;
     }
     struct culet_arena *arena = self->preferred ? self->preferred : culet_arena(0);
-    for (unsigned attempt = 0; !take(arena, self); attempt++) {
+    enum taken taken;
+    for (unsigned attempt = 0; (taken = take(arena, self)) != TAKEN; attempt++) {
         /* Restored after another thread tried to take it. */
         struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
         if (held != &culet_arena_none)
             return held;
-        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed);
-        if (attempt == 0 && !serviced && ++self->overlaps == OVERLAPS) {
+        /* A purge holds the lock or services the arena: no overlap, since that is no request. */
+        if (attempt == 0 && taken == INSIDE && ++self->overlaps == OVERLAPS) {
             self->overlaps = 0;
             self->preferred = arena = other(arena);
         } else if (attempt >= SPINS + YIELDS) {
@@ -324,7 +332,7 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
     release_any(self);
     atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
     for (unsigned attempt = 0; attempt < SPINS + YIELDS; attempt++) {
-        if (take(arena, self)) {
+        if (take(arena, self) == TAKEN) {
             atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
             return true;
         }
