@@ -39,6 +39,7 @@ static _Atomic bool stealable; /* the kernel has membarrier */
 static pthread_key_t key;
 static bool key_created;
 static void (*call_thread_ended)(void);
+static _Atomic bool service_changes; /* a purge begins or ends to service an arena; it may hold the arena's lock */
 
 CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 
@@ -143,25 +144,18 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
     return true;
 }
 
-/* INSIDE: another thread is, or another one takes the arena from it. BUSY: the lock is held, or the arena is serviced. */
-enum taken { TAKEN, INSIDE, BUSY };
-
 /* Takes the arena, from its holder if that is not inside. The caller's `busy` is 1, so nobody takes it back. */
-static enum taken take(struct culet_arena *arena, struct culet_thread *self)
+static bool take(struct culet_arena *arena, struct culet_thread *self)
 {
-    enum taken taken = BUSY;
-
     if (!culet_lock_try(&arena->lock))
-        return BUSY;
-    if (!atomic_load_explicit(&arena->serviced, memory_order_relaxed)) {
-        taken = revoke(arena) ? TAKEN : INSIDE;
-        if (taken == TAKEN && !hold(arena, self)) {
-            atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
-            taken = BUSY;
-        }
+        return false;
+    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena);
+    if (done && !hold(arena, self)) {
+        atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
+        done = false;
     }
     culet_unlock(&arena->lock);
-    return taken;
+    return done;
 }
 
 /* The arena that the thread holds once no other thread tries to take it over. */
@@ -267,14 +261,14 @@ static struct culet_arena *acquire(struct culet_thread *self)
         self->preferred = NULL;
     }
     struct culet_arena *arena = self->preferred ? self->preferred : culet_arena(0);
-    enum taken taken;
-    for (unsigned attempt = 0; (taken = take(arena, self)) != TAKEN; attempt++) {
+    for (unsigned attempt = 0; !take(arena, self); attempt++) {
         /* Restored after another thread tried to take it. */
         struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
         if (held != &culet_arena_none)
             return held;
-        /* A purge holds the lock or services the arena: no overlap, since that is no request. */
-        if (attempt == 0 && taken == INSIDE && ++self->overlaps == OVERLAPS) {
+        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed) ||
+                        atomic_load_explicit(&service_changes, memory_order_relaxed);
+        if (attempt == 0 && !serviced && ++self->overlaps == OVERLAPS) {
             self->overlaps = 0;
             self->preferred = arena = other(arena);
         } else if (attempt >= SPINS + YIELDS) {
@@ -331,26 +325,29 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
         return false;
     release_any(self);
     atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
-    for (unsigned attempt = 0; attempt < SPINS + YIELDS; attempt++) {
-        if (take(arena, self) == TAKEN) {
-            atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
-            return true;
-        }
+    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
+    bool taken = false;
+    for (unsigned attempt = 0; attempt < SPINS + YIELDS && !(taken = take(arena, self)); attempt++)
         pause_before(attempt);
-    }
-    culet_arena_leave_held(self);
-    return false;
+    if (taken)
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+    else
+        culet_arena_leave_held(self);
+    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
+    return taken;
 }
 
 void culet_arena_leave_serviced(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
+    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
     culet_lock(&arena->lock);
     atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
     atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
     atomic_store_explicit(&arena->serviced, false, memory_order_release);
     culet_unlock(&arena->lock);
+    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
     culet_arena_leave_held(self);
 }
 
