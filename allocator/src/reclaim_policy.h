@@ -72,9 +72,9 @@ enum {
 
     /* slow-path requests of a thread between two checks of the free pages of slabs. */
     CULET_SMALL_HEAP_CHECK_REFILLS = 32,
-    /* bytes: free pages of slabs above this are returned, and dirty pages above so many (8). */
-    CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
-    CULET_SMALL_HEAP_KEEP_PAGES = 8,
+    /* bytes: free pages of slabs above this are returned, and dirty pages above so many (0). */
+    CULET_SMALL_HEAP_KEEP_BYTES = 16 << 10,
+    CULET_SMALL_HEAP_KEEP_PAGES = 0,
     /* bytes: after this much was returned the program is not small or not young any more, and the checks end. */
     CULET_SMALL_HEAP_RECLAIM_MAX = 16 << 20,
     /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes
