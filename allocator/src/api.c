@@ -78,6 +78,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     culet_scavenger_check(caller);
     culet_stack_check();
     culet_purge_small_heap();
+    culet_purge_on_growth();
     return block ? block : out_of_memory();
 }
 

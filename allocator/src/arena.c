@@ -39,6 +39,7 @@ static _Atomic bool stealable; /* the kernel has membarrier */
 static pthread_key_t key;
 static bool key_created;
 static void (*call_thread_ended)(void);
+static _Atomic bool service_changes; /* a purge begins or ends to service an arena; it may hold the arena's lock */
 
 CULET_SELFMAP_EXPORT(threads, culet_selfmap_threads);
 
@@ -265,7 +266,8 @@ static struct culet_arena *acquire(struct culet_thread *self)
         struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
         if (held != &culet_arena_none)
             return held;
-        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed);
+        bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed) ||
+                        atomic_load_explicit(&service_changes, memory_order_relaxed);
         if (attempt == 0 && !serviced && ++self->overlaps == OVERLAPS) {
             self->overlaps = 0;
             self->preferred = arena = other(arena);
@@ -323,26 +325,29 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
         return false;
     release_any(self);
     atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
-    for (unsigned attempt = 0; attempt < SPINS + YIELDS; attempt++) {
-        if (take(arena, self)) {
-            atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
-            return true;
-        }
+    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
+    bool taken = false;
+    for (unsigned attempt = 0; attempt < SPINS + YIELDS && !(taken = take(arena, self)); attempt++)
         pause_before(attempt);
-    }
-    culet_arena_leave_held(self);
-    return false;
+    if (taken)
+        atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
+    else
+        culet_arena_leave_held(self);
+    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
+    return taken;
 }
 
 void culet_arena_leave_serviced(struct culet_arena *arena)
 {
     struct culet_thread *self = &culet_thread;
 
+    atomic_store_explicit(&service_changes, true, memory_order_relaxed);
     culet_lock(&arena->lock);
     atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
     atomic_store_explicit(&self->arena, &culet_arena_none, memory_order_relaxed);
     atomic_store_explicit(&arena->serviced, false, memory_order_release);
     culet_unlock(&arena->lock);
+    atomic_store_explicit(&service_changes, false, memory_order_relaxed);
     culet_arena_leave_held(self);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct culet_lock culet_pages_lock;
+_Atomic size_t culet_pages_grown;
 
 /* [pages lock, as all below] No free range of segment i is longer than `longest[i]`, which a take does not lower: a search
  * that finds nothing does. `dirty_of[i]` is its number of dirty pages. Both are 0 where there is no segment. */
@@ -439,6 +440,7 @@ static size_t owed, huge_owed;
 
 static void note_growth(size_t pages)
 {
+    atomic_fetch_add_explicit(&culet_pages_grown, pages, memory_order_relaxed);
     if (culet_huge_cache_bytes())
         huge_owed += pages;
     if (keeps_too_many())

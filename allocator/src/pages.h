@@ -15,6 +15,9 @@
 
 extern struct culet_lock culet_pages_lock;
 
+/* Pages that were handed out and not resident before, since the user of the number (purge.c) took it back. */
+extern _Atomic size_t culet_pages_grown;
+
 struct culet_pages_stats {
     size_t segments;
     size_t used;         /* pages */

@@ -23,6 +23,7 @@ static struct {
     struct item item[CULET_PURGE_SLICE_SLABS];
     unsigned items;
     size_t pages;
+    size_t slice; /* pages that are purged at a time */
     bool idle_only;
     struct culet_purged done;
 } purge;
@@ -76,17 +77,16 @@ struct cursor {
 
 static bool slice_full(unsigned visited)
 {
-    return visited >= CULET_PURGE_VISITS || purge.items == CULET_PURGE_SLICE_SLABS ||
-           purge.pages >= CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
+    return visited >= CULET_PURGE_VISITS || purge.items == CULET_PURGE_SLICE_SLABS || purge.pages >= purge.slice;
 }
 
-/* The descriptor's first three cache lines: the head and the units of most slabs. The visit of another one hides the
- * time until they arrive. */
+/* The cache lines of the descriptor that a visit reads of most slabs. The visit of another one hides the time until they
+ * arrive. */
 static void prefetch(const struct culet_slab *slab)
 {
     __builtin_prefetch(slab);
-    __builtin_prefetch(&slab->unit[0]);
-    __builtin_prefetch(&slab->unit[4]);
+    __builtin_prefetch(&slab->unit[2]);
+    __builtin_prefetch(&slab->next);
 }
 
 /* Lists change between slices: at worst a slab is left for the next purge. */
@@ -203,44 +203,77 @@ static void return_pages(void)
         purge.done.bytes += (size_t)__builtin_popcountll(purge.item[i].returned & resident[i]) * CULET_PAGE;
 }
 
+static bool begin(struct culet_arena *arena)
+{
+    bool entered = culet_arena_enter_serviced(arena);
+
+    if (entered)
+        culet_bin_collect(arena);
+    else
+        purge.done.left = true;
+    return entered;
+}
+
+/* Inside the arena, and left for the system calls. */
+static void purge_slice(struct culet_arena *arena, struct cursor *at)
+{
+    fill_slice(arena, at);
+    culet_arena_leave_serviced(arena);
+    return_pages();
+    /* The holder may be inside, and not run, for as long as other threads keep its processor. */
+    while (!culet_arena_enter_serviced(arena))
+        culet_os_pause(100);
+    give_back(arena, at);
+}
+
 static void purge_arena(struct culet_arena *arena)
 {
     struct cursor at = {.klass = 1};
 
-    if (!culet_arena_enter_serviced(arena)) {
-        purge.done.left = true;
+    if (!begin(arena))
         return;
-    }
     atomic_store_explicit(&arena->active, false, memory_order_relaxed);
-    culet_bin_collect(arena);
-    do {
-        fill_slice(arena, &at);
-        culet_arena_leave_serviced(arena);
-        return_pages();
-        /* The holder may be inside, and not run, for as long as other threads keep its processor. */
-        while (!culet_arena_enter_serviced(arena))
-            culet_os_pause(100);
-        give_back(arena, &at);
-    } while (at.klass < CULET_CLASSES);
+    do
+        purge_slice(arena, &at);
+    while (at.klass < CULET_CLASSES);
     if (purge.idle_only)
         arena->pass++;
     culet_arena_leave_serviced(arena);
 }
 
+static void set_up(bool idle_only)
+{
+    purge.idle_only = idle_only;
+    purge.slice = CULET_PURGE_SLICE_BYTES >> CULET_PAGE_SHIFT;
+    purge.done = (struct culet_purged){0};
+}
+
+/* Returns the used pages of the heap. */
+static size_t end(void)
+{
+    culet_lock(&culet_pages_lock);
+    culet_pages_count_purged(purge.done.bytes);
+    size_t used = culet_pages_stats().used;
+    culet_unlock(&culet_pages_lock);
+    return used;
+}
+
+/* Another library's fork handler: the arenas are frozen. */
+static bool forking(void)
+{
+    return atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking();
+}
+
 struct culet_purged culet_purge(bool idle_only)
 {
-    /* Another library's fork handler: the arenas are frozen. */
-    if (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())
+    if (forking())
         return (struct culet_purged){.left = true};
     culet_lock(&culet_purge_lock);
-    purge.idle_only = idle_only;
-    purge.done = (struct culet_purged){0};
+    set_up(idle_only);
     for (unsigned i = 0; i < culet_arena_count(); i++)
         purge_arena(culet_arena(i));
+    end();
     struct culet_purged done = purge.done;
-    culet_lock(&culet_pages_lock);
-    culet_pages_count_purged(done.bytes);
-    culet_unlock(&culet_pages_lock);
     culet_unlock(&culet_purge_lock);
     return done;
 }
@@ -302,4 +335,65 @@ void culet_purge_after_thread(void)
 {
     if (small_heap() && culet_arena_count() > 1)
         reclaim();
+}
+
+/* ---- growth ---- */
+
+/* [purge lock] Where the next purge goes on. */
+static struct {
+    unsigned arena;
+    struct cursor at;
+} growth = {.at = {.klass = 1}};
+
+/* New pages after which a purge is due. */
+static _Atomic size_t growth_batch = CULET_GROWTH_BATCH_PAGES;
+
+static size_t purged_pages(void)
+{
+    return purge.done.bytes >> CULET_PAGE_SHIFT;
+}
+
+static void purge_next_slice(void)
+{
+    struct culet_arena *arena = culet_arena(growth.arena);
+
+    if (begin(arena)) {
+        purge_slice(arena, &growth.at);
+        culet_arena_leave_serviced(arena);
+        if (growth.at.klass < CULET_CLASSES)
+            return;
+    }
+    growth.arena = (growth.arena + 1) % culet_arena_count();
+    growth.at = (struct cursor){.klass = 1};
+}
+
+static void purge_about(size_t pages)
+{
+    set_up(false);
+    for (unsigned i = 0; i < CULET_GROWTH_SLICES && purged_pages() < pages; i++) {
+        if (pages - purged_pages() < purge.slice)
+            purge.slice = pages - purged_pages();
+        purge_next_slice();
+    }
+}
+
+/* Where little was found, the next purge comes later. */
+static size_t next_batch(size_t grown, size_t used)
+{
+    size_t most = used / CULET_GROWTH_BATCH_SHARE, twice = 2 * grown < most ? 2 * grown : most;
+
+    return purged_pages() < CULET_GROWTH_PURGED_MIN && twice > CULET_GROWTH_BATCH_PAGES ? twice
+                                                                                        : CULET_GROWTH_BATCH_PAGES;
+}
+
+void culet_purge_on_growth(void)
+{
+    if (CULET_LIKELY(atomic_load_explicit(&culet_pages_grown, memory_order_relaxed) <
+                     atomic_load_explicit(&growth_batch, memory_order_relaxed)) ||
+        !culet_wakeup_scavenger_runs() || forking() || !culet_lock_try(&culet_purge_lock))
+        return;
+    size_t grown = atomic_exchange_explicit(&culet_pages_grown, 0, memory_order_relaxed);
+    purge_about(grown);
+    atomic_store_explicit(&growth_batch, next_batch(grown, end()), memory_order_relaxed);
+    culet_unlock(&culet_purge_lock);
 }

@@ -29,4 +29,7 @@ void culet_purge_small_heap(void);
 /* The same when a thread has ended, and may have left free blocks in several arenas. */
 void culet_purge_after_thread(void);
 
+/* In a larger heap, while it grows: returns as many free pages of slabs as have become resident. Not inside an arena. */
+void culet_purge_on_growth(void);
+
 #endif

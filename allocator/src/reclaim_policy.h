@@ -2,8 +2,9 @@
  *
  * A larger heap has a scavenger thread (scavenger.h). Frees keep memory resident, because programs reuse most of it at
  * once; the scavenger returns what stayed free for a whole interval: the low-water mark of dirty pages and of the
- * huge-block cache, and the free pages of slabs that were not used. A small heap has no scavenger. It returns pages in
- * the free that exceeds a bound, and free pages of slabs after some slow-path requests and when a thread ends.
+ * huge-block cache, and the free pages of slabs that were not used. While the heap grows, requests return free pages of
+ * slabs as well. A small heap has no scavenger. It returns pages in the free that exceeds a bound, and free pages of
+ * slabs after some slow-path requests and when a thread ends.
  *
  *     resource              kept by            returned by the scavenger, or in a small heap by
  *     dirty pages           pages.c            the free that exceeds culet_reclaim_keep_pages
@@ -57,13 +58,23 @@ enum {
     CULET_GROWTH_RATIO = 4,
     CULET_GROWTH_BATCH_PAGES = 256,
 
+    /* ---- free pages of slabs ---- */
+
+    /* With a scavenger, as many go back as new pages become resident, in batches of CULET_GROWTH_BATCH_PAGES: the peak
+     * of a program whose size classes have free pages each is 5 to 15 % lower. Slices that one such purge visits. */
+    CULET_GROWTH_SLICES = 4,
+    /* pages: a purge that returned fewer doubles the batch, */
+    CULET_GROWTH_PURGED_MIN = 32,
+    /* to at most 1/8 of the used pages. */
+    CULET_GROWTH_BATCH_SHARE = 8,
+
     /* ---- a small heap, without a scavenger ---- */
 
     /* slow-path requests of a thread between two checks of the free pages of slabs. */
     CULET_SMALL_HEAP_CHECK_REFILLS = 32,
-    /* bytes: free pages of slabs above this are returned, and dirty pages above so many (8). */
-    CULET_SMALL_HEAP_KEEP_BYTES = 48 << 10,
-    CULET_SMALL_HEAP_KEEP_PAGES = 8,
+    /* bytes: free pages of slabs above this are returned, and dirty pages above so many (0). */
+    CULET_SMALL_HEAP_KEEP_BYTES = 16 << 10,
+    CULET_SMALL_HEAP_KEEP_PAGES = 0,
     /* bytes: after this much was returned the program is not small or not young any more, and the checks end. */
     CULET_SMALL_HEAP_RECLAIM_MAX = 16 << 20,
     /* A tiny class's last slab is destroyed when idle; after so many times it is kept, because the program comes

@@ -3,6 +3,8 @@
 struct culet_class culet_classes[CULET_CLASSES];
 _Atomic uint8_t culet_classes_above_tiny[(CULET_SMALL_MAX - CULET_TINY_MAX) / CULET_CLASS_STEP];
 
+#define EQUAL_SLABS_MAX (CULET_SMALL_MAX / 2) /* bytes per block */
+
 static uint32_t class_size(unsigned klass)
 {
     if (klass <= CULET_TINY_CLASSES)
@@ -13,13 +15,17 @@ static uint32_t class_size(unsigned klass)
     return eighths ? base + base / 8 * eighths : base + base / 32;
 }
 
-/* The slab length with the smallest waste at its end, between half and all of what CULET_UNITS units fill. */
+/* The slab length with the smallest waste at its end, between half and all of what CULET_UNITS units fill. Medium classes
+ * have the same length, which wastes an eighth at most: between slabs of mixed lengths the page heap would keep dirty
+ * rests that no slab fits in, while pages behind a slab's last block are not touched. */
 static uint8_t best_pages(uint32_t size)
 {
     size_t most = (size_t)CULET_UNITS * CULET_UNIT * size >> CULET_PAGE_SHIFT;
     size_t limit = size <= CULET_TINY_MAX ? CULET_TINY_SLAB_PAGES : CULET_SLAB_PAGES;
     size_t best = 0, best_waste = CULET_PAGE;
 
+    if (size > CULET_TINY_MAX && size <= EQUAL_SLABS_MAX)
+        return CULET_SLAB_PAGES;
     if (most > limit)
         most = limit;
     for (size_t n = most; n >= (most + 1) / 2 && n * CULET_PAGE >= size; n--) {

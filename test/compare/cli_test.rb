@@ -19,7 +19,7 @@ class CompareCliTest < Minitest::Test
 
   def test_list
     out, = run_culet("compare", "--list")
-    assert_equal %w[threads window fragments mixed hash cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
+    assert_equal %w[threads window fragments mixed hash garbage cpu fork boot rack rails cluster cluster-warm], out.lines.map { |line| line[/\S+/] }
     json, = run_culet("compare", "--list", "--json")
     assert_equal true, JSON.parse(json)["workloads"].find { |one| one["name"] == "rack" }["server"]
   end

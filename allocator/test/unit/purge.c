@@ -455,6 +455,33 @@ TEST(forks_wait_for_a_purge)
 }
 #endif
 
+/* ---- growth ---- */
+
+TEST(a_growing_heap_returns_as_many_free_pages_of_slabs)
+{
+    static unsigned char *grown[5000];
+    const size_t bytes = 7000, growth = sizeof grown / sizeof *grown * bytes;
+
+    /* As if a scavenger ran, which would purge as well. */
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_AWAKE);
+    burst(1500, 40);
+    size_t before = idle_in_slabs();
+    CHECK(before > 2 * growth, "only %zu bytes are idle", before);
+    for (unsigned i = 0; i < 5000; i++)
+        grown[i] = get(bytes, 2);
+    size_t returned = before - idle_in_slabs();
+    /* The first purge comes later, because there was nothing to return in the burst. */
+    CHECK(returned > growth / 2, "%zu bytes went back while the heap grew by %zu", returned, growth);
+    CHECK(returned < growth + (growth / 4), "%zu bytes went back while the heap grew by %zu", returned, growth);
+    for (unsigned i = 0; i < 5000; i++) {
+        check_filled(grown[i], bytes, 2);
+        culet_free(grown[i]);
+    }
+    check_burst(1500);
+    free_burst();
+    culet_heap_check();
+}
+
 /* ---- small heaps ---- */
 
 TEST(a_small_heap_purges_itself)

@@ -20,6 +20,7 @@ module Culet
         "mixed" => ["a simulated web server: requests of several kinds on five threads, " \
                     "sessions and a cache that expire", false, nil],
         "hash" => ["a hash of several hundred thousand keys that grows, shrinks and grows again", false, nil],
+        "garbage" => ["strings of 3 to 10 KB by turns, of which fifty are kept", false, nil],
         "cpu" => ["short-lived small objects: trees and words", false, nil],
         "fork" => ["ten million short strings, fork, garbage collection in the parent", false, nil],
         "boot" => ["requires many libraries of the standard distribution", false, nil],
