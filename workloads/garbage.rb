@@ -16,6 +16,7 @@ KEPT = 50
 KILOBYTES = (3..10).to_a.freeze
 
 kept = Array.new(KEPT)
-STRINGS.times { |number| kept[number % KEPT] = "x" * (KILOBYTES[number % KILOBYTES.size] * 1_024) }
+# A short string each time, so that collections begin when Ruby's slots are used up as well.
+STRINGS.times { |number| kept[number % KEPT] = +"x" * (KILOBYTES[number % KILOBYTES.size] * 1_024) }
 abort("garbage: the strings are gone") if kept.none?
 Rest.call
