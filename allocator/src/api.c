@@ -4,6 +4,8 @@
 
 #include "arena.h"
 #include "bin.h"
+#include "checked.h"
+#include "harden.h"
 #include "heap.h"
 #include "large.h"
 #include "libc.h"
@@ -56,25 +58,37 @@ static void *get_small(unsigned klass)
     return block;
 }
 
-/* A block of an active heap. calloc passes `zeroed` (otherwise NULL), which is set if the block reads as zeros.
- * `caller`: the return address of the allocation function. */
-static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
+static void *get_unchecked(size_t bytes, size_t alignment, bool *zeroed)
 {
     bool unused;
     unsigned klass = 0;
-    void *block;
 
     if (alignment <= CULET_ALIGNMENT)
         klass = bytes <= CULET_SMALL_MAX ? culet_size_class(bytes) : 0;
     else
         klass = culet_size_class_aligned(bytes, alignment);
-    if (klass) {
-        block = get_small(zeroed ? klass + calloc_set() : klass);
-    } else if (bytes <= BYTES_MAX) {
-        block = culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
-    } else {
-        block = NULL;
-    }
+    if (klass)
+        return get_small(zeroed ? klass + calloc_set() : klass);
+    return culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
+}
+
+/* A block of a hardened process. */
+static __attribute__((noinline)) void *get_checked(size_t bytes, size_t alignment, bool *zeroed)
+{
+    bool unused;
+
+    return culet_checked_get(bytes, alignment, zeroed ? zeroed : &unused);
+}
+
+/* A block of an active heap. calloc passes `zeroed` (otherwise NULL), which is set if the block reads as zeros.
+ * `caller`: the return address of the allocation function. */
+static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *caller)
+{
+    void *block = NULL;
+
+    if (CULET_LIKELY(bytes <= BYTES_MAX))
+        block = CULET_UNLIKELY(culet_harden_level) ? get_checked(bytes, alignment, zeroed)
+                                                   : get_unchecked(bytes, alignment, zeroed);
     culet_scavenger_check(caller);
     culet_stack_check();
     culet_purge_small_heap();
@@ -168,18 +182,22 @@ void *API(calloc)(size_t count, size_t bytes)
 
 /* ---- free ---- */
 
-/* Not a block of a slab. The thread is inside. */
+static void free_checked(const char *function, struct culet_slab *slab, void *block);
+
+/* Not a block of a slab, or one of a hardened process. The thread is inside. */
 static __attribute__((noinline)) void free_not_slab(void *block, const char *function)
 {
     struct culet_span *span = culet_pagemap_span((uintptr_t)block);
 
     culet_arena_leave_held(&culet_thread);
-    if (!block)
+    if (!block || (culet_checked_is_empty(block) && culet_checked_put_empty(block)))
         return;
     if (!span && culet_heap_dormant())
         __libc_free(block);
     else if (span && culet_abandoned())
         return;
+    else if (culet_entry_is_checked_slab(culet_pagemap_entry((uintptr_t)block)))
+        free_checked(function, (struct culet_slab *)span, block);
     else if (!span || !culet_large_put(span, (uintptr_t)block))
         culet_misuse(function, (uintptr_t)block);
 }
@@ -269,6 +287,22 @@ static __attribute__((noinline)) void free_elsewhere(const char *function, struc
         culet_misuse(function, culet_slab_address(slab, index));
 }
 
+static void free_now(const char *function, void *block)
+{
+    struct culet_slab *slab = (struct culet_slab *)culet_pagemap_span((uintptr_t)block);
+
+    free_elsewhere(function, slab, culet_slab_index(slab, (uintptr_t)block).block, &culet_arena_none);
+}
+
+/* In a hardened process: what the quarantine has no room for goes back to its slab. */
+static void free_checked(const char *function, struct culet_slab *slab, void *block)
+{
+    if ((block = culet_checked_put(function, slab, block)))
+        free_now(function, block);
+    while ((block = culet_checked_evict()))
+        free_now(function, block);
+}
+
 /* Entered first: from there on nobody else creates, moves or destroys a slab of the thread's arena, so what is read of
  * it belongs together. */
 static inline __attribute__((always_inline)) void free_block(const char *function, void *block)
@@ -307,6 +341,10 @@ static __attribute__((noinline)) size_t usable_not_slab(const char *function, vo
 {
     struct culet_span *span = culet_entry_span(entry);
 
+    if (culet_entry_is_checked_slab(entry))
+        return culet_checked_usable(function, (struct culet_slab *)span, block);
+    if (culet_checked_is_empty(block) && culet_checked_empty_is_live(block))
+        return 0;
     if (!span || span->start != (uintptr_t)block)
         culet_misuse(function, (uintptr_t)block);
     return culet_large_bytes(span);
@@ -326,7 +364,7 @@ static inline size_t usable(const char *function, void *block, uintptr_t entry)
 
 static __attribute__((noinline)) size_t usable_size_not_slab(void *block, uintptr_t entry)
 {
-    if (!culet_entry_span(entry) && culet_heap_dormant())
+    if (!culet_entry_span(entry) && !culet_checked_is_empty(block) && culet_heap_dormant())
         return culet_libc_malloc_usable_size(block);
     return usable_not_slab("malloc_usable_size", block, entry);
 }
@@ -366,11 +404,17 @@ static void *move(void *block, size_t usable_bytes, size_t bytes, const void *ca
     return moved;
 }
 
+/* In a hardened process, of a slab's block or one of no bytes; NULL unless it stays in place. */
+static void *resize_checked(void *block, size_t bytes, const struct culet_slab *slab)
+{
+    return slab && culet_checked_resize(slab, block, bytes) ? block : NULL;
+}
+
 /* For blocks that do not stay as they are. */
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
     struct culet_span *span = culet_entry_span(entry);
-    if (CULET_UNLIKELY(!span) && culet_heap_dormant())
+    if (CULET_UNLIKELY(!span) && !culet_checked_is_empty(block) && culet_heap_dormant())
         return __libc_realloc(block, bytes);
 
     size_t usable_bytes = usable("realloc", block, entry);
@@ -381,7 +425,9 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     if (CULET_UNLIKELY(bytes > BYTES_MAX))
         return out_of_memory();
     if (!culet_entry_is_slab(entry) && !culet_abandoned()) {
-        void *resized = culet_large_resize(span, bytes);
+        void *resized = culet_entry_is_checked_slab(entry) || !span
+                            ? resize_checked(block, bytes, (struct culet_slab *)span)
+                            : culet_large_resize(span, bytes);
         if (resized)
             return resized;
     }
@@ -498,13 +544,16 @@ static bool active_or_ours(const void *block)
 }
 
 /* No block of a slab, or one that does not stay at this size in realloc: a misuse, unless it is due to its alignment or to
- * a failed shrink. */
+ * a failed shrink. A hardened process knows the requested size. */
 static __attribute__((noinline)) void check_size(const char *function, void *block, size_t bytes, size_t alignment)
 {
     if (!active_or_ours(block))
         return;
-    size_t usable_bytes = usable(function, block, culet_pagemap_entry((uintptr_t)block));
-    if (!size_fits(bytes, alignment, usable_bytes))
+    uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
+    size_t usable_bytes = usable(function, block, entry);
+    bool exact = culet_harden_level >= CULET_HARDEN_CANARIES && culet_entry_is_checked_slab(entry) &&
+                 !atomic_load_explicit(&shrink_failed, memory_order_relaxed);
+    if (exact ? bytes != usable_bytes : !size_fits(bytes, alignment, usable_bytes))
         culet_misuse_size(function, (uintptr_t)block, bytes, usable_bytes);
 }
 

@@ -2,6 +2,7 @@
 
 #include "abandoned.h"
 #include "arena.h"
+#include "harden.h"
 #include "lock.h"
 #include "misuse.h"
 #include "pages.h"
@@ -85,7 +86,7 @@ static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsi
 /* The unit was full and has a free block now. */
 static void add_free_unit(struct culet_arena *arena, struct culet_slab *slab, unsigned unit)
 {
-    if (!culet_bin_add_recent(arena, slab, unit))
+    if (CULET_UNLIKELY(culet_harden_level) || !culet_bin_add_recent(arena, slab, unit))
         set_available(&arena->bin[class_of(slab)], slab, unit);
 }
 
@@ -229,6 +230,61 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
     culet_bin_make_current(arena, klass, slab, unit);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     return culet_bin_take(arena, klass);
+}
+
+/* The n-th set bit of a word that has more. */
+static unsigned nth_bit(uint64_t word, unsigned n)
+{
+    while (n--)
+        word &= word - 1;
+    return (unsigned)__builtin_ctzll(word);
+}
+
+static unsigned random_bit(uint64_t word)
+{
+    return nth_bit(word, culet_harden_random_below((uint32_t)__builtin_popcountll(word)));
+}
+
+/* The first listed slab: another arena's, or a new one, where none is. */
+static struct culet_slab *listed_slab(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_bin *bin = &arena->bin[klass];
+    unsigned unit;
+
+    if (atomic_load_explicit(&arena->remote, memory_order_relaxed))
+        culet_bin_collect(arena);
+    if (first_of(bin) || adopt(arena, klass))
+        return first_of(bin);
+    struct culet_slab *slab = create(arena, klass, &unit);
+    if (slab)
+        set_available(bin, slab, unit);
+    return slab;
+}
+
+void *culet_bin_get_random(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_slab *slab;
+    unsigned unit;
+    uint64_t free;
+
+    do {
+        slab = listed_slab(arena, klass);
+        if (!slab)
+            return NULL;
+        unit = random_bit(slab->available);
+        free = free_of(slab, unit);
+        if (!free)
+            clear_available(&arena->bin[klass], slab, unit);
+    } while (!free);
+    unsigned block = random_bit(free);
+    free &= ~(UINT64_C(1) << block);
+    atomic_store_explicit(&slab->unit[unit].free, free, memory_order_relaxed);
+    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
+    slab->span.pass = arena->pass;
+    if (!free)
+        clear_available(&arena->bin[klass], slab, unit);
+    atomic_store_explicit(&arena->active, true, memory_order_relaxed);
+    return (void *)culet_slab_address(slab, unit * CULET_UNIT + block);
 }
 
 /* ---- frees ---- */

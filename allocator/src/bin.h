@@ -89,6 +89,10 @@ static inline bool culet_bin_keeps_current(const struct culet_arena *arena, cons
 /* A block, from another unit if the current one has none; NULL when out of memory. */
 void *culet_bin_get(struct culet_arena *arena, unsigned klass);
 
+/* The same for a hardened process: a random block of a random unit of the first slab. No unit becomes current or recent, so
+ * the fast paths find none. */
+void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
+
 /* Records what a free changed: the unit's free word was 0 before, or no block of the unit is live now. */
 void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit);
 

@@ -2,6 +2,8 @@
 
 #include "abandoned.h"
 #include "arena.h"
+#include "checked.h"
+#include "harden.h"
 #include "lock.h"
 #include "meta.h"
 #include "program.h"
@@ -45,6 +47,7 @@ static void before_fork(void)
     streams_held = streams;
     culet_lock(&culet_pages_lock);
     culet_lock(&culet_meta_lock);
+    culet_lock(&culet_checked_lock);
     forks++;
     culet_lock_fork_begin();
 }
@@ -55,6 +58,7 @@ static void after_fork_in_parent(void)
         return;
     bool streams = streams_held;
     culet_lock_fork_end();
+    culet_unlock(&culet_checked_lock);
     culet_unlock(&culet_meta_lock);
     culet_unlock(&culet_pages_lock);
     culet_arena_unfreeze();
@@ -69,6 +73,8 @@ static void after_fork_in_child(void)
         return;
     culet_abandoned_reset();
     culet_lock_fork_end();
+    culet_lock_reset(&culet_checked_lock);
+    culet_harden_reseed();
     culet_lock_reset(&culet_meta_lock);
     culet_lock_reset(&culet_pages_lock);
     culet_lock_reset(&culet_purge_lock);
@@ -87,6 +93,8 @@ static enum culet_state set_up(void)
 {
     if (culet_program_dormant())
         return CULET_DORMANT;
+    culet_harden_setup(culet_program_hardening());
+    culet_checked_setup();
     culet_size_class_setup();
     culet_arena_setup(culet_purge_after_thread);
     atomic_store_explicit(&culet_heap_state_now, CULET_EARLY, memory_order_release);

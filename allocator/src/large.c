@@ -1,6 +1,7 @@
 #include "large.h"
 
 #include "huge_cache.h"
+#include "harden.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
@@ -9,6 +10,8 @@
 #include "reclaim_policy.h"
 #include "selfmap_export.h"
 #include "wakeup.h"
+
+#include <string.h>
 
 static LIST_HEAD(culet_huge_list, culet_large) huge_blocks; /* [pages lock] */
 static struct culet_large_stats stats;                      /* [pages lock] */
@@ -31,6 +34,7 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
     block->span.start = start;
     block->bytes = bytes;
     block->ending = false;
+    block->guard = 0;
     atomic_store_explicit(&block->span.kind, kind, memory_order_relaxed);
     atomic_store_explicit(&block->span.klass, 0, memory_order_relaxed);
 }
@@ -84,6 +88,13 @@ static void set_freed(uintptr_t start, size_t bytes)
     culet_pagemap_set_freed_huge(start, pages_of(bytes));
 }
 
+/* Slabs expect zeros where blocks are checked (checked.h). Rare: such a process has guarded blocks. */
+static void zero_if_checked(uintptr_t start, size_t bytes)
+{
+    if (culet_harden_level >= CULET_HARDEN_CANARIES)
+        memset((void *)start, 0, bytes);
+}
+
 /* [pages lock] */
 static void put_large(struct culet_large *block)
 {
@@ -91,6 +102,7 @@ static void put_large(struct culet_large *block)
     stats.large--;
     stats.large_bytes -= block->bytes;
     put_descriptor(block);
+    zero_if_checked(block->span.start, block->bytes);
     culet_pages_put(block->span.segment, block->span.start, pages_of(block->bytes), ~UINT64_C(0));
 }
 
@@ -108,6 +120,7 @@ static bool resize_large(struct culet_large *block, size_t bytes)
     }
     if (bytes < old) {
         set_freed(block->span.start + bytes, old - bytes);
+        zero_if_checked(block->span.start + bytes, old - bytes);
         culet_pages_put(block->span.segment, block->span.start + bytes, pages_of(old - bytes), ~UINT64_C(0));
     }
     culet_unlock(&culet_pages_lock);
@@ -321,11 +334,124 @@ static bool resize_huge(struct culet_large *block, size_t bytes)
     return done;
 }
 
-/* ---- both kinds ---- */
+/* ---- guarded blocks of a hardened process ----
+ *
+ * A mapping between inaccessible pages, whose number is random, so that the distance of two blocks is. A freed one stays
+ * inaccessible until as many others have been freed. The kernel counts such blocks as two or three mappings; when it
+ * refuses them, blocks are no longer guarded. */
+
+#define GUARD_MOST 16 /* kernel pages on either side */
+#define RETIRED 64    /* ranges that stay inaccessible; longer ones are unmapped at once: */
+#define RETIRED_BYTES_MAX ((size_t)256 << 20)
+
+static struct range {
+    uintptr_t start;
+    size_t bytes;
+} retired[RETIRED];           /* [pages lock] */
+static unsigned retired_next; /* [pages lock] */
+
+static bool release_retired(void)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < RETIRED; i++) {
+        culet_lock(&culet_pages_lock);
+        struct range range = retired[i];
+        retired[i].bytes = 0;
+        culet_unlock(&culet_pages_lock);
+        if (range.bytes)
+            any = culet_os_unmap((void *)range.start, range.bytes);
+    }
+    return any;
+}
+
+static uintptr_t map_guarded(size_t bytes, size_t alignment, size_t guard)
+{
+    size_t page = culet_os_page_bytes(), all;
+
+    if (alignment < page)
+        alignment = page;
+    if (__builtin_add_overflow(bytes, 2 * guard + alignment - page, &all))
+        return 0;
+    uintptr_t base = (uintptr_t)culet_os_reserve(all);
+    if (!base)
+        return 0;
+    uintptr_t start = round_up(base + guard, alignment);
+    if (!culet_os_open((void *)start, bytes)) {
+        culet_os_unmap((void *)base, all);
+        return 0;
+    }
+    size_t before = start - guard - base, behind = base + all - (start + bytes + guard);
+    if (before)
+        culet_os_unmap((void *)base, before);
+    if (behind)
+        culet_os_unmap((void *)(start + bytes + guard), behind);
+    return start;
+}
+
+static void *get_guarded(size_t bytes, size_t alignment)
+{
+    size_t page = culet_os_page_bytes();
+    uint32_t guard = 1 + culet_harden_random_below(GUARD_MOST);
+
+    bytes = round_up(bytes, page);
+    struct culet_extent extent = {.start = map_guarded(bytes, alignment, guard * page), .bytes = bytes};
+    if (!extent.start && release_retired())
+        extent.start = map_guarded(bytes, alignment, guard * page);
+    if (!extent.start)
+        return NULL;
+    culet_lock(&culet_pages_lock);
+    extent.mapping = culet_huge_cache_new_mapping();
+    struct culet_large *block = take_descriptor();
+    bool begun = block && begin_huge(block, extent);
+    if (begun)
+        block->guard = guard;
+    else if (block)
+        put_descriptor(block);
+    culet_unlock(&culet_pages_lock);
+    if (begun)
+        return (void *)extent.start;
+    culet_os_unmap((void *)(extent.start - guard * page), bytes + 2 * guard * page);
+    return NULL;
+}
+
+/* The block ends; its range with both guards. [pages lock] */
+static struct range end_guarded(struct culet_large *block)
+{
+    size_t guard = block->guard * culet_os_page_bytes();
+    struct range range = {.start = block->span.start - guard, .bytes = block->bytes + 2 * guard};
+
+    set_freed(block->span.start, block->bytes);
+    unlist(block);
+    put_descriptor(block);
+    return range;
+}
+
+static void retire(struct range range)
+{
+    struct range oldest = range;
+
+    if (range.bytes <= RETIRED_BYTES_MAX && culet_os_close((void *)range.start, range.bytes)) {
+        culet_lock(&culet_pages_lock);
+        oldest = retired[retired_next];
+        retired[retired_next] = range;
+        retired_next = (retired_next + 1) % RETIRED;
+        culet_unlock(&culet_pages_lock);
+    }
+    if (oldest.bytes)
+        culet_os_unmap((void *)oldest.start, oldest.bytes);
+}
+
+/* ---- all kinds ---- */
 
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
 {
     *zeroed = true;
+    if (CULET_UNLIKELY(culet_harden_level)) {
+        void *block = get_guarded(bytes, alignment);
+        if (block)
+            return block;
+    }
     if (bytes <= CULET_LARGE_MAX && alignment <= CULET_LARGE_MAX)
         return get_large(bytes, alignment > CULET_PAGE ? alignment : CULET_PAGE, zeroed);
     return get_huge(bytes, alignment, zeroed);
@@ -369,13 +495,16 @@ static void end_huge(struct culet_large *block)
 bool culet_large_put(struct culet_span *span, uintptr_t start)
 {
     struct culet_large *block = (struct culet_large *)span;
+    struct range guarded = {.bytes = 0};
     size_t excess = 0;
     bool valid, done = true;
 
     culet_lock(&culet_pages_lock);
     valid = culet_pagemap_span(start) == span && span->start == start;
     if (valid) {
-        if (span->kind == CULET_HUGE)
+        if (CULET_UNLIKELY(span->kind == CULET_HUGE && block->guard))
+            guarded = end_guarded(block);
+        else if (span->kind == CULET_HUGE)
             done = put_huge(block, &excess);
         else
             put_large(block);
@@ -385,6 +514,8 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
         culet_pages_purge_huge_cache(excess);
     if (!done)
         end_huge(block);
+    if (CULET_UNLIKELY(guarded.bytes != 0))
+        retire(guarded);
     return valid;
 }
 
@@ -405,6 +536,9 @@ void *culet_large_resize(struct culet_span *span, size_t bytes)
     struct culet_large *block = (struct culet_large *)span;
     bool huge = span->kind == CULET_HUGE;
 
+    /* A guarded block stays in place while at least three quarters of it are used. */
+    if (CULET_UNLIKELY(huge && block->guard))
+        return bytes <= block->bytes && block->bytes - bytes <= block->bytes / 4 ? (void *)span->start : NULL;
     /* A block that changes its kind is copied. */
     if (huge ? bytes <= CULET_LARGE_MAX : bytes <= CULET_SMALL_MAX || bytes > CULET_LARGE_MAX)
         return NULL;

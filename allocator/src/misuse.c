@@ -189,3 +189,32 @@ _Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t 
                                                            : ", which is not a power of two");
     die(&line);
 }
+
+_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size)
+{
+    struct line line = {.length = 0};
+
+    begin(&line, function, block);
+    add(&line, "overflow: the bytes behind the block (size class ");
+    add_number(&line, size, 10);
+    add(&line, ") have been overwritten");
+    die(&line);
+}
+
+_Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size)
+{
+    struct line line = {.length = 0};
+
+    describe_block(&line, function, block, block, size, culet_size_class(size), false);
+    die(&line);
+}
+
+_Noreturn void culet_misuse_dangling(uintptr_t block, size_t size)
+{
+    struct line line = {.length = 0};
+
+    begin(&line, "write after free", block);
+    add_block(&line, block, size, culet_size_class(size));
+    add(&line, " was written to while it was free");
+    die(&line);
+}

@@ -13,4 +13,13 @@ _Noreturn void culet_misuse_size(const char *function, uintptr_t p, size_t given
 /* A sized free whose alignment the block does not have, or that is no alignment. */
 _Noreturn void culet_misuse_alignment(const char *function, uintptr_t p, size_t alignment);
 
+/* In a hardened process, of blocks of slabs; `size`: bytes of the class. The bytes behind the block were overwritten. */
+_Noreturn void culet_misuse_overflow(const char *function, uintptr_t block, size_t size);
+
+/* A block in quarantine is passed to `function`. */
+_Noreturn void culet_misuse_quarantined(const char *function, uintptr_t block, size_t size);
+
+/* A block was written to after its free. */
+_Noreturn void culet_misuse_dangling(uintptr_t block, size_t size);
+
 #endif

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -187,6 +188,76 @@ bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes
     int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
 
     return !REFUSED() && KEEPING_ERRNO(mremap(start, old_bytes, new_bytes, flags, target)) != MAP_FAILED;
+}
+
+#define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+void *culet_os_reserve(size_t bytes)
+{
+    if (REFUSED())
+        return NULL;
+    void *start = KEEPING_ERRNO(mmap(NULL, bytes, PROT_NONE, RESERVED, -1, 0));
+    return start == MAP_FAILED ? NULL : start;
+}
+
+bool culet_os_open(void *start, size_t bytes)
+{
+    return !REFUSED() && KEEPING_ERRNO(mprotect(start, bytes, PROT_READ | PROT_WRITE)) == 0;
+}
+
+bool culet_os_close(void *start, size_t bytes)
+{
+    return KEEPING_ERRNO(mmap(start, bytes, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)) != MAP_FAILED;
+}
+
+/* From Linux 6.13; older headers lack them. */
+#define GUARD_INSTALL 102
+#define GUARD_REMOVE 103
+/* Guards that may have split mappings since the start, at most: the kernel allows some 65,000 mappings. */
+#define SPLITS 8192
+static _Atomic unsigned splits;
+
+bool culet_os_guard(void *page)
+{
+    size_t bytes = culet_os_page_bytes();
+
+    if (KEEPING_ERRNO(madvise(page, bytes, GUARD_INSTALL)) == 0)
+        return true;
+    if (atomic_fetch_add_explicit(&splits, 1, memory_order_relaxed) < SPLITS &&
+        culet_os_purge((uintptr_t)page, bytes) == bytes && KEEPING_ERRNO(mprotect(page, bytes, PROT_NONE)) == 0)
+        return true;
+    atomic_fetch_sub_explicit(&splits, 1, memory_order_relaxed);
+    return false;
+}
+
+bool culet_os_unguard(void *page)
+{
+    size_t bytes = culet_os_page_bytes();
+
+    /* The kernel removes no guard from a page that was protected, and says that it has. */
+    if (KEEPING_ERRNO(madvise(page, bytes, GUARD_REMOVE)) == 0 && !atomic_load_explicit(&splits, memory_order_relaxed))
+        return true;
+    if (KEEPING_ERRNO(mprotect(page, bytes, PROT_READ | PROT_WRITE)) != 0)
+        return false;
+    return true;
+}
+
+void culet_os_random(void *to, size_t bytes)
+{
+    const unsigned char *start = (const unsigned char *)getauxval(AT_RANDOM);
+    struct timespec now;
+    long got = KEEPING_ERRNO(syscall(SYS_getrandom, to, bytes, GRND_NONBLOCK));
+
+    if (got == (long)bytes)
+        return;
+    /* What the kernel gave the program at its start, the time and the process. */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t state =
+        (uint64_t)now.tv_nsec * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 32;
+    for (size_t i = 0; i < bytes; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        ((unsigned char *)to)[i] = (unsigned char)(state >> 56) ^ (start ? start[i % 16] : 0);
+    }
 }
 
 bool culet_os_wipe_on_fork(void *start, size_t bytes)

@@ -49,6 +49,23 @@ bool culet_os_resize(void *start, size_t old_bytes, size_t new_bytes);
  * has not changed then, but the target may be a hole. */
 bool culet_os_move(void *start, size_t old_bytes, void *target, size_t new_bytes);
 
+/* Reserves inaccessible address space; NULL when the kernel refuses. */
+void *culet_os_reserve(size_t bytes);
+
+/* Makes a reserved range accessible; false when the kernel refuses. */
+bool culet_os_open(void *start, size_t bytes);
+
+/* Discards the contents of a range and makes it inaccessible; false when the kernel refuses. */
+bool culet_os_close(void *start, size_t bytes);
+
+/* Makes one kernel page inside of a mapping inaccessible, where possible without splitting the mapping (Linux 6.13), and
+ * accessible again; it reads as zeros then. False when the kernel refuses. */
+bool culet_os_guard(void *page);
+bool culet_os_unguard(void *page);
+
+/* Random bytes: the kernel's, without waiting for it to have any. */
+void culet_os_random(void *to, size_t bytes);
+
 /* Forked children find zeros in the range. False where the kernel cannot do this (before Linux 4.14). */
 bool culet_os_wipe_on_fork(void *start, size_t bytes);
 

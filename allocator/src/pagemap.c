@@ -1,5 +1,6 @@
 #include "pagemap.h"
 
+#include "harden.h"
 #include "os.h"
 
 _Atomic(culet_entry *) culet_pagemap_root[CULET_ROOT_ENTRIES];
@@ -57,7 +58,7 @@ bool culet_pagemap_prepare(uintptr_t start, size_t pages)
 
 void culet_pagemap_set_slab(uintptr_t start, size_t pages, struct culet_slab *slab)
 {
-    put(start, pages, (uintptr_t)slab | CULET_ENTRY_SLAB, 0);
+    put(start, pages, (uintptr_t)slab | (culet_harden_level ? CULET_ENTRY_CHECKED_SLAB : CULET_ENTRY_SLAB), 0);
 }
 
 void culet_pagemap_set_block(uintptr_t start, struct culet_span *span)

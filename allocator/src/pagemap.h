@@ -2,8 +2,9 @@
  *
  * Two levels over the user half of the address space, one entry per page:
  *     0                  never part of the heap
- *     a slab             with bit 1 set: the slab that holds the page
- *     another span       with bits 0 and 1 clear: the large or huge block that begins with the page
+ *     a slab             with bit 1 set: the slab that holds the page; in a hardened process with bit 2 instead, so that
+ *                        the fast paths do not take it for one (harden.h)
+ *     another span       with bits 0 to 2 clear: the large or huge block that begins with the page
  *     a freed record     (odd) what was freed here last, so that a second free gets a precise diagnostic; bit 1 clear
  * Of a large or huge block only the first page has a span; its other pages keep older entries. Readers take no lock.
  * Entries are written under the pages lock. */
@@ -43,10 +44,18 @@ static inline uintptr_t culet_pagemap_entry(uintptr_t address)
 
 #define CULET_ENTRY_FREED 1
 #define CULET_ENTRY_SLAB 2
+#define CULET_ENTRY_CHECKED_SLAB 4
+#define CULET_ENTRY_MARKS ((uintptr_t)(CULET_ENTRY_SLAB | CULET_ENTRY_CHECKED_SLAB))
 
 static inline bool culet_entry_is_slab(uintptr_t entry)
 {
     return entry & CULET_ENTRY_SLAB;
+}
+
+/* A slab of a hardened process. */
+static inline bool culet_entry_is_checked_slab(uintptr_t entry)
+{
+    return (entry & (CULET_ENTRY_CHECKED_SLAB | CULET_ENTRY_FREED)) == CULET_ENTRY_CHECKED_SLAB;
 }
 
 /* The slab of an entry that is one. */
@@ -57,8 +66,7 @@ static inline struct culet_slab *culet_entry_slab(uintptr_t entry)
 
 static inline struct culet_span *culet_entry_span(uintptr_t entry)
 {
-    return CULET_UNLIKELY(entry & CULET_ENTRY_FREED) ? NULL
-                                                     : (struct culet_span *)(entry & ~(uintptr_t)CULET_ENTRY_SLAB);
+    return CULET_UNLIKELY(entry & CULET_ENTRY_FREED) ? NULL : (struct culet_span *)(entry & ~CULET_ENTRY_MARKS);
 }
 
 /* The span of the page at `address`, or NULL. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include "harden.h"
 #include "reclaim_policy.h"
 
 #include <errno.h>
@@ -11,16 +12,26 @@
 #include <unistd.h>
 
 static unsigned decay_ms = CULET_DECAY_MS;
+static unsigned hardening;
 
 unsigned culet_program_decay_ms(void)
 {
     return decay_ms;
 }
 
+unsigned culet_program_hardening(void)
+{
+    return hardening;
+}
+
 #ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
 bool culet_program_dormant(void)
 {
+#ifdef CULET_TEST
+    const char *value = getenv("CULET_HARDEN");
+    hardening = value ? culet_harden_parse(value) : 0;
+#endif
     return false;
 }
 
@@ -40,6 +51,7 @@ bool culet_program_ruby(void)
 #define PRELOAD "LD_PRELOAD="
 #define MARK "CULET_INHERITED=1"
 #define DECAY "CULET_DECAY="
+#define HARDEN "CULET_HARDEN="
 
 bool culet_program_ruby(void)
 {
@@ -68,6 +80,8 @@ static void read_entry(const char *entry, struct environment_settings *settings)
         settings->all = true;
     else if (strncmp(entry, DECAY, sizeof DECAY - 1) == 0)
         decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
+    else if (strncmp(entry, HARDEN, sizeof HARDEN - 1) == 0)
+        hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
 }
 
 /* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.

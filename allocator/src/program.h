@@ -8,7 +8,8 @@
  *     none  the library takes itself out of LD_PRELOAD when it is loaded, so no child gets it
  * A program without the mark was given the library on purpose and is always served.
  *
- * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h). */
+ * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h).
+ * CULET_HARDEN: the level of hardening (harden.h). */
 #ifndef CULET_PROGRAM_H
 #define CULET_PROGRAM_H
 
@@ -23,6 +24,9 @@ bool culet_program_mark(void);
 
 /* Whether this program is Ruby, by the name of its file. */
 bool culet_program_ruby(void);
+
+/* The level of hardening. */
+unsigned culet_program_hardening(void);
 
 /* The scavenger's interval in milliseconds. */
 unsigned culet_program_decay_ms(void);

@@ -47,7 +47,8 @@ struct culet_selfmap {
     uint32_t root_entries;
     uint32_t leaf_entries; /* pages that a leaf has an entry for, of 8 bytes */
     uint32_t address_bits; /* bits of an entry that are the span's address, unless bit 0 is set: then there is none */
-    uint32_t slab_bit;     /* set in an entry that leads to a slab; not part of the address */
+    uint32_t slab_bit;     /* set in an entry that leads to a slab, or in a hardened process the next higher
+                              bit; neither is part of the address */
     uint32_t unit_blocks;  /* blocks of a unit */
     uint32_t kind_slab, kind_large, kind_huge;
 

@@ -1,5 +1,6 @@
 #include "slab.h"
 
+#include "harden.h"
 #include "lock.h"
 #include "meta.h"
 #include "os.h"
@@ -29,16 +30,22 @@ static void set_up(struct culet_slab *slab, unsigned arena, unsigned klass, uint
     }
 }
 
+/* Pages behind each slab that are made inaccessible. */
+static size_t guard_pages(void)
+{
+    return culet_harden_level >= CULET_HARDEN_ALL && culet_os_page_bytes() == CULET_PAGE;
+}
+
 struct culet_slab *culet_slab_create(unsigned arena, unsigned klass)
 {
-    size_t pages = culet_classes[klass].pages;
+    size_t pages = culet_classes[klass].pages, guard = guard_pages();
     struct culet_slab *slab = culet_pages_descriptor(CULET_META_SLAB);
     bool zeroed;
 
     if (!slab)
         return NULL;
     culet_lock(&culet_pages_lock);
-    uintptr_t start = culet_pages_get(pages, CULET_PAGE, &slab->span.segment, &zeroed);
+    uintptr_t start = culet_pages_get(pages + guard, CULET_PAGE, &slab->span.segment, &zeroed);
     if (start) {
         set_up(slab, arena, klass, start, zeroed);
         culet_pagemap_set_slab(start, pages, slab);
@@ -48,14 +55,19 @@ struct culet_slab *culet_slab_create(unsigned arena, unsigned klass)
         culet_meta_put(CULET_META_SLAB, slab);
         return NULL;
     }
+    if (guard)
+        culet_os_guard((void *)(start + pages * CULET_PAGE));
     return slab;
 }
 
 void culet_slab_destroy(struct culet_slab *slab)
 {
     unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
-    size_t pages = culet_classes[klass].pages;
+    size_t pages = culet_classes[klass].pages, guard = guard_pages();
 
+    /* A guard that stays inaccessible is lost. */
+    if (guard && !culet_os_unguard((void *)(slab->span.start + pages * CULET_PAGE)))
+        guard = 0;
     /* `dirty` has all pages of a unit that was used, perhaps in part. Without a scavenger the page heap returns at once
      * what exceeds a bound, so it should know. Pages that are not resident may be in swap, and not zero. */
     if (slab->dirty && !culet_wakeup_scavenger_runs()) {
@@ -65,7 +77,7 @@ void culet_slab_destroy(struct culet_slab *slab)
     slab->reciprocal = 0;
     culet_lock(&culet_pages_lock);
     culet_pagemap_set_freed(slab->span.start, pages, klass);
-    culet_pages_put(slab->span.segment, slab->span.start, pages, slab->dirty);
+    culet_pages_put(slab->span.segment, slab->span.start, pages + guard, slab->dirty | (uint64_t)guard << pages);
     culet_unlock(&culet_pages_lock);
     culet_meta_put(CULET_META_SLAB, slab);
 }

@@ -47,7 +47,7 @@ static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
     for (size_t g = 0; g < CULET_SEGMENT_PAGES;) {
         uintptr_t entry = culet_pagemap_entry(base + g * CULET_PAGE);
         struct culet_span *span = culet_entry_span(entry);
-        if (culet_entry_is_slab(entry)) {
+        if (culet_entry_is_slab(entry) || culet_entry_is_checked_slab(entry)) {
             unsigned klass = atomic_load_explicit(&span->klass, memory_order_relaxed);
             count_slab((struct culet_slab *)span, &culet_classes[klass], &count[culet_size_class_plain(klass)]);
             g += culet_classes[klass].pages;

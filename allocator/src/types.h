@@ -25,12 +25,12 @@
  *     free & remote == 0; behind the slab's last block free is 0 and remote is 1
  *     a unit with a free block is current, or recent, or its bit in `available` is set     [holder]
  *     a slab is in its class's list <=> available != 0                                     [holder]
- *     used pages of a segment == pages of its slabs + pages of its large blocks            [pages lock]
+ *     used pages of a segment == pages of its slabs, with guards, + those of its large blocks  [pages lock]
  *     dirty & used == 0, in each segment                                                   [pages lock]
  *
  * "holder" means: only the thread that holds the arena and is inside it (arena.h) reads or writes the member.
  *
- * Lock order: purge -> arena locks, in order of their numbers -> a thread's revocation -> pages -> meta. A fork takes
+ * Lock order: purge -> arena locks, in order of their numbers -> a thread's revocation -> pages -> meta -> quarantine. A fork takes
  * glibc's lock on open streams before all of these (heap.c).
  *
  * culet-scope reads these structures from another process through selfmap.h: add new structures that hold blocks, free
@@ -134,6 +134,7 @@ _Static_assert(CULET_SLAB_PAGES <= 32, "`dirty` has a bit per page");
 struct culet_large {
     struct culet_span span;
     uint32_t mapping;             /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
+    uint32_t guard;               /* of a guarded one: inaccessible kernel pages on either side; else 0 (harden.h) */
     size_t bytes;                 /* usable: a multiple of the page, for a huge block of the kernel's page */
     bool ending;                  /* a huge block that is freed, but still mapped */
     LIST_ENTRY(culet_large) link; /* huge blocks are listed, to find the one that contains an address */

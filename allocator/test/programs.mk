@@ -83,6 +83,11 @@ TESTS += misuse
 DEPS_misuse := $(TEST_BUILD)/programs/misuse $(BUILD)/libculet.so test/programs/misuse.sh
 RUN_misuse := sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/misuse
 
+$(TEST_BUILD)/programs/hardened: PROGRAM_CFLAGS += -O0 -Wno-use-after-free -Wno-free-nonheap-object
+TESTS += hardened
+DEPS_hardened := $(TEST_BUILD)/programs/hardened $(BUILD)/libculet.so test/programs/misuse.sh
+RUN_hardened := env CULET_HARDEN=3 sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/hardened
+
 # A hundred libraries, copies of one, and one that needs them all.
 MANY_NUMBERS := $(shell seq 1 100)
 MANY := $(abspath $(TEST_BUILD))/programs/many
@@ -164,6 +169,13 @@ $(eval $(call FUZZ_SHORT,tsan,--rounds 2 --steps 1500))
 TESTS += real
 DEPS_real := $(BUILD)/libculet.so test/programs/real.sh
 RUN_real := sh test/programs/real.sh $(PRELOAD)
+
+# The same, and the programs whose expectations do not depend on what the heap counts, in a hardened process.
+TESTS += real-hardened cxx-hardened
+DEPS_real-hardened := $(DEPS_real)
+RUN_real-hardened := env CULET_HARDEN=3 $(RUN_real)
+DEPS_cxx-hardened := $(DEPS_cxx)
+RUN_cxx-hardened := env CULET_HARDEN=3 $(RUN_cxx)
 
 # ---- the same on a library that checks its invariants as it goes: only in `make test-all` ----
 

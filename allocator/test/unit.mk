@@ -42,7 +42,7 @@ endef
 
 # ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena takeover bin pages stats lock scavenger purge
+THREADED := arena takeover bin checked pages stats lock scavenger purge
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 

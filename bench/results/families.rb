@@ -104,8 +104,9 @@ module Bench
          family("Hardening", <<~TEXT.chomp,
            Share of small attacks that each allocator stops: it ended the process before the effect, or in none of 20
            runs there was an effect. `bench/hardening/run --list` describes the attacks.
+           Then CPU time and memory of culet's levels (`CULET_HARDEN`).
          TEXT
-                by_contender("hardening", ratio: CULET), chart: [3])]
+                by_contender("hardening", ratio: %w[culet glibc]), by_contender("hardening-cost"), chart: [3])]
       end
 
       def trims

@@ -17,6 +17,9 @@ module Culet
           CULET_DECAY=MS       (default 500) returns memory to the kernel after it has
                                stayed free for MS to 2*MS milliseconds, 10 to 3600000;
                                a smaller value saves memory, a larger one page faults
+          CULET_HARDEN=LEVEL   (default 0) detects memory errors, 1 to 3: 1 random
+                               places and guard pages, 2 also canaries, zeroing and
+                               delayed reuse, 3 more of them; each level is slower
         The command itself always uses the allocator. CULET_INHERITED is internal; do not set it.
 
         Environment variables of the parts that a Ruby program loads:

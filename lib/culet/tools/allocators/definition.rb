@@ -96,7 +96,9 @@ module Culet
         name: "culet", patterns: [/\Alibculet\.so\z/], packages: [], variables: /\ACULET_(?!(?:INHERITED|TRIM)\z)\w+\z/,
         settings: by_key(
           Setting.new(key: "children", variable: "CULET_CHILDREN", values: %w[ruby all none],
-                      about: "child programs that use it (default: ruby)")
+                      about: "child programs that use it (default: ruby)"),
+          Setting.new(key: "harden", variable: "CULET_HARDEN", values: %w[0 1 2 3],
+                      about: "detect or stop memory errors (default: 0; slow)")
         )
       )
     ].freeze

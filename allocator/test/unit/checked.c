@@ -1,0 +1,335 @@
+/* Hardened processes: usable sizes, zeros, quarantine, guards, threads, forks, and the diagnostic of each misuse. */
+#define _GNU_SOURCE
+#include "checked.h"
+#include "check.h"
+#include "culet.h"
+#include "harden.h"
+#include "heap.h"
+
+#include <pthread.h>
+
+enum { BLOCKS = 2000, THREADS = 4 };
+
+/* The pointer, of which the compiler knows nothing. */
+static void *hidden(void *block)
+{
+    __asm__ volatile("" : "+r"(block));
+    return block;
+}
+
+static void harden(const char *level)
+{
+    setenv("CULET_HARDEN", level, 1);
+    CHECK(culet_heap_state() == CULET_ACTIVE, "the heap is not active");
+    CHECK(culet_harden_level == (unsigned)(level[0] - '0'), "level %u", culet_harden_level);
+}
+
+/* ---- misuses: in a child, whose diagnostic is read ---- */
+
+/* The child ends by `signal_number` after a diagnostic with `text`. */
+static void expect_end(void (*make)(void), int signal_number, const char *text)
+{
+    char got[1024] = "";
+    size_t length = 0;
+    ssize_t more;
+    int ends[2], status;
+
+    CHECK(pipe(ends) == 0, "pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        dup2(ends[1], STDERR_FILENO);
+        make();
+        _exit(0);
+    }
+    close(ends[1]);
+    while ((more = read(ends[0], got + length, sizeof got - 1 - length)) > 0)
+        length += (size_t)more;
+    got[length] = 0;
+    close(ends[0]);
+    CHECK(waitpid(child, &status, 0) == child, "waitpid");
+    /* A sanitizer turns the signal into an exit. */
+    CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 0), "the misuse was not noticed; expected: %s", text);
+    if (signal_number == SIGABRT)
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(got, text), "status %x, '%s' has no '%s'",
+              (unsigned)status, got, text);
+}
+
+static void overflow_by_one(void)
+{
+    char *block = hidden(culet_malloc(41));
+    block[41] ^= 1;
+    culet_free(block);
+}
+
+static void overflow_then_realloc(void)
+{
+    char *block = hidden(culet_malloc(32));
+    block[32] ^= 1;
+    culet_realloc(block, 4000);
+}
+
+static void free_twice(void)
+{
+    void *block = culet_malloc(40);
+    culet_free(block);
+    culet_free(hidden(block));
+}
+
+static void realloc_freed(void)
+{
+    void *block = culet_malloc(40);
+    culet_free(block);
+    culet_realloc(hidden(block), 50);
+}
+
+static void write_after_free(void)
+{
+    char *block = hidden(culet_malloc(40));
+    culet_free(block);
+    *(char *)hidden(block) = 1;
+    for (int i = 0; i < 2000000; i++)
+        culet_free(culet_malloc(40));
+}
+
+static void wrong_size(void)
+{
+    culet_free_sized(culet_malloc(40), 39);
+}
+
+static void inside(void)
+{
+    culet_free((char *)hidden(culet_malloc(400)) + 16);
+}
+
+static void large_twice(void)
+{
+    void *block = culet_malloc(100000);
+    culet_free(block);
+    culet_free(hidden(block));
+}
+
+static void behind_large(void)
+{
+    volatile char *block = hidden(culet_malloc(65536 * 2));
+    block[65536 * 2] = 1;
+}
+
+static void before_large(void)
+{
+    volatile char *block = hidden(culet_malloc(100000));
+    block[-1] = 1;
+}
+
+static void read_freed_large(void)
+{
+    volatile char *block = hidden(culet_malloc(100000));
+    culet_free((void *)block);
+    (void)block[0];
+}
+
+static void write_no_bytes(void)
+{
+    volatile char *block = hidden(culet_malloc(0));
+    block[0] = 1;
+}
+
+static void free_no_bytes_twice(void)
+{
+    void *block = culet_malloc(0);
+    culet_free(block);
+    culet_free(hidden(block));
+}
+
+static void large_misuses(void)
+{
+    expect_end(large_twice, SIGABRT, "culet: double free of 0x");
+    expect_end(inside, SIGABRT, "16 bytes into the ");
+    expect_end(behind_large, SIGSEGV, "an access behind a large block");
+    expect_end(before_large, SIGSEGV, "an access before a large block");
+    expect_end(read_freed_large, SIGSEGV, "an access to a freed large block");
+    expect_end(write_no_bytes, SIGSEGV, "an access to a block of no bytes");
+    expect_end(free_no_bytes_twice, SIGABRT, "culet: free of 0x");
+}
+
+static void small_misuses(void)
+{
+    expect_end(overflow_by_one, SIGABRT, "have been overwritten\n");
+    expect_end(overflow_then_realloc, SIGABRT, "culet: realloc of 0x");
+    expect_end(free_twice, SIGABRT, "culet: double free of 0x");
+    expect_end(realloc_freed, SIGABRT, " is already free\n");
+    expect_end(wrong_size, SIGABRT, "called with a size of 39 for a block of 40\n");
+    expect_end(write_after_free, SIGABRT, "culet: write after free of 0x");
+}
+
+TEST(values_of_the_setting)
+{
+    CHECK(culet_harden_parse("1") == 1 && culet_harden_parse("3") == 3, "a level was refused");
+    CHECK(!culet_harden_parse("") && !culet_harden_parse("0") && !culet_harden_parse("4") &&
+              !culet_harden_parse("33") && !culet_harden_parse("-1") && !culet_harden_parse("on"),
+          "no level, and accepted");
+}
+
+TEST(misuses_at_level_1)
+{
+    harden("1");
+    large_misuses();
+    expect_end(free_twice, SIGABRT, "culet: double free of 0x");
+}
+
+TEST(misuses_at_level_2)
+{
+    harden("2");
+    large_misuses();
+    small_misuses();
+}
+
+TEST(misuses_at_level_3)
+{
+    harden("3");
+    large_misuses();
+    small_misuses();
+}
+
+/* ---- correct programs ---- */
+
+/* Each block is filled up to its usable size, resized, and has its bytes afterwards. */
+static void use_blocks(unsigned seed)
+{
+    unsigned char *block[64] = {0};
+    size_t bytes[64] = {0};
+    uint64_t random = seed + 1;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        size_t n = check_random(&random) % 64, size = check_random(&random) % (i % 50 ? 700 : 200000);
+        for (size_t at = 0; at < bytes[n]; at++)
+            CHECK(block[n][at] == (unsigned char)(n + seed), "a block has changed");
+        if (i % 3 == 0) {
+            culet_free(block[n]);
+            block[n] = culet_calloc(1, size);
+            for (size_t at = 0; at < size; at++)
+                CHECK(!block[n][at], "calloc gave a byte that is not zero");
+        } else if (i % 3 == 1) {
+            block[n] = culet_realloc(block[n], size + 1);
+        } else {
+            culet_free(block[n]);
+            block[n] = culet_aligned_alloc(256, size);
+            CHECK((uintptr_t)block[n] % 256 == 0, "not aligned");
+        }
+        CHECK(block[n], "no memory");
+        bytes[n] = culet_malloc_usable_size(block[n]);
+        CHECK(bytes[n] >= size, "%zu bytes are usable of %zu", bytes[n], size);
+        memset(block[n], (int)(n + seed), bytes[n]);
+    }
+    for (int n = 0; n < 64; n++)
+        culet_free(block[n]);
+}
+
+static void use_in_child(unsigned seed)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        use_blocks(seed);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended by %x",
+          (unsigned)status);
+}
+
+static void *use_in_thread(void *seed)
+{
+    for (unsigned i = 0; i < 3; i++)
+        use_blocks((unsigned)(uintptr_t)seed + i);
+    return NULL;
+}
+
+static void use_everything(const char *level)
+{
+    pthread_t thread[THREADS];
+
+    harden(level);
+    use_blocks(7);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, use_in_thread, (void *)i) == 0, "pthread_create");
+    for (unsigned i = 0; i < 5; i++)
+        use_in_child(i);
+    culet_malloc_trim(0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    culet_malloc_trim(0);
+    use_blocks(8);
+    culet_heap_check();
+}
+
+TEST(programs_at_level_1)
+{
+    use_everything("1");
+}
+
+TEST(programs_at_level_2)
+{
+    use_everything("2");
+}
+
+TEST(programs_at_level_3)
+{
+    use_everything("3");
+}
+
+/* Frees of blocks of other threads fill the quarantine from all sides. */
+static _Atomic(void *) slot[512];
+
+static void *exchange(void *data)
+{
+    uint64_t random = (uintptr_t)data + 1;
+
+    for (int i = 0; i < 30000; i++)
+        culet_free(atomic_exchange(&slot[check_random(&random) % 512], culet_malloc(check_random(&random) % 300)));
+    return NULL;
+}
+
+TEST(a_full_quarantine_beside_threads)
+{
+    pthread_t thread[THREADS];
+
+    harden("2");
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, exchange, (void *)i) == 0, "pthread_create");
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < 512; i++)
+        culet_free(slot[i]);
+    culet_heap_check();
+    CHECK(culet_mallinfo2().uordblks <= 2 << 20, "%zu bytes are in quarantine", culet_mallinfo2().uordblks);
+}
+
+TEST(usable_bytes_are_the_requested_ones_from_level_2_on)
+{
+    harden("2");
+    for (size_t bytes = 0; bytes <= 2000; bytes++) {
+        void *block = culet_malloc(bytes);
+        CHECK(culet_malloc_usable_size(block) == bytes, "%zu of %zu", culet_malloc_usable_size(block), bytes);
+        culet_free(block);
+    }
+}
+
+TEST(the_next_block_is_not_the_freed_one_nor_beside_the_last)
+{
+    int reused = 0, beside = 0;
+    char *last = NULL;
+
+    harden("1");
+    for (int i = 0; i < 200; i++) {
+        char *freed = culet_malloc(48), *next;
+        culet_free(freed);
+        next = hidden(culet_malloc(48));
+        reused += next == freed;
+        beside += last && next - last == 48;
+        last = next;
+    }
+    CHECK(reused < 40 && beside < 40, "%d of 200 were reused, %d lay beside", reused, beside);
+}
+
+CHECK_MAIN
