@@ -10,6 +10,12 @@
 #include "slab.h"
 #include "wakeup.h"
 
+/* Slabs that a claim looks at, at most. */
+#define CLAIM_STEPS 512
+/* Current slabs of a class that an arena lends between two purges: two threads that use few blocks of a class would take
+ * its only slab from each other forever. */
+#define LENDINGS 16
+
 static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 {
     return atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed);
@@ -18,6 +24,16 @@ static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 static unsigned class_of(const struct culet_slab *slab)
 {
     return atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+}
+
+static struct culet_unit *current_unit(const struct culet_arena *arena, unsigned klass)
+{
+    return atomic_load_explicit(&arena->current[klass].unit, memory_order_relaxed);
+}
+
+static uint32_t recents_of(const struct culet_bin *bin)
+{
+    return atomic_load_explicit(&bin->recents, memory_order_relaxed);
 }
 
 /* ---- the list of slabs with available units ---- */
@@ -94,15 +110,15 @@ static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
     uint32_t kept = 0;
     unsigned unit;
 
-    for (uint32_t i = 0; i < bin->recents; i++)
+    for (uint32_t i = 0; i < recents_of(bin); i++)
         if (culet_bin_recent(bin->recent[i], &unit) != slab)
             bin->recent[kept++] = bin->recent[i];
-    bin->recents = kept;
+    atomic_store_explicit(&bin->recents, kept, memory_order_relaxed);
 }
 
 static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
-    for (uint32_t i = 0; i < bin->recents; i++)
+    for (uint32_t i = 0; i < recents_of(bin); i++)
         if (bin->recent[i] == ((uintptr_t)slab | unit))
             return true;
     return false;
@@ -113,27 +129,62 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     struct culet_bin *bin = &arena->bin[klass];
     unsigned unit;
 
-    while (bin->recents) {
-        struct culet_slab *slab = culet_bin_recent(bin->recent[--bin->recents], &unit);
-        if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
+    for (uint32_t i = recents_of(bin); i-- > 0;) {
+        struct culet_slab *slab = culet_bin_recent(bin->recent[i], &unit);
+        if (free_of(slab, unit) && &slab->unit[unit] != current_unit(arena, klass))
             set_available(bin, slab, unit);
+    }
+    atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
+}
+
+/* ---- marks of remote blocks ---- */
+
+static void push_remote(struct culet_arena *arena, struct culet_slab *slab)
+{
+    struct culet_slab *first = atomic_load_explicit(&arena->remote, memory_order_relaxed);
+
+    do
+        atomic_store_explicit(&slab->next_remote, first, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&arena->remote, &first, slab, CULET_ORDER_PUSH_REMOTE,
+                                                  memory_order_relaxed));
+}
+
+/* After the first remote block of a unit. */
+static void mark_remote(struct culet_slab *slab, unsigned unit)
+{
+    struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
+    uint16_t mark = (uint16_t)(1u << unit);
+
+    if (!atomic_fetch_or_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
+        push_remote(arena, slab);
+        culet_wakeup_notify();
     }
 }
 
 /* ---- requests ---- */
 
+/* Gives back what is left of a claim. */
+static void unclaim(struct culet_claim *claim)
+{
+    uint64_t left = atomic_load_explicit(&claim->unit.free, memory_order_relaxed);
+
+    atomic_store_explicit(&claim->unit.free, 0, memory_order_relaxed);
+    if (left && !atomic_fetch_or_explicit(&claim->slab->unit[claim->number].remote, left, CULET_ORDER_FREE_REMOTE))
+        mark_remote(claim->slab, claim->number);
+}
+
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_current *current = &arena->current[klass];
+    const struct culet_unit *unit = current_unit(arena, klass);
     struct culet_slab *slab = current->slab;
 
-    if (!slab)
-        return;
-    unsigned unit = (unsigned)(current->unit - slab->unit);
-    current->unit = &culet_no_unit;
+    atomic_store_explicit(&current->unit, &culet_no_unit, memory_order_relaxed);
     current->slab = NULL;
-    if (free_of(slab, unit))
-        set_available(&arena->bin[klass], slab, unit);
+    if (unit == &arena->claim[klass].unit)
+        unclaim(&arena->claim[klass]);
+    else if (slab && atomic_load_explicit(&unit->free, memory_order_relaxed))
+        set_available(&arena->bin[klass], slab, (unsigned)(unit - slab->unit));
 }
 
 /* An available unit of the first listed slab; NULL if there is none. */
@@ -162,6 +213,24 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
     return slab;
 }
 
+/* ---- blocks of other arenas ---- */
+
+/* Whether the class's current unit may be given to another arena too. */
+static bool lends_current(const struct culet_bin *bin)
+{
+    return atomic_load_explicit(&bin->lent, memory_order_relaxed) < LENDINGS;
+}
+
+/* A listed slab that may be moved; NULL if there is none. */
+static struct culet_slab *movable(struct culet_arena *from, unsigned klass)
+{
+    struct culet_slab *slab = first_of(&from->bin[klass]);
+
+    while (slab && (slab->purging || slab == from->current[klass].slab))
+        slab = slab->next;
+    return slab;
+}
+
 /* Moves one slab with free blocks from another arena to this one. A thread that frees a block of it meanwhile may still
  * push it on the other arena's stack; culet_bin_collect passes it on. */
 static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned klass)
@@ -170,17 +239,31 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
 
     if (atomic_load_explicit(&from->remote, memory_order_relaxed))
         culet_bin_collect(from);
-    struct culet_slab *slab = first_of(bin);
-    while (slab && (slab == from->current[klass].slab || slab->purging))
-        slab = slab->next;
+    culet_bin_flush_recent(from, klass);
+    struct culet_slab *slab = movable(from, klass);
+    if (!slab && lends_current(bin)) {
+        culet_bin_drop_current(from, klass);
+        slab = movable(from, klass);
+        uint16_t lent = atomic_load_explicit(&bin->lent, memory_order_relaxed);
+        atomic_store_explicit(&bin->lent, (uint16_t)(lent + 1), memory_order_relaxed);
+    }
     if (!slab)
         return false;
-    forget_recent(bin, slab);
     unlist(bin, slab);
     slab->available = 0;
     atomic_store_explicit(&slab->span.arena, to->number, memory_order_relaxed);
     culet_bin_list_available(to, slab);
     return true;
+}
+
+/* Whether another arena seems to have a free block of the class: a hint, read without its lock. */
+static bool may_have(const struct culet_arena *arena, unsigned klass)
+{
+    const struct culet_bin *bin = &arena->bin[klass];
+
+    return atomic_load_explicit(&bin->first, memory_order_relaxed) ||
+           atomic_load_explicit(&arena->remote, memory_order_relaxed) || recents_of(bin) ||
+           (lends_current(bin) && atomic_load_explicit(&current_unit(arena, klass)->free, memory_order_relaxed));
 }
 
 /* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
@@ -191,16 +274,60 @@ static bool adopt(struct culet_arena *arena, unsigned klass)
 
     for (unsigned i = 1; i < all && !done; i++) {
         struct culet_arena *other = culet_arena((arena->number + i) % all);
-        /* Read without the lock, as a hint. */
-        if (!atomic_load_explicit(&other->bin[klass].first, memory_order_relaxed) &&
-            !atomic_load_explicit(&other->remote, memory_order_relaxed))
-            continue;
-        if (!culet_arena_try_lock(other))
+        if (!may_have(other, klass) || !culet_arena_try_lock(other))
             continue;
         done = move_slab(other, arena, klass);
         culet_arena_unlock(other);
     }
     return done;
+}
+
+/* Takes the unit's remote blocks, but one: while the word is not 0, the slab is not destroyed, and no thread marks the
+ * unit again, so the thread whose mark is outstanding refers to a slab that exists. */
+static bool claim_unit(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit)
+{
+    struct culet_claim *claim = &arena->claim[klass];
+    struct culet_current *current = &arena->current[klass];
+    uint64_t remote = atomic_load_explicit(&slab->unit[unit].remote, memory_order_relaxed);
+
+    do
+        if (!(remote & (remote - 1)))
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&slab->unit[unit].remote, &remote, remote & -remote,
+                                                  CULET_ORDER_CLAIM, memory_order_relaxed));
+    atomic_store_explicit(&claim->unit.free, remote & (remote - 1), memory_order_relaxed);
+    claim->slab = slab;
+    claim->number = unit;
+    /* The slab exists from here on. Another one may have had the descriptor before. */
+    if (CULET_UNLIKELY(class_of(slab) != klass)) {
+        unclaim(claim);
+        return false;
+    }
+    atomic_store_explicit(&current->unit, &claim->unit, memory_order_relaxed);
+    current->base = slab->span.start + unit * CULET_UNIT * current->size;
+    current->slab = NULL;
+    return true;
+}
+
+/* Remote blocks of an arena whose holder is inside and may not run. The stack changes meanwhile: the walk may end early
+ * or reach slabs of another stack, or of none. */
+static bool claim(struct culet_arena *arena, unsigned klass)
+{
+    unsigned all = culet_arena_count(), steps = CLAIM_STEPS;
+
+    for (unsigned i = 1; i < all; i++) {
+        const struct culet_arena *other = culet_arena((arena->number + i) % all);
+        struct culet_slab *slab = atomic_load_explicit(&other->remote, CULET_ORDER_COLLECT);
+        for (; slab && steps; steps--) {
+            unsigned marks =
+                class_of(slab) == klass ? atomic_load_explicit(&slab->remote_units, memory_order_relaxed) : 0;
+            for (; marks; marks &= marks - 1)
+                if (claim_unit(arena, klass, slab, (unsigned)__builtin_ctz(marks)))
+                    return true;
+            slab = atomic_load_explicit(&slab->next_remote, memory_order_relaxed);
+        }
+    }
+    return false;
 }
 
 void *culet_bin_get(struct culet_arena *arena, unsigned klass)
@@ -223,6 +350,8 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
     struct culet_slab *slab = pop_available(bin, &unit);
     if (!slab && adopt(arena, klass))
         slab = pop_available(bin, &unit);
+    if (!slab && claim(arena, klass))
+        return culet_bin_take(arena, klass);
     if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
     slab->dirty |= culet_slab_unit_pages(slab, unit);
@@ -258,7 +387,7 @@ static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct cu
 
     if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;
-    bin->releases += last;
+    bin->releases = (uint16_t)(bin->releases + last);
     if (current)
         culet_bin_drop_current(arena, klass);
     culet_bin_destroy(arena, slab);
@@ -284,16 +413,6 @@ void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct cu
  * takes the whole stack, then each slab's marks, then the units' words. Words are collected by their marks alone, and a
  * block that is not collected is not free: so the slab lives until the freeing thread has marked and pushed it. */
 
-static void push_remote(struct culet_arena *arena, struct culet_slab *slab)
-{
-    struct culet_slab *first = atomic_load_explicit(&arena->remote, memory_order_relaxed);
-
-    do
-        slab->next_remote = first;
-    while (!atomic_compare_exchange_weak_explicit(&arena->remote, &first, slab, CULET_ORDER_PUSH_REMOTE,
-                                                  memory_order_relaxed));
-}
-
 bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
 {
     unsigned number = culet_block_unit(block);
@@ -310,12 +429,7 @@ bool culet_bin_free_remote(struct culet_slab *slab, uint32_t block)
         return true;
     if (CULET_UNLIKELY(atomic_load_explicit(&unit->free, memory_order_relaxed) & bit))
         return false;
-    uint16_t mark = (uint16_t)(1u << number);
-    struct culet_arena *arena = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
-    if (!atomic_fetch_or_explicit(&slab->remote_units, mark, CULET_ORDER_MARK_REMOTE)) {
-        push_remote(arena, slab);
-        culet_wakeup_notify();
-    }
+    mark_remote(slab, number);
     return true;
 }
 
@@ -340,7 +454,7 @@ void culet_bin_collect(struct culet_arena *arena)
     for (struct culet_slab *slab = atomic_exchange_explicit(&arena->remote, NULL, CULET_ORDER_COLLECT); slab;
          slab = next) {
         /* The slab may be pushed again as soon as its marks are taken. */
-        next = slab->next_remote;
+        next = atomic_load_explicit(&slab->next_remote, memory_order_relaxed);
         struct culet_arena *owner = culet_arena(atomic_load_explicit(&slab->span.arena, memory_order_relaxed));
         if (CULET_UNLIKELY(owner != arena)) {
             push_remote(owner, slab);
@@ -359,7 +473,7 @@ void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab
     unsigned klass = class_of(slab);
 
     for (unsigned u = 0; u < culet_classes[klass].units; u++)
-        if (free_of(slab, u) && &slab->unit[u] != arena->current[klass].unit && !is_recent(&arena->bin[klass], slab, u))
+        if (free_of(slab, u) && &slab->unit[u] != current_unit(arena, klass) && !is_recent(&arena->bin[klass], slab, u))
             set_available(&arena->bin[klass], slab, u);
 }
 
@@ -398,7 +512,7 @@ static void check_slab(struct culet_slab *slab, void *data)
     for (unsigned u = 0; u < CULET_UNITS; u++) {
         uint64_t free = free_of(slab, u), remote = slab->unit[u].remote;
         uint64_t all = u < c->units ? culet_class_all(c, u) : 0;
-        bool current = &slab->unit[u] == arena->current[class_of(slab)].unit;
+        bool current = &slab->unit[u] == current_unit(arena, class_of(slab));
         bool available = slab->available >> u & 1;
         if (free & remote || (free | remote) & ~all || (remote && !(slab->remote_units >> u & 1)))
             __builtin_trap();

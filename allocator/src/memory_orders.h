@@ -9,7 +9,7 @@
 
 /* Entering and leaving an arena. `busy` is stored before `arena` is loaded, in program order; the processor is held to
  * that order by membarrier on the other side. A thread that finds its arena has seen all of it: nobody else has used it
- * since the thread took it. */
+ * since the thread took it. Where it finds none, it says so by the order in which it leaves. */
 #define CULET_ORDER_ENTER_BUSY memory_order_relaxed
 #define CULET_ORDER_ENTER_ARENA memory_order_relaxed
 #define CULET_ORDER_LEAVE_BUSY memory_order_release
@@ -22,11 +22,12 @@
 #define CULET_ORDER_HOLD memory_order_release
 
 /* Frees by other threads: the unit's word, the slab's mask, the arena's stack. Taking the marks releases next_remote to
- * the thread that pushes the slab again. */
+ * the thread that pushes the slab again. A claim takes blocks of a unit's word without its mark. */
 #define CULET_ORDER_FREE_REMOTE memory_order_release
 #define CULET_ORDER_MARK_REMOTE memory_order_acq_rel
 #define CULET_ORDER_PUSH_REMOTE memory_order_release
 #define CULET_ORDER_COLLECT memory_order_acquire
+#define CULET_ORDER_CLAIM memory_order_acquire
 #define CULET_ORDER_COLLECT_MARKS memory_order_acq_rel
 
 /* Locks (lock.h). */

@@ -55,12 +55,15 @@ static bool take(struct culet_arena *arena, struct culet_slab *slab)
 }
 
 /* A current unit that has free pages, or has not been used lately, is not current any more: requests would go on in it
- * without marking its pages as dirty again. */
+ * without marking its pages as dirty again. A claim is given back, since its blocks keep a slab. */
 static void visit_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab = arena->current[klass].slab;
 
-    if (slab && !used_lately(arena, slab) && (culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+    /* Pages of bins that the process does not use stay clean. */
+    if (atomic_load_explicit(&arena->bin[klass].lent, memory_order_relaxed))
+        atomic_store_explicit(&arena->bin[klass].lent, 0, memory_order_relaxed);
+    if (!slab || (!used_lately(arena, slab) && (culet_slab_free_pages(slab) || culet_slab_is_free(slab))))
         culet_bin_drop_current(arena, klass);
 }
 

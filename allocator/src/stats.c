@@ -86,10 +86,25 @@ static size_t count_slabs(struct culet_stats_class *count)
     return slab_bytes;
 }
 
+/* Claimed blocks count as live in their slabs. */
+static void count_claims(struct culet_stats_class *count)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+            struct culet_stats_class *c = &count[culet_size_class_plain(klass)];
+            uint64_t word = atomic_load_explicit(&culet_arena(i)->claim[klass].unit.free, memory_order_relaxed);
+            unsigned claimed = word ? bits(word) : 0;
+            claimed = claimed < c->used ? claimed : (unsigned)c->used;
+            c->used -= claimed;
+            c->free += claimed;
+        }
+}
+
 static void count_blocks(struct culet_stats *s)
 {
     s->classes = CULET_SIZES + 1;
     s->slab_bytes = count_slabs(s->class);
+    count_claims(s->class);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         struct culet_stats_class *c = &s->class[klass];
         c->block_bytes = culet_classes[klass].size;

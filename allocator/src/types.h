@@ -123,8 +123,8 @@ struct culet_slab {
     bool purging;                  /* a purge has taken blocks, and will give them back in this arena [holder] */
     struct culet_slab *next;       /* the class's list of slabs with available units [holder] */
     struct culet_slab *prev;
-    struct culet_slab *next_remote; /* the arena's stack of slabs with remote units */
-    uint64_t dirty;                 /* bit per page: may be resident [holder] */
+    _Atomic(struct culet_slab *) next_remote; /* the arena's stack of slabs with remote units */
+    uint64_t dirty;                           /* bit per page: may be resident [holder] */
     struct culet_unit unit[CULET_UNITS];
 };
 _Static_assert(offsetof(struct culet_slab, unit) == 64, "the head is one cache line");
@@ -150,21 +150,29 @@ struct culet_segment {
 
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
-    struct culet_unit *unit; /* or &culet_no_unit, which has no free block */
-    uintptr_t base;          /* address of the unit's first block */
-    uint64_t size;           /* bytes per block */
-    struct culet_slab *slab; /* or NULL */
+    _Atomic(struct culet_unit *) unit; /* or &culet_no_unit, which has no free block */
+    uintptr_t base;                    /* address of the unit's first block */
+    uint64_t size;                     /* bytes per block */
+    struct culet_slab *slab;           /* or NULL, also for a claim */
 };
 
 /* The slabs of a size class in an arena; full slabs are known to the pagemap only. [holder] */
 struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
-    uint32_t recents;
-    uint32_t releases; /* times the last slab was destroyed in a small heap */
+    _Atomic uint32_t recents;
+    uint16_t releases;     /* times the last slab was destroyed in a small heap */
+    _Atomic uint16_t lent; /* times another arena adopted the current slab since the last purge */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
      * are in the processor's cache. */
     uintptr_t recent[CULET_RECENT];
+};
+
+/* Remote blocks of another arena's unit that this arena hands out. In the slab they count as live. [holder, as bin] */
+struct culet_claim {
+    struct culet_unit unit; /* the class's current one, and only its `free` is used */
+    struct culet_slab *slab;
+    uint32_t number; /* of the unit in the slab */
 };
 
 struct culet_thread;
@@ -178,6 +186,7 @@ struct culet_arena {
     _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
+    struct culet_claim claim[CULET_CLASSES];          /* last, since most processes touch none of them */
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
 };
 
@@ -185,16 +194,20 @@ struct culet_arena {
  * whenever it leaves. */
 enum culet_thread_life { CULET_THREAD_NEW, CULET_THREAD_REGISTERED, CULET_THREAD_ENDING };
 
+/* ACQUIRING: the thread has found that it holds no arena, and uses none until it is INSIDE. */
+enum culet_thread_busy { CULET_OUTSIDE, CULET_INSIDE, CULET_ACQUIRING };
+
 /* Per thread, in thread-local storage. Another thread reads `busy` and writes `arena` in a take-over (arena.h). */
 struct culet_thread {
     _Atomic(struct culet_arena *) arena; /* the arena that the thread holds, or &culet_arena_none */
-    _Atomic uint32_t busy;               /* 1 inside an arena */
+    _Atomic uint32_t busy;               /* enum culet_thread_busy */
     uint8_t overlaps;                    /* times that another thread was inside the preferred arena */
     uint8_t acquisitions;
     uint8_t life; /* enum culet_thread_life */
     uint32_t refills;
-    struct culet_lock revocation;  /* held while another thread takes the arena over */
-    struct culet_arena *preferred; /* NULL: arena 0 */
+    struct culet_lock revocation;       /* held while another thread takes the arena over */
+    struct culet_arena *preferred;      /* NULL: arena 0 */
+    _Atomic(struct culet_arena *) lent; /* that another thread took to adopt a slab; or NULL */
 };
 
 #endif

@@ -191,6 +191,30 @@ static void *only_free(void *block)
 }
 
 /* A free of a thread that holds no arena does not wait either. */
+static void *take_first(void *data)
+{
+    struct culet_arena *arena = culet_arena_enter();
+
+    (void)data;
+    CHECK(arena == culet_arena(0), "a thread that acquires an arena keeps another one");
+    culet_arena_leave(arena);
+    return NULL;
+}
+
+/* It found another thread's attempt to take its arena over, and uses none. */
+TEST(a_thread_that_acquires_an_arena_is_not_inside)
+{
+    culet_heap_setup();
+    culet_arena_leave(culet_arena_enter());
+    CHECK(holder_of(0) == &culet_thread, "the thread does not hold the first arena");
+    atomic_store(&culet_thread.busy, CULET_ACQUIRING);
+    run_thread(take_first, NULL);
+    CHECK(held() == &culet_arena_none, "the thread has not lost its arena");
+    CHECK(culet_arena_enter() == culet_arena(0), "the first arena is held still");
+    CHECK_EQUAL(atomic_load(&culet_thread.busy), CULET_INSIDE);
+    culet_arena_leave(culet_arena(0));
+}
+
 TEST(a_thread_that_only_frees_need_not_get_the_arena)
 {
     struct heap_counts counts;

@@ -8,6 +8,7 @@
 #include "resident.h"
 #include "reclaim_policy.h"
 #include "slab.h"
+#include "stats.h"
 #include "threads.h"
 #include "wakeup.h"
 
@@ -307,13 +308,104 @@ TEST(remote_frees_are_collected_when_the_current_unit_is_used_up)
     struct culet_arena *arena = run_elsewhere(free_them, block + kept);
     CHECK_EQUAL(counts_of(klass).remote, count - kept);
     CHECK_EQUAL(slab->remote_units, (1u << culet_classes[klass].units) - 1);
-    CHECK(atomic_load(&arena->remote) == slab && !slab->next_remote, "the slab was not pushed once");
+    CHECK(atomic_load(&arena->remote) == slab && !atomic_load(&slab->next_remote), "the slab was not pushed once");
     culet_heap_check();
     for (unsigned i = kept; i < count; i++)
         CHECK(slab_of(get(64)) == slab, "another slab was made though the first has free blocks");
     CHECK(!atomic_load(&arena->remote) && !slab->remote_units, "the slab is pushed still");
     CHECK_EQUAL(counts_of(klass).remote, 0);
     CHECK(slab_of(get(64)) != slab, "a block was given out twice");
+    culet_heap_check();
+}
+
+static void *claim_them(void *data)
+{
+    void **block = data;
+    struct culet_slab *slab = slab_of(block[0]);
+    unsigned klass = culet_size_class(64), units = culet_classes[klass].units, count = culet_classes[klass].count;
+
+    free_them(block);
+    /* Each unit keeps one. */
+    for (unsigned i = 0; i < count - units; i++) {
+        block[i] = get(64);
+        CHECK(slab_of(block[i]) == slab, "block %u is in another slab", i);
+        for (unsigned j = 0; j < i % 8; j++)
+            CHECK(block[j] != block[i], "a block was given out twice");
+        CHECK(culet_malloc_usable_size(block[i]) == 64, "the block is not in use");
+    }
+    CHECK_EQUAL(counts_of(klass).slabs, 1);
+    CHECK(slab_of(get(64)) != slab, "a block was given out twice");
+    for (unsigned i = 0; i < count - units; i++)
+        culet_free(block[i]);
+    /* Claims some, and leaves the rest of the claim. */
+    for (unsigned i = 0; i < culet_classes[klass].count; i++)
+        block[i] = get(64);
+    CHECK(culet_arena_enter() != culet_arena(0), "the arena was taken over while its holder was inside");
+    culet_arena_leave(atomic_load(&culet_thread.arena));
+    return NULL;
+}
+
+/* Blocks in an arena whose holder stays inside are used before the heap grows, and come back to it. */
+TEST(remote_blocks_are_claimed_while_their_holder_is_inside)
+{
+    static void *block[CULET_UNIT * CULET_UNITS + 1];
+    unsigned klass = culet_size_class(64);
+    struct culet_stats stats;
+
+    culet_heap_setup();
+    for (unsigned i = 0; i < culet_classes[klass].count; i++)
+        block[i] = get(64);
+    run_elsewhere(claim_them, block);
+    CHECK(culet_arena(1)->claim[klass].slab == slab_of(block[culet_classes[klass].count - 1]), "no claim");
+    CHECK_EQUAL(culet_stats(&stats, sizeof stats), 0);
+    CHECK_EQUAL(stats.class[klass].used, culet_classes[klass].count + 1u);
+    for (unsigned i = 0; i < culet_classes[klass].count; i++)
+        culet_free(block[i]);
+    culet_heap_check();
+    culet_malloc_trim(0);
+    CHECK_EQUAL(atomic_load(&culet_arena(1)->claim[klass].unit.free), 0);
+    culet_malloc_trim(0);
+    CHECK_EQUAL(counts_of(klass).slabs, 1);
+    CHECK_EQUAL(counts_of(klass).live, 1);
+    culet_heap_check();
+}
+
+static pthread_barrier_t turn;
+
+static void *lend_current(void *data)
+{
+    struct culet_slab **slab = data;
+
+    *slab = slab_of(get(64));
+    struct culet_arena *arena = atomic_load(&culet_thread.arena);
+    CHECK(arena->current[culet_size_class(64)].slab == *slab, "the slab is not current");
+    unsigned acquisitions = culet_thread.acquisitions;
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    get(2000);
+    CHECK(atomic_load(&culet_thread.arena) == arena, "the thread did not get its arena again");
+    CHECK_EQUAL(culet_thread.acquisitions, acquisitions);
+    return NULL;
+}
+
+/* Also one that has the free blocks of the current unit only. Its holder goes on in the same arena. */
+TEST(another_arenas_current_slab_is_adopted)
+{
+    pthread_t thread;
+    struct culet_slab *slab;
+
+    culet_heap_setup();
+    CHECK(pthread_barrier_init(&turn, NULL, 2) == 0, "no barrier");
+    struct culet_arena *arena = culet_arena_enter();
+    CHECK(pthread_create(&thread, NULL, lend_current, &slab) == 0, "no thread");
+    pthread_barrier_wait(&turn);
+    culet_arena_leave(arena);
+    CHECK_EQUAL(atomic_load(&slab->span.arena), 1);
+    CHECK(slab_of(get(64)) == slab, "a slab was created");
+    CHECK_EQUAL(atomic_load(&slab->span.arena), 0);
+    CHECK_EQUAL(atomic_load(&culet_arena(1)->bin[culet_size_class(64)].lent), 1);
+    pthread_barrier_wait(&turn);
+    CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
     culet_heap_check();
 }
 
