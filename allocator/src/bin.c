@@ -26,11 +26,6 @@ static unsigned class_of(const struct culet_slab *slab)
     return atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
 }
 
-static struct culet_unit *current_unit(const struct culet_arena *arena, unsigned klass)
-{
-    return atomic_load_explicit(&arena->current[klass].unit, memory_order_relaxed);
-}
-
 static uint32_t recents_of(const struct culet_bin *bin)
 {
     return atomic_load_explicit(&bin->recents, memory_order_relaxed);
@@ -131,7 +126,7 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
 
     for (uint32_t i = recents_of(bin); i-- > 0;) {
         struct culet_slab *slab = culet_bin_recent(bin->recent[i], &unit);
-        if (free_of(slab, unit) && &slab->unit[unit] != current_unit(arena, klass))
+        if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
             set_available(bin, slab, unit);
     }
     atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
@@ -176,10 +171,10 @@ static void unclaim(struct culet_claim *claim)
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_current *current = &arena->current[klass];
-    const struct culet_unit *unit = current_unit(arena, klass);
+    const struct culet_unit *unit = current->unit;
     struct culet_slab *slab = current->slab;
 
-    atomic_store_explicit(&current->unit, &culet_no_unit, memory_order_relaxed);
+    current->unit = &culet_no_unit;
     current->slab = NULL;
     if (unit == &arena->claim[klass].unit)
         unclaim(&arena->claim[klass]);
@@ -244,8 +239,9 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
     if (!slab && lends_current(bin)) {
         culet_bin_drop_current(from, klass);
         slab = movable(from, klass);
-        uint16_t lent = atomic_load_explicit(&bin->lent, memory_order_relaxed);
-        atomic_store_explicit(&bin->lent, (uint16_t)(lent + 1), memory_order_relaxed);
+        uint8_t lent = atomic_load_explicit(&bin->lent, memory_order_relaxed);
+        atomic_store_explicit(&bin->lent, (uint8_t)(lent + (slab != NULL)), memory_order_relaxed);
+        atomic_store_explicit(&bin->has_unit, false, memory_order_relaxed);
     }
     if (!slab)
         return false;
@@ -263,7 +259,7 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
 
     return atomic_load_explicit(&bin->first, memory_order_relaxed) ||
            atomic_load_explicit(&arena->remote, memory_order_relaxed) || recents_of(bin) ||
-           (lends_current(bin) && atomic_load_explicit(&current_unit(arena, klass)->free, memory_order_relaxed));
+           (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
 /* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
@@ -303,7 +299,7 @@ static bool claim_unit(struct culet_arena *arena, unsigned klass, struct culet_s
         unclaim(claim);
         return false;
     }
-    atomic_store_explicit(&current->unit, &claim->unit, memory_order_relaxed);
+    current->unit = &claim->unit;
     current->base = slab->span.start + unit * CULET_UNIT * current->size;
     current->slab = NULL;
     return true;
@@ -356,6 +352,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         return NULL;
     slab->dirty |= culet_slab_unit_pages(slab, unit);
     culet_bin_make_current(arena, klass, slab, unit);
+    atomic_store_explicit(&bin->has_unit, true, memory_order_relaxed);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     return culet_bin_take(arena, klass);
 }
@@ -387,7 +384,7 @@ static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct cu
 
     if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;
-    bin->releases = (uint16_t)(bin->releases + last);
+    bin->releases = (uint8_t)(bin->releases + last);
     if (current)
         culet_bin_drop_current(arena, klass);
     culet_bin_destroy(arena, slab);
@@ -473,7 +470,7 @@ void culet_bin_list_available(struct culet_arena *arena, struct culet_slab *slab
     unsigned klass = class_of(slab);
 
     for (unsigned u = 0; u < culet_classes[klass].units; u++)
-        if (free_of(slab, u) && &slab->unit[u] != current_unit(arena, klass) && !is_recent(&arena->bin[klass], slab, u))
+        if (free_of(slab, u) && &slab->unit[u] != arena->current[klass].unit && !is_recent(&arena->bin[klass], slab, u))
             set_available(&arena->bin[klass], slab, u);
 }
 
@@ -512,7 +509,7 @@ static void check_slab(struct culet_slab *slab, void *data)
     for (unsigned u = 0; u < CULET_UNITS; u++) {
         uint64_t free = free_of(slab, u), remote = slab->unit[u].remote;
         uint64_t all = u < c->units ? culet_class_all(c, u) : 0;
-        bool current = &slab->unit[u] == current_unit(arena, class_of(slab));
+        bool current = &slab->unit[u] == arena->current[class_of(slab)].unit;
         bool available = slab->available >> u & 1;
         if (free & remote || (free | remote) & ~all || (remote && !(slab->remote_units >> u & 1)))
             __builtin_trap();

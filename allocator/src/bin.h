@@ -11,12 +11,11 @@
 static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
 {
     const struct culet_current *current = &arena->current[klass];
-    struct culet_unit *unit = atomic_load_explicit(&current->unit, memory_order_relaxed);
-    uint64_t free = atomic_load_explicit(&unit->free, memory_order_relaxed);
+    uint64_t free = atomic_load_explicit(&current->unit->free, memory_order_relaxed);
 
     if (CULET_UNLIKELY(!free))
         return NULL;
-    atomic_store_explicit(&unit->free, free & (free - 1), memory_order_relaxed);
+    atomic_store_explicit(&current->unit->free, free & (free - 1), memory_order_relaxed);
     return (void *)(current->base + (size_t)__builtin_ctzll(free) * current->size);
 }
 
@@ -26,7 +25,7 @@ static inline void culet_bin_make_current(struct culet_arena *arena, unsigned kl
 {
     struct culet_current *current = &arena->current[klass];
 
-    atomic_store_explicit(&current->unit, &slab->unit[unit], memory_order_relaxed);
+    current->unit = &slab->unit[unit];
     current->base = slab->span.start + unit * CULET_UNIT * current->size;
     current->slab = slab;
     slab->span.pass = arena->pass;
@@ -63,10 +62,9 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_
 {
     unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
     struct culet_bin *bin = &arena->bin[klass];
-
     uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
 
-    if (CULET_UNLIKELY(&slab->unit[unit] == atomic_load_explicit(&arena->current[klass].unit, memory_order_relaxed)))
+    if (CULET_UNLIKELY(&slab->unit[unit] == arena->current[klass].unit))
         return true;
     if (CULET_UNLIKELY(recents == CULET_RECENT))
         return false;

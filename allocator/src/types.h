@@ -150,10 +150,10 @@ struct culet_segment {
 
 /* The unit that an arena hands out blocks of a class from. */
 struct culet_current {
-    _Atomic(struct culet_unit *) unit; /* or &culet_no_unit, which has no free block */
-    uintptr_t base;                    /* address of the unit's first block */
-    uint64_t size;                     /* bytes per block */
-    struct culet_slab *slab;           /* or NULL, also for a claim */
+    struct culet_unit *unit; /* or &culet_no_unit, which has no free block */
+    uintptr_t base;          /* address of the unit's first block */
+    uint64_t size;           /* bytes per block */
+    struct culet_slab *slab; /* or NULL, also for a claim */
 };
 
 /* The slabs of a size class in an arena; full slabs are known to the pagemap only. [holder] */
@@ -161,8 +161,9 @@ struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
     _Atomic uint32_t recents;
-    uint16_t releases;     /* times the last slab was destroyed in a small heap */
-    _Atomic uint16_t lent; /* times another arena adopted the current slab since the last purge */
+    uint8_t releases;      /* times the last slab was destroyed in a small heap */
+    _Atomic uint8_t lent;  /* times another arena adopted the current slab since the last purge */
+    _Atomic bool has_unit; /* a unit has become current, and may have free blocks */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
      * are in the processor's cache. */
     uintptr_t recent[CULET_RECENT];

@@ -40,12 +40,21 @@ static inline void count_slab(struct culet_slab *slab, void *data)
     }
 }
 
+/* Claimed blocks look live in their slabs. */
+static inline void count_claims(struct bin_counts *counts)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+            counts[klass].live -= (size_t)__builtin_popcountll(culet_arena(i)->claim[klass].unit.free);
+}
+
 /* Only while no other thread allocates or frees. */
 static inline void count_heap(struct heap_counts *counts)
 {
     memset(counts, 0, sizeof *counts);
     culet_lock(&culet_pages_lock);
     culet_slab_each(count_slab, counts->bins);
+    count_claims(counts->bins);
     counts->pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
     counts->large = culet_large_stats();
