@@ -249,7 +249,8 @@ TEST(an_idle_purge_comes_back_for_the_current_unit)
     for (unsigned i = (c->units - 1u) * CULET_UNIT + 1; i < c->count; i++)
         culet_free(full[i]);
     struct culet_slab *slab = slab_of(full[0]);
-    CHECK(!slab->available && culet_arena(0)->current[slab->span.klass].slab == slab, "the slab is not the current one");
+    CHECK(!slab->available && culet_arena(0)->current[slab->span.klass].slab == slab,
+          "the slab is not the current one");
     size_t unused = idle_now().to_return;
     CHECK(unused > 0 || culet_os_page_bytes() > CULET_PAGE, "nothing to return");
 
