@@ -165,7 +165,7 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
     return true;
 }
 
-/* Takes the arena, from its holder if that is not inside. The caller's `busy` is 1, so nobody takes it back. */
+/* Takes the arena, from its holder if that is not inside. The caller is inside then, so nobody takes it back. */
 static bool take(struct culet_arena *arena, struct culet_thread *self)
 {
     if (!culet_lock_try(&arena->lock))
@@ -282,7 +282,7 @@ static bool overlaps(struct culet_thread *self)
     return true;
 }
 
-/* Acquires an arena for a thread that holds none; its `busy` is 1. Under the GVL the first attempt succeeds. */
+/* Acquires an arena for a thread that holds none, and enters it. Under the GVL the first attempt succeeds. */
 static struct culet_arena *acquire(struct culet_thread *self)
 {
     struct culet_arena *arena = atomic_load_explicit(&self->lent, memory_order_relaxed), *lent = arena;
@@ -307,13 +307,10 @@ static struct culet_arena *acquire(struct culet_thread *self)
         }
         bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed) ||
                         atomic_load_explicit(&service_changes, memory_order_relaxed);
-        if (attempt == SPINS && lent) {
-            arena = other(arena);
-        } else if (attempt == 0 && !serviced && !lent && overlaps(self)) {
+        if (attempt == 0 && !serviced && !lent && overlaps(self))
             self->preferred = arena = other(arena);
-        } else if (attempt >= SPINS + YIELDS) {
+        else if ((attempt == SPINS && lent) || attempt >= SPINS + YIELDS)
             arena = other(arena);
-        }
         pause_before(attempt);
     }
     /* The thread that had the arena needs one at this moment. */
