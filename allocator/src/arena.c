@@ -20,6 +20,9 @@
 /* Attempts to enter an arena: spinning, then yielding; then the thread that is inside does not run, or purges. */
 #define SPINS 256
 #define YIELDS 32
+/* Times that an adoption looks at the holder's `busy`, before and after the barrier. A holder that runs leaves between
+ * two looks; for one that does not, waiting costs more than a new slab. */
+#define LOOKS 8
 
 struct culet_unit culet_no_unit;
 struct culet_arena culet_arena_none = {
@@ -99,8 +102,18 @@ static struct culet_thread *holder_of(struct culet_arena *arena)
     return atomic_load_explicit(&arena->holder, memory_order_relaxed);
 }
 
+/* The thread's `busy`. One that is inside, and runs, will leave within some instructions. */
+static uint32_t busy_of(const struct culet_thread *thread, unsigned looks, memory_order order)
+{
+    uint32_t busy;
+
+    while ((busy = atomic_load_explicit(&thread->busy, order)) == CULET_INSIDE && --looks)
+        culet_lock_relax();
+    return busy;
+}
+
 /* Whether the holder is not inside; it has lost the arena then. [holder's revocation] */
-static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena)
+static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena, unsigned looks)
 {
     atomic_store_explicit(&holder->arena, &culet_arena_none, CULET_ORDER_REVOKE);
     /* Where a sandbox has forbidden the barrier, wait much longer than any processor delays a store. */
@@ -108,7 +121,10 @@ static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena)
         atomic_store(&stealable, false);
         culet_os_pause(10000);
     }
-    if (!atomic_load_explicit(&holder->busy, CULET_ORDER_REVOKED_BUSY))
+    uint32_t busy = busy_of(holder, looks, CULET_ORDER_REVOKED_BUSY);
+    /* It has tried to enter since: it runs in parallel. */
+    culet_thread.met = busy == CULET_ACQUIRING;
+    if (busy != CULET_INSIDE)
         return true;
     /* It is inside, unless it has found its arena gone and taken another one. */
     struct culet_arena *none = &culet_arena_none;
@@ -118,15 +134,17 @@ static bool revoke_from(struct culet_thread *holder, struct culet_arena *arena)
 
 /* The same of the holder, if there is one. One revocation of a thread at a time: meanwhile it may take another arena,
  * and a second thread that revokes that one could not tell it from the first arena, restored. */
-static bool revoke(struct culet_arena *arena)
+static bool revoke(struct culet_arena *arena, unsigned looks)
 {
     struct culet_thread *holder = holder_of(arena);
 
     if (!holder || holder == &culet_thread)
         return true;
-    if (atomic_load_explicit(&holder->busy, memory_order_relaxed) || !culet_lock_try(&holder->revocation))
+    if (busy_of(holder, looks, memory_order_relaxed) == CULET_INSIDE || !culet_lock_try(&holder->revocation))
         return false;
-    bool done = revoke_from(holder, arena);
+    bool done = revoke_from(holder, arena, looks);
+    if (done && looks > 1)
+        atomic_store_explicit(&holder->lent, arena, memory_order_relaxed);
     culet_unlock(&holder->revocation);
     return done;
 }
@@ -136,20 +154,23 @@ static bool hold(struct culet_arena *arena, struct culet_thread *self)
 {
     struct culet_arena *none = &culet_arena_none;
 
-    if (holder_of(arena) == self)
-        return true;
-    if (!atomic_compare_exchange_strong_explicit(&self->arena, &none, arena, CULET_ORDER_HOLD, memory_order_relaxed))
-        return false;
-    atomic_store_explicit(&arena->holder, self, memory_order_relaxed);
+    if (holder_of(arena) != self) {
+        if (!atomic_compare_exchange_strong_explicit(&self->arena, &none, arena, CULET_ORDER_HOLD,
+                                                     memory_order_relaxed))
+            return false;
+        atomic_store_explicit(&arena->holder, self, memory_order_relaxed);
+    }
+    /* Before the arena is unlocked: a thread that takes it over next must not read that this one is still acquiring. */
+    atomic_store_explicit(&self->busy, CULET_INSIDE, CULET_ORDER_ENTER_BUSY);
     return true;
 }
 
-/* Takes the arena, from its holder if that is not inside. The caller's `busy` is 1, so nobody takes it back. */
+/* Takes the arena, from its holder if that is not inside. The caller is inside then, so nobody takes it back. */
 static bool take(struct culet_arena *arena, struct culet_thread *self)
 {
     if (!culet_lock_try(&arena->lock))
         return false;
-    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena);
+    bool done = !atomic_load_explicit(&arena->serviced, memory_order_relaxed) && revoke(arena, 1);
     if (done && !hold(arena, self)) {
         atomic_store_explicit(&arena->holder, NULL, memory_order_relaxed);
         done = false;
@@ -190,7 +211,7 @@ bool culet_arena_try_lock(struct culet_arena *arena)
 {
     if (!culet_lock_try(&arena->lock))
         return false;
-    if (atomic_load_explicit(&arena->serviced, memory_order_relaxed) || !revoke(arena)) {
+    if (atomic_load_explicit(&arena->serviced, memory_order_relaxed) || !revoke(arena, LOOKS)) {
         culet_unlock(&arena->lock);
         return false;
     }
@@ -205,12 +226,11 @@ void culet_arena_unlock(struct culet_arena *arena)
 
 /* ---- choice ---- */
 
-/* Does not wait: a thread that forks holds the lock, and may have given the calling thread its former arena back. */
 static struct culet_arena *add(void)
 {
     struct culet_arena *arena = NULL;
 
-    /* The caller is inside: a fork that holds the lock may wait for it to leave. */
+    /* Does not wait: beside another thread that adds an arena, or forks, the next arena does. */
     if (!culet_lock_try(&growth_lock))
         return NULL;
     unsigned number = atomic_load(&count);
@@ -253,29 +273,49 @@ static void pause_before(unsigned attempt)
         culet_os_pause(attempt < SPINS + YIELDS ? 0 : 100);
 }
 
-/* Acquires an arena for a thread that holds none; its `busy` is 1. Under the GVL the first attempt succeeds. */
+/* Whether the thread has overlapped others often enough to prefer another arena. */
+static bool overlaps(struct culet_thread *self)
+{
+    if (++self->overlaps < OVERLAPS)
+        return false;
+    self->overlaps = 0;
+    return true;
+}
+
+/* Acquires an arena for a thread that holds none, and enters it. Under the GVL the first attempt succeeds. */
 static struct culet_arena *acquire(struct culet_thread *self)
 {
-    if (++self->acquisitions == ACQUISITIONS) {
-        self->acquisitions = self->overlaps = 0;
-        self->preferred = NULL;
+    struct culet_arena *arena = atomic_load_explicit(&self->lent, memory_order_relaxed), *lent = arena;
+    if (lent) {
+        atomic_store_explicit(&self->lent, NULL, memory_order_relaxed);
+    } else {
+        if (++self->acquisitions == ACQUISITIONS) {
+            self->acquisitions = self->overlaps = 0;
+            self->preferred = NULL;
+        }
+        arena = self->preferred ? self->preferred : culet_arena(0);
     }
-    struct culet_arena *arena = self->preferred ? self->preferred : culet_arena(0);
+    self->met = false;
+    atomic_store_explicit(&self->busy, CULET_ACQUIRING, CULET_ORDER_LEAVE_BUSY);
     for (unsigned attempt = 0; !take(arena, self); attempt++) {
         /* Restored after another thread tried to take it. */
-        struct culet_arena *held = atomic_load_explicit(&self->arena, CULET_ORDER_ENTER_ARENA);
-        if (held != &culet_arena_none)
-            return held;
+        if (atomic_load_explicit(&self->arena, memory_order_relaxed) != &culet_arena_none) {
+            struct culet_arena *held = culet_arena_enter_held(self);
+            if (held != &culet_arena_none)
+                return held;
+            atomic_store_explicit(&self->busy, CULET_ACQUIRING, CULET_ORDER_LEAVE_BUSY);
+        }
         bool serviced = atomic_load_explicit(&arena->serviced, memory_order_relaxed) ||
                         atomic_load_explicit(&service_changes, memory_order_relaxed);
-        if (attempt == 0 && !serviced && ++self->overlaps == OVERLAPS) {
-            self->overlaps = 0;
+        if (attempt == 0 && !serviced && !lent && overlaps(self))
             self->preferred = arena = other(arena);
-        } else if (attempt >= SPINS + YIELDS) {
+        else if ((attempt == SPINS && lent) || attempt >= SPINS + YIELDS)
             arena = other(arena);
-        }
         pause_before(attempt);
     }
+    /* The thread that had the arena needs one at this moment. */
+    if (self->met && !lent && overlaps(self))
+        self->preferred = other(arena);
     return arena;
 }
 
@@ -324,7 +364,7 @@ bool culet_arena_enter_serviced(struct culet_arena *arena)
     if (forking())
         return false;
     release_any(self);
-    atomic_store_explicit(&self->busy, 1, memory_order_relaxed);
+    atomic_store_explicit(&self->busy, CULET_INSIDE, memory_order_relaxed);
     atomic_store_explicit(&service_changes, true, memory_order_relaxed);
     bool taken = false;
     for (unsigned attempt = 0; attempt < SPINS + YIELDS && !(taken = take(arena, self)); attempt++)
@@ -363,7 +403,7 @@ void culet_arena_freeze(void)
         struct culet_arena *arena = culet_arena(i);
         culet_lock(&arena->lock);
         atomic_store_explicit(&arena->serviced, true, memory_order_relaxed);
-        for (unsigned attempt = 0; !revoke(arena); attempt++) {
+        for (unsigned attempt = 0; !revoke(arena, 1); attempt++) {
             /* A holder that does not keep the arena needs the lock to leave. */
             culet_unlock(&arena->lock);
             pause_before(attempt);

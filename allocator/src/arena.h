@@ -7,12 +7,13 @@
  * holds no memory. A thread that finds others inside its arena repeatedly runs in parallel to them; it moves to an
  * arena that nobody holds, or to a new one.
  *
- * To enter, a thread stores 1 to its `busy`, then loads its `arena`, without a fence in between. To take an arena over,
- * under the arena's lock: store &culet_arena_none to the holder's `arena`, call membarrier(2), load the holder's `busy`.
- * 0: the holder will see that it lost the arena before it enters again. 1: it is inside, and gets the arena back, unless
- * it has taken another one meanwhile. A thread's arena is taken over by one thread at a time, under the thread's lock
- * `revocation`. The barrier on the rare side replaces the fence on the frequent one. (Asymmetric Dekker locking; cf. D.
- * Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks", 2003.)
+ * To enter, a thread stores CULET_INSIDE to its `busy`, then loads its `arena`, without a fence in between. To take an
+ * arena over, under the arena's lock: store &culet_arena_none to the holder's `arena`, call membarrier(2), load the
+ * holder's `busy`. Not inside: the holder will see that it lost the arena before it uses it again; it has seen it already
+ * if it is CULET_ACQUIRING. Inside: it gets the arena back, unless it has taken another one meanwhile. A thread's arena
+ * is taken over by one thread at a time, under the thread's lock `revocation`. The barrier on the rare side replaces the
+ * fence on the frequent one. (Asymmetric Dekker locking; cf. D. Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks",
+ * 2003.)
  *
  * Where the kernel has no membarrier, every thread releases its arena when it leaves. So does a thread that ends.
  *
@@ -38,11 +39,11 @@ extern struct culet_arena culet_arena_none;
 /* Once, before any other use. `thread_ended` is called by each thread that ends, when it holds no arena any more. */
 void culet_arena_setup(void (*thread_ended)(void));
 
-/* Stores 1 to `busy` and returns the thread's arena, which may be &culet_arena_none. To be followed by
+/* Stores CULET_INSIDE to `busy` and returns the thread's arena, which may be &culet_arena_none. To be followed by
  * culet_arena_leave_held, or by a slow path that enters again. */
 static inline struct culet_arena *culet_arena_enter_held(struct culet_thread *thread)
 {
-    atomic_store_explicit(&thread->busy, 1, CULET_ORDER_ENTER_BUSY);
+    atomic_store_explicit(&thread->busy, CULET_INSIDE, CULET_ORDER_ENTER_BUSY);
     atomic_signal_fence(memory_order_seq_cst);
     return atomic_load_explicit(&thread->arena, CULET_ORDER_ENTER_ARENA);
 }
@@ -50,7 +51,7 @@ static inline struct culet_arena *culet_arena_enter_held(struct culet_thread *th
 /* By a thread that keeps its arena. */
 static inline void culet_arena_leave_held(struct culet_thread *thread)
 {
-    atomic_store_explicit(&thread->busy, 0, CULET_ORDER_LEAVE_BUSY);
+    atomic_store_explicit(&thread->busy, CULET_OUTSIDE, CULET_ORDER_LEAVE_BUSY);
 }
 
 /* Enters, and acquires an arena first if the thread holds none. Also where the thread is already inside. */

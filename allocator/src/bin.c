@@ -11,6 +11,10 @@
 #include "slab.h"
 #include "wakeup.h"
 
+/* Current slabs of a class that an arena lends between two purges: two threads that use few blocks of a class would take
+ * its only slab from each other forever. */
+#define LENDINGS 16
+
 static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 {
     return atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed);
@@ -19,6 +23,11 @@ static uint64_t free_of(const struct culet_slab *slab, unsigned unit)
 static unsigned class_of(const struct culet_slab *slab)
 {
     return atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
+}
+
+static uint32_t recents_of(const struct culet_bin *bin)
+{
+    return atomic_load_explicit(&bin->recents, memory_order_relaxed);
 }
 
 /* ---- the list of slabs with available units ---- */
@@ -95,15 +104,15 @@ static void forget_recent(struct culet_bin *bin, const struct culet_slab *slab)
     uint32_t kept = 0;
     unsigned unit;
 
-    for (uint32_t i = 0; i < bin->recents; i++)
+    for (uint32_t i = 0; i < recents_of(bin); i++)
         if (culet_bin_recent(bin->recent[i], &unit) != slab)
             bin->recent[kept++] = bin->recent[i];
-    bin->recents = kept;
+    atomic_store_explicit(&bin->recents, kept, memory_order_relaxed);
 }
 
 static bool is_recent(const struct culet_bin *bin, const struct culet_slab *slab, unsigned unit)
 {
-    for (uint32_t i = 0; i < bin->recents; i++)
+    for (uint32_t i = 0; i < recents_of(bin); i++)
         if (bin->recent[i] == ((uintptr_t)slab | unit))
             return true;
     return false;
@@ -114,11 +123,12 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     struct culet_bin *bin = &arena->bin[klass];
     unsigned unit;
 
-    while (bin->recents) {
-        struct culet_slab *slab = culet_bin_recent(bin->recent[--bin->recents], &unit);
+    for (uint32_t i = recents_of(bin); i-- > 0;) {
+        struct culet_slab *slab = culet_bin_recent(bin->recent[i], &unit);
         if (free_of(slab, unit) && &slab->unit[unit] != arena->current[klass].unit)
             set_available(bin, slab, unit);
     }
+    atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
 }
 
 /* ---- requests ---- */
@@ -126,15 +136,13 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_current *current = &arena->current[klass];
+    const struct culet_unit *unit = current->unit;
     struct culet_slab *slab = current->slab;
 
-    if (!slab)
-        return;
-    unsigned unit = (unsigned)(current->unit - slab->unit);
     current->unit = &culet_no_unit;
     current->slab = NULL;
-    if (free_of(slab, unit))
-        set_available(&arena->bin[klass], slab, unit);
+    if (slab && atomic_load_explicit(&unit->free, memory_order_relaxed))
+        set_available(&arena->bin[klass], slab, (unsigned)(unit - slab->unit));
 }
 
 /* An available unit of the first listed slab; NULL if there is none. */
@@ -163,6 +171,24 @@ static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsi
     return slab;
 }
 
+/* ---- blocks of other arenas ---- */
+
+/* Whether the class's current unit may be given to another arena too. */
+static bool lends_current(const struct culet_bin *bin)
+{
+    return atomic_load_explicit(&bin->lent, memory_order_relaxed) < LENDINGS;
+}
+
+/* A listed slab that may be moved; NULL if there is none. */
+static struct culet_slab *movable(struct culet_arena *from, unsigned klass)
+{
+    struct culet_slab *slab = first_of(&from->bin[klass]);
+
+    while (slab && (slab->purging || slab == from->current[klass].slab))
+        slab = slab->next;
+    return slab;
+}
+
 /* Moves one slab with free blocks from another arena to this one. A thread that frees a block of it meanwhile may still
  * push it on the other arena's stack; culet_bin_collect passes it on. */
 static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned klass)
@@ -171,17 +197,32 @@ static bool move_slab(struct culet_arena *from, struct culet_arena *to, unsigned
 
     if (atomic_load_explicit(&from->remote, memory_order_relaxed))
         culet_bin_collect(from);
-    struct culet_slab *slab = first_of(bin);
-    while (slab && (slab == from->current[klass].slab || slab->purging))
-        slab = slab->next;
+    culet_bin_flush_recent(from, klass);
+    struct culet_slab *slab = movable(from, klass);
+    if (!slab && lends_current(bin)) {
+        culet_bin_drop_current(from, klass);
+        slab = movable(from, klass);
+        uint8_t lent = atomic_load_explicit(&bin->lent, memory_order_relaxed);
+        atomic_store_explicit(&bin->lent, (uint8_t)(lent + (slab != NULL)), memory_order_relaxed);
+        atomic_store_explicit(&bin->has_unit, false, memory_order_relaxed);
+    }
     if (!slab)
         return false;
-    forget_recent(bin, slab);
     unlist(bin, slab);
     slab->available = 0;
     atomic_store_explicit(&slab->span.arena, to->number, memory_order_relaxed);
     culet_bin_list_available(to, slab);
     return true;
+}
+
+/* Whether another arena seems to have a free block of the class: a hint, read without its lock. */
+static bool may_have(const struct culet_arena *arena, unsigned klass)
+{
+    const struct culet_bin *bin = &arena->bin[klass];
+
+    return atomic_load_explicit(&bin->first, memory_order_relaxed) ||
+           atomic_load_explicit(&arena->remote, memory_order_relaxed) || recents_of(bin) ||
+           (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
 /* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
@@ -192,11 +233,7 @@ static bool adopt(struct culet_arena *arena, unsigned klass)
 
     for (unsigned i = 1; i < all && !done; i++) {
         struct culet_arena *other = culet_arena((arena->number + i) % all);
-        /* Read without the lock, as a hint. */
-        if (!atomic_load_explicit(&other->bin[klass].first, memory_order_relaxed) &&
-            !atomic_load_explicit(&other->remote, memory_order_relaxed))
-            continue;
-        if (!culet_arena_try_lock(other))
+        if (!may_have(other, klass) || !culet_arena_try_lock(other))
             continue;
         done = move_slab(other, arena, klass);
         culet_arena_unlock(other);
@@ -228,6 +265,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         return NULL;
     slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
     culet_bin_make_current(arena, klass, slab, unit);
+    atomic_store_explicit(&bin->has_unit, true, memory_order_relaxed);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     return culet_bin_take(arena, klass);
 }
@@ -314,7 +352,7 @@ static void destroy_if_free(struct culet_arena *arena, unsigned klass, struct cu
 
     if ((last && keeps_last(bin)) || !culet_slab_is_free(slab))
         return;
-    bin->releases += last;
+    bin->releases = (uint8_t)(bin->releases + last);
     if (current)
         culet_bin_drop_current(arena, klass);
     culet_bin_destroy(arena, slab);

@@ -49,10 +49,12 @@ static inline struct culet_slab *culet_bin_recent(uintptr_t recent, unsigned *un
 static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned klass)
 {
     struct culet_bin *bin = &arena->bin[klass];
+    uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
     unsigned unit;
 
-    while (CULET_LIKELY(bin->recents)) {
-        struct culet_slab *slab = culet_bin_recent(bin->recent[--bin->recents], &unit);
+    while (CULET_LIKELY(recents)) {
+        struct culet_slab *slab = culet_bin_recent(bin->recent[--recents], &unit);
+        atomic_store_explicit(&bin->recents, recents, memory_order_relaxed);
         if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
             continue;
         culet_bin_make_current(arena, klass, slab, unit);
@@ -66,13 +68,15 @@ static inline bool culet_bin_add_recent(struct culet_arena *arena, struct culet_
 {
     unsigned klass = atomic_load_explicit(&slab->span.klass, memory_order_relaxed);
     struct culet_bin *bin = &arena->bin[klass];
+    uint32_t recents = atomic_load_explicit(&bin->recents, memory_order_relaxed);
 
     if (CULET_UNLIKELY(&slab->unit[unit] == arena->current[klass].unit))
         return true;
-    if (CULET_UNLIKELY(bin->recents == CULET_RECENT))
+    if (CULET_UNLIKELY(recents == CULET_RECENT))
         return false;
     slab->span.pass = arena->pass;
-    bin->recent[bin->recents++] = (uintptr_t)slab | unit;
+    bin->recent[recents] = (uintptr_t)slab | unit;
+    atomic_store_explicit(&bin->recents, recents + 1, memory_order_relaxed);
     return true;
 }
 

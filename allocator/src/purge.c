@@ -61,6 +61,9 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
 {
     struct culet_slab *slab = arena->current[klass].slab;
 
+    /* Pages of bins that the process does not use stay clean. */
+    if (atomic_load_explicit(&arena->bin[klass].lent, memory_order_relaxed))
+        atomic_store_explicit(&arena->bin[klass].lent, 0, memory_order_relaxed);
     if (!slab || !(culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
         return;
     if (used_lately(arena, slab))

@@ -162,8 +162,10 @@ struct culet_current {
 struct culet_bin {
     _Atomic(struct culet_slab *) first; /* slabs with available units */
     struct culet_slab *last;
-    uint32_t recents;
-    uint32_t releases; /* times the last slab was destroyed in a small heap */
+    _Atomic uint32_t recents;
+    uint8_t releases;      /* times the last slab was destroyed in a small heap */
+    _Atomic uint8_t lent;  /* times another arena adopted the current slab since the last purge */
+    _Atomic bool has_unit; /* a unit has become current, and may have free blocks */
     /* Units that got a free block lately: slab address + unit number. They are used first, because their descriptors
      * are in the processor's cache. */
     uintptr_t recent[CULET_RECENT];
@@ -187,16 +189,21 @@ struct culet_arena {
  * whenever it leaves. */
 enum culet_thread_life { CULET_THREAD_NEW, CULET_THREAD_REGISTERED, CULET_THREAD_ENDING };
 
+/* ACQUIRING: the thread has found that it holds no arena, and uses none until it is INSIDE. */
+enum culet_thread_busy { CULET_OUTSIDE, CULET_INSIDE, CULET_ACQUIRING };
+
 /* Per thread, in thread-local storage. Another thread reads `busy` and writes `arena` in a take-over (arena.h). */
 struct culet_thread {
     _Atomic(struct culet_arena *) arena; /* the arena that the thread holds, or &culet_arena_none */
-    _Atomic uint32_t busy;               /* 1 inside an arena */
-    uint8_t overlaps;                    /* times that another thread was inside the preferred arena */
+    _Atomic uint32_t busy;               /* enum culet_thread_busy */
+    uint8_t overlaps;                    /* times that another thread was inside the preferred arena, or about to be */
     uint8_t acquisitions;
     uint8_t life; /* enum culet_thread_life */
+    bool met;     /* the last take-over took an arena from a thread that was acquiring one */
     uint32_t refills;
-    struct culet_lock revocation;  /* held while another thread takes the arena over */
-    struct culet_arena *preferred; /* NULL: arena 0 */
+    struct culet_lock revocation;       /* held while another thread takes the arena over */
+    struct culet_arena *preferred;      /* NULL: arena 0 */
+    _Atomic(struct culet_arena *) lent; /* that another thread took to adopt a slab; or NULL */
 };
 
 #endif

@@ -317,6 +317,45 @@ TEST(remote_frees_are_collected_when_the_current_unit_is_used_up)
     culet_heap_check();
 }
 
+static pthread_barrier_t turn;
+
+static void *lend_current(void *data)
+{
+    struct culet_slab **slab = data;
+
+    *slab = slab_of(get(64));
+    struct culet_arena *arena = atomic_load(&culet_thread.arena);
+    CHECK(arena->current[culet_size_class(64)].slab == *slab, "the slab is not current");
+    unsigned acquisitions = culet_thread.acquisitions;
+    pthread_barrier_wait(&turn);
+    pthread_barrier_wait(&turn);
+    get(2000);
+    CHECK(atomic_load(&culet_thread.arena) == arena, "the thread did not get its arena again");
+    CHECK_EQUAL(culet_thread.acquisitions, acquisitions);
+    return NULL;
+}
+
+/* Also one that has the free blocks of the current unit only. Its holder goes on in the same arena. */
+TEST(another_arenas_current_slab_is_adopted)
+{
+    pthread_t thread;
+    struct culet_slab *slab;
+
+    culet_heap_setup();
+    CHECK(pthread_barrier_init(&turn, NULL, 2) == 0, "no barrier");
+    struct culet_arena *arena = culet_arena_enter();
+    CHECK(pthread_create(&thread, NULL, lend_current, &slab) == 0, "no thread");
+    pthread_barrier_wait(&turn);
+    culet_arena_leave(arena);
+    CHECK_EQUAL(atomic_load(&slab->span.arena), 1);
+    CHECK(slab_of(get(64)) == slab, "a slab was created");
+    CHECK_EQUAL(atomic_load(&slab->span.arena), 0);
+    CHECK_EQUAL(atomic_load(&culet_arena(1)->bin[culet_size_class(64)].lent), 1);
+    pthread_barrier_wait(&turn);
+    CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
+    culet_heap_check();
+}
+
 /* Slabs whose last block was freed by another thread are destroyed by the one that collects. */
 TEST(slabs_that_other_threads_freed_are_destroyed)
 {

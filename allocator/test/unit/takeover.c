@@ -88,7 +88,7 @@ static void end(void)
 /* The store of `busy` became visible late: the holder has loaded its arena before. */
 static void holder_is_inside(void)
 {
-    atomic_store(&holder->busy, 1);
+    atomic_store(&holder->busy, CULET_INSIDE);
 }
 
 TEST(a_holder_that_has_entered_gets_its_arena_back)
@@ -98,7 +98,7 @@ TEST(a_holder_that_has_entered_gets_its_arena_back)
     at_barrier = holder_is_inside;
     CHECK(!culet_arena_enter_serviced(culet_arena(0)), "two threads are inside one arena");
     CHECK(held_by(holder) == culet_arena(0) && holder_of(0) == holder, "the holder has lost its arena");
-    atomic_store(&holder->busy, 0);
+    atomic_store(&holder->busy, CULET_OUTSIDE);
     CHECK(culet_arena_enter_serviced(culet_arena(0)), "an arena with nobody inside");
     CHECK(held_by(holder) == &culet_arena_none, "two threads hold one arena");
     culet_arena_leave_serviced(culet_arena(0));
@@ -107,7 +107,7 @@ TEST(a_holder_that_has_entered_gets_its_arena_back)
 
 static void holder_takes_another(void)
 {
-    atomic_store(&holder->busy, 1);
+    atomic_store(&holder->busy, CULET_INSIDE);
     atomic_store(&holder->arena, culet_arena(1));
     atomic_store(&culet_arena(1)->holder, holder);
 }
@@ -121,14 +121,14 @@ TEST(a_holder_that_has_taken_another_arena_keeps_that)
     CHECK(held_by(holder) == culet_arena(1) && holder_of(1) == holder, "the holder has lost its other arena");
     CHECK(holder_of(0) == &culet_thread, "the arena has another holder");
     culet_arena_leave_serviced(culet_arena(0));
-    atomic_store(&holder->busy, 0);
+    atomic_store(&holder->busy, CULET_OUTSIDE);
     end();
 }
 
 static void holder_takes_another_and_leaves(void)
 {
     holder_takes_another();
-    atomic_store(&holder->busy, 0);
+    atomic_store(&holder->busy, CULET_OUTSIDE);
     CHECK(!culet_arena_try_lock(culet_arena(1)), "two threads take arenas from one at a time");
     CHECK(held_by(holder) == culet_arena(1), "the holder has lost its other arena");
 }
@@ -165,6 +165,53 @@ TEST(a_holder_does_not_end_while_its_arena_is_taken_over)
     end();
 }
 
+/* It has found the placeholder, and tries to acquire an arena. */
+static void holder_acquires(void)
+{
+    CHECK(held_by(holder) == &culet_arena_none, "the holder could enter");
+    atomic_store(&holder->busy, CULET_ACQUIRING);
+}
+
+TEST(a_holder_that_acquires_has_lost_its_arena)
+{
+    if (!begin(0))
+        return;
+    at_barrier = holder_acquires;
+    CHECK(culet_arena_enter_serviced(culet_arena(0)), "a holder without an arena counts as inside");
+    CHECK(held_by(holder) == &culet_arena_none && holder_of(0) == &culet_thread, "two threads hold one arena");
+    culet_arena_leave_serviced(culet_arena(0));
+    atomic_store(&holder->busy, CULET_OUTSIDE);
+    end();
+}
+
+static void give_to_holder(void)
+{
+    atomic_store(&culet_thread.arena, &culet_arena_none);
+    atomic_store(&culet_arena(0)->holder, holder);
+    atomic_store(&holder->arena, culet_arena(0));
+    atomic_store(&holder->busy, CULET_OUTSIDE);
+}
+
+/* Two threads that take one arena from each other all the time, each outside at the other's look, run in parallel. */
+TEST(take_overs_from_an_acquiring_holder_are_overlaps)
+{
+    if (!begin(0))
+        return;
+    culet_thread.acquisitions = culet_thread.overlaps = 0;
+    culet_thread.preferred = NULL;
+    unsigned rounds = 0;
+    for (; rounds < 20 && !culet_thread.preferred; rounds++) {
+        give_to_holder();
+        at_barrier = rounds % 2 ? holder_acquires : NULL;
+        CHECK(culet_arena_enter() == culet_arena(0), "the first arena was left");
+        culet_arena_leave(culet_arena(0));
+    }
+    CHECK_EQUAL(rounds, 16);
+    CHECK(culet_thread.preferred && culet_thread.preferred != culet_arena(0), "the thread prefers the first arena");
+    atomic_store(&holder->busy, CULET_OUTSIDE);
+    end();
+}
+
 /* ---- the thread that takes over ---- */
 
 static void get_arena_back(void)
@@ -177,6 +224,8 @@ TEST(a_thread_that_gets_its_arena_back_takes_no_other)
 {
     if (!begin(1))
         return;
+    /* The other thread may have adopted a slab, and locked the first arena. */
+    culet_arena_leave(culet_arena_enter());
     CHECK(holder_of(0) == &culet_thread, "the thread has lost its arena");
     culet_thread.preferred = culet_arena(1);
     atomic_store(&culet_thread.arena, &culet_arena_none);

@@ -56,7 +56,7 @@ enum {
 enum { OWNER = ARENA, OTHER_STACK = BUSY };
 _Static_assert(LOCATIONS <= 32, "a view is four words");
 
-enum { NONE = 0, A = 1, B = 2, ASLEEP = 1, AWAKE = 2, BLOCKS = 7 };
+enum { NONE = 0, A = 1, B = 2, INSIDE = 1, ACQUIRING = 2, ASLEEP = 1, AWAKE = 2, BLOCKS = 7 };
 
 /* ---- what is weakened ---- */
 
@@ -83,6 +83,8 @@ enum choice {
     RESTORE_COMPARES,
     HOLD_COMPARES,
     HOLDER_CLEARED,
+    HOLD_INSIDE,
+    RESTORED_ENTERS,
     ARENA_LOCKED,
     REVOKE_LOCKED,
     RELEASE_LOCKED,
@@ -90,7 +92,6 @@ enum choice {
     OWN_ARENA,
     FREEZE_INSIDE,
     FREEZE_WAITS,
-    GROWTH_TRIED,
     NEXT_FIRST,
     MARKS_FIRST,
     FIRST_PUSHES,
@@ -102,6 +103,7 @@ enum choice {
     WAKEUP_REMOTE,
     NEEDED, /* up to here */
     SERVICE_BARS = NEEDED,
+    GROWTH_TRIED,
     CHOICES
 };
 
@@ -135,6 +137,8 @@ static const struct {
     [RESTORE_COMPARES] = {"the comparison on restoring", TAKE_OVER},
     [HOLD_COMPARES] = {"the comparison on holding", TAKE_OVER},
     [HOLDER_CLEARED] = {"the reset of the holder of an arena that is not used", TAKE_OVER},
+    [HOLD_INSIDE] = {"the end of acquiring before the arena is unlocked", TAKE_OVER},
+    [RESTORED_ENTERS] = {"the second look at an arena that was restored", TAKE_OVER},
     [ARENA_LOCKED] = {"the arena's lock", TAKE_OVER},
     [REVOKE_LOCKED] = {"the lock of a revocation", TAKE_OVER},
     [RELEASE_LOCKED] = {"a release's wait for a revocation", END_OF_THREAD},
@@ -142,7 +146,6 @@ static const struct {
     [OWN_ARENA] = {"the arena by the slab's number", TAKE_OVER},
     [FREEZE_INSIDE] = {"the forking thread's stay in its arena", FORK},
     [FREEZE_WAITS] = {"the fork's wait for the holders", FORK},
-    [GROWTH_TRIED] = {"the mere try to lock the growth of arenas", FORK},
     [NEXT_FIRST] = {"next_remote before the marks", REMOTES},
     [MARKS_FIRST] = {"the marks before the words", REMOTES},
     [FIRST_PUSHES] = {"the push by the first mark alone", REMOTES},
@@ -153,6 +156,7 @@ static const struct {
     [WAKEUP_FENCE] = {"the compiler's fence of the wake-up", WAKE},
     [WAKEUP_REMOTE] = {"the scavenger's look at the stacks", WAKE},
     [SERVICE_BARS] = {"the look at `serviced`", ALL_SCENES},
+    [GROWTH_TRIED] = {"the mere try to lock the growth of arenas", FORK},
 };
 
 static memory_order order[ORDERS];
@@ -170,7 +174,7 @@ enum operation {
     TAKE_LOCK,
     TRY_LOCK,
     GIVE_LOCK,
-    WAIT_ZERO,
+    WAIT_NOT_INSIDE,
     FENCE_ALL,
     PAUSE,
     LEAVE_THREAD,
@@ -252,13 +256,13 @@ static void write_revoke(uint8_t arena, uint16_t failures[3])
         EMIT(SET, .with = R_RESULT, .value = 0);
     else
         EMIT(LOAD, BUSY - 1, .by = INDEX(R_HOLDER), .with = R_RESULT, RELAXED);
-    failures[0] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    failures[0] = EMIT(JUMP_IF, .with = R_RESULT, .value = INSIDE);
     failures[1] = write_try(REVOKING - 1, INDEX(R_HOLDER), REVOKE_LOCKED);
     EMIT(STORE, ARENA - 1, NONE, .by = INDEX(R_HOLDER), .order = order[REVOKE]);
     if (!left_out[BARRIER])
         EMIT(FENCE_ALL);
     EMIT(LOAD, BUSY - 1, .by = INDEX(R_HOLDER), .with = R_RESULT, .order = order[REVOKED_BUSY]);
-    uint16_t revoked = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
+    uint16_t revoked = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = INSIDE);
     if (left_out[RESTORE_COMPARES]) {
         EMIT(STORE, ARENA - 1, arena, .by = INDEX(R_HOLDER), .order = order[RESTORE]);
         EMIT(SET, .with = R_RESULT, .value = 1);
@@ -268,7 +272,7 @@ static void write_revoke(uint8_t arena, uint16_t failures[3])
     }
     land(revoked);
     write_unlock(REVOKING - 1, INDEX(R_HOLDER), REVOKE_LOCKED);
-    failures[2] = EMIT(JUMP_UNLESS, .with = R_RESULT, .value = 0);
+    failures[2] = EMIT(JUMP_IF, .with = R_RESULT, .value = 1);
 }
 
 /* take. Returns the jump of a success, after which the arena is in R_ARENA. */
@@ -295,7 +299,11 @@ static uint16_t write_take(uint8_t arena)
     uint16_t lost = EMIT(JUMP_IF, .with = R_RESULT, .value = 0);
     EMIT(STORE, HOLDER + arena - 1, writing + 1, RELAXED);
     land(mine);
+    if (!left_out[HOLD_INSIDE])
+        EMIT(STORE, BUSY + writing, INSIDE, .order = order[ENTER_BUSY]);
     write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
+    if (left_out[HOLD_INSIDE])
+        EMIT(STORE, BUSY + writing, INSIDE, .order = order[ENTER_BUSY]);
     EMIT(SET, .with = R_ARENA, .value = arena);
     uint16_t taken = EMIT(JUMP);
     land(lost);
@@ -324,6 +332,7 @@ static void write_enter(uint8_t first, uint8_t second)
     if (left_out[ENTER_FENCE])
         EMIT(STORE, BUSY + writing, 1, .order = order[ENTER_BUSY]);
     in[ways++] = EMIT(JUMP_UNLESS, .with = R_ARENA, .value = NONE);
+    EMIT(STORE, BUSY + writing, ACQUIRING, .order = order[LEAVE_BUSY]);
     for (unsigned attempt = 0; attempt < 2; attempt++) {
         uint8_t arena = attempt ? second : first;
         if (arena == NONE)
@@ -334,12 +343,38 @@ static void write_enter(uint8_t first, uint8_t second)
             EMIT(GIVE_LOCK, GROWTH, .order = order[UNLOCK]);
         }
         in[ways++] = write_take(arena);
-        EMIT(LOAD, ARENA + writing, .with = R_ARENA, .order = order[ENTER_ARENA]);
+        EMIT(LOAD, ARENA + writing, .with = R_ARENA, RELAXED);
+        uint16_t none = EMIT(JUMP_IF, .with = R_ARENA, .value = NONE);
+        EMIT(STORE, BUSY + writing, INSIDE, .order = order[ENTER_BUSY]);
+        if (!left_out[RESTORED_ENTERS])
+            EMIT(LOAD, ARENA + writing, .with = R_ARENA, .order = order[ENTER_ARENA]);
         in[ways++] = EMIT(JUMP_UNLESS, .with = R_ARENA, .value = NONE);
+        EMIT(STORE, BUSY + writing, ACQUIRING, .order = order[LEAVE_BUSY]);
+        land(none);
     }
     EMIT(STOP);
     while (ways)
         land(in[--ways]);
+}
+
+/* culet_arena_try_lock and culet_arena_unlock, by a thread that is inside another arena. */
+static void write_adopt(uint8_t arena)
+{
+    uint16_t locked = write_try(LOCKED + arena - 1, 0, ARENA_LOCKED), failures[3];
+
+    EMIT(LOAD, HOLDER + arena - 1, .with = R_HOLDER, RELAXED);
+    uint16_t free = EMIT(JUMP_IF, .with = R_HOLDER, .value = 0);
+    write_revoke(arena, failures);
+    land(free);
+    EMIT(STORE, HOLDER + arena - 1, 0, RELAXED);
+    EMIT(TOUCH, DATA + arena - 1);
+    EMIT(PAUSE);
+    EMIT(TOUCH, DATA + arena - 1);
+    for (unsigned i = 0; i < 3; i++)
+        land(failures[i]);
+    write_unlock(LOCKED + arena - 1, 0, ARENA_LOCKED);
+    land(locked);
+    EMIT(FORGET);
 }
 
 /* What a thread does inside: it changes the arena, finds the arena again, and changes it. */
@@ -405,7 +440,7 @@ static void write_leave_and_release(void)
 static void write_enter_serviced(void)
 {
     write_release();
-    EMIT(STORE, BUSY + writing, 1, RELAXED);
+    EMIT(STORE, BUSY + writing, INSIDE, RELAXED);
     uint16_t taken = write_take(A);
     EMIT(STOP);
     land(taken);
@@ -425,7 +460,7 @@ static void write_leave_serviced(void)
 }
 
 /* culet_arena_freeze by a thread that holds arena A or none, and culet_arena_unfreeze. Before the code tries again the
- * model waits until `busy` is read as 0. */
+ * model waits until the holder is read as not inside. */
 static void write_freeze(void)
 {
     uint16_t failures[3];
@@ -440,7 +475,7 @@ static void write_freeze(void)
         uint16_t free = EMIT(JUMP_IF, .with = R_HOLDER, .value = 0);
         uint16_t mine = EMIT(JUMP_IF, .with = R_HOLDER, .value = writing + 1);
         if (!left_out[FREEZE_WAITS]) {
-            uint16_t again = EMIT(WAIT_ZERO, BUSY - 1, .by = INDEX(R_HOLDER), RELAXED);
+            uint16_t again = EMIT(WAIT_NOT_INSIDE, BUSY - 1, .by = INDEX(R_HOLDER), RELAXED);
             write_revoke(arena, failures);
             uint16_t revoked = EMIT(JUMP);
             for (unsigned i = 0; i < 3; i++)
@@ -930,7 +965,7 @@ static void step(struct state *s, unsigned t, uint8_t number)
     case LOAD:
         *with = see(s, thread, location, number, i->order);
         break;
-    case WAIT_ZERO:
+    case WAIT_NOT_INSIDE:
         see(s, thread, location, number, i->order);
         break;
     case STORE:
@@ -1163,9 +1198,9 @@ static bool advance(const struct state *s, unsigned t)
     case STOP:
         return false;
     case LOAD:
-    case WAIT_ZERO:
+    case WAIT_NOT_INSIDE:
         for (uint8_t n = from; n < end && !wrong; n++)
-            if (i->operation == LOAD || m[n].value == 0) {
+            if (i->operation == LOAD || m[n].value != INSIDE) {
                 follow(s, t, n);
                 any = true;
             }
@@ -1237,7 +1272,7 @@ static void note_loads(void)
     for (unsigned t = 0; t < THREADS; t++)
         for (unsigned n = 0; n < length[t]; n++) {
             const struct instruction *i = &code[t][n];
-            if (i->operation > EXCHANGE && i->operation != COMPARE_EXCHANGE && i->operation != WAIT_ZERO)
+            if (i->operation > EXCHANGE && i->operation != COMPARE_EXCHANGE && i->operation != WAIT_NOT_INSIDE)
                 continue;
             if (i->operation == ADD || i->operation == EXCHANGE)
                 continue;
@@ -1550,6 +1585,29 @@ static void a_slab_moves(struct state *start)
     write_collect_moved();
 }
 
+/* The third thread is inside an arena that is not shown. */
+static void two_share_and_one_adopts(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_round(A, NONE);
+    begin(1);
+    write_round(A, NONE);
+    begin(2);
+    write_adopt(A);
+}
+
+static void one_adopts(struct state *start)
+{
+    holds(start, 0, A);
+    begin(0);
+    write_round(A, A);
+    write_round(A, A);
+    begin(1);
+    write_adopt(A);
+    write_adopt(A);
+}
+
 /* Larger ones. */
 
 static void three_share_two(struct state *start)
@@ -1696,6 +1754,8 @@ static const struct {
     {"a slab moves", a_slab_moves, REMOTES, false},
     {"two free three blocks", two_free_three_blocks, REMOTES, false},
     {"one takes over", one_takes_over, TAKE_OVER, false},
+    {"one adopts", one_adopts, TAKE_OVER, false},
+    {"two share and one adopts", two_share_and_one_adopts, TAKE_OVER, false},
     {"two exchange", two_exchange, TAKE_OVER, false},
     {"two take over", two_take_over, TAKE_OVER, false},
     {"two take over two", two_take_over_two, TAKE_OVER, false},
