@@ -114,6 +114,14 @@ static void check_nothing_left(void)
     culet_heap_check();
 }
 
+/* Whether nobody holds the first arena. The scavenger may hold it, for a purge. */
+static bool is_released(void)
+{
+    for (unsigned i = 0; i < 10000 && holder_of(0); i++)
+        usleep(1000);
+    return !holder_of(0);
+}
+
 /* ---- take-overs ---- */
 
 static void *free_it(void *block)
@@ -131,7 +139,7 @@ TEST(a_thread_holds_the_first_arena_until_another_takes_it_over)
     work(1);
     run_thread(free_it, block);
     CHECK(held() == &culet_arena_none, "the thread holds an arena that was taken over");
-    CHECK(!holder_of(0), "an ended thread holds the arena");
+    CHECK(is_released(), "an ended thread holds the arena");
     work(2);
     CHECK(!barrier_there() || held() == culet_arena(0), "it does not get the arena again");
     CHECK_EQUAL(culet_arena_count(), 1);
@@ -141,7 +149,8 @@ TEST(a_thread_holds_the_first_arena_until_another_takes_it_over)
 static void *work_here(void *data)
 {
     work((unsigned char)(uintptr_t)data);
-    CHECK(!barrier_there() || holder_of(0) == &culet_thread, "a thread that worked alone is not the holder");
+    CHECK(!barrier_there() || culet_wakeup_scavenger_runs() || holder_of(0) == &culet_thread,
+          "a thread that worked alone is not the holder");
     return NULL;
 }
 
@@ -150,7 +159,7 @@ TEST(threads_one_after_the_other_use_one_arena)
     work(1);
     for (uintptr_t i = 0; i < 200; i++) {
         run_thread(work_here, (void *)i);
-        CHECK(!holder_of(0), "a thread that is gone holds the arena");
+        CHECK(is_released(), "a thread that is gone holds the arena");
         CHECK_EQUAL(culet_arena_count(), 1);
     }
     CHECK_EQUAL(culet_arena_threads(), 1);
@@ -491,7 +500,7 @@ static void end_threads_late(void)
 {
     for (unsigned i = 0; i < 20; i++) {
         run_thread(end_late, NULL);
-        CHECK(!holder_of(0), "an ended thread holds an arena");
+        CHECK(is_released(), "an ended thread holds an arena");
         CHECK_EQUAL(culet_arena_threads(), 1);
     }
     CHECK_EQUAL(atomic_load(&destroyed), 60);
@@ -528,7 +537,7 @@ TEST(a_thread_without_registration_keeps_no_arena)
     work(1);
     for (unsigned i = 0; i < 20; i++) {
         run_thread(use_unregistered, NULL);
-        CHECK(!holder_of(0), "an ended thread holds an arena");
+        CHECK(is_released(), "an ended thread holds an arena");
     }
     CHECK_EQUAL(culet_arena_threads(), 1);
     check_nothing_left();
