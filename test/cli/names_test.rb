@@ -12,7 +12,15 @@ class CliNamesTest < Minitest::Test
   CLUSTER = <<~'RUBY'
     name, app = ARGV
     $0 = "#{name} 6.6.0 (tcp://0.0.0.0:9292) [#{app}]"
-    workers = Array.new(2) { |index| fork { $0 = "#{name}: cluster worker #{index}: #{Process.ppid} [#{app}]"; $stdin.read } }
+    named, report = IO.pipe
+    workers = Array.new(2) do |index|
+      fork do
+        $0 = "#{name}: cluster worker #{index}: #{Process.ppid} [#{app}]"
+        report.write("x")
+        $stdin.read
+      end
+    end
+    named.read(workers.size)
     puts workers.join(" ")
     $stdout.flush
     $stdin.read
