@@ -1,5 +1,7 @@
 /* writer.c - the lines P, R, M, K and S of the stream. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "memory.h"
 #include "samples.h"
 
