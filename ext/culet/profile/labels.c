@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <ruby/debug.h>
+#include <ruby/encoding.h>
 #include <ruby/ractor.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 
 #define SETS 10000      /* sets with values of their own */
 #define VALUE_BYTES 200 /* of a name or value, before escapes */
-#define PAIRS 16        /* of a set */
+#define PAIRS 16        /* of a set, at most */
+#define SET_BYTES 4096  /* likewise, with escapes */
 #define ESCAPED_BYTES (4 * VALUE_BYTES)
-#define SET_BYTES ((size_t)PAIRS * (2 * ESCAPED_BYTES + 2))
 
 struct text {
     const char *bytes;
@@ -36,7 +37,7 @@ static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belo
 static bool running, used, hooked;
 static _Thread_local uint32_t applied; /* what the profile has as the native thread's label */
 
-static void apply(uint32_t label)
+void culet_labels_apply(uint32_t label)
 {
     if (applied == label)
         return;
@@ -56,7 +57,7 @@ uint32_t culet_labels_refresh(void)
 {
     VALUE label = recorded();
 
-    apply(RB_FIXNUM_P(label) ? (uint32_t)FIX2ULONG(label) : 0);
+    culet_labels_apply(RB_FIXNUM_P(label) ? (uint32_t)FIX2ULONG(label) : 0);
     return applied;
 }
 
@@ -177,8 +178,8 @@ static struct text add_text(struct set *set, VALUE object, char separator)
 {
     VALUE string = rb_str_export_to_enc(rb_obj_as_string(object), rb_utf8_encoding());
     char *to = set->bytes + set->length;
-    size_t room = SET_BYTES - set->length;
-    struct text text = {to, culet_interned_escape(to, room, RSTRING_PTR(string), cut(string), separator)};
+    struct text text = {
+        to, culet_interned_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
 
     RB_GC_GUARD(string);
     set->length += text.length;
@@ -196,13 +197,16 @@ static int put_pair(VALUE name, VALUE value, VALUE data)
     return ST_CONTINUE;
 }
 
+/* Pairs that do not fit are left out. */
 static size_t join(const struct set *set, bool values, char *text)
 {
     char *to = text;
 
     for (size_t i = 0; i < set->count; i++) {
         struct text value = values ? set->values[i] : (struct text){"other", 5};
-        if (i > 0)
+        if (set->names[i].length + value.length + 2 > SET_BYTES - (size_t)(to - text))
+            continue;
+        if (to > text)
             *to++ = '\t';
         memcpy(to, set->names[i].bytes, set->names[i].length);
         to += set->names[i].length;
@@ -232,8 +236,9 @@ static uint32_t number_of(const struct set *set)
 
 static uint32_t number_with(uint32_t outer, VALUE pairs)
 {
-    struct set set = {.count = 0, .length = 0};
+    struct set set; /* large: not cleared */
 
+    set.count = set.length = 0;
     put_all(&set, set.outer, culet_interned_text(&sets, outer, set.outer, sizeof(set.outer)));
     rb_hash_foreach(pairs, put_pair, (VALUE)&set);
     return number_of(&set);
@@ -244,7 +249,7 @@ static uint32_t number_with(uint32_t outer, VALUE pairs)
 static void change(uint32_t label)
 {
     record(label);
-    apply(label);
+    culet_labels_apply(label);
 }
 
 static VALUE restore(VALUE before)

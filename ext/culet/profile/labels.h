@@ -29,6 +29,9 @@ void culet_labels_stop(void);
 /* Sets the native thread's label to that of the running fiber, and returns it. Requires the GVL; allocates nothing. */
 uint32_t culet_labels_refresh(void);
 
+/* Sets the native thread's label for samples of another time, until the next refresh. */
+void culet_labels_apply(uint32_t label);
+
 /* Adds a line L for each label set whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
 
