@@ -69,15 +69,18 @@ module Culet
 
       # @return [Boolean] whether the process samples
       # @raise [Culet::Error]
-      def running? = request("status").match?(/\brunning=1\b/)
+      def running?
+        @status = request("status")
+        @status.match?(/\brunning=1\b/)
+      end
 
       # @return [String] the stream of the profile
       # @raise [Culet::Error]
       def read = request("write")
 
-      # @return [String, nil] why the profile lacks what malloc returns
+      # @return [String, nil] why the profile lacks what malloc returns; known after `running?`
       def note
-        return if @target.allocator == "culet"
+        return unless @status.to_s.match?(/\bmalloc=0\b/)
 
         "process #{pid} does not run on culet's allocator, so its profile has Ruby objects alone; " \
           "start it with `culet run -- COMMAND`"

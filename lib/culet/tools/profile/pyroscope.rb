@@ -137,12 +137,13 @@ module Culet
       end
 
       def authorization
-        token = variable("CULET_PUSH_TOKEN")
         user, password = [@uri.user, @uri.password].map { |part| part && URI.decode_www_form_component(part) }
         user ||= variable("CULET_PUSH_USER")
         password ||= variable("CULET_PUSH_PASSWORD")
         return "Basic #{["#{user}:#{password}"].pack("m0")}" if user
-        return "Bearer #{token}" if token
+
+        token = variable("CULET_PUSH_TOKEN")
+        "Bearer #{token}" if token
       end
 
       def variable(name)
