@@ -15,7 +15,9 @@ module Culet
                 5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
       # The allocator's own functions say nothing.
       OWN = "libculet.so"
-      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN
+      # The path that Ruby gives for methods in C.
+      CFUNC = "<cfunc>"
+      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :CFUNC
 
       # @param recording [Recording]
       def initialize(recording)
@@ -54,7 +56,7 @@ module Culet
         return Frame.new(nil, nil, "(unknown)", nil, nil, true).freeze unless found
 
         line = word & 0xffffff
-        path = found.path.empty? ? nil : found.path
+        path = found.path unless ["", CFUNC].include?(found.path)
         Frame.new(path, path && (line.zero? ? found.line : line), found.label, path && gem(path), nil).freeze
       end
 

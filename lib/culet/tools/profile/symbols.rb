@@ -7,8 +7,8 @@ module Culet
     # Names of native functions: from the symbol tables of the files that a process had mapped, if these are still the
     # same files.
     class Symbols
+      # Of functions without a name.
       UNKNOWN = "??"
-      private_constant :UNKNOWN
 
       # @param mappings [Array<Recording::Mapping>] sorted by address
       def initialize(mappings)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../text/view"
+require_relative "symbols"
 
 module Culet
   module Profile
@@ -82,13 +83,18 @@ module Culet
       # The native function that allocates, and the Ruby frames that lead to it: the innermost one, those of the
       # application, and the outermost.
       def path(site)
-        native = site.frames.find { |frame| frame.library && !frame.remark }
+        native = site.frames.take_while(&:library).find { |frame| frame.method != Symbols::UNKNOWN }
         ruby = site.frames.select { |frame| frame.file || (!frame.library && !frame.remark) }
-        return site.frames.first(PATH).map { |frame| "   #{line(frame)}" } if ruby.empty?
+        return named(site.frames).first(PATH).map { |frame| "   #{line(frame)}" } if ruby.empty?
 
         chosen = [native, *relevant(ruby)].compact
         remark = site.frames.find(&:remark)
         [*chosen.map { |frame| "   #{line(frame)}" }, *("   #{remark.method}" if remark)]
+      end
+
+      # One unknown function of a library in a row is enough.
+      def named(frames)
+        frames.slice_when { |one, other| one.library != other.library || [one, other].any? { |frame| frame.method != Symbols::UNKNOWN } }.map(&:first)
       end
 
       def relevant(ruby)
