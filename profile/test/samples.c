@@ -240,12 +240,13 @@ TEST(a_full_table_of_stacks_loses_stacks_but_no_samples)
             words[w] = i << 20 | w;
         CHECK(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, words, 256), "a sample was lost");
     }
-    struct culet_samples copy;
+    struct culet_copy copy;
     CHECK(culet_profile_copy(&copy), "no memory");
-    CHECK_EQUAL(copy.stacks.count, CULET_STACK_NODES);
-    CHECK_EQUAL(copy.lost, 0);
-    CHECK_EQUAL(copy.stacks.node[copy.site[copy.sites - 1].stack].word, culet_word_mark(CULET_MARK_FULL));
-    culet_profile_release(&copy);
+    const struct culet_tables *t = &copy.tables;
+    CHECK_EQUAL(t->stacks.count, CULET_STACK_NODES);
+    CHECK_EQUAL(t->lost, 0);
+    CHECK_EQUAL(t->stacks.node[t->site[t->sites - 1].stack].word, culet_word_mark(CULET_MARK_FULL));
+    culet_copy_unmap(&copy);
 }
 
 TEST(samples_without_room_are_counted)
