@@ -17,7 +17,6 @@
 #define SECOND UINT64_C(1000000000)
 #define WINDOW_TIME UINT64_C(100000)
 #define GAP_TIME UINT64_C(20000000)  /* between two windows, on average */
-#define LATEST UINT64_C(30000)       /* after the planned time, for a window to open */
 #define HOOK_TIME UINT64_C(120)      /* what the hook adds to an allocation */
 #define FIRST_WAIT UINT64_C(1000000) /* for Ruby, see wait_for_ruby */
 #define LAST_WAIT SECOND
@@ -152,20 +151,6 @@ static void sleep_for(uint64_t nanoseconds, uint32_t wakeups_seen)
     (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
 }
 
-/*
- * Returns false if the time is missed. A processor that is idle wakes late, and then both this thread and the program:
- * windows would open where the program's waits end.
- */
-static bool sleep_until(uint64_t time, uint32_t wakeups_seen)
-{
-    uint64_t now = culet_windows_now();
-
-    if (now < time && !atomic_load(&windows.ended))
-        sleep_for(time - now, wakeups_seen);
-    now = culet_windows_now();
-    return now >= time && now - time < LATEST && !atomic_load(&windows.ended);
-}
-
 static void sleep_until_closed(void)
 {
     uint64_t time;
@@ -245,10 +230,10 @@ static void *run_thread(void *unused)
         uint32_t wakeups = atomic_load(&windows.wakeups);
         double gap = update_gap(&processor);
         atomic_store(&windows.share, WINDOW_TIME / (WINDOW_TIME + gap));
-        uint64_t time = culet_windows_now() + (uint64_t)(-log(culet_windows_random(&random)) * gap);
-        if (!sleep_until(time, wakeups))
-            continue;
-        run_window();
+        if (!atomic_load(&windows.ended))
+            sleep_for((uint64_t)(-log(culet_windows_random(&random)) * gap), wakeups);
+        if (!atomic_load(&windows.ended))
+            run_window();
     }
     return NULL;
 }
