@@ -14,9 +14,11 @@ module Culet
   #   Symbols     names of native addresses
   #   Data        recordings merged: the sites of each view, sums by line, gem and so on
   #   Difference  two Data, the later less the earlier
+  #   Interval    what was allocated between two recordings of the same processes
   #   Table, Document, Html            a report for the terminal, as JSON, as a page
   #   Pprof, Speedscope, Firefox, Collapsed   files of other tools
   module Profile
+    autoload :Interval, File.expand_path("profile/interval", __dir__)
     autoload :Pprof, File.expand_path("profile/pprof", __dir__)
     autoload :Speedscope, File.expand_path("profile/speedscope", __dir__)
     autoload :Firefox, File.expand_path("profile/firefox", __dir__)
