@@ -5,8 +5,18 @@ require "culet/tools/profile/page"
 
 # Profiles made up for the page.
 module ProfilePageHelper
-  Frame = Struct.new(:file, :line, :method, :gem, :library)
-  Site = Struct.new(:frames, :bytes, :low_bytes, :high_bytes, :blocks, :samples, :variance, :class_name, :kind, :labels, keyword_init: true)
+  Frame = Struct.new(:file, :line, :method, :gem, :library, :remark)
+  Site = Struct.new(:frames, :bytes, :low_bytes, :high_bytes, :blocks, :samples, :variance, :class_name, :kind, :labels, keyword_init: true) do
+    def names(kind)
+      frame = frames.find(&:file)
+      case kind
+      when :class then [class_name || "(malloc)"]
+      when :library then [frames.find(&:library)&.library || "(Ruby)"]
+      when :gem then [frame ? frame.gem || "application" : frames.first.method]
+      when :line then [frame ? "#{frame.file}:#{frame.line}" : frames.first.method]
+      end
+    end
+  end
   Row = Struct.new(:name, :bytes, :low_bytes, :high_bytes, :blocks, :share)
   Recording = Struct.new(:name, :started_at, :taken_at)
 
@@ -25,25 +35,18 @@ module ProfilePageHelper
 
     def sample_bytes = SAMPLE_BYTES
 
+    def lost = 0
+
     def sites(view) = @views.fetch(view, [])
 
     def total(view) = row("all", sites(view), sites(view).sum(&:bytes))
 
     def by(view, what)
       whole = sites(view).sum(&:bytes)
-      sites(view).group_by { |site| name(site, what) }.except(nil).map { |name, list| row(name, list, whole) }.sort_by { |one| -one.bytes }
+      sites(view).group_by { |site| site.names(what).first }.map { |name, list| row(name, list, whole) }.sort_by { |one| -one.bytes }
     end
 
     private
-
-    def name(site, what)
-      frame = site.frames.find(&:file)
-      case what
-      when :class then site.class_name
-      when :gem then frame && (frame.gem || "application")
-      when :line then frame && "#{frame.file}:#{frame.line}"
-      end
-    end
 
     def row(name, list, whole)
       bytes = list.sum(&:bytes)
@@ -52,7 +55,7 @@ module ProfilePageHelper
     end
   end
 
-  def frame(method, file = nil, line = nil, gem: nil, library: nil) = Frame.new(file, line, method, gem, library)
+  def frame(method, file = nil, line = nil, gem: nil, library: nil, remark: nil) = Frame.new(file, line, method, gem, library, remark)
 
   # @param size [Integer] bytes of each block
   def site(frames, samples, size: 400, class_name: nil, labels: {})
