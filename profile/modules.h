@@ -1,0 +1,21 @@
+/* modules.h - the loaded program and libraries: which one contains an address, and where its unwind table is. */
+#ifndef CULET_PROFILE_MODULES_H
+#define CULET_PROFILE_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct culet_module {
+    uintptr_t start, end; /* the whole mapping; its tables lie in there */
+    uintptr_t table;      /* .eh_frame_hdr, or 0 */
+};
+
+/* The module that contains an address; false: none, or none that is known. Neither locks nor allocates. */
+bool culet_module_find(uintptr_t address, struct culet_module *module);
+
+/* Reads the loader's list again. Takes the loader's lock: not inside malloc. Where the loader answers by itself (glibc 2.35
+ * and later) there is nothing to do. */
+void culet_modules_refresh(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* stacks.h - interned stacks: a tree whose nodes are frames.
+ *
+ *   node 0     no frame
+ *   node n     frame `word`, called by node `parent`, which is smaller than n
+ *
+ * A stack is the number of its innermost node. Stacks that begin alike share nodes. The nodes and their index take at
+ * most 4 MiB. Everything is guarded by the lock of samples.c. */
+#ifndef CULET_PROFILE_STACKS_H
+#define CULET_PROFILE_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CULET_STACK_NODES 196608u /* 3 MiB */
+#define CULET_STACK_INDEX 262144u /* 1 MiB; a power of two above the number of nodes */
+
+struct culet_stack_node {
+    uint64_t word;
+    uint32_t parent;
+    uint32_t unused;
+};
+
+struct culet_stacks {
+    struct culet_stack_node *node;
+    uint32_t *index; /* hash of (parent, word) to node, 0: empty; open addressing */
+    uint32_t count;  /* nodes in use, node 0 among them */
+};
+
+/* Maps empty tables. False: no memory. */
+bool culet_stacks_create(struct culet_stacks *stacks);
+void culet_stacks_destroy(struct culet_stacks *stacks);
+
+/* The stack of `count` words, innermost first. A stack that has no room is CULET_MARK_FULL, for which there is always
+ * room. */
+uint32_t culet_stacks_intern(struct culet_stacks *stacks, const uint64_t *words, size_t count);
+
+#endif

@@ -1,0 +1,19 @@
+/* unwind.h - the native stack of the calling thread. */
+#ifndef CULET_PROFILE_UNWIND_H
+#define CULET_PROFILE_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Stores at most `max` addresses, innermost first, from the caller on. `complete`: whether the outermost function was
+ * reached. Neither locks nor allocates. */
+size_t culet_unwind(uintptr_t *pcs, size_t max, bool *complete);
+
+/* The function that contains an address; false: not known. */
+bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
+
+/* Reads the list of loaded modules again. Not inside malloc. */
+void culet_unwind_refresh(void);
+
+#endif

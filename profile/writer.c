@@ -1,0 +1,274 @@
+/* writer.c - the lines P, R, M, K and S of the stream. */
+#define _GNU_SOURCE
+#include "memory.h"
+#include "samples.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct writer {
+    culet_profile_output *output;
+    void *data;
+    uint64_t lines;
+    bool failed;
+    size_t length;
+    char text[8192];
+};
+
+static void flush(struct writer *w)
+{
+    if (!w->failed && w->length && !w->output(w->data, w->text, w->length))
+        w->failed = true;
+    w->length = 0;
+}
+
+static void put(struct writer *w, const char *text, size_t length)
+{
+    if (w->length + length > sizeof w->text)
+        flush(w);
+    memcpy(w->text + w->length, text, length);
+    w->length += length;
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+    put(w, text, strlen(text));
+}
+
+static void put_number(struct writer *w, uint64_t number)
+{
+    char text[24];
+
+    put(w, text, (size_t)snprintf(text, sizeof text, " %llu", (unsigned long long)number));
+}
+
+static void put_hex(struct writer *w, uint64_t number)
+{
+    char text[24];
+
+    put(w, text, (size_t)snprintf(text, sizeof text, " %llx", (unsigned long long)number));
+}
+
+/* Not by printf, which writes the decimal point of the program's locale. */
+static void put_real(struct writer *w, double number)
+{
+    char text[48];
+    unsigned exponent = 0;
+
+    for (number = number > 0 ? number : 0; number >= 1e15; number /= 10)
+        exponent++;
+    uint64_t thousandths = (uint64_t)(number * 1000 + 0.5);
+    put(w, text,
+        (size_t)snprintf(text, sizeof text, " %llu.%03ue%u", (unsigned long long)(thousandths / 1000),
+                         (unsigned)(thousandths % 1000), exponent));
+}
+
+static void end_line(struct writer *w)
+{
+    put(w, "\n", 1);
+    w->lines++;
+}
+
+/* Control characters, backslashes and whatever is not ASCII: the reader knows the encoding of paths. */
+static void put_path(struct writer *w, const char *path)
+{
+    char escaped[8];
+
+    put(w, " ", 1);
+    for (const unsigned char *byte = (const unsigned char *)path; *byte; byte++) {
+        if (*byte >= 0x20 && *byte < 0x7f && *byte != '\\')
+            put(w, (const char *)byte, 1);
+        else
+            put(w, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\x%02x", *byte));
+    }
+}
+
+/* ---- modules ---- */
+
+/* The build id of a note segment in memory, as hex digits; "-" if there is none. */
+static void build_id(const char *note, size_t bytes, char *text, size_t size)
+{
+    ElfW(Nhdr) head;
+
+    snprintf(text, size, "-");
+    while (bytes >= sizeof head) {
+        memcpy(&head, note, sizeof head);
+        size_t name = (head.n_namesz + 3u) & ~(size_t)3, content = (head.n_descsz + 3u) & ~(size_t)3;
+        if (name > bytes - sizeof head || content > bytes - sizeof head - name)
+            return;
+        const char *id = note + sizeof head + name;
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(note + sizeof head, "GNU", 4) &&
+            head.n_descsz && head.n_descsz * 2u < size) {
+            for (size_t i = 0; i < head.n_descsz; i++)
+                snprintf(text + 2 * i, 3, "%02x", (unsigned char)id[i]);
+            return;
+        }
+        note = id + content;
+        bytes -= sizeof head + name + content;
+    }
+}
+
+static void find_build_id(const struct dl_phdr_info *info, char *text, size_t size)
+{
+    snprintf(text, size, "-");
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
+        if (head->p_type == PT_NOTE && text[0] == '-')
+            build_id((const char *)(info->dlpi_addr + head->p_vaddr), head->p_filesz, text, size);
+    }
+}
+
+/* The program's own name is empty in the loader's list. */
+static const char *path_of(const struct dl_phdr_info *info, char *program, size_t size)
+{
+    if (info->dlpi_name && info->dlpi_name[0])
+        return info->dlpi_name;
+    ssize_t length = readlink("/proc/self/exe", program, size - 1);
+    program[length > 0 ? length : 0] = '\0';
+    return length > 0 ? program : "?";
+}
+
+static int write_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct writer *w = data;
+    char id[128], program[4096];
+
+    (void)size;
+    find_build_id(info, id, sizeof id);
+    const char *path = path_of(info, program, sizeof program);
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
+        if (head->p_type != PT_LOAD || !(head->p_flags & PF_X))
+            continue;
+        uintptr_t start = info->dlpi_addr + head->p_vaddr;
+        put_text(w, "M");
+        put_hex(w, start);
+        put_hex(w, start + head->p_memsz);
+        put_hex(w, head->p_offset);
+        put_text(w, " ");
+        put_text(w, id);
+        put_path(w, path);
+        end_line(w);
+    }
+    return w->failed;
+}
+
+/* ---- tables ---- */
+
+static void write_stacks(struct writer *w, const struct culet_stacks *stacks)
+{
+    for (uint32_t i = 1; i < stacks->count; i++) {
+        put_text(w, "K");
+        put_number(w, i);
+        put_number(w, stacks->node[i].parent);
+        put_hex(w, stacks->node[i].word);
+        end_line(w);
+    }
+}
+
+static void write_sums(struct writer *w, const char *view, const struct culet_profile_sums *sums)
+{
+    if (!sums->samples)
+        return;
+    put_text(w, view);
+    put_number(w, sums->samples);
+    put_real(w, sums->blocks);
+    put_real(w, sums->bytes);
+    put_real(w, sums->variance);
+}
+
+/* Of each site, those sums that are made from the live samples. */
+struct made {
+    struct culet_profile_sums growth, inherited;
+};
+
+static void add_to(struct culet_profile_sums *sums, const struct culet_sample *sample)
+{
+    double size = (double)sample->size;
+
+    sums->samples++;
+    sums->blocks += sample->weight;
+    sums->bytes += sample->weight * size;
+    sums->variance += sample->weight * (sample->weight - 1) * size * size;
+}
+
+static void make_sums(const struct culet_samples *s, struct made *made)
+{
+    for (uint32_t i = 1; i < s->samples; i++) {
+        const struct culet_sample *sample = &s->sample[i];
+        if (!sample->site)
+            continue;
+        if (s->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
+            add_to(&made[sample->site].growth, sample);
+        if (sample->generation != s->generation)
+            add_to(&made[sample->site].inherited, sample);
+    }
+}
+
+static void write_site(struct writer *w, const struct culet_samples *s, const struct culet_site *site,
+                       const struct made *made)
+{
+    put_text(w, site->kind == CULET_PROFILE_OBJECT ? "S o" : "S m");
+    put_number(w, site->stack);
+    put_number(w, site->label);
+    put_number(w, site->type);
+    write_sums(w, " a", &site->allocated);
+    write_sums(w, " l", &site->live);
+    write_sums(w, " p", site->peak_number == s->peak_number ? &site->peak : &site->live);
+    write_sums(w, " g", &made->growth);
+    write_sums(w, " i", &made->inherited);
+    end_line(w);
+}
+
+static void write_process(struct writer *w, const struct culet_samples *s)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    put_text(w, "P");
+    put_number(w, (uint64_t)getpid());
+    put_number(w, s->sample_bytes);
+    put_number(w, s->started_ns);
+    put_number(w, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    put_number(w, s->epoch);
+    put_number(w, s->generation);
+    put_number(w, s->lost);
+    end_line(w);
+    put_text(w, "R");
+    put_number(w, s->resident);
+    put_number(w, s->peak_resident);
+    end_line(w);
+}
+
+static void write_all(struct writer *w, const struct culet_samples *s, const struct made *made)
+{
+    write_process(w, s);
+    dl_iterate_phdr(write_module, w);
+    write_stacks(w, &s->stacks);
+    for (uint32_t i = 1; i < s->sites && !w->failed; i++)
+        write_site(w, s, &s->site[i], &made[i]);
+    flush(w);
+}
+
+bool culet_profile_write(culet_profile_output *output, void *data, uint64_t *lines)
+{
+    struct writer w = {.output = output, .data = data};
+    struct culet_samples copy;
+
+    if (!culet_profile_copy(&copy))
+        return false;
+    size_t bytes = copy.sites * sizeof(struct made);
+    struct made *made = culet_profile_map(bytes);
+    if (made) {
+        make_sums(&copy, made);
+        write_all(&w, &copy, made);
+        culet_profile_unmap(made, bytes);
+    }
+    culet_profile_release(&copy);
+    *lines += w.lines;
+    return made && !w.failed;
+}
