@@ -38,15 +38,14 @@ class ProfilePageBrowserTest < Minitest::Test
     end
   end
 
-  # Near Garwood's limits for 1, 5 and 20 events.
-  def test_limits_of_few_samples
+  # Few samples, many, and blocks that are larger than any distance.
+  def test_intervals_are_those_of_estimates
     with_page(small) do |browser|
-      { 1 => [0.0253, 5.5716], 5 => [1.6235, 11.6683], 20 => [12.2165, 30.8884] }.each do |samples, limits|
-        found = browser.evaluate("(function () { var S = culetProfile.graph.picture.sums.at(0).constructor; return new S(#{samples}, 0, #{samples}, #{samples}).interval(1); }())")
-        limits.zip(found).each { |one, other| assert_in_delta one, other, 0.02 }
+      [[1, 1.0, 1.0], [5, 5.0, 5.0], [20, 900.0, 9e3], [30, 30.0, 30.0], [31, 31.0, 31.0], [2000, 1e9, 1e12], [1, 9e8, 0.0]].each do |samples, bytes, variance|
+        found = browser.evaluate("(function () { var S = culetProfile.graph.picture.sums.at(0).constructor; return new S(#{bytes}, 0, #{samples}, #{variance}).interval(1); }())")
+        expected = Estimate.new(samples, 0, bytes, variance)
+        [expected.low_bytes, expected.high_bytes].zip(found).each { |one, other| assert_in_delta one, other, 1e-9 * bytes }
       end
-      # A block that is larger than any distance is known exactly.
-      assert_equal [9e8, 9e8], browser.evaluate("(function () { var S = culetProfile.graph.picture.sums.at(0).constructor; return new S(9e8, 1, 1, 0).interval(524288); }())")
     end
   end
 
