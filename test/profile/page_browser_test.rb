@@ -96,7 +96,7 @@ class ProfilePageBrowserTest < Minitest::Test
       browser.mouse("mouseMoved", place["x"], place["y"])
       assert_match(%r{\ACache#store:4/home/me/leak\.rb:4application21\.0 MB \(14\.\d to 27\.\d MB\).*78\.4 %327,\d+ blocks from 40 samples}, text(browser, "tip"))
       browser.mouse("mouseMoved", 5, 5)
-      assert browser.evaluate("document.getElementById('tip').hidden")
+      wait(browser, "document.getElementById('tip').hidden")
     end
   end
 
@@ -217,11 +217,10 @@ class ProfilePageBrowserTest < Minitest::Test
         path = write(folder, large(300), base)
         assert_layout(path, ready: READY) do |browser|
           browser.evaluate("document.querySelector('[data-tab=functions]').click()")
-          browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 100); }); })")
+          wait(browser, "culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
           assert_empty browser.evaluate(FAULTS)
           browser.evaluate("document.querySelector('[data-tab=graph]').click()")
-          browser.evaluate("new Promise(function (done) { requestAnimationFrame(function () { setTimeout(done, 100); }); })")
-          assert_equal browser.evaluate("document.querySelector('[data-graph=all]').clientWidth"), browser.evaluate("culetProfile.graph.width")
+          wait(browser, "culetProfile.graph.width === document.querySelector('[data-graph=all]').clientWidth")
         end
       end
     end
@@ -231,7 +230,7 @@ class ProfilePageBrowserTest < Minitest::Test
     with_page(small) do |browser|
       light = pixel(browser, "Cache#store")
       browser.colors("dark")
-      browser.evaluate("new Promise(function (done) { setTimeout(done, 50); })")
+      wait(browser, "culetProfile.colours.paper === getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() && matchMedia('(prefers-color-scheme: dark)').matches")
       refute_equal light, pixel(browser, "Cache#store")
     end
   end
@@ -254,6 +253,11 @@ class ProfilePageBrowserTest < Minitest::Test
         assert_empty browser.complaints
       end
     end
+  end
+
+  # Until an expression is true; the browser gives up when it does not become so.
+  def wait(browser, condition)
+    assert browser.evaluate("new Promise(function (done) { (function look() { if (#{condition}) done(true); else setTimeout(look, 20); }()); })")
   end
 
   # Names of all boxes with bytes, as they follow one another.
