@@ -25,7 +25,7 @@
 uint64_t __wrap_culet_profile_distance(void);
 
 static _Atomic uint64_t seed = 1;
-static double mean = 4096;           /* bytes */
+static _Atomic double mean = 4096;   /* bytes */
 static uint64_t always;              /* not 0: each distance */
 static _Thread_local uint64_t drawn; /* the last distance */
 static _Thread_local unsigned draws;
@@ -55,9 +55,13 @@ uint64_t __wrap_culet_profile_distance(void)
 
 static void start(double bytes)
 {
+    static bool is_set_up;
+
     mean = bytes;
     CHECK(culet_heap_state() != CULET_DORMANT, "the heap is dormant");
-    culet_profiler_setup();
+    if (!is_set_up)
+        culet_profiler_setup();
+    is_set_up = true;
     CHECK(culet_profile_api.start((uint64_t)bytes), "no memory for the profile");
     CHECK(culet_profile_api.running(), "it does not run");
 }

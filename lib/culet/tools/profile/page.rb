@@ -4,6 +4,7 @@ require "digest"
 require "erb"
 require_relative "../../text/numbers"
 require_relative "../../text/size"
+require_relative "../../version"
 require_relative "page_data"
 
 module Culet
@@ -53,7 +54,12 @@ module Culet
 
       def packed = PageData.new(@data, view: @view, base: @base).packed
 
-      def title = "Memory profile of #{names(@data)}#{", compared with #{names(@base)}" if @base}"
+      def title
+        earlier = names(@base) if @base
+        return "Memory profile of #{names(@data)}" unless earlier
+
+        "Memory profile of #{names(@data)}, compared with #{earlier == names(@data) ? "an earlier one" : earlier}"
+      end
 
       # "app.rb (12)", or the first of several.
       def names(data)
@@ -79,8 +85,6 @@ module Culet
         seconds < 7200 ? "#{(seconds / 60).round} min" : "#{Text::Numbers.significant(seconds / 3600)} h"
       end
 
-      def problems = []
-
       def cards
         VIEWS.map do |key, (title, meaning)|
           total = @data.total(key)
@@ -94,6 +98,8 @@ module Culet
         return unless @base
 
         before = @base.total(view).bytes
+        return "unchanged" if size(before) == size(total.bytes)
+
         "#{total.bytes < before ? "−" : "+"}#{size((total.bytes - before).abs)} from #{size(before)}"
       end
 

@@ -18,6 +18,8 @@ module Culet
       KINDS = %i[application gem ruby library class unknown].each_with_index.to_h.freeze
       RUBY_LIBRARY = %r{(?:\A|/)(?:libruby[^/]*|ruby[\d.]*)\z}
       STANDARD = %r{/ruby/\d+\.\d+\.\d+/|\A<internal:}
+      # Names in place of frames: "[garbage collection]".
+      MARK = /\A[\[(]/
       # Significant digits of estimates.
       DIGITS = 6
 
@@ -34,7 +36,7 @@ module Culet
         # @return [Integer]
         def number(key) = @numbers[key] ||= @numbers.size
       end
-      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :DIGITS, :Table
+      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :MARK, :DIGITS, :Table
 
       # @param data [Data]
       # @param view [Symbol] the view that the page opens with
@@ -108,13 +110,11 @@ module Culet
       end
 
       def kind(frame)
-        if frame.library
-          frame.library.match?(RUBY_LIBRARY) ? :ruby : :library
-        elsif frame.file
-          frame.file.match?(STANDARD) && !frame.gem ? :ruby : (frame.gem ? :gem : :application)
-        else
-          frame.method.to_s.match?(/\A[\[(]/) ? :unknown : :ruby
-        end
+        return frame.library.match?(RUBY_LIBRARY) ? :ruby : :library if frame.library
+        return frame.method.to_s.match?(MARK) ? :unknown : :ruby unless frame.file
+        return :gem if frame.gem
+
+        frame.file.match?(STANDARD) ? :ruby : :application
       end
 
       def frame_columns
@@ -135,9 +135,10 @@ module Culet
 
       def groups
         rows = @sites.keys
-        names = rows.flat_map { |row| row.last.map(&:first) }.uniq.sort
-        [*GROUPS.each_with_index.map { |(key, title, noun), at| group(key, title, noun, rows.map { |row| row[at + 1] }) },
-         *names.map { |name| group("label #{name}", "By #{name}", name, rows.map { |row| row.last.to_h[name] }) }]
+        labels = rows.flat_map { |row| row.last.map(&:first) }.uniq.sort
+        columns = GROUPS.each_with_index.map { |names, at| group(*names, rows.map { |row| row[at + 1] }) }
+        pairs = rows.map { |row| row.last.to_h }
+        columns + labels.map { |name| group("label #{name}", "By #{name}", name, pairs.map { |row| row[name] }) }
       end
 
       def group(key, title, noun, values)

@@ -135,12 +135,12 @@ class Functions {
     const frame = this.profile.functionFrames[one];
     const total = this.sums.total.bytes[one];
     const name = element("button", { type: "button", "data-function": one, "aria-pressed": String(one === this.selected) },
-      element("i", { className: "swatch", style: `background:var(--kind-${this.profile.frames.kind[frame]})` }), this.profile.labels[frame]);
+      element("i", { className: "swatch", style: `background:var(--kind-${this.profile.frames.kind[frame]})` }), element("span", {}, ...breakable(this.profile.labels[frame])));
     const file = this.profile.text(this.profile.frames.file[frame]);
     const place = file ? this.profile.short(file) : this.profile.place(frame);
     const bar = element("i", { className: "bar", style: `width:${(100 * total / most).toFixed(1)}%` });
     return element("tr", { className: one === this.selected ? "selected" : "" },
-      element("td", { className: "name" }, name, place ? element("small", {}, place) : "", bar),
+      element("td", { className: "name" }, name, place ? element("small", {}, ...breakable(place)) : "", bar),
       element("td", {}, this.sums.own[one] > 0 ? size(Math.round(this.sums.own[one])) : "–"),
       element("td", {}, size(Math.round(total))),
       ...(this.sums.before ? [element("td", {}, signed(total - this.sums.before.bytes[one]))] : []));

@@ -42,7 +42,7 @@ class Groups {
       element("h2", {}, group.title),
       element("div", { className: "scroll" }, element("table", {},
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, group.noun), ...heads.map((head) => element("th", { scope: "col" }, head)))),
-        element("tbody", {}, ...listed.map((row) => this.row(group, row, before, filter, total))))));
+        element("tbody", {}, ...listed.map((row) => this.row(group, row, before, filter, total, rows[0].sum.bytes))))));
     if (rows.length > FEW_ROWS) {
       const text = limit === FEW_ROWS ? `Show all ${grouped(rows.length)}` : `Show the first ${FEW_ROWS}`;
       section.append(element("button", { type: "button", className: "quiet", "data-row": `${group.key} all`, onclick: () => this.toggle(group.key) }, text));
@@ -50,17 +50,17 @@ class Groups {
     return section;
   }
 
-  row(group, row, before, filter, total) {
+  row(group, row, before, filter, total, most) {
     const name = this.profile.strings[row.value];
     const pressed = row.value === filter;
     const [low, high] = row.sum.interval(this.profile.distance).map(Math.round);
-    const part = total > 0 ? row.sum.bytes / total : 0;
+    const part = most > 0 ? row.sum.bytes / most : 0;
     const button = element("button", { type: "button", title: name, "aria-pressed": String(pressed), "data-row": `${group.key} ${row.value}`, onclick: () => this.onFilter(group.key, pressed ? null : row.value) },
-      group.key === "line" ? this.profile.short(name) : name);
+      element("span", {}, ...breakable(group.key === "line" ? this.profile.short(name) : name)));
     return element("tr", { className: pressed ? "selected" : "" },
       element("td", { className: "name" }, button, element("i", { className: "bar", style: `width:${(100 * part).toFixed(1)}%` })),
       element("td", {}, size(Math.round(row.sum.bytes))),
-      element("td", { className: "muted" }, row.sum.samples > 0 ? range(low, high) : "–"),
+      element("td", { className: "interval" }, row.sum.samples > 0 ? range(low, high) : "–"),
       ...(before ? [this.change(row)] : []),
       element("td", {}, share(row.sum.bytes, total)));
   }

@@ -85,11 +85,11 @@ class Icicle {
   // The graph's height follows the levels of the zoomed part. Of its callers the nearest ones are shown.
   resize() {
     if (!this.picture) return;
+    this.width = this.scroller.clientWidth;
     this.hidden = Math.max(0, this.picture.tree.depths[this.zoomed] - 1 - CALLERS);
-    this.levels = this.picture.deepest(this.zoomed) + 1 - this.hidden;
+    this.levels = this.picture.deepest(this.zoomed, this.picture.bytes(this.zoomed) * LEAST_PIXELS / Math.max(1, this.width)) + 1 - this.hidden;
     this.spacer.style.height = `${this.levels * ROW}px`;
     const ratio = window.devicePixelRatio || 1;
-    this.width = this.scroller.clientWidth;
     this.height = Math.min(this.levels * ROW, this.scroller.clientHeight || this.levels * ROW);
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;

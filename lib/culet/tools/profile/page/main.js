@@ -121,7 +121,7 @@ class Page {
       inside[node] = inside[parent] || found[node];
       if (found[node] && !inside[parent]) sum.add(picture.sums.at(node));
     }
-    output.textContent = sum.samples > 0 ? `${withInterval(sum, this.profile.distance)}, ${share(sum.bytes, picture.total)}` : "no match";
+    output.textContent = sum.samples > 0 ? `found: ${withInterval(sum, this.profile.distance)}, ${share(sum.bytes, picture.total)}` : "no match";
     graph.mark(found);
   }
 

@@ -275,10 +275,17 @@ class Picture {
     }
   }
 
-  // The last level with bytes.
-  deepest(root = 0) {
+  // The last level of a subtree with a node that is drawn: one with bytes below a node of at least `least` bytes.
+  deepest(root, least) {
     let deepest = this.tree.depths[root];
-    for (const node of this.walk(root)) if (this.sums.bytes[node] > 0) deepest = Math.max(deepest, this.tree.depths[node]);
+    const stack = [root];
+    while (stack.length) {
+      for (const child of this.childrenOf(stack.pop())) {
+        if (this.bytes(child) > 0) deepest = Math.max(deepest, this.tree.depths[child]);
+        if (this.bytes(child) < least) break;
+        stack.push(child);
+      }
+    }
     return deepest;
   }
 

@@ -24,6 +24,11 @@ function changeWithInterval(sum, before, distance) {
   return `${signed(sum.bytes - before.bytes)} (${range(low, high, signed)})`;
 }
 
+// Text that may break behind punctuation.
+function breakable(text) {
+  return text.split(/(?<=[/:#.-])(?=[^/:#.-])/).flatMap((part) => [element("wbr"), part]).slice(1);
+}
+
 function counted(number, noun) {
   const rounded = Math.round(number);
   return `${grouped(rounded)} ${noun}${rounded === 1 ? "" : "s"}`;
