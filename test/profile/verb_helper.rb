@@ -32,7 +32,7 @@ module ProfileVerbHelper
   # @param words [Array<String>] arguments
   # @return [Hash] what `culet profile --json` printed
   def profile(*words, env: TestHelper::NEUTRAL)
-    out, @err, status = run_culet("profile", *words, "--json", env: env)
+    out, @err, status = run_culet("profile", "--json", *words, env: env)
     assert_predicate status, :success?, @err
     JSON.parse(out)
   end

@@ -77,7 +77,7 @@ class ProfileVerbTest < Minitest::Test
   # What two equal profiles differ by is nothing; what is saved again is the same.
   def test_two_profiles_as_a_difference
     Dir.mktmpdir do |folder|
-      more = save(folder, 3_000)
+      more = save(File.dirname(saved), 3_000)
       document = profile(more, "--base", saved, "--by", "line")
       row = rows(document).find { |one| one["name"].end_with?("app.rb:#{KEEPING_LINE}") }
       assert_in_delta 2 * KEPT_BYTES, row["bytes"], 0.5 * KEPT_BYTES

@@ -8,6 +8,8 @@ require_relative "subjects"
 require_relative "../system/ruby_options"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/profile"
+require_relative "../tools/profile/command"
+require_relative "../tools/profile/session"
 
 module Culet
   module CLI
@@ -249,7 +251,19 @@ module Culet
       def view = options.fetch(:view, :live)
 
 
+      def export(data, name, maker)
+        write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
+      end
+
+      def render(data)
+        shape = { view: view, by: options[:by], top: options[:top] }
+        return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
+
+        fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }
+      end
+
       def continue(words)
+        require_relative "../tools/profile/continuous"
         @interruption = Culet::Compare::Interruption.new
         destinations = destinations(words)
         continuous = Culet::Profile::Continuous.new(session(words), destinations,
@@ -263,6 +277,8 @@ module Culet
 
       # The address is checked first: a wrong one makes no directory.
       def destinations(words)
+        require_relative "../tools/profile/pyroscope"
+        require_relative "../tools/profile/rotation"
         server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words), notes: err)
         folder = options[:folder] && Culet::Profile::Rotation.new(options[:folder], keep: options.fetch(:keep, KEEP))
         [folder, server].compact

@@ -16,6 +16,8 @@ module Culet
   #   Difference  two Data, the later less the earlier
   #   Table, Document, Html            a report for the terminal, as JSON, as a page
   #   Pprof, Speedscope, Firefox, Collapsed   files of other tools
+  #   Live, Session, Command           running processes, by their agents; a command, from start to end
+  #   Continuous, Interval             one pprof file per interval, for Rotation (a folder) and Pyroscope (a server)
   module Profile
     autoload :Pprof, File.expand_path("profile/pprof", __dir__)
     autoload :Speedscope, File.expand_path("profile/speedscope", __dir__)

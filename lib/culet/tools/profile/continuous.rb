@@ -2,6 +2,7 @@
 
 require_relative "../../errors"
 require_relative "interval"
+require_relative "pprof"
 
 module Culet
   module Profile
@@ -64,7 +65,7 @@ module Culet
       def write(found)
         to = Time.now
         if found.any?
-          content = Interval.new(@before, found, @from, to).pprof
+          content = Pprof.new(Interval.new(@before, found), from: @from, to: to).to_s
           @destinations.each { |destination| destination.write(content, @from, to) }
           @intervals += 1
         end

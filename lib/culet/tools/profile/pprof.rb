@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "stringio"
 require "zlib"
 require_relative "protobuf"
 
