@@ -1,2 +1,2 @@
-COUNTS = Hash.new { |hash, key| hash[key] = Array.new(80, key) } # LEAK
-def work(number) = COUNTS["visitor #{number}"][0]
+PAGES = Hash.new { |hash, key| hash[key] = key * 40 } # LEAK
+def work(number) = PAGES["visitor #{number}"].size

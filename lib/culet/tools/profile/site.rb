@@ -72,7 +72,7 @@ module Culet
 
       # Where there is no Ruby code: the native function.
       def outside
-        frame = frames.find { |one| !one.remark } || frames.first
+        frame = frames.find(&:remark) || frames.first
         frame ? frame.to_s : "(unknown)"
       end
     end

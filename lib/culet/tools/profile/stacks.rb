@@ -17,7 +17,9 @@ module Culet
       OWN = "libculet.so"
       # The path that Ruby gives for methods in C.
       CFUNC = "<cfunc>"
-      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :CFUNC
+      # The function of Ruby that runs deferred work.
+      DEFERRED = ["rb_postponed_job_flush"].freeze
+      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :CFUNC, :DEFERRED
 
       # @param recording [Recording]
       def initialize(recording)
@@ -34,11 +36,20 @@ module Culet
         @stacks[stack] ||= begin
           words = @recording.stack(stack)
           found = words.each_with_index.map { |word, at| frame(word, innermost: at.zero?) }
-          found.drop_while { |frame| frame.library == OWN }.freeze
+          without_bystanders(found.drop_while { |frame| frame.library == OWN }).freeze
         end
       end
 
       private
+
+      # Ruby does deferred work (moving buffers after a collection, for example) wherever it checks for interrupts: the
+      # code that runs at that moment has not asked for it.
+      def without_bystanders(frames)
+        at = frames.index { |frame| !frame.library || DEFERRED.include?(frame.method) }
+        return frames unless at && frames[at].library
+
+        [*frames.first(at + 1), @deferred ||= Frame.new(nil, nil, "(deferred work of Ruby)", nil, nil, true)]
+      end
 
       # A return address is behind the call.
       def frame(word, innermost:)
