@@ -52,7 +52,7 @@ class ProfilePyroscopeTest < Minitest::Test
 
   def test_a_server_that_is_down_for_a_while
     answers = [->(*) { "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 4\r\n\r\nbusy" },
-               ->(*) { nil }, ->(*) { "no HTTP at all\r\n\r\n" }]
+               ->(*) {}, ->(*) { "no HTTP at all\r\n\r\n" }]
     with_server(->(count, socket) { answers.fetch(count - 1, ->(*) { PyroscopeServer::OK }).call(count, socket) }) do |server|
       client = push(server.address)
       client.write("first", FROM, TO)

@@ -8,6 +8,8 @@ require_relative "subjects"
 require_relative "../system/ruby_options"
 require_relative "../tools/compare/interruption"
 require_relative "../tools/profile"
+require_relative "../tools/profile/command"
+require_relative "../tools/profile/session"
 
 module Culet
   module CLI
@@ -26,13 +28,12 @@ module Culet
       SIZE = /\A(\d{1,12})([kmg]?)\z/i
       MOST_SAMPLE_BYTES = 1 << 40
       # Option => the class that makes its file.
-      EXPORTS = { html: :Html, pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
+      EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
                   collapsed: :Collapsed }.freeze
-      # Options of a report, which continuous mode does not have.
-      REPORT = [*EXPORTS.keys, :view, :by, :top, :save, :base].freeze
-      CONTINUOUS = %i[every keep folder push app].freeze
+      # Options of a report, which continuous mode does not write.
+      REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base].freeze
       private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :UNITS, :SIZE, :MOST_SAMPLE_BYTES,
-                       :EXPORTS, :REPORT, :CONTINUOUS
+                       :EXPORTS, :REPORT
 
       # @return [String] the usage of the verb
       def banner = "culet profile PID|NAME ... | FILE ... | -- COMMAND ..."
@@ -55,11 +56,11 @@ module Culet
         check(words, command)
         return continue(words) if continuous?
 
-        options.values_at(*EXPORTS.keys, :save, :out).compact.each { |path| AtomicFile.check(path) }
+        options.values_at(*EXPORTS.keys, :html, :save, :out).compact.each { |path| AtomicFile.check(path) }
         @interruption = Culet::Compare::Interruption.new
         streams = command ? run(command) : read(words)
         save(streams) if options[:save]
-        conclude(data(streams))
+        conclude(streams)
         return status_of(@status) if @status
 
         @interruption.exit_status || EXIT_OK
@@ -93,7 +94,7 @@ module Culet
         parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k)") do |v|
           options[:sample] = bytes(v)
         end
-        parser.on("--base FILE", "report the difference to a profile written with --save") { |v| options[:base] = v }
+        parser.on("--base FILE", "report the difference to a file of --save (again for several)") { |v| (options[:base] ||= []) << v }
       end
 
       def define_files(parser)
@@ -148,13 +149,11 @@ module Culet
       end
 
       def check_continuous(words, command)
-        if !continuous?
-          option = %i[keep app].find { |name| options.key?(name) } or return
-          raise UsageError, "--#{option} needs --#{option == :keep ? "out-dir" : "push"}"
-        end
-        raise UsageError, "--every needs --out-dir or --push" unless options[:folder] || options[:push]
         raise UsageError, "--keep needs --out-dir" if options[:keep] && !options[:folder]
         raise UsageError, "--app needs --push" if options[:app] && !options[:push]
+        return unless continuous?
+
+        raise UsageError, "--every needs --out-dir or --push" unless options[:folder] || options[:push]
         raise UsageError, "continuous mode needs running processes" if command || file?(words.first)
 
         option = REPORT.find { |name| options.key?(name) }
@@ -220,25 +219,51 @@ module Culet
       end
 
       def save(streams)
+        number = 0
         streams.each do |stream|
-          path = streams.size > 1 ? "#{options[:save]}.#{stream.pid}" : options[:save]
+          path = streams.size > 1 ? "#{options[:save]}.#{stream.pid || number += 1}" : options[:save]
           AtomicFile.write(path, stream.text, secret: true)
           err.puts("culet: wrote #{path}")
         end
       end
 
-      def data(streams)
-        base = options[:base] && Culet::Profile::Data.new([Culet::Profile::Recording.load(options[:base])])
-        found = Culet::Profile::Data.new(streams.map(&:recording))
-        base ? found - base : found
-      end
-
-      def conclude(data)
+      def conclude(streams)
+        base = options[:base] && merged(options[:base].map { |path| Culet::Profile::Stream.load(path) })
+        found = merged(streams)
+        draw(found, base) if options[:html]
+        data = base ? found - base : found
         EXPORTS.each { |name, maker| export(data, name, maker) if options[name] }
         deliver(render(data))
       end
 
+      def merged(streams) = Culet::Profile::Data.new(streams.map(&:recording))
+
+      def draw(data, base)
+        require_relative "../tools/profile/page"
+        write(options[:html], Culet::Profile::Html.new(data, view: view, base: base).to_s)
+      end
+
+      def write(path, content)
+        AtomicFile.write(path, content)
+        err.puts("culet: wrote #{path}")
+      end
+
+      def view = options.fetch(:view, :live)
+
+
+      def export(data, name, maker)
+        write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
+      end
+
+      def render(data)
+        shape = { view: view, by: options[:by], top: options[:top] }
+        return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
+
+        fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }
+      end
+
       def continue(words)
+        require_relative "../tools/profile/continuous"
         @interruption = Culet::Compare::Interruption.new
         destinations = destinations(words)
         continuous = Culet::Profile::Continuous.new(session(words), destinations,
@@ -252,6 +277,8 @@ module Culet
 
       # The address is checked first: a wrong one makes no directory.
       def destinations(words)
+        require_relative "../tools/profile/pyroscope"
+        require_relative "../tools/profile/rotation"
         server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words), notes: err)
         folder = options[:folder] && Culet::Profile::Rotation.new(options[:folder], keep: options.fetch(:keep, KEEP))
         [folder, server].compact

@@ -11,10 +11,6 @@ module Culet
   module Profile
     # Runs a command with the profile on. Each of its processes writes a stream at its end.
     class Command
-      # Largest stream accepted, in bytes.
-      MOST_BYTES = 256 << 20
-      private_constant :MOST_BYTES
-
       # @return [Process::Status] of the command
       attr_reader :status
 
@@ -60,7 +56,7 @@ module Culet
       def read(folder)
         pids = Dir.children(folder).grep(/\A\d+\z/).map(&:to_i)
         pids.sort_by { |pid| [pid == @pid ? 0 : 1, pid] }.map do |pid|
-          Stream.new("process #{pid}", pid, ForeignFile.read(File.join(folder, pid.to_s), most_bytes: MOST_BYTES))
+          Stream.new("process #{pid}", pid, ForeignFile.read(File.join(folder, pid.to_s), most_bytes: STREAM_BYTES))
         end
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "../../errors"
 require_relative "interval"
+require_relative "pprof"
 
 module Culet
   module Profile

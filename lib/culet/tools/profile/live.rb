@@ -5,6 +5,7 @@ require_relative "../../system/processes"
 require_relative "../../system/ruby_options"
 require_relative "../agent/conversation"
 require_relative "../doctor/target"
+require_relative "stream"
 
 module Culet
   module Profile
@@ -13,9 +14,7 @@ module Culet
       # Time limits of an answer, and of the wait for its start.
       LIMIT_SECONDS = 30.0
       WAIT_SECONDS = 10.0
-      # Largest stream accepted, in bytes.
-      STREAM_BYTES = 256 << 20
-      private_constant :LIMIT_SECONDS, :WAIT_SECONDS, :STREAM_BYTES
+      private_constant :LIMIT_SECONDS, :WAIT_SECONDS
 
       # @return [Integer] process number
       attr_reader :pid

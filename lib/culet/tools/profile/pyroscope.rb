@@ -277,7 +277,7 @@ module Culet
         Float(seconds, exception: false)&.clamp(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
       end
 
-      def printable(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[[:cntrl:][:space:]]+/, " ").strip
+      def printable(text) = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[[:cntrl:] ]+/, " ").strip
 
       def reason(error)
         case error

@@ -42,6 +42,9 @@ module Culet
       # @return [Boolean] whether the profile of one of the processes was started here
       def started? = @lives.each_value.any?(&:started?)
 
+      # @return [String] the processes, for a sentence
+      def subject = @lives.size == 1 ? "process #{@lives.keys.first}" : "#{@lives.size} processes"
+
       # @return [Boolean] whether the session is to end
       def stopped? = @stop.call
 
