@@ -1,4 +1,6 @@
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "writer.h"
 
 #include "memory.h"
@@ -264,7 +266,7 @@ static void make_sums(const struct culet_tables *t, struct made *made)
 {
     for (uint32_t i = 1; i < t->samples; i++) {
         const struct culet_sample *sample = &t->sample[i];
-        if (!sample->site)
+        if (sample->site == CULET_NO_SITE || sample->site == CULET_FORMER_SITE)
             continue;
         if (t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
             culet_sums_add(&made[sample->site].growth, sample);

@@ -399,6 +399,24 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
            (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
+static void note_change(struct culet_arena *arena)
+{
+    uint32_t changes = atomic_load_explicit(&arena->changes, memory_order_relaxed);
+
+    atomic_store_explicit(&arena->changes, changes + 1, memory_order_relaxed);
+}
+
+/* Whether the other arena has changed since this one last looked there. Its holder runs in parallel then: it will use
+ * its free blocks itself, and what it still frees in an adopted slab would be remote. */
+static bool in_use(struct culet_arena *arena, const struct culet_arena *other)
+{
+    uint32_t changes = atomic_load_explicit(&other->changes, memory_order_relaxed);
+    bool changed = changes != arena->seen[other->number];
+
+    arena->seen[other->number] = changes;
+    return changed;
+}
+
 /* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
 static bool adopt(struct culet_arena *arena, unsigned klass)
 {
@@ -407,7 +425,7 @@ static bool adopt(struct culet_arena *arena, unsigned klass)
 
     for (unsigned i = 1; i < all && !done; i++) {
         struct culet_arena *other = culet_arena((arena->number + i) % all);
-        if (!may_have(other, klass) || !culet_arena_try_lock(other))
+        if (!may_have(other, klass) || in_use(arena, other) || !culet_arena_try_lock(other))
             continue;
         done = move_slab(other, arena, klass);
         culet_arena_unlock(other);
@@ -443,6 +461,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
     if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
     slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
+    note_change(arena);
     atomic_store_explicit(&bin->has_unit, true, memory_order_relaxed);
     atomic_store_explicit(&arena->active, true, memory_order_relaxed);
     if (culet_bin_profiled())
@@ -543,6 +562,7 @@ void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct cu
 {
     uint64_t free = free_of(slab, unit);
 
+    note_change(arena);
     slab->span.pass = arena->pass;
     if (!(free & (free - 1)) && free)
         add_free_unit(arena, slab, unit);

@@ -185,14 +185,16 @@ struct culet_claim {
 };
 
 struct culet_arena {
-    uint8_t pass;                                /* purge passes, modulo 256 [holder] */
-    uint8_t number;                              /* CULET_ARENAS for the placeholder of threads that hold none */
-    _Atomic bool serviced;                       /* held for a purge or a fork, for microseconds */
-    _Atomic bool active;                         /* used since the scavenger's last pass [holder] */
-    struct culet_lock lock;                      /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
+    uint8_t pass;                          /* purge passes, modulo 256 [holder] */
+    uint8_t number;                        /* CULET_ARENAS for the placeholder of threads that hold none */
+    _Atomic bool serviced;                 /* held for a purge or a fork, for microseconds */
+    _Atomic bool active;                   /* used since the scavenger's last pass [holder] */
+    _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
+    struct culet_lock lock;                /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
+    uint32_t seen[CULET_ARENAS]; /* `changes` of the others when this one last looked there [holder] */
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
     uint32_t profile;                                 /* number of the profile that `claim` is for [holder] */
     struct culet_claim claim[CULET_CLASSES];          /* not touched until the profile runs [holder] */

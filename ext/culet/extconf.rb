@@ -38,8 +38,10 @@ $CPPFLAGS << " -D_GNU_SOURCE"
 # The headers that the extension shares with the allocator and with scope.
 $INCFLAGS << " -I$(srcdir)/../.."
 
-# One folder for each tool; the object files are in folders of the same names.
-sources = Dir["**/*.c", base: __dir__].sort
+# One folder for each tool; the object files are in folders of the same names. profile/ is shared with the allocator.
+root = File.expand_path("../..", __dir__)
+sources = (Dir["**/*.c", base: __dir__] + Dir["profile/*.c", base: root]).sort
+$VPATH << "$(srcdir)/../.."
 sources.each { |source| FileUtils.mkdir_p(File.dirname(source)) }
 $objs = sources.map { |source| source.sub(/c\z/, "o") }
 

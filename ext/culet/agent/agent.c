@@ -47,6 +47,8 @@ static VALUE write_report(VALUE data)
 
     if (report->request.kind == CULET_STRINGS) {
         culet_strings_write(&report->buffer, &report->request.strings);
+    } else if (report->request.kind == CULET_PROFILE) {
+        culet_profile_answer(&report->request.profile, &report->buffer);
     } else {
         write_vm(&report->buffer);
         culet_statistics_write(&report->buffer);
@@ -63,7 +65,7 @@ static VALUE describe(VALUE error)
 {
     VALUE message = rb_obj_as_string(rb_funcall(error, rb_intern("message"), 0));
 
-    return rb_str_plus(rb_sprintf("the count failed with %s: ", rb_obj_classname(error)), message);
+    return rb_str_plus(rb_sprintf("the request failed with %s: ", rb_obj_classname(error)), message);
 }
 
 /* Copies the exception's message, if it has one. Control characters would end the line. */
@@ -74,7 +76,7 @@ static void error_message(VALUE error, char *message, size_t size)
 
     if (failure || !RB_TYPE_P(buffer, T_STRING)) {
         rb_set_errinfo(Qnil);
-        snprintf(message, size, "the count failed with an exception without message");
+        snprintf(message, size, "the request failed with an exception without message");
         return;
     }
     snprintf(message, size, "%.*s", (int)RSTRING_LEN(buffer), RSTRING_PTR(buffer));

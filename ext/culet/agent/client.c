@@ -1,6 +1,7 @@
 #include "agent/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,27 @@ int64_t culet_now_ms(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
+/* Parses a request for the profile, written exactly as the protocol says. Returns whether it is one. */
+static int parse_profile(const char *line, struct culet_profile_request *request, long *limit_ms, long *wait_ms)
+{
+    static const char *const actions[] = {"status", "start", "stop", "write"};
+    char action[8], again[CULET_LINE_BYTES];
+
+    if (sscanf(line, "culet-agent 1 profile action=%7[a-z] sample_bytes=%" SCNu64 " limit_ms=%ld wait_ms=%ld", action,
+               &request->sample_bytes, limit_ms, wait_ms) != 4)
+        return 0;
+    snprintf(again, sizeof(again), "culet-agent 1 profile action=%s sample_bytes=%" PRIu64 " limit_ms=%ld wait_ms=%ld",
+             action, request->sample_bytes, *limit_ms, *wait_ms);
+    if (strcmp(line, again) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (strcmp(action, actions[i]) == 0) {
+            request->action = (enum culet_profile_action)i;
+            return 1;
+        }
+    return 0;
+}
+
 /* Parses a request line. Returns whether it is valid. */
 static int parse_request(const char *line, struct culet_request *request, long *wait_ms)
 {
@@ -32,6 +54,8 @@ static int parse_request(const char *line, struct culet_request *request, long *
         request->strings.from = from;
     } else if (sscanf(line, "culet-agent 1 unused limit_ms=%ld wait_ms=%ld", &limit_ms, wait_ms) == 2) {
         request->kind = CULET_UNUSED;
+    } else if (parse_profile(line, &request->profile, &limit_ms, wait_ms)) {
+        request->kind = CULET_PROFILE;
     } else if (sscanf(line, "culet-agent 1 data=%d limit_ms=%ld wait_ms=%ld", &request->objects.data, &limit_ms,
                       wait_ms) == 3) {
         request->kind = CULET_OBJECTS;

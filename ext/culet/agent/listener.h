@@ -7,6 +7,8 @@
  *   -> culet-agent 1 data=0..3 limit_ms=N wait_ms=N LF                                  counts of objects
  *   -> culet-agent 1 strings from=N collect=0|1 content=0|1 limit_ms=N wait_ms=N LF     a slice of the strings
  *   -> culet-agent 1 unused limit_ms=N wait_ms=N LF                                     code that never ran
+ *   -> culet-agent 1 profile action=status|start|stop|write sample_bytes=N limit_ms=N wait_ms=N LF
+ *                                                                           the memory profile (profile/ruby_profile.h)
  *   <- ok BYTES LF and that many bytes; or: error MESSAGE LF; or: busy LF (try again)
  *
  * The main thread handles one request at a time, in order of arrival. A client that is slow to send its request or to
@@ -19,14 +21,16 @@
 #include "agent/objects.h"
 #include "agent/strings.h"
 #include "common/buffer.h"
+#include "profile/ruby_profile.h"
 
-enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED };
+enum culet_request_kind { CULET_OBJECTS, CULET_STRINGS, CULET_UNUSED, CULET_PROFILE };
 
 struct culet_request {
     enum culet_request_kind kind;
     double limit_seconds;
     struct culet_objects_options objects;
     struct culet_strings_options strings;
+    struct culet_profile_request profile;
 };
 
 /*

@@ -13,7 +13,10 @@
 
 #include "common/values.h"
 
-static culet_gc_watcher *watcher;
+#define WATCHERS 2
+
+static culet_gc_watcher *watchers[WATCHERS];
+static _Atomic int watcher_count;
 static VALUE key_count, key_major; /* Symbols for rb_gc_stat; 0: the collector does not count them */
 static VALUE key_state;            /* Symbol for rb_gc_latest_gc_info; 0: not supported */
 static VALUE state_none;
@@ -50,7 +53,8 @@ static void mark(void *unused)
         major = current != majors;
         majors = current;
     }
-    watcher(major);
+    for (int i = 0; i < watcher_count; i++)
+        watchers[i](major);
 }
 
 static const rb_data_type_t type = {.wrap_struct_name = "culet/gc_watch", .function = {.dmark = mark}};
@@ -90,11 +94,17 @@ void culet_gc_prepare(void)
 
 void culet_gc_watch(culet_gc_watcher *function)
 {
+    if (watcher_count > 0) {
+        watchers[watcher_count] = function;
+        watcher_count++;
+        return;
+    }
     if (key_count != 0)
         atomic_store(&last_collection, rb_gc_stat(key_count));
     if (key_major != 0)
         majors = rb_gc_stat(key_major);
-    watcher = function;
+    watchers[0] = function;
+    watcher_count = 1;
     /* not NULL, or Ruby does not mark it */
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, &majors));
 }

@@ -9,10 +9,10 @@
  */
 typedef void culet_gc_watcher(int major);
 
-/* Finds out what the collector reports. Once, before the functions below, not during GC. */
+/* Finds out what the collector reports. Before the functions below, not during GC. */
 void culet_gc_prepare(void);
 
-/* Starts watching. Once. May raise. */
+/* Starts watching: once for trims and once for the profile. With the GVL. May raise. */
 void culet_gc_watch(culet_gc_watcher *watcher);
 
 /*

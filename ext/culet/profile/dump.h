@@ -1,0 +1,12 @@
+/* profile/dump.h - the stream of a profile (profile/profile.h), with Ruby's frames. */
+#ifndef CULET_PROFILE_DUMP_H
+#define CULET_PROFILE_DUMP_H
+
+#include "common/buffer.h"
+#include "profile/profile.h"
+
+/* Adds the stream. Releases the GVL while the profile is written; the buffer fails without memory. With the GVL, not
+ * during GC. May raise. */
+void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer);
+
+#endif

@@ -1,0 +1,378 @@
+#include "profile/frames.h"
+
+#include <ruby/debug.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "profile/interpreter.h"
+#include "profile/labels.h"
+#include "profile/names.h"
+
+#define FRAMES ((uint32_t)1 << 18)
+#define SLOTS (2 * FRAMES)
+#define LINE_MASK 0xffffffu
+#define IDLE_COLLECTIONS 2
+
+/* Exported by every Ruby, declared by some. */
+int ruby_thread_has_gvl_p(void);
+
+/* MARKED frames keep their code alive. Others are looked up by content, since another object may have the address. */
+enum { IS_C = 1, NAMED = 2, MARKED = 4 };
+
+struct frame {
+    VALUE value;             /* what rb_profile_frames reports */
+    uint32_t path, label;    /* names; 0 until named */
+    uint32_t base;           /* name of the method alone */
+    uint32_t first_line : 24, flags : 8;
+    uint32_t last_use; /* number of the major collection before */
+};
+
+static struct frame *frames; /* by id; 0 is not used */
+static uint32_t *slots;      /* VALUE => id of the last frame that had it */
+static uint32_t count, named;
+static uint32_t collections;
+static _Atomic bool enabled;
+static pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t job_handle;
+#endif
+
+/* ---- the table, with the lock ---- */
+
+static uint32_t *slot_of(VALUE value)
+{
+    size_t slot = (size_t)((uint64_t)value * 0x9e3779b97f4a7c15 >> 32) % SLOTS;
+
+    while (slots[slot] != 0 && frames[slots[slot]].value != value)
+        slot = (slot + 1) % SLOTS;
+    return &slots[slot];
+}
+
+static bool is_string(uint32_t name, VALUE string)
+{
+    return RB_TYPE_P(string, T_STRING) && culet_names_equal(name, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+/* None of these allocates. Code from eval has no absolute path. */
+static VALUE path_of(VALUE value)
+{
+    VALUE path = rb_profile_frame_absolute_path(value);
+
+    return RB_TYPE_P(path, T_STRING) ? path : rb_profile_frame_path(value);
+}
+
+static uint32_t first_line_of(VALUE value)
+{
+    VALUE line = rb_profile_frame_first_lineno(value);
+
+    return FIXNUM_P(line) ? (uint32_t)FIX2LONG(line) & LINE_MASK : 0;
+}
+
+/* C functions have neither a line nor, on some Rubies, a path. */
+static bool is_same(const struct frame *frame, VALUE value)
+{
+    VALUE path = path_of(value);
+    bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
+
+    return is_c == ((frame->flags & IS_C) != 0) && frame->first_line == first_line_of(value) &&
+           (is_c || is_string(frame->path, path)) && is_string(frame->base, rb_profile_frame_base_label(value));
+}
+
+static uint32_t add(VALUE value, uint32_t *slot)
+{
+    bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
+
+    if (count + 1 >= FRAMES)
+        return 0;
+    frames[++count] = (struct frame){.value = value,
+                                     .first_line = first_line_of(value),
+                                     .flags = MARKED | (is_c ? IS_C : 0),
+                                     .last_use = collections};
+    return *slot = count;
+}
+
+/* The id of a frame; 0: no room. */
+static uint32_t find(VALUE value)
+{
+    uint32_t *slot = slot_of(value);
+    struct frame *frame = &frames[*slot];
+
+    if (*slot == 0)
+        return add(value, slot);
+    if ((frame->flags & MARKED) == 0 && !is_same(frame, value)) {
+        frame->value = 0;
+        return add(value, slot);
+    }
+    frame->flags |= MARKED;
+    frame->last_use = collections;
+    return *slot;
+}
+
+/* ---- a sample ---- */
+
+static void trigger_naming(void);
+
+/* Why Ruby cannot be asked for frames now; 0: it can. */
+static enum culet_mark obstacle(void)
+{
+    if (!enabled)
+        return CULET_MARK_BOOT;
+    if (!ruby_native_thread_p() || !ruby_thread_has_gvl_p())
+        return CULET_MARK_NO_GVL;
+    return rb_during_gc() ? CULET_MARK_GC : 0;
+}
+
+/* The innermost frames of the thread. Returns their number, or -1 inside of a signal handler that interrupted this very
+ * function. */
+static int ruby_words(uint64_t *words, bool *is_c)
+{
+    VALUE values[CULET_PROFILE_FRAMES];
+    int lines[CULET_PROFILE_FRAMES];
+    int found = rb_profile_frames(0, CULET_PROFILE_FRAMES, values, lines);
+    uint32_t before;
+
+    if (pthread_mutex_lock(&lock) != 0)
+        return -1;
+    before = count;
+    for (int i = 0; i < found; i++) {
+        uint32_t id = find(values[i]);
+        is_c[i] = id != 0 && (frames[id].flags & IS_C) != 0;
+        words[i] = id == 0 ? culet_word_mark(CULET_MARK_FULL) : culet_word_ruby(id, is_c[i] ? 0 : (uint32_t)lines[i]);
+    }
+    /* below the program's first frame Ruby has one without a line, for C code that evaluates at the top level */
+    if (found > 1 && lines[found - 1] == 0 && !is_c[found - 1])
+        found--;
+    before = count - before;
+    pthread_mutex_unlock(&lock);
+    if (before > 0)
+        trigger_naming();
+    return found;
+}
+
+size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
+{
+    const struct culet_interpreter *interpreter = culet_interpreter();
+    uint64_t ruby[CULET_PROFILE_FRAMES];
+    bool is_c[CULET_PROFILE_FRAMES];
+    enum culet_mark mark = obstacle();
+    int found = mark != 0 ? 0 : ruby_words(ruby, is_c);
+
+    if (found < 0)
+        mark = CULET_MARK_SIGNAL;
+    if (mark != 0)
+        return culet_merge_mark(interpreter, pcs, pc_count, mark, words, max);
+    (void)culet_labels_refresh(); /* a Ruby thread may have moved to another native thread */
+    if (found == CULET_PROFILE_FRAMES)
+        ruby[found - 1] = culet_word_mark(CULET_MARK_TRUNCATED);
+    return culet_merge(interpreter, pcs, pc_count, ruby, is_c, (size_t)found, words, max);
+}
+
+/* ---- names ---- */
+
+static uint32_t add_name(VALUE string)
+{
+    if (!RB_TYPE_P(string, T_STRING))
+        return culet_names_add("", 0);
+    return culet_names_add(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+/* Classes without a name have their address in the label; "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call". */
+static uint32_t add_label(VALUE label)
+{
+    char text[CULET_NAME_BYTES];
+    size_t length = 0;
+    const char *from, *past;
+
+    if (!RB_TYPE_P(label, T_STRING))
+        return culet_names_add("?", 1);
+    past = RSTRING_END(label);
+    for (from = RSTRING_PTR(label); from < past && length < sizeof(text); from++) {
+        if (past - from > 3 && memcmp(from, ":0x", 3) == 0) {
+            const char *digits = from + 3;
+            while (digits < past && strchr("0123456789abcdef", *digits) != NULL && *digits != '\0')
+                digits++;
+            if (digits < past && *digits == '>')
+                from = digits;
+        }
+        text[length++] = *from;
+    }
+    return culet_names_add(text, length);
+}
+
+static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
+{
+    pthread_mutex_lock(&lock);
+    frame->path = (frame->flags & IS_C) != 0 ? culet_names_add("<cfunc>", 7) : add_name(path);
+    frame->label = add_label(label);
+    frame->base = add_name(base);
+    frame->flags |= NAMED;
+    pthread_mutex_unlock(&lock);
+    RB_GC_GUARD(path);
+    RB_GC_GUARD(label);
+    RB_GC_GUARD(base);
+}
+
+/* Naming allocates, and these allocations are sampled: until the end there may be new frames. */
+void culet_profile_frames_name(void)
+{
+    while (named < count) {
+        struct frame *frame = &frames[named + 1];
+        VALUE label = rb_profile_frame_full_label(frame->value);
+
+        if (NIL_P(label))
+            label = rb_profile_frame_label(frame->value);
+        if ((frame->flags & NAMED) == 0)
+            set_names(frame, path_of(frame->value), label, rb_profile_frame_base_label(frame->value));
+        named++;
+    }
+}
+
+static VALUE name_protected(VALUE unused)
+{
+    culet_profile_frames_name();
+    return Qnil;
+}
+
+/* Without memory the frames are named later. */
+static void job(void *unused)
+{
+    int failure = 0;
+    VALUE error = rb_errinfo();
+
+    rb_protect(name_protected, Qnil, &failure);
+    if (failure)
+        rb_set_errinfo(error);
+}
+
+static void trigger_naming(void)
+{
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    rb_postponed_job_trigger(job_handle);
+#else
+    (void)rb_postponed_job_register_one(0, job, NULL);
+#endif
+}
+
+/* ---- garbage collections ---- */
+
+/* During GC, when no thread changes the table. A marked object is not moved either. */
+static void mark(void *unused)
+{
+    for (uint32_t id = 1; id <= count; id++) {
+        struct frame *frame = &frames[id];
+        if ((frame->flags & MARKED) == 0)
+            continue;
+        if ((frame->flags & NAMED) != 0 && collections - frame->last_use >= IDLE_COLLECTIONS)
+            frame->flags &= (uint8_t)~MARKED;
+        else
+            rb_gc_mark(frame->value);
+    }
+}
+
+static const rb_data_type_t type = {.wrap_struct_name = "culet/profile_frames", .function = {.dmark = mark}};
+
+void culet_profile_frames_collection(void)
+{
+    collections++;
+}
+
+/* ---- the stream ---- */
+
+static size_t utf8_length(const unsigned char *at, size_t rest)
+{
+    size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : *at >= 0xe0 && *at < 0xf0 ? 3 : 4;
+
+    if (*at >= 0x80 && (*at < 0xc2 || *at > 0xf4 || rest < length))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
+        (*at == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+void culet_profile_frames_escape(struct culet_buffer *buffer, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        const unsigned char *at = (const unsigned char *)bytes + i;
+        size_t character = *at < 0x20 || *at == 0x7f || *at == '\\' ? 0 : utf8_length(at, length - i);
+
+        if (character == 0)
+            culet_buffer_format(buffer, "\\x%02x", *at);
+        else
+            culet_buffer_add(buffer, at, character);
+        i += character == 0 ? 1 : character;
+    }
+}
+
+uint32_t culet_profile_frames_count(void)
+{
+    return count;
+}
+
+void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id)
+{
+    const struct frame *frame = &frames[id];
+    size_t length;
+    const char *bytes;
+
+    culet_profile_frames_lock();
+    culet_buffer_format(buffer, "F %u %u ", id, (unsigned)frame->first_line);
+    bytes = culet_names_get(frame->path, &length);
+    culet_profile_frames_escape(buffer, bytes, length);
+    culet_buffer_text(buffer, "\t");
+    bytes = culet_names_get(frame->label, &length);
+    culet_profile_frames_escape(buffer, bytes, length);
+    culet_buffer_text(buffer, "\n");
+    culet_profile_frames_unlock();
+}
+
+/* ---- set-up and fork ---- */
+
+static void *map(size_t length)
+{
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return address == MAP_FAILED ? NULL : address;
+}
+
+bool culet_profile_frames_prepare(void)
+{
+    frames = map(FRAMES * sizeof(*frames));
+    slots = map(SLOTS * sizeof(*slots));
+    if (frames == NULL || slots == NULL || !culet_names_prepare())
+        return false;
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    job_handle = rb_postponed_job_preregister(0, job, NULL);
+#endif
+    rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &type, frames));
+    return true;
+}
+
+void culet_profile_frames_enable(bool whether)
+{
+    enabled = whether;
+}
+
+void culet_profile_frames_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void culet_profile_frames_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The thread's number is another in the child. */
+void culet_profile_frames_unlock_child(void)
+{
+    pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+    lock = fresh;
+}

@@ -1,0 +1,14 @@
+/* profile/interpreter.h - which functions of this process are Ruby's interpreter. They have no symbols, so they are
+ * found by calling Ruby from C in several ways: what lies between in every case is the interpreter. */
+#ifndef CULET_PROFILE_INTERPRETER_H
+#define CULET_PROFILE_INTERPRETER_H
+
+#include "profile/merge.h"
+
+/* What was found; all zeros if nothing was. */
+const struct culet_interpreter *culet_interpreter(void);
+
+/* Finds it. Once, with the GVL, before the profile asks for Ruby's frames. Runs Ruby code. May raise. */
+void culet_interpreter_find(const struct culet_profile_api *api);
+
+#endif

@@ -1,0 +1,31 @@
+/* profile/ruby_profile.h - Culet::Profile, and the agent's request for it. */
+#ifndef CULET_RUBY_PROFILE_H
+#define CULET_RUBY_PROFILE_H
+
+#include <ruby.h>
+
+#include "common/buffer.h"
+#include "profile/profile.h"
+
+enum culet_profile_action {
+    CULET_PROFILE_STATUS,
+    CULET_PROFILE_START,
+    CULET_PROFILE_STOP,
+    CULET_PROFILE_WRITE
+};
+
+struct culet_profile_request {
+    enum culet_profile_action action;
+    uint64_t sample_bytes; /* of START; 0: the default */
+};
+
+/* Defines the native part of Culet::Profile. Nothing is sampled before Culet::Profile.start. */
+void culet_init_profile(VALUE culet);
+
+/*
+ * Adds the answer: of WRITE the stream, otherwise one line "running=0|1 sample_bytes=N malloc=0|1", where malloc says
+ * whether what malloc returns is sampled. In a Ruby thread. May raise.
+ */
+void culet_profile_answer(const struct culet_profile_request *request, struct culet_buffer *buffer);
+
+#endif

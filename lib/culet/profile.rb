@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "agent"
+require_relative "runtime/profile/settings"
+
+module Culet
+  # `require "culet/profile"` makes the memory profile available: which code allocated what is in use. It is off until
+  # Culet::Profile.start, CULET_PROFILE=512k (see Settings) or `culet profile PID`. Forked processes go on with it. What
+  # malloc returns is sampled if the process runs on culet's allocator; Ruby's objects always.
+  #
+  # The extension defines:
+  # - Culet::Profile.stop: ends sampling; the samples so far are kept, and are followed until they are freed
+  # - Culet::Profile.running?: whether this process samples
+  # - Culet::Profile.sample_bytes: the mean distance of two samples
+  # - Culet::Profile.label(name: value) { }: what the block allocates has these labels too; nil removes one
+  # - Culet::Profile.labels: the labels in effect, a Hash
+  #
+  # Labels by one line each: `use Culet::Profile::Rack` (rack.rb), `config.culet.profile = true` in Rails (rails.rb),
+  # `include Culet::Profile::ActiveJob`, `chain.add Culet::Profile::Sidekiq`.
+  module Profile
+    { Rack: "rack", Rails: "rails", ActiveJob: "active_job", Sidekiq: "sidekiq" }.each do |constant, file|
+      autoload constant, File.expand_path("runtime/profile/#{file}", __dir__)
+    end
+
+    class << self
+      # Starts sampling. Forgets what an earlier profile has found, unless it still runs: then only the distance changes.
+      #
+      # @param sample_bytes [Integer] mean distance of two samples in bytes
+      # @return [void]
+      # @raise [ArgumentError] for a distance that is not between 1 and 1 TiB
+      # @raise [Culet::Error] without the native extension
+      def start(sample_bytes: Settings::DEFAULT_BYTES)
+        unless sample_bytes.is_a?(Integer) && sample_bytes.between?(1, Settings::MAX_BYTES)
+          raise ArgumentError, "sample_bytes: #{sample_bytes.inspect} is not a number of bytes from 1 to 1 TiB"
+        end
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
+        sample(sample_bytes)
+      end
+
+      # Writes the profile so far as a file for `culet profile FILE`.
+      #
+      # @param path [String] the file; it is private (mode 0600) and appears when it is complete
+      # @return [String] the path
+      # @raise [Culet::Error] when it cannot be written; no part of it remains
+      def write(path)
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
+        require_relative "system/atomic_file"
+        write_file(path)
+        path
+      end
+
+      # Starts as CULET_PROFILE says.
+      #
+      # @api private
+      # @param settings [Settings]
+      # @return [String, nil] a sentence if that is impossible
+      def begin(settings)
+        return settings.problem unless settings.sample_bytes
+        return "the memory profile is off: #{Native.missing_reason("culet.so")}" unless Culet.native?
+
+        start(sample_bytes: settings.sample_bytes)
+        write_at_exit(settings) if settings.file
+      rescue SystemCallError, NoMemoryError => e
+        "the memory profile is off: #{e.message}"
+      end
+
+      private
+
+      def write_file(path)
+        draft = AtomicFile.start(path, secret: true)
+        write_to(draft.io.fileno)
+        draft.commit
+      rescue SystemCallError, IOError => e
+        raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
+      ensure
+        draft&.discard
+      end
+
+      # Registered first, so that it runs after the program's own handlers.
+      def write_at_exit(settings)
+        starter = ::Process.pid
+        at_exit do
+          write(settings.file(forked: ::Process.pid != starter))
+        rescue Error, SystemCallError, NoMemoryError => e
+          warn("culet: the memory profile cannot be written: #{e.message}")
+        end
+        nil
+      end
+    end
+
+    unless Culet.native?
+      # @return [void]
+      # @raise [Culet::Error] always, with the reason
+      def self.stop = raise(Error, Native.missing_reason("culet.so"))
+
+      # @return [Boolean] always false
+      def self.running? = false
+
+      # @return [Object] the block's value
+      def self.label(**) = yield
+
+      # @return [Hash] always empty
+      def self.labels = {}
+    end
+  end
+
+  sentence = Profile.begin(Profile::Settings.new(ENV.fetch("CULET_PROFILE", nil), ENV.fetch("CULET_PROFILE_OUT", nil)))
+  warn("culet: #{sentence}") if sentence
+end

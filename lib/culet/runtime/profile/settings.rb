@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+module Culet
+  module Profile
+    # The settings in CULET_PROFILE and CULET_PROFILE_OUT:
+    #
+    # - CULET_PROFILE: mean distance of two samples (bytes, or with k, m or g); 1: the default; 0 or nothing: off
+    # - CULET_PROFILE_OUT: file or folder that receives the stream of each process when it ends
+    #
+    # An invalid setting never stops a program: it is reported in `problem`, and nothing is sampled.
+    class Settings
+      # Mean distance of two samples in bytes.
+      DEFAULT_BYTES = 512 << 10
+      # Largest mean distance in bytes.
+      MAX_BYTES = 1 << 40
+      UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
+      private_constant :UNITS
+
+      # @return [Integer, nil] mean distance of two samples in bytes; nil: off
+      attr_reader :sample_bytes
+
+      # @return [String, nil] a sentence if the setting is invalid
+      attr_reader :problem
+
+      # @param text [String, nil] the value of CULET_PROFILE
+      # @param out [String, nil] the value of CULET_PROFILE_OUT
+      def initialize(text, out = nil)
+        @out = out
+        parse(text.to_s.scrub("?").strip)
+      end
+
+      # Where this process writes its stream.
+      #
+      # @param forked [Boolean] whether another process had these settings first
+      # @return [String, nil] path of the file: %p replaced by the process number; in a folder, the process number; with
+      #   neither, the number is appended to the name of a forked process's file. nil: nowhere
+      def file(forked: false)
+        return if @out.to_s.empty?
+        return @out.gsub("%p", ::Process.pid.to_s) if @out.include?("%p")
+        return File.join(@out, ::Process.pid.to_s) if File.directory?(@out)
+
+        forked ? "#{@out}.#{::Process.pid}" : @out
+      end
+
+      private
+
+      def parse(text)
+        return if ["", "0"].include?(text)
+
+        match = /\A(\d{1,13})([kmg]?)b?\z/i.match(text)
+        bytes = match ? Integer(match[1], 10) * UNITS.fetch(match[2].downcase) : 0
+        return @sample_bytes = bytes == 1 ? DEFAULT_BYTES : bytes if bytes.between?(1, MAX_BYTES)
+
+        @problem = "CULET_PROFILE: '#{text}' is not a size such as 512k or 1m; the memory profile is off"
+      end
+    end
+  end
+end
