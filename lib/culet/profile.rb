@@ -23,7 +23,7 @@ module Culet
     end
 
     class << self
-      # Starts sampling. Forgets what an earlier profile has found, unless it still runs: then only the distance changes.
+      # Starts sampling. Forgets what an earlier profile has found, unless that still runs: then the distance changes.
       #
       # @param sample_bytes [Integer] mean distance of two samples in bytes
       # @return [void]

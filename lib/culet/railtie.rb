@@ -7,8 +7,8 @@ require "rails/railtie"
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
   # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
-  # and jobs (Profile::Rails). The default of both is false. `require "culet"` loads this file if Rails is loaded, so the
-  # Gemfile must list rails first.
+  # and jobs (Profile::Rails). The default of both is false. `require "culet"` loads this file if Rails is loaded, so
+  # the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false

@@ -17,11 +17,12 @@
 #include "profile/labels.h"
 #include "profile/windows.h"
 
-#define TYPES 10000       /* beyond: `other` */
-#define NAME_BYTES 200    /* of a class, before escapes */
-#define PENDING 64        /* samples of a window, at most */
-#define SAMPLES 2         /* of a window, on average */
-#define CAUTION 8.0       /* see objects_for_each */
+#define TYPES 10000    /* beyond: `other` */
+#define NAME_BYTES 200 /* of a class, before escapes */
+#define PENDING 64     /* samples of a window, at most */
+#define SAMPLES 2      /* of a window, on average */
+#define CAUTION 4.0    /* see objects_for_each */
+#define MOST_CORRECTION 4.0
 #define AVERAGED 64       /* windows in the averages */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
 #define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */
@@ -316,6 +317,7 @@ static double objects_for_each(void)
 
     if (sum > 0)
         correction += (sampler.allocated / sum - 1) / (1 + CAUTION * sampler.squares / (sum * sum));
+    correction = fmin(fmax(correction, 1.0 / MOST_CORRECTION), MOST_CORRECTION);
     return fmax(correction / culet_windows_share(), 1);
 }
 

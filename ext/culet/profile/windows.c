@@ -15,14 +15,14 @@
 
 /* Nanoseconds. */
 #define SECOND UINT64_C(1000000000)
-#define WINDOW_TIME UINT64_C(100000)
-#define GAP_TIME UINT64_C(20000000)  /* between two windows, on average */
+#define WINDOW_TIME UINT64_C(250000)
+#define GAP_TIME UINT64_C(25000000)  /* between two windows, on average */
 #define HOOK_TIME UINT64_C(120)      /* what the hook adds to an allocation */
 #define FIRST_WAIT UINT64_C(1000000) /* for Ruby, see wait_for_ruby */
 #define LAST_WAIT SECOND
 
-#define COST_SHARE 0.0015 /* of a core, for all that a window costs */
-#define AVERAGED 64       /* windows in the averages */
+#define COST_SHARE 0.002 /* of a core, for all that a window costs */
+#define AVERAGED 64      /* windows in the averages */
 
 enum { NO_THREAD, STARTING, RUNNING };
 
@@ -225,7 +225,7 @@ static void *run_thread(void *unused)
 
     (void)unused;
     prctl(PR_SET_NAME, "culet-profile", 0, 0, 0);
-    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* the default of 50 us is half a window */
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* the default of 50 us is a fifth of a window */
     while (!atomic_load(&windows.ended)) {
         uint32_t wakeups = atomic_load(&windows.wakeups);
         double gap = update_gap(&processor);

@@ -2,8 +2,8 @@
 
 module Culet
   module Profile
-    # `include Culet::Profile::ActiveJob` in a job or in ApplicationJob: what a job allocates has the label job, the name of
-    # its class.
+    # `include Culet::Profile::ActiveJob` in a job or in ApplicationJob: what a job allocates has the label job, the name
+    # of its class.
     module ActiveJob
       # @return [Object] what the job returns
       def perform_now

@@ -2,7 +2,7 @@
 
 module Culet
   module Profile
-    # Rack middleware: `use Culet::Profile::Rack` in config.ru labels what a request allocates with endpoint, for example
+    # Rack middleware: `use Culet::Profile::Rack` in config.ru labels what a request allocates with endpoint, such as
     # "GET /issues/:id". Parts of the path that look like an identifier are replaced, so that the number of endpoints
     # stays small. What a response allocates while the server reads a streamed body has no label.
     class Rack
