@@ -36,6 +36,7 @@ module Culet
       # @raise [Culet::Error] when the processes cannot be profiled, or a file cannot be written
       def call
         @session.start
+        @session.announce("every #{@every.to_s.delete_suffix(".0")} s; Ctrl-C ends it")
         @start = now
         @before = recordings
         @from = Time.now

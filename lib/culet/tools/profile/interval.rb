@@ -19,10 +19,12 @@ module Culet
       def sites(view)
         return super unless view.to_sym == :allocated
 
-        @sites[:allocated] ||= (Data.new(recordings) - Data.new(@before)).sites(view).select { |site| site.bytes.positive? }
+        @sites[:allocated] ||= added.sites(:allocated).select { |site| site.bytes.positive? }
       end
 
       private
+
+      def added = Data.new(recordings) - Data.new(@before)
 
       # A profile that was started again counts from zero.
       def run(recording) = [recording.pid, recording.started_at]
