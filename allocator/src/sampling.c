@@ -113,10 +113,13 @@ static __attribute__((noinline)) uint32_t record(size_t bytes)
 
 void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed)
 {
-    void *block = culet_large_get(usable, alignment, zeroed);
+    bool fresh;
+    void *block = culet_large_get(usable, alignment, &fresh);
 
-    if (block)
-        culet_large_set_sample(block, usable, record(usable));
+    if (!block)
+        return NULL;
+    *zeroed = fresh;
+    culet_large_set_sample(block, usable, record(usable));
     return block;
 }
 

@@ -33,7 +33,8 @@ static inline bool culet_sampling_due(size_t bytes)
     return culet_bin_profiled() && culet_sampling_count(bytes);
 }
 
-/* A sample in place of a slab's block: page-aligned at least. Stores whether it reads as zeros. NULL when out of memory. */
+/* A sample in place of a slab's block: page-aligned at least. Stores whether it reads as zeros. NULL, and nothing is stored,
+ * when out of memory. */
 void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed);
 
 /* A large or huge block, as from culet_large_get. */

@@ -48,4 +48,47 @@ TEST(weights_are_those_of_the_formula)
     CHECK(fabs(culet_profile_weight(16) / 32768.5 - 1) < 1e-6, "16 bytes: %g", culet_profile_weight(16));
 }
 
+/* Samples `total` bytes of blocks of four sizes as an allocator does; the estimate and its variance. */
+static double estimate(double total, double *variance)
+{
+    static const double sizes[] = {16, 200, 4096, 100000};
+    double sum = 0;
+    uint64_t distance = culet_profile_distance();
+
+    *variance = 0;
+    for (double done = 0; done < total;) {
+        for (unsigned i = 0; i < 4; i++) {
+            double size = sizes[i], weight = culet_profile_weight((size_t)size);
+            done += size;
+            if (size < (double)distance) {
+                distance -= (uint64_t)size;
+                continue;
+            }
+            sum += weight * size;
+            *variance += weight * (weight - 1) * size * size;
+            distance = culet_profile_distance();
+        }
+    }
+    return sum;
+}
+
+TEST(estimates_are_unbiased_and_their_variance_is_known)
+{
+    double blocks = 16 + 200 + 4096 + 100000, total = 200 * blocks, sum = 0, squares = 0, variances = 0, variance;
+    unsigned runs = 4000;
+
+    culet_profile_seed(3);
+    culet_profile_set_mean(65536);
+    for (unsigned i = 0; i < runs; i++) {
+        double found = estimate(total, &variance);
+        sum += found / total;
+        squares += (found / total - 1) * (found / total - 1);
+        variances += variance / total / total;
+    }
+    double deviation = sqrt(variances / runs);
+    CHECK(fabs(sum / runs - 1) < 5 * deviation / sqrt(runs), "the mean of the estimates is %g", sum / runs);
+    CHECK(fabs(squares / variances - 1) < 5 * M_SQRT2 / sqrt(runs), "the variance is %g times the estimated one",
+          squares / variances);
+}
+
 CHECK_MAIN

@@ -1,64 +1,38 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "culet/tools/profile"
 require "culet/tools/profile/page"
 
 # Profiles made up for the page.
 module ProfilePageHelper
-  Frame = Struct.new(:file, :line, :method, :gem, :library)
-  Site = Struct.new(:frames, :bytes, :low_bytes, :high_bytes, :blocks, :samples, :variance, :class_name, :kind, :labels, keyword_init: true)
-  Row = Struct.new(:name, :bytes, :low_bytes, :high_bytes, :blocks, :share)
-  Recording = Struct.new(:name, :started_at, :taken_at)
+  include Culet::Profile
+
+  Source = Struct.new(:name, :started_at, :taken_at, :sample_bytes, :lost)
 
   SAMPLE_BYTES = 524_288
   APP = "/srv/shop/app"
   GEMS = "/usr/lib/ruby/gems/3.3.0/gems"
 
-  # What the page asks of Culet::Profile::Data.
-  class Made
-    attr_reader :recordings
-
+  # A profile of these sites.
+  class Made < Culet::Profile::Data
+    # @param views [Hash{Symbol => Array<Culet::Profile::Site>}]
     def initialize(views, name: "app.rb (4242)")
+      super([])
       @views = views
-      @recordings = [Recording.new(name, Time.at(1_790_000_000), Time.at(1_790_000_090))]
+      @recordings = [Source.new(name, Time.at(1_790_000_000), Time.at(1_790_000_090), SAMPLE_BYTES, 0)]
     end
 
-    def sample_bytes = SAMPLE_BYTES
-
-    def sites(view) = @views.fetch(view, [])
-
-    def total(view) = row("all", sites(view), sites(view).sum(&:bytes))
-
-    def by(view, what)
-      whole = sites(view).sum(&:bytes)
-      sites(view).group_by { |site| name(site, what) }.except(nil).map { |name, list| row(name, list, whole) }.sort_by { |one| -one.bytes }
-    end
-
-    private
-
-    def name(site, what)
-      frame = site.frames.find(&:file)
-      case what
-      when :class then site.class_name
-      when :gem then frame && (frame.gem || "application")
-      when :line then frame && "#{frame.file}:#{frame.line}"
-      end
-    end
-
-    def row(name, list, whole)
-      bytes = list.sum(&:bytes)
-      half = 1.96 * Math.sqrt(list.sum(&:variance))
-      Row.new(name, bytes, [bytes - half, 0].max, bytes + half, list.sum(&:blocks), whole.zero? ? 0 : bytes / whole)
-    end
+    def sites(view) = @views.fetch(view.to_sym, [])
   end
 
-  def frame(method, file = nil, line = nil, gem: nil, library: nil) = Frame.new(file, line, method, gem, library)
+  def frame(method, file = nil, line = nil, gem: nil, library: nil, remark: nil) = Frame.new(file, line, method, gem, library, remark)
 
   # @param size [Integer] bytes of each block
   def site(frames, samples, size: 400, class_name: nil, labels: {})
     weight = 1 / (1 - Math.exp(-size.fdiv(SAMPLE_BYTES)))
-    Site.new(frames: frames, bytes: samples * weight * size, blocks: samples * weight, samples: samples, variance: samples * weight * (weight - 1) * size * size,
-             class_name: class_name, kind: class_name ? :object : :malloc, labels: labels)
+    sums = Estimate.new(samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size)
+    Site.new([frames, class_name ? :object : :malloc, class_name, labels], sums)
   end
 
   def small
@@ -156,8 +130,8 @@ module ProfilePageHelper
     def part(share, factor)
       some = @sites.select { @random.rand < share }.map do |site|
         samples = [(site.samples * factor * @random.rand(0.6..1.4)).round, 1].max
-        ratio = samples.fdiv(site.samples)
-        site.dup.tap { |copy| %i[bytes blocks variance].each { |name| copy[name] *= ratio } && copy.samples = samples }
+        sums = %i[blocks bytes variance].map { |sum| site.estimate.public_send(sum) * samples / site.samples }
+        Site.new([site.frames, site.kind, site.class_name, site.labels], Estimate.new(samples, *sums))
       end
       some.sort_by { |site| -site.bytes }
     end

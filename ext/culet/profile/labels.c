@@ -280,6 +280,23 @@ static VALUE profile_label(int argc, VALUE *argv, VALUE self)
     return rb_ensure(rb_yield, Qundef, restore, (VALUE)before);
 }
 
+/*
+ * Culet::Profile.labels: the names and values in effect, a Hash of Strings. Control characters, backslashes and bytes that
+ * are not UTF-8 are \\xNN in these, as in the stream.
+ */
+static VALUE profile_labels(VALUE self)
+{
+    VALUE hash = rb_hash_new();
+    struct set set; /* large: not cleared */
+
+    set.count = 0;
+    put_all(&set, set.outer, culet_interned_text(&sets, culet_labels_refresh(), set.outer, sizeof(set.outer)));
+    for (size_t i = 0; i < set.count; i++)
+        rb_hash_aset(hash, rb_utf8_str_new(set.names[i].bytes, (long)set.names[i].length),
+                     rb_utf8_str_new(set.values[i].bytes, (long)set.values[i].length));
+    return hash;
+}
+
 uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used_sets, size_t used_bytes)
 {
     return culet_interned_write(&sets, buffer, 'L', used_sets, used_bytes);
@@ -309,4 +326,5 @@ void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *pr
     if ((error = pthread_atfork(lock, unlock, unlock)) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     rb_define_singleton_method(profile, "label", profile_label, -1);
+    rb_define_singleton_method(profile, "labels", profile_labels, 0);
 }

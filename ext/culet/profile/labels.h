@@ -16,7 +16,7 @@
 #include "common/buffer.h"
 #include "profile/profile.h"
 
-/* Defines Culet::Profile.label. */
+/* Defines Culet::Profile.label and labels. */
 void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *api);
 
 /*

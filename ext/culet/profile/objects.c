@@ -21,7 +21,7 @@
 #define NAME_BYTES 200    /* of a class, before escapes */
 #define PENDING 64        /* samples of a window, at most */
 #define SAMPLES 2         /* of a window, on average */
-#define CAUTION 100.0     /* see objects_for_each */
+#define CAUTION 8.0       /* see objects_for_each */
 #define AVERAGED 64       /* windows in the averages */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
 #define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */

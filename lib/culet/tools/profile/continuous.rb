@@ -2,7 +2,6 @@
 
 require_relative "../../errors"
 require_relative "interval"
-require_relative "pprof"
 
 module Culet
   module Profile
@@ -66,7 +65,7 @@ module Culet
       def write(found)
         to = Time.now
         if found.any?
-          content = Pprof.new(Interval.new(@before, found), from: @from, to: to).to_s
+          content = Interval.new(@before, found, @from, to).pprof
           @destinations.each { |destination| destination.write(content, @from, to) }
           @intervals += 1
         end

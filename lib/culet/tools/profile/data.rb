@@ -50,11 +50,11 @@ module Culet
         sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }.sort_by { |row| -row.bytes }
       end
 
-      # @param base [Data] an earlier profile
+      # @param other [Data] an earlier profile
       # @return [Difference]
-      def -(base)
+      def -(other)
         require_relative "difference"
-        Difference.new(self, base)
+        Difference.new(self, other)
       end
 
       private
@@ -65,7 +65,8 @@ module Culet
           recording.sites.each do |raw|
             estimate = estimate(recording, raw, view) or next
             key = key(recording, raw)
-            sums[key] = sums.key?(key) ? sums[key] + estimate : estimate
+            sum = sums[key]
+            sums[key] = sum ? sum + estimate : estimate
           end
         end
         sums.map { |key, sum| Site.new(key, sum) }

@@ -8,6 +8,16 @@ module Culet
     # library: file name of a native library. nil where it does not apply. remark: whether it stands for frames that are
     # missing.
     Frame = Struct.new(:file, :line, :method, :gem, :library, :remark) do
+      def initialize(*)
+        super
+        # Stacks are keys of hashes: a frame of 100,000 of them is hashed once.
+        @hash = to_a.hash
+        freeze
+      end
+
+      # @return [Integer]
+      attr_reader :hash
+
       # @return [Boolean] whether it is Ruby code with a file
       def ruby? = !file.nil?
 

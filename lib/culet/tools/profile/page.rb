@@ -26,11 +26,11 @@ module Culet
       private_constant :PARTS, :SHARED, :SCRIPTS, :VIEWS, :TOP, :Card
 
       # @param data [Data]
-      # @param view [Symbol] the view that the page opens with: :live, :allocated, :peak or :growth
+      # @param view [Symbol, String] the view that the page opens with: live, allocated, peak or growth
       # @param base [Data, nil] the earlier profile of a comparison
       def initialize(data, view:, base: nil)
         @data = data
-        @view = view
+        @view = view.to_sym
         @base = base
       end
 
@@ -70,7 +70,9 @@ module Culet
       def lead
         sentences = [moment(@data)]
         sentences << "Compared with #{moment(@base)}" if @base
-        [*sentences, "One sample per #{size(@data.sample_bytes)} on average."].join(" ")
+        sentences << "One sample per #{size(@data.sample_bytes)} on average."
+        sentences << "#{Text::Numbers.count(@data.lost, "sample")} found no room." if @data.lost.positive?
+        sentences.join(" ")
       end
 
       def moment(data)
@@ -98,6 +100,7 @@ module Culet
         return unless @base
 
         before = @base.total(view).bytes
+        return if before.zero? && total.bytes.zero?
         return "unchanged" if size(before) == size(total.bytes)
 
         "#{total.bytes < before ? "−" : "+"}#{size((total.bytes - before).abs)} from #{size(before)}"

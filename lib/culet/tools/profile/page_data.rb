@@ -18,8 +18,8 @@ module Culet
       KINDS = %i[application gem ruby library class unknown].each_with_index.to_h.freeze
       RUBY_LIBRARY = %r{(?:\A|/)(?:libruby[^/]*|ruby[\d.]*)\z}
       STANDARD = %r{/ruby/\d+\.\d+\.\d+/|\A<internal:}
-      # Names in place of frames: "[garbage collection]".
-      MARK = /\A[\[(]/
+      # A function of no known library.
+      UNNAMED = "??"
       # Significant digits of estimates.
       DIGITS = 6
 
@@ -36,7 +36,7 @@ module Culet
         # @return [Integer]
         def number(key) = @numbers[key] ||= @numbers.size
       end
-      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :MARK, :DIGITS, :Table
+      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :UNNAMED, :DIGITS, :Table
 
       # @param data [Data]
       # @param view [Symbol] the view that the page opens with
@@ -93,7 +93,7 @@ module Culet
         frames = site.frames
         node = frames.reverse_each.reduce(0) { |parent, frame| child(parent, frame_number(frame)) }
         node = child(node, @frames.number([site.class_name, nil, 0, nil, nil, KINDS[:class]])) if site.class_name
-        @sites.number([node, line(frames), gem(frames), site.class_name, library(frames), site.labels.to_a])
+        @sites.number([node, *GROUPS.map { |key, _, _| site.names(key).first }, site.labels.to_a])
       end
 
       def child(parent, frame)
@@ -110,8 +110,9 @@ module Culet
       end
 
       def kind(frame)
+        return :unknown if frame.remark
         return frame.library.match?(RUBY_LIBRARY) ? :ruby : :library if frame.library
-        return frame.method.to_s.match?(MARK) ? :unknown : :ruby unless frame.file
+        return frame.method == UNNAMED ? :unknown : :ruby unless frame.file
         return :gem if frame.gem
 
         frame.file.match?(STANDARD) ? :ruby : :application
@@ -124,14 +125,6 @@ module Culet
           [name, rows.map { |row| %w[line kind].include?(name) ? row[at] : string(row[at]) }]
         end
       end
-
-      def ruby_frame(frames) = frames.find(&:file)
-
-      def line(frames) = ruby_frame(frames)&.then { |frame| "#{frame.file}:#{frame.line}" }
-
-      def gem(frames) = ruby_frame(frames)&.then { |frame| frame.gem || "application" }
-
-      def library(frames) = frames.find(&:library)&.library
 
       def groups
         rows = @sites.keys

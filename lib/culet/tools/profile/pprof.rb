@@ -27,6 +27,7 @@ module Culet
         @strings = { "" => 0 }
         @functions = {}
         @locations = {}
+        @numbers = {}
       end
 
       # @return [String] gzipped; the same for the same data
@@ -79,7 +80,7 @@ module Culet
       def sample(body, (frames, class_name, labels), values)
         body.message(2) do |inner|
           inner.packed(1, [*(location([nil, nil, class_name, nil, nil]) if class_name),
-                           *frames.map { |frame| location(frame.to_a) }])
+                           *frames.map { |frame| @numbers[frame] ||= location(frame.to_a) }])
           inner.packed(2, values)
           labels.each { |name, value| inner.message(3) { |one| one.number(1, string(name)).number(2, string(value)) } }
         end

@@ -13,14 +13,17 @@ module Culet
       MOST_BYTES = 512 << 20
       LONGEST_LINE = 65_536
       MOST_ITEMS = 4_000_000
-      LARGEST = 1 << 60
+      # Frames of a stack; culet's have at most 256.
+      MOST_FRAMES = 1024
       # A site's sums: the letter of the view, samples, blocks, bytes, variance.
       SUMS = 5
       DECIMAL = /\A\d{1,20}\z/
       HEX = /\A\h{1,16}\z/
       REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
+      BUILD_ID = /\A(?:-|\h{1,128})\z/
       ESCAPE = /\\x(\h\h)/
-      private_constant :FIRST, :MOST_BYTES, :LONGEST_LINE, :MOST_ITEMS, :LARGEST, :SUMS, :DECIMAL, :HEX, :REAL, :ESCAPE
+      private_constant :FIRST, :MOST_BYTES, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
+                       :REAL, :BUILD_ID, :ESCAPE
 
       # An executable mapping. start, end, offset in bytes.
       Mapping = Struct.new(:start, :end, :offset, :build_id, :path)
@@ -81,6 +84,7 @@ module Culet
         @types = {}
         @parents = { 0 => nil }
         @words = {}
+        @depths = { 0 => 0 }
         @sites = []
         @rss_bytes = @peak_rss_bytes = 0
         read(text.dup.force_encoding(Encoding::BINARY))
@@ -142,9 +146,10 @@ module Culet
       end
 
       def process(line)
+        damaged("describes its process twice") if @pid
         @pid, @sample_bytes, started, taken, @epoch, @generation, @lost = numbers(line, 7)
         damaged("has a sample distance of 0") if @sample_bytes.zero?
-        @started_at, @taken_at = [started, taken].map { |time| Time.at(time / 1_000_000_000, time % 1_000_000_000, :nsec) }
+        @started_at, @taken_at = [started, taken].map { |time| Time.at(*time.divmod(1_000_000_000), :nsec) }
       end
 
       def numbers(line, count)
@@ -171,12 +176,15 @@ module Culet
 
       def mapping(line)
         _, start, finish, offset, build_id, path = line.split(" ", 6)
+        damaged("has a mapping that ends before it starts") if hex(finish) <= hex(start)
+        damaged("has a build id that is none") unless build_id.to_s.match?(BUILD_ID)
         @mappings << Mapping.new(hex(start), hex(finish), hex(offset), build_id == "-" ? nil : build_id, text(path))
       end
 
       def frame(line)
         _, id, first, rest = line.split(" ", 4)
         path, label = rest.to_s.split("\t", 2)
+        damaged("has a frame twice") if @frames.key?(decimal(id))
         @frames[decimal(id)] = RubyFrame.new(text(path), decimal(first), text(label))
       end
 
@@ -184,11 +192,13 @@ module Culet
         _, id, rest = line.split(" ", 3)
         pairs = rest.to_s.split("\t").map { |pair| pair.split("=", 2).map { |part| text(part) } }
         damaged("has a label without a value") unless pairs.all? { |pair| pair.size == 2 }
+        damaged("has a label set twice") if @labels.key?(decimal(id))
         @labels[decimal(id)] = pairs.to_h
       end
 
       def type(line)
         _, id, rest = line.split(" ", 3)
+        damaged("has a type twice") if @types.key?(decimal(id))
         @types[decimal(id)] = text(rest)
       end
 
@@ -199,6 +209,9 @@ module Culet
         parent = decimal(parent)
         damaged("has a stack twice") if @parents.key?(id)
         damaged("has a stack without its caller") unless @parents.key?(parent)
+        depth = @depths[parent] + 1
+        damaged("has a stack of more than #{MOST_FRAMES} frames") if depth > MOST_FRAMES
+        @depths[id] = depth
         @parents[id] = parent
         @words[id] = hex(word)
       end

@@ -4,34 +4,14 @@ const KINDS = ["application", "gem", "Ruby", "native library", "class of objects
 const CLASS_KIND = 4;
 const NORMAL_95 = 1.959964;
 
-// From this number of samples on the normal distribution is used, as in Culet::Profile.
+// Above this number of samples the distribution counts as normal, as in Culet::Profile::Estimate.
 const FEW_SAMPLES = 30;
 
-// Exact 95 % limits of a Poisson mean (Garwood) after `count` events.
-const poissonLimits = (() => {
-  const known = new Map();
-  // Probability of at most `count` events with this mean.
-  const atMost = (count, mean) => {
-    let term = Math.exp(-mean), sum = term;
-    for (let k = 1; k <= count; k++) sum += term *= mean / k;
-    return sum;
-  };
-  const solve = (test, high) => {
-    let low = 0;
-    for (let step = 0; step < 60; step++) {
-      const middle = (low + high) / 2;
-      if (test(middle)) low = middle; else high = middle;
-    }
-    return low;
-  };
-  return (count) => {
-    if (!known.has(count)) {
-      const most = count + 10 + 6 * Math.sqrt(count);
-      known.set(count, [count === 0 ? 0 : solve((mean) => 1 - atMost(count - 1, mean) < 0.025, most), solve((mean) => atMost(count, mean) > 0.025, most)]);
-    }
-    return known.get(count);
-  };
-})();
+// 95 % limits of a Poisson mean after `count` events, by Wilson's and Hilferty's approximation.
+function poissonLimits(count) {
+  const limit = (events, sign) => Math.max(0, events * (1 - 1 / (9 * events) + sign * NORMAL_95 / (3 * Math.sqrt(events))) ** 3);
+  return [count > 0 ? limit(count, -1) : 0, limit(count + 1, 1)];
+}
 
 // Sums over sites. `bytes` is an estimate; its interval follows from the number of samples and the variance.
 class Sum {
@@ -50,7 +30,7 @@ class Sum {
   // Lower and upper limit of the bytes, 95 %. `distance`: mean bytes between two samples.
   interval(distance) {
     if (this.samples === 0) return [0, poissonLimits(0)[1] * distance];
-    if (this.samples >= FEW_SAMPLES) {
+    if (this.samples > FEW_SAMPLES) {
       const half = NORMAL_95 * Math.sqrt(this.variance);
       return [Math.max(0, this.bytes - half), this.bytes + half];
     }
