@@ -69,10 +69,10 @@ class ProfileContinuousTest < Minitest::Test
   def test_the_end_of_the_process_is_the_end
     with_profiled do |pid, folder|
       ended = Thread.new do
-        sleep 2.5
+        sleep 0.05 until Dir[File.join(folder, "culet-profile-*")].any?
         Process.kill(:KILL, pid)
       end
-      document = profile(pid.to_s, "--every", "1s", "--out-dir", folder)
+      document = profile(pid.to_s, "--every", "1s", "--for", "#{TestHelper::PATIENCE_SECONDS}s", "--out-dir", folder)
       assert_operator document["written"], :>=, 1
       ended.join
     end

@@ -14,7 +14,8 @@ loop do
   action = socket.gets[/action=(\w+)/, 1]
   running = action == "start" if %w[start stop].include?(action)
   exit!(0) if action == "write" && ARGV[1] == "-"
-  answer = action == "write" ? File.binread(ARGV[1]) : "running=#{running ? 1 : 0} sample_bytes=524288 malloc=1\n"
+  status = "running=#{running ? 1 : 0} sample_bytes=524288 malloc=1\n"
+  answer = action == "write" ? File.binread(ARGV[1]) : status
   socket.write("ok #{answer.bytesize}\n#{answer}")
   socket.close
 end

@@ -87,7 +87,7 @@ class ProfileLiveTest < Minitest::Test
       code = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)"
       _, err, status = run_program(RbConfig.ruby, "-e", code, *culet_command, "profile", pid.to_s, env: TestHelper::NEUTRAL)
       assert_equal 1, status.exitstatus
-      assert_match(/\Aculet: process #{pid} belongs to (?:root|another user); run culet as that user or as root\n\z/, err)
+      assert_match(/^culet: process #{pid} belongs to (?:root|another user); run culet as that user or as root\n\z/, err)
     end
   end
 
@@ -110,10 +110,9 @@ class ProfileLiveTest < Minitest::Test
   def test_answers_that_are_damaged
     Dir.mktmpdir do |folder|
       stream = File.join(folder, "stream")
-      { "" => /the profile of process \d+/, "culet-profile 99\nE 1\n" => /the profile of process \d+/, "\xff\x00" * 1000 => /the profile of process \d+/ }
-        .each do |text, sentence|
+      ["", "culet-profile 99\nE 1\n", "\xff\x00" * 1000, "culet-profile 1\nE 7\n"].each do |text|
         File.binwrite(stream, text)
-        with_program(RbConfig.ruby, FAKE, "on", stream, env: on_culet) { |pid| assert_refused(sentence, pid.to_s) }
+        with_program(RbConfig.ruby, FAKE, "on", stream, env: on_culet) { |pid| assert_refused(/process #{pid} /, pid.to_s) }
       end
     end
   end

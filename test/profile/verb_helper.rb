@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "culet/tools/allocators"
+require "culet/tools/profile/live"
 require "json"
 
 # Programs whose memory is known, and reports on them.

@@ -94,7 +94,9 @@ module Culet
         parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k)") do |v|
           options[:sample] = bytes(v)
         end
-        parser.on("--base FILE", "report the difference to a file of --save (again for several)") { |v| (options[:base] ||= []) << v }
+        parser.on("--base FILE", "report the difference to a file of --save (again for several)") do |v|
+          (options[:base] ||= []) << v
+        end
       end
 
       def define_files(parser)
@@ -200,7 +202,7 @@ module Culet
 
       def wait(session)
         seconds = options[:for] || (PROFILE_SECONDS if session.started?) or return
-        err.puts("culet: profiling #{session.subject} for #{Text::Numbers.decimal(seconds, 0)} s; Ctrl-C reports now")
+        session.announce("for #{seconds.to_s.delete_suffix(".0")} s; Ctrl-C reports now")
         session.wait(seconds)
       end
 
@@ -250,7 +252,6 @@ module Culet
 
       def view = options.fetch(:view, :live)
 
-
       def export(data, name, maker)
         write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
       end
@@ -270,7 +271,7 @@ module Culet
                                                     every_seconds: options.fetch(:every, INTERVAL_SECONDS),
                                                     for_seconds: options[:for], lasting: words.any?(/\D/))
         @interruption.watch { continuous.call }
-        deliver(JSON.generate(summary(continuous, destinations))) if options[:json] || options[:out]
+        deliver(JSON.generate(figures(continuous, destinations))) if options[:json] || options[:out]
         check_sent(destinations.last)
         @interruption.exit_status || EXIT_OK
       end
@@ -293,7 +294,7 @@ module Culet
         end
       end
 
-      def summary(continuous, destinations)
+      def figures(continuous, destinations)
         destinations.reduce("intervals" => continuous.intervals) { |sum, destination| sum.merge(destination.to_h) }
       end
 

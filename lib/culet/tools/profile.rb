@@ -18,7 +18,7 @@ module Culet
   #   Table, Document, Html            a report for the terminal, as JSON, as a page
   #   Pprof, Speedscope, Firefox, Collapsed   files of other tools
   #   Live, Session, Command           running processes, by their agents; a command, from start to end
-  #   Continuous, Interval             one pprof file per interval, for Rotation (a folder) and Pyroscope (a server)
+  #   Continuous                       one pprof file per interval, for Rotation (a folder) and Pyroscope (a server)
   module Profile
     autoload :Interval, File.expand_path("profile/interval", __dir__)
     autoload :Pprof, File.expand_path("profile/pprof", __dir__)

@@ -2,7 +2,6 @@
 
 require_relative "../../errors"
 require_relative "interval"
-require_relative "pprof"
 
 module Culet
   module Profile
@@ -36,6 +35,7 @@ module Culet
       # @raise [Culet::Error] when the processes cannot be profiled, or a file cannot be written
       def call
         @session.start
+        @session.announce("every #{@every.to_s.delete_suffix(".0")} s; Ctrl-C ends it")
         @start = now
         @before = recordings
         @from = Time.now

@@ -42,8 +42,14 @@ module Culet
       # @return [Boolean] whether the profile of one of the processes was started here
       def started? = @lives.each_value.any?(&:started?)
 
-      # @return [String] the processes, for a sentence
-      def subject = @lives.size == 1 ? "process #{@lives.keys.first}" : "#{@lives.size} processes"
+      # Reports what the session does.
+      #
+      # @param doing [String] e.g. "for 30 s"
+      # @return [void]
+      def announce(doing)
+        subject = @lives.size == 1 ? "process #{@lives.keys.first}" : "#{@lives.size} processes"
+        @notes.puts("culet: profiling #{subject} #{doing}")
+      end
 
       # @return [Boolean] whether the session is to end
       def stopped? = @stop.call
