@@ -146,6 +146,22 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
 }
 
+static void note_change(struct culet_arena *arena)
+{
+    uint32_t changes = atomic_load_explicit(&arena->changes, memory_order_relaxed);
+
+    atomic_store_explicit(&arena->changes, changes + 1, memory_order_relaxed);
+}
+
+/* An available unit is about to be used. */
+static void begin_available(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit)
+{
+    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
+    note_change(arena);
+    atomic_store_explicit(&arena->bin[klass].has_unit, true, memory_order_relaxed);
+    atomic_store_explicit(&arena->active, true, memory_order_relaxed);
+}
+
 /* ---- claims of the profile ---- */
 
 _Atomic uint32_t culet_bin_profile;
@@ -271,7 +287,7 @@ static __attribute__((noinline)) void *claim_listed(struct culet_arena *arena, u
     if (atomic_load_explicit(&arena->remote, memory_order_relaxed) ||
         !(slab = pop_available(&arena->bin[klass], &unit)))
         return NULL;
-    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
+    begin_available(arena, klass, slab, unit);
     return claim_available(arena, klass, slab, unit);
 }
 
@@ -399,13 +415,6 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
            (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
-static void note_change(struct culet_arena *arena)
-{
-    uint32_t changes = atomic_load_explicit(&arena->changes, memory_order_relaxed);
-
-    atomic_store_explicit(&arena->changes, changes + 1, memory_order_relaxed);
-}
-
 /* Whether the other arena has changed since this one last looked there. Its holder runs in parallel then: it will use
  * its free blocks itself, and what it still frees in an adopted slab would be remote. */
 static bool in_use(struct culet_arena *arena, const struct culet_arena *other)
@@ -460,10 +469,7 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         slab = pop_available(bin, &unit);
     if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
-    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
-    note_change(arena);
-    atomic_store_explicit(&bin->has_unit, true, memory_order_relaxed);
-    atomic_store_explicit(&arena->active, true, memory_order_relaxed);
+    begin_available(arena, klass, slab, unit);
     if (culet_bin_profiled())
         return claim_available(arena, klass, slab, unit);
     culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
