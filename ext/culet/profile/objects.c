@@ -407,8 +407,8 @@ static void close_window(void)
     sampler.enabled = false;
     sampler.windows = sampler.windows < AVERAGED ? sampler.windows + 1 : AVERAGED;
     sampler.bytes_per_window += ((double)sampler.bytes - sampler.bytes_per_window) / sampler.windows;
-    objects = objects_for_each(); /* of the windows before: the own number of objects would bias it */
     count_allocated();
+    objects = objects_for_each();
     merge();
     for (size_t i = 0; i < sampler.pending_count; i++)
         add_sample(&sampler.pending[i], objects);

@@ -2,7 +2,7 @@
 
 module Culet
   module Profile
-    # `include Culet::Profile::ActiveJob` in a job or in ApplicationJob: what a job allocates has the label job, the name
+    # `include Culet::Profile::ActiveJob` in a job or in ApplicationJob: what it allocates has the label job, the name
     # of its class.
     module ActiveJob
       # @return [Object] what the job returns

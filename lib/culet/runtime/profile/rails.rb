@@ -3,8 +3,8 @@
 module Culet
   module Profile
     # `config.culet.profile = true` in a Rails application: what a request allocates has the label endpoint: the
-    # controller and its action ("issues#index"), or before and without a controller the path (Profile::Rack). What a job
-    # allocates has the label job (Profile::ActiveJob).
+    # controller and its action ("issues#index"), or before and without a controller the path (Profile::Rack). A job
+    # has the label job (Profile::ActiveJob).
     module Rails
       # Included in ActionController::Base and ActionController::API.
       module Controller
