@@ -43,6 +43,12 @@ module Culet
                      [variance - other.variance, 0].max)
       end
 
+      # @param other [Float] a factor
+      # @return [Estimate] as if each sample stood for so many times as much
+      def *(other)
+        Estimate.new(samples, blocks * other, bytes * other, variance * other * other)
+      end
+
       # @return [Float] lower end of the interval that has the true size in 95 of 100 cases
       def low_bytes = limits.first
 
