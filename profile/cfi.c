@@ -460,43 +460,47 @@ static bool run(struct program *p, struct reader r, uintptr_t until)
     return !r.failed;
 }
 
-/* In words of 8 bytes, and `otherwise` if it has none or too many. */
-static int64_t words(int64_t offset, int64_t limit, int64_t otherwise)
+/* In words of 8 bytes, for a field of some bits. False: there are none, or too many. */
+static bool words(int64_t *offset, unsigned bits)
 {
-    return offset % 8 == 0 && offset / 8 > 1 - limit && offset / 8 < limit ? offset / 8 : otherwise;
+    bool fits =
+        *offset % 8 == 0 && *offset / 8 >= -((int64_t)1 << (bits - 1)) && *offset / 8 < (int64_t)1 << (bits - 1);
+
+    *offset /= 8;
+    return fits;
 }
 
 static struct culet_rule rule_of(const struct program *p)
 {
     const struct state *s = &p->now;
-    struct culet_rule rule = {.kind = CULET_RULE_UNKNOWN};
+    bool back_saved = s->back.how == SAVED_AT_OFFSET, fp_saved = s->fp.how == SAVED_AT_OFFSET, fp_at_fp = false;
+    int64_t cfa = s->cfa_offset, back = back_saved ? s->back.offset : 0, fp = s->fp.offset;
+    uint64_t added = s->cfa_stored ? s->cfa_added : 0;
 
     if (p->d->signal)
         return (struct culet_rule){.kind = CULET_RULE_SIGNAL};
     if (s->back.how == UNDEFINED)
         return (struct culet_rule){.kind = CULET_RULE_OUTER};
-    int64_t cfa = words(s->cfa_offset, CULET_CFA_LIMIT, CULET_CFA_LIMIT), fp = CULET_LOST, back = CULET_LOST;
-    if (s->fp.how == SAME || s->fp.how == UNDEFINED)
-        fp = CULET_NOT_SAVED;
-    else if (s->fp.how != NOT_KNOWN)
-        fp = words(s->fp.offset, CULET_OFFSET_LIMIT, CULET_LOST);
-    if (s->back.how == SAME)
-        back = CULET_NOT_SAVED;
-    else if (s->back.how == SAVED_AT_OFFSET)
-        back = words(s->back.offset, CULET_OFFSET_LIMIT, CULET_LOST);
-    uint64_t added = s->cfa_stored ? s->cfa_added : 0;
-    if (!s->cfa_known || (s->cfa_register != (uint64_t)SP && s->cfa_register != (uint64_t)FP) ||
-        cfa == CULET_CFA_LIMIT || back == CULET_LOST || added % 8 || added > 24)
-        return rule;
+    if (!s->cfa_known || (s->cfa_register != (uint64_t)SP && s->cfa_register != (uint64_t)FP) || !words(&cfa, 21) ||
+        !words(&back, 21) || (added != 0 && added != 8) || (s->back.how != SAME && back == 0))
+        return (struct culet_rule){.kind = CULET_RULE_UNKNOWN};
+    if (s->fp.how == SAVED_AT_FP)
+        fp_saved = fp_at_fp = words(&fp, 14);
+    else if (fp_saved)
+        fp_saved = words(&fp, 21) && fp - back >= -(1 << 13) && fp - back < 1 << 13;
+    bool fp_same = s->fp.how == SAME || s->fp.how == UNDEFINED;
     return (struct culet_rule){
-        .kind = CULET_RULE_FRAME,
+        .kind = s->cfa_stored || fp_at_fp || !back || !(fp_saved || fp_same) ? CULET_RULE_SPECIAL : CULET_RULE_FRAME,
         .from_fp = s->cfa_register == (uint64_t)FP,
         .stored = s->cfa_stored,
-        .added = (added / 8) & 3,
-        .fp_at_fp = s->fp.how == SAVED_AT_FP,
+        .added = added != 0,
+        .fp_saved = fp_saved,
+        .fp_at_fp = fp_at_fp,
         .cfa_offset = cfa,
         .return_offset = back,
-        .fp_offset = fp,
+        .fp_offset = !fp_saved  ? !fp_same
+                     : fp_at_fp ? fp
+                                : fp - back,
     };
 }
 
@@ -583,17 +587,20 @@ bool culet_cfi_find(const struct culet_module *module, uintptr_t address, struct
     return true;
 }
 
-/* Two libraries have tables of the same length whose last functions are at the same place only if they are alike in what
- * the rules depend on, or nearly so. */
+/* Without a build id: two libraries with as many functions, the last of which is at the same place, are taken for one. */
 uint64_t culet_cfi_identity(const struct culet_module *module, struct culet_readable *readable)
 {
+    uint64_t facts[8] = {module->start, module->end, module->table};
     struct pair last = {0, 0};
     struct table table = {0};
-
-    if (module->table && read_table(module, &table, readable) && table.count)
-        read_pair(&table, table.count - 1, &last);
-    uint64_t facts[] = {module->start, module->end, module->table, table.count, last.function, last.description};
     uint64_t identity = 0;
+
+    if (!culet_module_build_id(module, (uint8_t *)&facts[3], 4 * sizeof *facts, readable) && module->table &&
+        read_table(module, &table, readable) && table.count && read_pair(&table, table.count - 1, &last)) {
+        facts[3] = table.count;
+        facts[4] = last.function;
+        facts[5] = last.description;
+    }
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         identity = (identity ^ facts[i]) * UINT64_C(0x9e3779b97f4a7c15);
         identity ^= identity >> 29;

@@ -12,27 +12,23 @@
 enum culet_rule_kind {
     CULET_RULE_NONE,    /* the tables have no function there */
     CULET_RULE_UNKNOWN, /* one that cannot be followed */
-    CULET_RULE_FRAME,   /* a function's frame */
+    CULET_RULE_FRAME,   /* a function's frame: the return address is saved, the frame pointer is or has not changed */
+    CULET_RULE_SPECIAL, /* any other frame of a function */
     CULET_RULE_OUTER,   /* the outermost one: there is no caller */
     CULET_RULE_SIGNAL,  /* the kernel's frame of a signal handler */
 };
 
-/* Offsets are in words of 8 bytes. */
-#define CULET_OFFSET_LIMIT (1 << 17)
-#define CULET_NOT_SAVED (-CULET_OFFSET_LIMIT) /* still in its register */
-#define CULET_LOST (1 - CULET_OFFSET_LIMIT)   /* saved in a place that cannot be found */
-#define CULET_CFA_LIMIT (1 << 19)
-
-/* Eight bytes, so that a cache can exchange rules by one word. */
+/* Eight bytes, so that a cache can exchange rules by one word. Offsets are in words of 8 bytes. */
 struct culet_rule {
     uint64_t kind : 3;
     uint64_t from_fp : 1;       /* the frame address is relative to the frame pointer, not to the stack pointer */
-    uint64_t stored : 1;        /* that is where the frame address less `added` is stored */
-    uint64_t added : 2;         /* words */
-    uint64_t fp_at_fp : 1;      /* the frame pointer is saved relative to itself */
-    int64_t cfa_offset : 20;    /* from the register to the frame address */
-    int64_t return_offset : 18; /* of the saved return address, from the frame address; or CULET_NOT_SAVED */
-    int64_t fp_offset : 18;     /* of the saved frame pointer; or CULET_NOT_SAVED, CULET_LOST */
+    uint64_t stored : 1;        /* the frame address less `added` is stored there */
+    uint64_t added : 1;         /* words */
+    uint64_t fp_saved : 1;      /* else the frame pointer is in its register, or lost if fp_offset is not 0 */
+    uint64_t fp_at_fp : 1;      /* it is saved relative to itself */
+    int64_t cfa_offset : 21;    /* from the register to the frame address */
+    int64_t return_offset : 21; /* of the saved return address, from the frame address; 0: it is in its register */
+    int64_t fp_offset : 14;     /* of the saved frame pointer, from where the return address is saved */
 };
 _Static_assert(sizeof(struct culet_rule) == 8, "a rule is one word");
 

@@ -10,6 +10,70 @@
 #include <link.h>
 #include <stdatomic.h>
 
+/* ---- headers, which are at the start of a module's mapping ---- */
+
+static bool read_file_header(uintptr_t start, ElfW(Ehdr) * file, struct culet_readable *readable)
+{
+    return culet_readable_copy(readable, file, start, sizeof *file) && memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 &&
+           file->e_phentsize == sizeof(ElfW(Phdr));
+}
+
+static bool read_segment(uintptr_t start, const ElfW(Ehdr) * file, unsigned number, ElfW(Phdr) * head,
+                         struct culet_readable *readable)
+{
+    return culet_readable_copy(readable, head, start + file->e_phoff + number * sizeof *head, sizeof *head);
+}
+
+/* Of a segment of notes. */
+static size_t find_build_id(uintptr_t at, uintptr_t end, uint8_t *id, size_t room, struct culet_readable *readable)
+{
+    ElfW(Nhdr) note;
+    char name[4];
+
+    while (end - at >= sizeof note + sizeof name && culet_readable_copy(readable, &note, at, sizeof note)) {
+        uint64_t content = sizeof note + (((uint64_t)note.n_namesz + 3) & ~UINT64_C(3));
+        uint64_t bytes = content + (((uint64_t)note.n_descsz + 3) & ~UINT64_C(3));
+        if (bytes > end - at)
+            return 0;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof name && note.n_descsz &&
+            culet_readable_copy(readable, name, at + sizeof note, sizeof name) && !memcmp(name, "GNU", sizeof name)) {
+            size_t length = note.n_descsz < room ? note.n_descsz : room;
+            return culet_readable_copy(readable, id, at + content, length) ? length : 0;
+        }
+        at += bytes;
+    }
+    return 0;
+}
+
+size_t culet_module_build_id(const struct culet_module *module, uint8_t *id, size_t room,
+                             struct culet_readable *readable)
+{
+    uintptr_t base = 0;
+    bool based = false;
+    ElfW(Ehdr) file;
+    ElfW(Phdr) head;
+
+    if (!read_file_header(module->start, &file, readable))
+        return 0;
+    for (unsigned i = 0; i < file.e_phnum && read_segment(module->start, &file, i, &head, readable); i++) {
+        /* The segments are sorted; the first one begins with this header. */
+        if (head.p_type == PT_LOAD && !based) {
+            base = module->start - head.p_vaddr;
+            based = true;
+        }
+        uintptr_t at = base + head.p_vaddr;
+        if (head.p_type != PT_NOTE || !based || at < module->start || at >= module->end ||
+            head.p_filesz > module->end - at)
+            continue;
+        size_t length = find_build_id(at, at + head.p_filesz, id, room, readable);
+        if (length)
+            return length;
+    }
+    return 0;
+}
+
+/* ---- which module contains an address ---- */
+
 /* <dlfcn.h> defines the former where _dl_find_object is declared; the latter is for tests of the other way. */
 #if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(CULET_MODULES_BY_LIST)
 
@@ -98,18 +162,16 @@ void culet_modules_refresh(void)
     atomic_store_explicit(&current, modules, memory_order_release);
 }
 
-/* What the headers at the start of a library's mapping say. */
 static bool read_headers(uintptr_t start, struct culet_module *module, struct culet_readable *readable)
 {
     ElfW(Ehdr) file;
     ElfW(Phdr) head;
 
     *module = (struct culet_module){.start = UINTPTR_MAX};
-    if (!culet_readable_copy(readable, &file, start, sizeof file) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
-        file.e_phentsize != sizeof head)
+    if (!read_file_header(start, &file, readable))
         return false;
     for (unsigned i = 0; i < file.e_phnum; i++) {
-        if (!culet_readable_copy(readable, &head, start + file.e_phoff + i * sizeof head, sizeof head))
+        if (!read_segment(start, &file, i, &head, readable))
             return false;
         add_segment(module, 0, &head);
     }

@@ -21,33 +21,41 @@ struct frame {
 /* A stack leads through few modules, so each is looked up once. */
 #define MODULES 4
 
+struct known {
+    uintptr_t start, bytes;
+    uint64_t identity;
+    struct culet_module module;
+};
+
 struct walk {
     struct frame frame;
-    struct culet_module module[MODULES];
-    uint64_t identity[MODULES];
-    unsigned next;
+    uintptr_t checked, checked_bytes; /* part of the stack that can be read, for loads of a word that begin in there */
+    struct known *module;             /* the last one */
+    struct known known[MODULES];
+    unsigned count;
     struct culet_readable readable;
 };
 
-static __attribute__((noinline)) int look_module_up(struct walk *w, uintptr_t address)
+static __attribute__((noinline)) struct known *change_module(struct walk *w, uintptr_t address)
 {
     struct culet_module module;
 
+    for (unsigned i = 0; i < MODULES; i++)
+        if (address - w->known[i].start < w->known[i].bytes)
+            return w->module = &w->known[i];
     if (!culet_module_find(address, &module, &w->readable))
-        return -1;
-    unsigned at = w->next++ % MODULES;
-    w->module[at] = module;
-    w->identity[at] = culet_cfi_identity(&module, &w->readable);
-    return (int)at;
+        return NULL;
+    struct known *known = &w->known[w->count++ % MODULES];
+    *known = (struct known){module.start, module.end - module.start, culet_cfi_identity(&module, &w->readable), module};
+    return w->module = known;
 }
 
-/* The number of the module that contains the address; -1: none does. */
-static inline int module_of(struct walk *w, uintptr_t address)
+/* The module that contains the address, or NULL. */
+static inline struct known *module_of(struct walk *w, uintptr_t address)
 {
-    for (int i = 0; i < MODULES; i++)
-        if (address - w->module[i].start < w->module[i].end - w->module[i].start)
-            return i;
-    return look_module_up(w, address);
+    struct known *known = w->module;
+
+    return __builtin_expect(address - known->start < known->bytes, 1) ? known : change_module(w, address);
 }
 
 /* ---- rules of addresses seen before ---- */
@@ -66,32 +74,33 @@ static inline uint64_t mixed(uint64_t rule)
     return rule * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static __attribute__((noinline)) struct culet_rule make_rule(struct walk *w, int module, uintptr_t address, size_t at)
+static __attribute__((noinline)) struct culet_rule make_rule(struct walk *w, const struct known *known,
+                                                             uintptr_t address, size_t at)
 {
     struct culet_rule rule = {.kind = CULET_RULE_NONE};
     struct culet_function function;
     uint64_t word;
 
-    if (!culet_cfi_find(&w->module[module], address, &rule, &function, &w->readable))
+    if (!culet_cfi_find(&known->module, address, &rule, &function, &w->readable))
         rule = (struct culet_rule){.kind = CULET_RULE_NONE};
     memcpy(&word, &rule, sizeof word);
     atomic_store_explicit(&cache[at].rule, word, memory_order_relaxed);
-    atomic_store_explicit(&cache[at].key, (uint64_t)address ^ w->identity[module] ^ mixed(word), memory_order_relaxed);
+    atomic_store_explicit(&cache[at].key, (uint64_t)address ^ known->identity ^ mixed(word), memory_order_relaxed);
     return rule;
 }
 
 static inline struct culet_rule find_rule(struct walk *w, uintptr_t address)
 {
     size_t at = (size_t)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (CACHED - 1);
-    int module = module_of(w, address);
+    const struct known *known = module_of(w, address);
     struct culet_rule rule = {.kind = CULET_RULE_NONE};
 
-    if (__builtin_expect(module < 0, 0))
+    if (__builtin_expect(!known, 0))
         return rule;
     uint64_t word = atomic_load_explicit(&cache[at].rule, memory_order_relaxed);
-    uint64_t key = (uint64_t)address ^ w->identity[module] ^ mixed(word);
+    uint64_t key = (uint64_t)address ^ known->identity ^ mixed(word);
     if (__builtin_expect(atomic_load_explicit(&cache[at].key, memory_order_relaxed) != key, 0))
-        return make_rule(w, module, address, at);
+        return make_rule(w, known, address, at);
     memcpy(&rule, &word, sizeof rule);
     return rule;
 }
@@ -120,11 +129,34 @@ bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
 /* The farthest that a frame reaches. Beyond lies another stack. */
 #define FRAME_LIMIT ((uintptr_t)16 << 20)
 
-static inline bool load(struct walk *w, uintptr_t address, uintptr_t *value)
+static __attribute__((noinline)) bool check(struct walk *w, uintptr_t address)
 {
-    if (__builtin_expect(address & 7 || !culet_readable_page(&w->readable, address), 0))
+    uintptr_t page = address & -CULET_READABLE_PAGE;
+
+    if (address & 7 || !culet_readable_page(&w->readable, address))
         return false;
-    memcpy(value, (const void *)address, sizeof *value);
+    if (page != w->checked + w->checked_bytes + 7) {
+        w->checked = page;
+        w->checked_bytes = 0 - (uintptr_t)7;
+    }
+    w->checked_bytes += CULET_READABLE_PAGE;
+    return true;
+}
+
+/* A wrong rule may lead to what AddressSanitizer has put between variables. */
+#ifdef __SANITIZE_ADDRESS__
+#define UNCHECKED __attribute__((no_sanitize_address, noinline))
+#else
+#define UNCHECKED inline
+#endif
+
+static UNCHECKED bool load(struct walk *w, uintptr_t address, uintptr_t *value)
+{
+    typedef uintptr_t word __attribute__((may_alias, aligned(1)));
+
+    if (__builtin_expect(address - w->checked >= w->checked_bytes, 0) && !check(w, address))
+        return false;
+    *value = *(const word *)address;
     return true;
 }
 
@@ -143,28 +175,46 @@ static inline uintptr_t words_from(uintptr_t address, int64_t words)
     return address + (uintptr_t)words * 8;
 }
 
+/* The frame address must rise. */
+static inline bool is_above(uintptr_t cfa, uintptr_t sp)
+{
+    return cfa - sp - 1 < FRAME_LIMIT && !(cfa & 7);
+}
+
 static inline bool step_by_rule(struct walk *w, struct culet_rule rule)
+{
+    struct frame *f = &w->frame;
+    uintptr_t cfa = words_from(rule.from_fp ? f->fp : f->sp, rule.cfa_offset);
+    uintptr_t saved = words_from(cfa, rule.return_offset), pc;
+
+    if (!is_above(cfa, f->sp) || !load(w, saved, &pc) ||
+        (rule.fp_saved && !load(w, words_from(saved, rule.fp_offset), &f->fp)))
+        return false;
+    f->pc = stripped(pc);
+    f->sp = cfa;
+    f->exact = false;
+    return true;
+}
+
+static __attribute__((noinline)) bool step_by_special_rule(struct walk *w, struct culet_rule rule)
 {
     struct frame *f = &w->frame;
     uintptr_t cfa = words_from(rule.from_fp ? f->fp : f->sp, rule.cfa_offset), pc = f->link, fp = f->fp;
 
-    if (__builtin_expect(rule.stored, 0)) {
+    if (rule.stored) {
         if (!load(w, cfa, &cfa))
             return false;
-        cfa += rule.added * 8;
+        cfa = words_from(cfa, rule.added);
     }
-    /* A function without a frame of its own on AArch64 leaves the stack pointer where it is. */
-    if (cfa - f->sp - 1 >= FRAME_LIMIT && !(cfa == f->sp && f->link))
+    /* On AArch64 the innermost function may have no frame, and its caller's address in a register. */
+    if (!is_above(cfa, f->sp) && !(cfa == f->sp && !rule.return_offset))
         return false;
-    if (rule.return_offset == CULET_NOT_SAVED) {
-        if (!f->link)
-            return false;
-    } else if (!load(w, words_from(cfa, rule.return_offset), &pc)) {
+    uintptr_t saved = words_from(cfa, rule.return_offset);
+    if (rule.return_offset ? !load(w, saved, &pc) : !f->exact)
         return false;
-    }
-    if (rule.fp_offset == CULET_LOST)
-        fp = 0;
-    else if (rule.fp_offset != CULET_NOT_SAVED && !load(w, words_from(rule.fp_at_fp ? fp : cfa, rule.fp_offset), &fp))
+    if (!rule.fp_saved)
+        fp = rule.fp_offset ? 0 : fp;
+    else if (!load(w, words_from(rule.fp_at_fp ? fp : saved, rule.fp_offset), &fp))
         return false;
     *f = (struct frame){.pc = stripped(pc), .sp = cfa, .fp = fp};
     return true;
@@ -177,10 +227,10 @@ static __attribute__((noinline)) bool step_by_fp(struct walk *w)
     struct frame *f = &w->frame;
     uintptr_t pc, fp;
 
-    if (f->fp - f->sp >= FRAME_LIMIT || !load(w, f->fp + 8, &pc) || !load(w, f->fp, &fp))
+    if (f->fp - f->sp >= FRAME_LIMIT || f->fp & 7 || !load(w, f->fp + 8, &pc) || !load(w, f->fp, &fp))
         return false;
     pc = stripped(pc);
-    if (pc && pc - f->pc + ((uintptr_t)64 << 20) >= (uintptr_t)128 << 20 && module_of(w, pc - 1) < 0)
+    if (pc && pc - f->pc + ((uintptr_t)64 << 20) >= (uintptr_t)128 << 20 && !module_of(w, pc - 1))
         return false;
     *f = (struct frame){.pc = pc, .sp = f->fp + 16, .fp = fp};
     return true;
@@ -233,6 +283,8 @@ static inline bool step(struct walk *w, bool *outer)
 
     if (__builtin_expect(rule.kind == CULET_RULE_FRAME, 1))
         return step_by_rule(w, rule);
+    if (rule.kind == CULET_RULE_SPECIAL)
+        return step_by_special_rule(w, rule);
     *outer = rule.kind == CULET_RULE_OUTER;
     if (rule.kind == CULET_RULE_SIGNAL || (rule.kind == CULET_RULE_NONE && is_return_from_signal(w)))
         return step_by_signal(w);
@@ -256,7 +308,7 @@ static inline __attribute__((always_inline)) struct frame here(void)
 
 __attribute__((noinline)) size_t culet_unwind(uintptr_t *pcs, size_t max, bool *complete)
 {
-    struct walk w = {.frame = here()};
+    struct walk w = {.frame = here(), .module = w.known};
     bool outer = false;
     size_t count = 0;
 

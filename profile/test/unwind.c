@@ -9,6 +9,7 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #define MOST 256
@@ -67,6 +68,51 @@ TEST(frames_of_variable_size)
         CHECK_EQUAL(with_alloca(bytes), 1);
 }
 
+/* Without a frame pointer a large frame is found by the stack pointer. */
+__attribute__((noinline)) static int with_large_frame(void)
+{
+    volatile char frame[1 << 20];
+
+    frame[0] = frame[sizeof frame - 1] = 1;
+    look("large frame");
+    return frame[0];
+}
+
+/* The frame address is stored in the frame, and an expression says where. */
+__attribute__((noinline)) static int with_realigned_stack(size_t bytes)
+{
+    volatile char aligned[64] __attribute__((aligned(64)));
+    char *block = alloca(bytes);
+
+    CHECK((uintptr_t)aligned % 64 == 0, "the stack is not realigned");
+    memset(block, 1, bytes);
+    aligned[0] = 1;
+    look("realigned stack");
+    return block[bytes / 2] + aligned[0];
+}
+
+TEST(frames_of_other_shapes)
+{
+    CHECK_EQUAL(with_large_frame(), 1);
+    CHECK_EQUAL(with_realigned_stack(100), 2);
+}
+
+__attribute__((noinline)) static void tail(const char *where)
+{
+    look(where);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void calls_last(const char *where)
+{
+    return tail(where);
+}
+
+TEST(tail_calls)
+{
+    calls_last("tail call");
+}
+
 static int compare(const void *a, const void *b)
 {
     look("qsort");
@@ -116,6 +162,29 @@ TEST(threads)
     for (unsigned i = 0; i < 8; i++)
         pthread_join(thread[i], NULL);
 }
+
+#ifndef __SANITIZE_ADDRESS__
+static void *in_small_thread(void *data)
+{
+    uintptr_t pcs[MOST];
+    bool complete;
+    size_t count = culet_unwind(pcs, MOST, &complete);
+
+    CHECK(complete && count > 1 && count < 10, "%zu frames", count);
+    return data;
+}
+
+TEST(threads_of_the_smallest_stack)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    pthread_attr_init(&attributes);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0, "no small stack");
+    CHECK(pthread_create(&thread, &attributes, in_small_thread, NULL) == 0, "no thread");
+    pthread_join(thread, NULL);
+}
+#endif
 
 /* As Ruby's fibers: a stack that is no thread's. */
 static ucontext_t outside, within;
@@ -178,6 +247,47 @@ TEST(generated_code)
 }
 #endif
 
+/* A register that is no frame pointer in code without call frame information: what is found is right, then it ends. */
+void without_information(void (*function)(void));
+#if defined(__x86_64__)
+__asm__(".pushsection .text\n"
+        ".type without_information, @function\n"
+        "without_information: push %rbp\n"
+        "lea 4(%rsp), %rbp\n"
+        "call *%rdi\n"
+        "pop %rbp\n"
+        "ret\n"
+        ".size without_information, . - without_information\n"
+        ".popsection");
+#elif defined(__aarch64__)
+__asm__(".pushsection .text\n"
+        ".type without_information, %function\n"
+        "without_information: stp x29, x30, [sp, #-16]!\n"
+        "add x29, sp, #4\n"
+        "blr x0\n"
+        "ldp x29, x30, [sp], #16\n"
+        "ret\n"
+        ".size without_information, . - without_information\n"
+        ".popsection");
+#endif
+
+static size_t found;
+static bool ended;
+
+static void from_assembly(void)
+{
+    uintptr_t pcs[MOST];
+
+    found = culet_unwind(pcs, MOST, &ended);
+    CHECK(pcs[1] - (uintptr_t)without_information < 32, "frame 1 is %#lx", pcs[1]);
+}
+
+TEST(code_without_information)
+{
+    without_information(from_assembly);
+    CHECK(!ended && found == 2, "%zu frames", found);
+}
+
 TEST(functions_are_found)
 {
     uintptr_t start, end;
@@ -188,47 +298,91 @@ TEST(functions_are_found)
     CHECK(!culet_unwind_function(16, &start, &end), "there is a function at 16");
 }
 
-/* ---- damaged tables ---- */
+#ifdef __x86_64__
+/* ---- a signal's way back without call frame information ---- */
 
-static uint64_t seed = 88172645463325252u;
+void own_return(void);
+__asm__(".pushsection .text\n"
+        ".type own_return, @function\n"
+        "own_return: mov $15, %rax\n"
+        "syscall\n"
+        ".size own_return, . - own_return\n"
+        ".popsection");
 
-static uint64_t random_below(uint64_t limit)
+TEST(signal_handlers_of_programs_that_return_by_themselves)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % limit;
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } action = {.handler = handle, .flags = 0x04000000 /* SA_RESTORER */, .restorer = own_return};
+
+    CHECK(syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8) == 0, "no handler");
+    raise(SIGUSR1);
 }
 
-/* A copy of libc's tables at the same distances from each other, with some bytes changed, at the end of a mapping: a read
- * beyond it ends the test. */
-TEST(damaged_tables_are_survived)
-{
-    struct culet_module module;
-    struct culet_rule rule;
-    struct culet_function function;
-    struct culet_readable readable = {{0}};
-    unsigned found = 0;
+/* ---- each instruction ---- */
 
-    CHECK(culet_module_find((uintptr_t)qsort, &module, &readable) && module.table, "libc has no table");
-    size_t page = 4096, bytes = (module.end - module.start + page - 1) & -page;
-    char *copy = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(copy != MAP_FAILED && mprotect(copy + bytes, page, PROT_NONE) == 0, "no memory");
-    /* From the table to the end of its segment; what lies behind may not be readable. */
-    uintptr_t last = module.table;
-    while (last < module.end && last - module.table < 1 << 20 && msync((void *)(last & -page), page, MS_ASYNC) == 0 &&
-           ((last & -page) + page - module.start <= bytes))
-        last = (last & -page) + page;
-    size_t at = module.table - module.start, size = last - module.table;
-    for (unsigned round = 0; round < 300; round++) {
-        memcpy(copy + at, (const void *)module.table, size);
-        for (uint64_t changes = random_below(60); changes; changes--)
-            copy[at + random_below(changes % 2 ? 64 : size)] ^= (char)(1u << random_below(8));
-        struct culet_module damaged = {(uintptr_t)copy, (uintptr_t)copy + at + size, (uintptr_t)copy + at};
-        for (unsigned i = 0; i < 200; i++)
-            found += culet_cfi_find(&damaged, (uintptr_t)copy + random_below(at), &rule, &function, &readable);
-    }
-    CHECK(found > 1000, "only %u functions were found", found);
+static unsigned steps, followed;
+
+/* Sets (256) or clears (0) the processor's trap flag, with which it traps after each instruction. */
+void set_trap_flag(unsigned long flag);
+__asm__(".pushsection .text\n"
+        ".type set_trap_flag, @function\n"
+        "set_trap_flag: .cfi_startproc\n"
+        "pushfq\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "andq $~256, (%rsp)\n"
+        "orq %rdi, (%rsp)\n"
+        "popfq\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size set_trap_flag, . - set_trap_flag\n"
+        ".popsection");
+
+static void trapped(int signal)
+{
+    static uintptr_t pcs[MOST];
+    static void *expected[MOST];
+    bool complete;
+    Dl_info last;
+
+    (void)signal;
+    steps++;
+    size_t count = culet_unwind(pcs, MOST, &complete);
+    followed += complete;
+    /* What binds a function at its first call, in the dynamic linker, keeps its frame address in another register. */
+    CHECK(complete || (dladdr((void *)pcs[count - 1], &last) && strstr(last.dli_fname, "/ld-")),
+          "step %u: the stack ends after %zu frames at %#lx", steps, count, pcs[count - 1]);
+    int glibc = backtrace(expected, MOST);
+    for (size_t i = 1; i < count && complete; i++)
+        CHECK(pcs[count - i] == (uintptr_t)expected[(size_t)glibc - i], "step %u: frame %zu is %#lx, not %p", steps,
+              count - i, pcs[count - i], expected[(size_t)glibc - i]);
 }
+
+static int order(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Prologues, epilogues, and the procedure linkage table. */
+TEST(signals_at_every_instruction)
+{
+    int numbers[] = {5, 3, 4, 1, 2};
+    struct sigaction action = {.sa_handler = trapped};
+    void *frame[4];
+    char text[64];
+
+    backtrace(frame, 4); /* loads its library */
+    sigaction(SIGTRAP, &action, NULL);
+    set_trap_flag(256);
+    qsort(numbers, 5, sizeof *numbers, order);
+    snprintf(text, sizeof text, "%d %s", numbers[0], "text");
+    set_trap_flag(0);
+    CHECK(steps > 500 && followed > 500, "%u of %u stacks were followed to their end", followed, steps);
+}
+#endif
 
 CHECK_MAIN
