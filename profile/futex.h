@@ -34,4 +34,10 @@ static inline void culet_futex_unlock(struct culet_futex *lock)
     errno = error;
 }
 
+/* In a forked child: the lock is free, whoever held it. */
+static inline void culet_futex_reset(struct culet_futex *lock)
+{
+    atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
+}
+
 #endif

@@ -4,7 +4,7 @@
  *   node n     frame `word`, called by node `parent`, which is smaller than n
  *
  * A stack is the number of its innermost node. Stacks that begin alike share nodes. The nodes and their index take at
- * most 4 MiB. Everything is guarded by the lock of samples.c. */
+ * most 4 MiB. The caller locks. */
 #ifndef CULET_PROFILE_STACKS_H
 #define CULET_PROFILE_STACKS_H
 

@@ -1,9 +1,9 @@
-/* writer.c - the lines P, R, M, K and S of the stream. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "writer.h"
+
 #include "memory.h"
-#include "samples.h"
 
 #include <elf.h>
 #include <link.h>
@@ -32,6 +32,10 @@ static void put(struct writer *w, const char *text, size_t length)
 {
     if (w->length + length > sizeof w->text)
         flush(w);
+    if (length > sizeof w->text) {
+        w->failed = w->failed || !w->output(w->data, text, length);
+        return;
+    }
     memcpy(w->text + w->length, text, length);
     w->length += length;
 }
@@ -75,17 +79,36 @@ static void end_line(struct writer *w)
     w->lines++;
 }
 
-/* Control characters, backslashes and whatever is not ASCII: the reader knows the encoding of paths. */
+/* The length of a character of UTF-8 that is not ASCII and no control character; 0 if it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    unsigned lead = text[0], second = text[1], length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    unsigned low = lead == 0xc2 || lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+
+    if (lead < 0xc2 || lead > 0xf4 || second < low || second > high)
+        return 0;
+    for (unsigned i = 2; i < length; i++)
+        if (text[i] < 0x80 || text[i] > 0xbf)
+            return 0;
+    return length;
+}
+
+/* The text, with control characters, backslashes and bytes that are not UTF-8 as \xNN. */
 static void put_path(struct writer *w, const char *path)
 {
     char escaped[8];
 
     put(w, " ", 1);
-    for (const unsigned char *byte = (const unsigned char *)path; *byte; byte++) {
-        if (*byte >= 0x20 && *byte < 0x7f && *byte != '\\')
-            put(w, (const char *)byte, 1);
+    for (size_t length; *path; path += length) {
+        unsigned char byte = (unsigned char)*path;
+        bool printable = byte >= 0x20 && byte < 0x7f && byte != '\\';
+        size_t known = printable ? 1 : utf8_length((const unsigned char *)path);
+        length = known ? known : 1;
+        if (known)
+            put(w, path, known);
         else
-            put(w, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\x%02x", *byte));
+            put(w, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\x%02x", byte));
     }
 }
 
@@ -114,12 +137,25 @@ static void build_id(const char *note, size_t bytes, char *text, size_t size)
     }
 }
 
+/* Whether a segment can be read: damaged and packed files have notes that are not mapped. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * segment)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
+        if (head->p_type == PT_LOAD && head->p_flags & PF_R && segment->p_vaddr >= head->p_vaddr &&
+            segment->p_filesz <= head->p_filesz &&
+            segment->p_vaddr - head->p_vaddr <= head->p_filesz - segment->p_filesz)
+            return true;
+    }
+    return false;
+}
+
 static void find_build_id(const struct dl_phdr_info *info, char *text, size_t size)
 {
     snprintf(text, size, "-");
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *head = &info->dlpi_phdr[i];
-        if (head->p_type == PT_NOTE && text[0] == '-')
+        if (head->p_type == PT_NOTE && text[0] == '-' && is_loaded(info, head))
             build_id((const char *)(info->dlpi_addr + head->p_vaddr), head->p_filesz, text, size);
     }
 }
@@ -159,6 +195,44 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *data)
     return w->failed;
 }
 
+/* Text in a mapping. */
+struct gathered {
+    char *text;
+    size_t length, room;
+};
+
+static bool gather(void *data, const char *text, size_t length)
+{
+    struct gathered *g = data;
+
+    if (length > g->room - g->length) {
+        size_t room = 2 * (g->length + length) + 65536;
+        void *larger = g->text ? mremap(g->text, g->room, room, MREMAP_MAYMOVE) : culet_profile_map(room);
+        if (!larger || larger == MAP_FAILED)
+            return false;
+        g->text = larger;
+        g->room = room;
+    }
+    memcpy(g->text + g->length, text, length);
+    g->length += length;
+    return true;
+}
+
+/* The loader's lock is held while its list is read: the output is called afterwards. */
+static void write_modules(struct writer *w)
+{
+    struct gathered gathered = {0};
+    struct writer modules = {.output = gather, .data = &gathered};
+
+    dl_iterate_phdr(write_module, &modules);
+    flush(&modules);
+    w->failed = w->failed || modules.failed;
+    if (!w->failed)
+        put(w, gathered.text, gathered.length);
+    w->lines += modules.lines;
+    culet_profile_unmap(gathered.text, gathered.room);
+}
+
 /* ---- tables ---- */
 
 static void write_stacks(struct writer *w, const struct culet_stacks *stacks)
@@ -188,30 +262,20 @@ struct made {
     struct culet_profile_sums growth, inherited;
 };
 
-static void add_to(struct culet_profile_sums *sums, const struct culet_sample *sample)
+static void make_sums(const struct culet_tables *t, struct made *made)
 {
-    double size = (double)sample->size;
-
-    sums->samples++;
-    sums->blocks += sample->weight;
-    sums->bytes += sample->weight * size;
-    sums->variance += sample->weight * (sample->weight - 1) * size * size;
-}
-
-static void make_sums(const struct culet_samples *s, struct made *made)
-{
-    for (uint32_t i = 1; i < s->samples; i++) {
-        const struct culet_sample *sample = &s->sample[i];
-        if (!sample->site)
+    for (uint32_t i = 1; i < t->samples; i++) {
+        const struct culet_sample *sample = &t->sample[i];
+        if (sample->site == CULET_NO_SITE || sample->site == CULET_FORMER_SITE)
             continue;
-        if (s->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
-            add_to(&made[sample->site].growth, sample);
-        if (sample->generation != s->generation)
-            add_to(&made[sample->site].inherited, sample);
+        if (t->epoch - sample->epoch >= CULET_PROFILE_SURVIVALS)
+            culet_sums_add(&made[sample->site].growth, sample);
+        if (sample->generation != t->generation)
+            culet_sums_add(&made[sample->site].inherited, sample);
     }
 }
 
-static void write_site(struct writer *w, const struct culet_samples *s, const struct culet_site *site,
+static void write_site(struct writer *w, const struct culet_tables *t, const struct culet_site *site,
                        const struct made *made)
 {
     put_text(w, site->kind == CULET_PROFILE_OBJECT ? "S o" : "S m");
@@ -220,57 +284,53 @@ static void write_site(struct writer *w, const struct culet_samples *s, const st
     put_number(w, site->type);
     write_sums(w, " a", &site->allocated);
     write_sums(w, " l", &site->live);
-    write_sums(w, " p", site->peak_number == s->peak_number ? &site->peak : &site->live);
+    write_sums(w, " p", site->peak_number == t->peak_number ? &site->peak : &site->live);
     write_sums(w, " g", &made->growth);
     write_sums(w, " i", &made->inherited);
     end_line(w);
 }
 
-static void write_process(struct writer *w, const struct culet_samples *s)
+static void write_process(struct writer *w, const struct culet_tables *t)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
     put_text(w, "P");
     put_number(w, (uint64_t)getpid());
-    put_number(w, s->sample_bytes);
-    put_number(w, s->started_ns);
+    put_number(w, t->sample_bytes);
+    put_number(w, t->started_ns);
     put_number(w, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-    put_number(w, s->epoch);
-    put_number(w, s->generation);
-    put_number(w, s->lost);
+    put_number(w, t->epoch);
+    put_number(w, t->generation);
+    put_number(w, t->lost);
     end_line(w);
     put_text(w, "R");
-    put_number(w, s->resident);
-    put_number(w, s->peak_resident);
+    put_number(w, t->resident);
+    put_number(w, t->peak_resident);
     end_line(w);
 }
 
-static void write_all(struct writer *w, const struct culet_samples *s, const struct made *made)
+static void write_all(struct writer *w, const struct culet_tables *t, const struct made *made)
 {
-    write_process(w, s);
-    dl_iterate_phdr(write_module, w);
-    write_stacks(w, &s->stacks);
-    for (uint32_t i = 1; i < s->sites && !w->failed; i++)
-        write_site(w, s, &s->site[i], &made[i]);
+    write_process(w, t);
+    write_modules(w);
+    write_stacks(w, &t->stacks);
+    for (uint32_t i = 1; i < t->sites && !w->failed; i++)
+        write_site(w, t, &t->site[i], &made[i]);
     flush(w);
 }
 
-bool culet_profile_write(culet_profile_output *output, void *data, uint64_t *lines)
+bool culet_profile_write(const struct culet_tables *t, culet_profile_output *output, void *data, uint64_t *lines)
 {
     struct writer w = {.output = output, .data = data};
-    struct culet_samples copy;
-
-    if (!culet_profile_copy(&copy))
-        return false;
-    size_t bytes = copy.sites * sizeof(struct made);
+    size_t bytes = t->sites * sizeof(struct made);
     struct made *made = culet_profile_map(bytes);
-    if (made) {
-        make_sums(&copy, made);
-        write_all(&w, &copy, made);
-        culet_profile_unmap(made, bytes);
-    }
-    culet_profile_release(&copy);
+
+    if (!made)
+        return false;
+    make_sums(t, made);
+    write_all(&w, t, made);
+    culet_profile_unmap(made, bytes);
     *lines += w.lines;
-    return made && !w.failed;
+    return !w.failed;
 }

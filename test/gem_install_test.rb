@@ -85,7 +85,7 @@ class GemInstallTest < Minitest::Test
       look_at_the_installed_gem
       app = gemfile && gemfile(gemfile)
       words = [*(%w[bundle exec] if app), "ruby", "-e", "print Culet.native?"]
-      %w[agent auto require unused].each do |part|
+      %w[agent auto profile require unused].each do |part|
         path, err, = installed("culet", "lib", part)
         assert_equal ["#{gem_folder}/lib/culet/#{part}.rb\n", ""], [path, err]
         variables = environment.merge(bundle(app), "RUBYOPT" => "-r#{path.chomp}")
@@ -99,7 +99,7 @@ class GemInstallTest < Minitest::Test
       app = gemfile && gemfile(gemfile)
       started = [*(%w[bundle exec] if app), "ruby", "-e", "require 'set'; require 'ostruct'; $kept = Array.new(50) { |i| 'text' * i }"]
       variables = environment.merge(bundle(app))
-      { %w[require --json] => %w[features processes], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"] }.each do |verb, keys|
+      { %w[require --json] => %w[features processes], %w[require --unused --json] => ["gems"], %w[strings --json] => ["strings"], %w[profile --json] => ["sites"] }.each do |verb, keys|
         out, err, status = run_program(File.join(home, "bin/culet"), *verb, "--", *started, env: variables, chdir: app || @directory)
         assert_predicate status, :success?, err
         assert_empty err

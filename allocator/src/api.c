@@ -12,12 +12,15 @@
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
+#include "profiler.h"
 #include "purge.h"
+#include "sampling.h"
 #include "scavenger.h"
 #include "slab.h"
 #include "stack.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define API(name) CULET_NAME(name)
@@ -58,18 +61,33 @@ static void *get_small(unsigned klass)
     return block;
 }
 
+/* A sample of the profile in place of a block of the class; NULL if none is due, or when out of memory. */
+static __attribute__((noinline)) void *get_sample(unsigned klass, size_t alignment, bool *zeroed)
+{
+    struct culet_arena *arena = culet_arena_enter();
+    bool due = culet_bin_due(arena, klass);
+
+    culet_arena_leave(arena);
+    return due && culet_sampling_allowed() ? culet_sampling_get(culet_classes[klass].size, alignment, zeroed) : NULL;
+}
+
 static void *get_unchecked(size_t bytes, size_t alignment, bool *zeroed)
 {
-    bool unused;
+    bool unused, *set = zeroed ? zeroed : &unused;
     unsigned klass = 0;
+    void *sample;
 
     if (alignment <= CULET_ALIGNMENT)
         klass = bytes <= CULET_SMALL_MAX ? culet_size_class(bytes) : 0;
     else
         klass = culet_size_class_aligned(bytes, alignment);
-    if (klass)
-        return get_small(zeroed ? klass + calloc_set() : klass);
-    return culet_large_get(bytes ? bytes : 1, alignment, zeroed ? zeroed : &unused);
+    if (!klass)
+        return culet_sampling_get_large(bytes ? bytes : 1, alignment, set);
+    if (zeroed)
+        klass += calloc_set();
+    if (culet_bin_profiled() && (sample = get_sample(klass, alignment, set)))
+        return sample;
+    return get_small(klass);
 }
 
 /* A block of a hardened process. */
@@ -110,7 +128,7 @@ static __attribute__((noinline)) void *malloc_slow(size_t bytes)
 static __attribute__((noinline)) void *malloc_refill(size_t bytes, struct culet_arena *arena)
 {
     unsigned klass = bytes <= CULET_TINY_MAX ? tiny_class(bytes) : culet_size_class_above_tiny(bytes);
-    void *block = culet_bin_take_recent(arena, klass);
+    void *block = culet_bin_profiled() ? culet_bin_claim(arena, klass) : culet_bin_take_recent(arena, klass);
 
     if (CULET_UNLIKELY(!block))
         return malloc_slow(bytes);
@@ -151,13 +169,29 @@ void *API(malloc)(size_t bytes)
     return malloc_small(bytes, size * (sizeof(struct culet_current) / CULET_ALIGNMENT), true, (uint32_t)size);
 }
 
+/* The same as malloc_refill for calloc, while the profile runs. The arena may be another one than before. */
+static __attribute__((noinline)) void *calloc_claim(size_t bytes)
+{
+    struct culet_arena *arena = culet_arena_enter();
+    unsigned klass = culet_size_class(bytes) + calloc_set();
+    void *block = culet_bin_take(arena, klass);
+
+    if (!block)
+        block = culet_bin_claim(arena, klass);
+    culet_arena_leave(arena);
+    return block;
+}
+
 static __attribute__((noinline)) void *calloc_slow(size_t bytes)
 {
     bool zeroed = false;
+    void *block;
 
     if (CULET_UNLIKELY(culet_heap_dormant()))
         return __libc_calloc(1, bytes);
-    void *block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
+    if (culet_bin_profiled() && !culet_harden_level && bytes <= CULET_SMALL_MAX && (block = calloc_claim(bytes)))
+        return memset(block, 0, bytes);
+    block = get(bytes, CULET_ALIGNMENT, &zeroed, CALLER());
     if (block && !zeroed)
         memset(block, 0, bytes);
     return block;
@@ -379,12 +413,6 @@ size_t API(malloc_usable_size)(void *block)
     return usable("malloc_usable_size", block, entry);
 }
 
-/* A block stays in place while at least three quarters of it are used; small blocks have 16 bytes more. */
-static bool stays(size_t bytes, size_t usable_bytes)
-{
-    return bytes <= usable_bytes && usable_bytes - bytes <= usable_bytes / 4 + CULET_ALIGNMENT;
-}
-
 /* A block was kept although it should have shrunk: any size that is not too large may be right from now on. */
 static _Atomic bool shrink_failed;
 
@@ -410,6 +438,15 @@ static void *resize_checked(void *block, size_t bytes, const struct culet_slab *
     return slab && culet_checked_resize(slab, block, bytes) ? block : NULL;
 }
 
+static void *resize_large(struct culet_span *span, size_t bytes, size_t usable_bytes)
+{
+    void *resized = culet_large_resize(span, bytes);
+
+    if (resized)
+        culet_sampling_resized(span, usable_bytes);
+    return resized;
+}
+
 /* For blocks that do not stay as they are. */
 static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr_t entry)
 {
@@ -427,7 +464,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     if (!culet_entry_is_slab(entry) && !culet_abandoned()) {
         void *resized = culet_entry_is_checked_slab(entry) || !span
                             ? resize_checked(block, bytes, (struct culet_slab *)span)
-                            : culet_large_resize(span, bytes);
+                            : resize_large(span, bytes, usable_bytes);
         if (resized)
             return resized;
     }
@@ -440,7 +477,7 @@ void *API(realloc)(void *block, size_t bytes)
         return API(malloc)(bytes);
 
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
-    if (CULET_LIKELY(culet_entry_is_slab(entry) && bytes) && stays(bytes, usable("realloc", block, entry)))
+    if (CULET_LIKELY(culet_entry_is_slab(entry) && bytes) && culet_size_stays(bytes, usable("realloc", block, entry)))
         return block;
     return resize(block, bytes, entry);
 }
@@ -524,7 +561,7 @@ void *API(pvalloc)(size_t bytes)
  * realloc that left it in place. */
 static bool size_fits(size_t bytes, size_t alignment, size_t usable_bytes)
 {
-    if (stays(bytes, usable_bytes))
+    if (culet_size_stays(bytes, usable_bytes))
         return true;
     if (bytes > usable_bytes)
         return false;
@@ -562,7 +599,7 @@ static inline __attribute__((always_inline)) void free_sized_block(const char *f
 {
     uintptr_t entry = culet_pagemap_entry((uintptr_t)block);
 
-    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !stays(bytes, culet_entry_slab(entry)->usable)))
+    if (CULET_UNLIKELY(!culet_entry_is_slab(entry) || !culet_size_stays(bytes, culet_entry_slab(entry)->usable)))
         check_size(function, block, bytes, alignment);
     free_block(function, block);
 }
@@ -600,6 +637,19 @@ int culet_active(void)
 __attribute__((constructor)) static void loaded(void)
 {
     culet_stack_setup();
-    culet_heap_dormant();
+    if (!culet_heap_dormant())
+        culet_profiler_setup();
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    culet_profiler_end();
+}
+#elif defined(CULET_TEST)
+/* Tests of other parts run with the profile on, too. */
+__attribute__((constructor)) static void loaded(void)
+{
+    if (getenv("CULET_PROFILE") && !culet_heap_dormant())
+        culet_profiler_setup();
 }
 #endif

@@ -1,5 +1,6 @@
 #include "bin.h"
 
+#include "../../profile/random.h"
 #include "abandoned.h"
 #include "arena.h"
 #include "harden.h"
@@ -90,6 +91,20 @@ static void clear_available(struct culet_bin *bin, struct culet_slab *slab, unsi
         unlist(bin, slab);
 }
 
+/* An available unit of the first listed slab; NULL if there is none. */
+static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
+{
+    struct culet_slab *slab;
+
+    while ((slab = first_of(bin))) {
+        *unit = (unsigned)__builtin_ctz(slab->available);
+        clear_available(bin, slab, *unit);
+        if (CULET_LIKELY(free_of(slab, *unit)))
+            return slab;
+    }
+    return NULL;
+}
+
 /* ---- recent units ---- */
 
 /* The unit was full and has a free block now. */
@@ -131,6 +146,193 @@ void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass)
     atomic_store_explicit(&bin->recents, 0, memory_order_relaxed);
 }
 
+static void note_change(struct culet_arena *arena)
+{
+    uint32_t changes = atomic_load_explicit(&arena->changes, memory_order_relaxed);
+
+    atomic_store_explicit(&arena->changes, changes + 1, memory_order_relaxed);
+}
+
+/* An available unit is about to be used. */
+static void begin_available(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit)
+{
+    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
+    note_change(arena);
+    atomic_store_explicit(&arena->bin[klass].has_unit, true, memory_order_relaxed);
+    atomic_store_explicit(&arena->active, true, memory_order_relaxed);
+}
+
+/* ---- claims of the profile ---- */
+
+_Atomic uint32_t culet_bin_profile;
+
+static struct culet_claim *claim_of(struct culet_arena *arena, unsigned klass)
+{
+    uint32_t profile = atomic_load_explicit(&culet_bin_profile, memory_order_relaxed);
+
+    if (CULET_UNLIKELY(arena->profile != profile)) {
+        for (unsigned k = 0; k < CULET_CLASSES; k++)
+            arena->claim[k].until = 0;
+        arena->profile = profile;
+    }
+    return &arena->claim[klass];
+}
+
+/* Draws the next sample: a request is one with the probability 1 - exp(-size / mean), whatever the others were. */
+static void draw(struct culet_claim *claim, unsigned klass)
+{
+    claim->until = culet_profile_distance() / culet_classes[klass].size + 1;
+}
+
+bool culet_bin_due(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_claim *claim;
+
+    if (atomic_load_explicit(&arena->current[klass].unit->free, memory_order_relaxed))
+        return false;
+    claim = claim_of(arena, klass);
+    if (!claim->until)
+        draw(claim, klass);
+    if (claim->until > 1)
+        return false;
+    draw(claim, klass);
+    return true;
+}
+
+/* The lowest free blocks of a unit, at most `most`. */
+static uint64_t lowest(uint64_t free, uint64_t most)
+{
+    uint64_t taken = 0;
+
+    for (; free && most; most--, free &= free - 1)
+        taken |= free & -free;
+    return taken;
+}
+
+/* __builtin_popcountll is a call where the processor need not have the instruction. */
+static inline unsigned count_bits(uint64_t word)
+{
+    word -= word >> 1 & UINT64_C(0x5555555555555555);
+    word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
+    word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(word * UINT64_C(0x0101010101010101) >> 56);
+}
+
+/* Makes these blocks of a unit the class's claim, and returns the first of them. They are counted already. */
+static inline void *claim_blocks(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit,
+                                 uint64_t free, uint64_t taken)
+{
+    struct culet_claim *claim = &arena->claim[klass];
+
+    claim->source = &slab->unit[unit];
+    atomic_store_explicit(&claim->source->free, free & ~taken, memory_order_relaxed);
+    culet_bin_set_current(arena, klass, slab, unit, &claim->unit);
+    return (void *)(arena->current[klass].base +
+                    culet_unit_take(&claim->unit, taken) * (uint32_t)arena->current[klass].size);
+}
+
+/* A block of an available unit, of which others are claimed, at most as many as there are requests before the next sample.
+ * A sample that has become due since it was checked comes one request late. */
+static void *claim_available(struct culet_arena *arena, unsigned klass, struct culet_slab *slab, unsigned unit)
+{
+    struct culet_claim *claim = claim_of(arena, klass);
+    uint64_t free = free_of(slab, unit), taken = free;
+
+    if (CULET_UNLIKELY(!claim->until))
+        draw(claim, klass);
+    if (CULET_UNLIKELY(claim->until <= count_bits(free)))
+        taken = lowest(free, claim->until > 1 ? claim->until - 1 : 1);
+    claim->until -= claim->until > 1 ? count_bits(taken) : 0;
+    void *block = claim_blocks(arena, klass, slab, unit, free, taken);
+    if (CULET_UNLIKELY(taken != free))
+        set_available(&arena->bin[klass], slab, unit);
+    return block;
+}
+
+/* The same of the unit on top of the recent ones; NULL if it has no free block. One block stays free, and the unit recent:
+ * so the first free of a block does not find that the unit was full. An only block is taken by itself. */
+static inline void *claim_top(struct culet_arena *arena, unsigned klass, struct culet_claim *claim, uint32_t recents)
+{
+    struct culet_bin *bin = &arena->bin[klass];
+    unsigned unit;
+
+    struct culet_slab *slab = culet_bin_recent(bin->recent[recents - 1], &unit);
+    uint64_t free = free_of(slab, unit), taken;
+    if (!(free & (free - 1))) {
+        atomic_store_explicit(&bin->recents, recents - 1, memory_order_relaxed);
+        if (CULET_UNLIKELY(!free))
+            return NULL;
+        claim->until--;
+        slab->span.pass = arena->pass;
+        atomic_store_explicit(&slab->unit[unit].free, 0, memory_order_relaxed);
+        unsigned block = unit * CULET_UNIT + (unsigned)__builtin_ctzll(free);
+        return (void *)(slab->span.start + block * (uint32_t)arena->current[klass].size);
+    }
+    taken = free & ~(UINT64_C(1) << (63 - __builtin_clzll(free)));
+    unsigned count = count_bits(taken);
+    if (CULET_UNLIKELY(claim->until <= count)) {
+        taken = lowest(taken, claim->until - 1);
+        count = (unsigned)claim->until - 1;
+    }
+    claim->until -= count;
+    return claim_blocks(arena, klass, slab, unit, free, taken);
+}
+
+/* The same of an available unit; none if others may have freed more recently used blocks. */
+static __attribute__((noinline)) void *claim_listed(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_slab *slab;
+    unsigned unit;
+
+    if (atomic_load_explicit(&arena->remote, memory_order_relaxed) ||
+        !(slab = pop_available(&arena->bin[klass], &unit)))
+        return NULL;
+    begin_available(arena, klass, slab, unit);
+    return claim_available(arena, klass, slab, unit);
+}
+
+/* Gives the blocks of a claim back that were not handed out. */
+static void unclaim(struct culet_arena *arena, unsigned klass, struct culet_slab *slab)
+{
+    struct culet_claim *claim = &arena->claim[klass];
+    struct culet_bin *bin = &arena->bin[klass];
+    uint64_t left = atomic_load_explicit(&claim->unit.free, memory_order_relaxed);
+    uint64_t unused = culet_unit_unused(claim->source);
+    unsigned unit = (unsigned)(claim->source - slab->unit);
+
+    if (!left)
+        return;
+    if (CULET_UNLIKELY(unused & left)) {
+        culet_arena_leave(arena);
+        culet_misuse("free", culet_slab_address(slab, unit * CULET_UNIT + (unsigned)__builtin_ctzll(unused & left)));
+    }
+    if (claim->until)
+        claim->until += count_bits(left);
+    atomic_store_explicit(&claim->unit.free, 0, memory_order_relaxed);
+    atomic_store_explicit(&claim->source->free, free_of(slab, unit) | left, memory_order_relaxed);
+    if (!is_recent(bin, slab, unit))
+        set_available(bin, slab, unit);
+}
+
+void *culet_bin_claim(struct culet_arena *arena, unsigned klass)
+{
+    struct culet_bin *bin = &arena->bin[klass];
+    uint32_t recents = recents_of(bin);
+
+    /* Nor has the arena of a thread that holds none. */
+    if (CULET_UNLIKELY(!recents && !first_of(bin)))
+        return NULL;
+    struct culet_claim *claim = claim_of(arena, klass);
+    if (CULET_UNLIKELY(claim->until <= 1))
+        return NULL;
+    for (; CULET_LIKELY(recents); recents--) {
+        void *block = claim_top(arena, klass, claim, recents);
+        if (CULET_LIKELY(block != NULL))
+            return block;
+    }
+    return claim_listed(arena, klass);
+}
+
 /* ---- requests ---- */
 
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
@@ -141,22 +343,10 @@ void culet_bin_drop_current(struct culet_arena *arena, unsigned klass)
 
     current->unit = &culet_no_unit;
     current->slab = NULL;
-    if (slab && atomic_load_explicit(&unit->free, memory_order_relaxed))
+    if (unit == &arena->claim[klass].unit)
+        unclaim(arena, klass, slab);
+    else if (slab && atomic_load_explicit(&unit->free, memory_order_relaxed))
         set_available(&arena->bin[klass], slab, (unsigned)(unit - slab->unit));
-}
-
-/* An available unit of the first listed slab; NULL if there is none. */
-static struct culet_slab *pop_available(struct culet_bin *bin, unsigned *unit)
-{
-    struct culet_slab *slab;
-
-    while ((slab = first_of(bin))) {
-        *unit = (unsigned)__builtin_ctz(slab->available);
-        clear_available(bin, slab, *unit);
-        if (CULET_LIKELY(free_of(slab, *unit)))
-            return slab;
-    }
-    return NULL;
 }
 
 static struct culet_slab *create(struct culet_arena *arena, unsigned klass, unsigned *unit)
@@ -225,6 +415,17 @@ static bool may_have(const struct culet_arena *arena, unsigned klass)
            (lends_current(bin) && atomic_load_explicit(&bin->has_unit, memory_order_relaxed));
 }
 
+/* Whether the other arena has changed since this one last looked there. Its holder runs in parallel then: it will use
+ * its free blocks itself, and what it still frees in an adopted slab would be remote. */
+static bool in_use(struct culet_arena *arena, const struct culet_arena *other)
+{
+    uint32_t changes = atomic_load_explicit(&other->changes, memory_order_relaxed);
+    bool changed = changes != arena->seen[other->number];
+
+    arena->seen[other->number] = changes;
+    return changed;
+}
+
 /* Another arena's slab instead of a new one: memory that threads have left behind is used before the heap grows. */
 static bool adopt(struct culet_arena *arena, unsigned klass)
 {
@@ -233,12 +434,17 @@ static bool adopt(struct culet_arena *arena, unsigned klass)
 
     for (unsigned i = 1; i < all && !done; i++) {
         struct culet_arena *other = culet_arena((arena->number + i) % all);
-        if (!may_have(other, klass) || !culet_arena_try_lock(other))
+        if (!may_have(other, klass) || in_use(arena, other) || !culet_arena_try_lock(other))
             continue;
         done = move_slab(other, arena, klass);
         culet_arena_unlock(other);
     }
     return done;
+}
+
+static void *take_recent(struct culet_arena *arena, unsigned klass)
+{
+    return culet_bin_profiled() ? culet_bin_claim(arena, klass) : culet_bin_take_recent(arena, klass);
 }
 
 void *culet_bin_get(struct culet_arena *arena, unsigned klass)
@@ -248,13 +454,13 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
     unsigned unit;
 
     if (!block)
-        block = culet_bin_take_recent(arena, klass);
+        block = take_recent(arena, klass);
     if (!block && atomic_load_explicit(&arena->remote, memory_order_relaxed)) {
         culet_bin_collect(arena);
         /* The current unit may have got some. */
         block = culet_bin_take(arena, klass);
         if (!block)
-            block = culet_bin_take_recent(arena, klass);
+            block = take_recent(arena, klass);
     }
     if (block)
         return block;
@@ -263,10 +469,10 @@ void *culet_bin_get(struct culet_arena *arena, unsigned klass)
         slab = pop_available(bin, &unit);
     if (!slab && !(slab = create(arena, klass, &unit)))
         return NULL;
-    slab->dirty |= (uint32_t)culet_slab_unit_pages(slab, unit);
-    culet_bin_make_current(arena, klass, slab, unit);
-    atomic_store_explicit(&bin->has_unit, true, memory_order_relaxed);
-    atomic_store_explicit(&arena->active, true, memory_order_relaxed);
+    begin_available(arena, klass, slab, unit);
+    if (culet_bin_profiled())
+        return claim_available(arena, klass, slab, unit);
+    culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
     return culet_bin_take(arena, klass);
 }
 
@@ -362,6 +568,7 @@ void culet_bin_unit_changed(struct culet_arena *arena, unsigned klass, struct cu
 {
     uint64_t free = free_of(slab, unit);
 
+    note_change(arena);
     slab->span.pass = arena->pass;
     if (!(free & (free - 1)) && free)
         add_free_unit(arena, slab, unit);
@@ -508,8 +715,31 @@ static void check_slab(struct culet_slab *slab, void *data)
     }
 }
 
+static void check_claims(struct culet_arena *arena)
+{
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+        const struct culet_claim *claim = &arena->claim[klass];
+        const struct culet_current *current = &arena->current[klass];
+        uint64_t claimed = atomic_load_explicit(&claim->unit.free, memory_order_relaxed);
+        if (current->unit != &claim->unit) {
+            if (claimed)
+                __builtin_trap();
+            continue;
+        }
+        ptrdiff_t unit = claim->source - current->slab->unit;
+        if (unit < 0 || unit >= culet_classes[klass].units || class_of(current->slab) != klass ||
+            current->base != culet_slab_address(current->slab, (size_t)unit * CULET_UNIT))
+            __builtin_trap();
+        if (claimed & ~culet_class_all(&culet_classes[klass], (unsigned)unit) ||
+            claimed & culet_unit_unused(claim->source))
+            __builtin_trap();
+    }
+}
+
 void culet_bin_check(void)
 {
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        check_claims(culet_arena(i));
     culet_lock(&culet_pages_lock);
     culet_slab_each(check_slab, NULL);
     culet_unlock(&culet_pages_lock);

@@ -25,13 +25,13 @@ static inline void *culet_bin_take(struct culet_arena *arena, unsigned klass)
     return (void *)(current->base + culet_unit_take(current->unit, free) * (uint32_t)current->size);
 }
 
-/* Makes a unit with a free block the current one. */
-static inline void culet_bin_make_current(struct culet_arena *arena, unsigned klass, struct culet_slab *slab,
-                                          unsigned unit)
+/* Makes a unit with a free block the current one: itself, or blocks that are claimed from it. */
+static inline void culet_bin_set_current(struct culet_arena *arena, unsigned klass, struct culet_slab *slab,
+                                         unsigned unit, struct culet_unit *source)
 {
     struct culet_current *current = &arena->current[klass];
 
-    current->unit = &slab->unit[unit];
+    current->unit = source;
     current->base = slab->span.start + unit * CULET_UNIT * current->size;
     current->slab = slab;
     slab->span.pass = arena->pass;
@@ -57,7 +57,7 @@ static inline void *culet_bin_take_recent(struct culet_arena *arena, unsigned kl
         atomic_store_explicit(&bin->recents, recents, memory_order_relaxed);
         if (CULET_UNLIKELY(!atomic_load_explicit(&slab->unit[unit].free, memory_order_relaxed)))
             continue;
-        culet_bin_make_current(arena, klass, slab, unit);
+        culet_bin_set_current(arena, klass, slab, unit, &slab->unit[unit]);
         return culet_bin_take(arena, klass);
     }
     return NULL;
@@ -93,6 +93,36 @@ static inline bool culet_bin_keeps_current(const struct culet_arena *arena, cons
 /* A block, from another unit if the current one has none; NULL when out of memory. */
 void *culet_bin_get(struct culet_arena *arena, unsigned klass);
 
+/* ---- while the profile runs (sampling.h) ----
+ *
+ * Of each class every request is counted, also by a program that allocates and frees one block over and over. The fast
+ * path counts nothing: at most as many blocks as there are requests before the next sample are claimed from a unit
+ * (struct culet_claim), and the claim is the current unit. Frees do not refill it. */
+
+/* The number of the running profile; 0: none. */
+extern _Atomic uint32_t culet_bin_profile;
+
+static inline bool culet_bin_profiled(void)
+{
+    return CULET_UNLIKELY(atomic_load_explicit(&culet_bin_profile, memory_order_relaxed) != 0);
+}
+
+/* Whether the next request of the class, whose current unit has no free block, is a sample. The following one is drawn
+ * then. */
+bool culet_bin_due(struct culet_arena *arena, unsigned klass);
+
+/* A block of a unit that is recent or available, from which others are claimed; NULL if there is none, or if the next
+ * request may be a sample. The current unit has no free block. */
+void *culet_bin_claim(struct culet_arena *arena, unsigned klass);
+
+/* Whether the class's current unit is a claim that has blocks left. */
+static inline bool culet_bin_has_claim(const struct culet_arena *arena, unsigned klass)
+{
+    const struct culet_unit *unit = arena->current[klass].unit;
+
+    return unit == &arena->claim[klass].unit && atomic_load_explicit(&unit->free, memory_order_relaxed);
+}
+
 /* The same for a hardened process: a random block of a random unit of the first slab. No unit becomes current or recent, so
  * the fast paths find none. */
 void *culet_bin_get_random(struct culet_arena *arena, unsigned klass);
@@ -109,7 +139,7 @@ void culet_bin_collect(struct culet_arena *arena);
 /* Lists the recent units of the class as available. */
 void culet_bin_flush_recent(struct culet_arena *arena, unsigned klass);
 
-/* No current unit any more; its free blocks are available. */
+/* No current unit any more; its free blocks, or those of its claim, are available. */
 void culet_bin_drop_current(struct culet_arena *arena, unsigned klass);
 
 /* Lists the units with a free block that culet_slab_give_pages has given some. */

@@ -6,6 +6,7 @@
 #include "large.h"
 #include "misuse.h"
 #include "os.h"
+#include "sampling.h"
 #include "size_class.h"
 #include "slab.h"
 
@@ -191,9 +192,13 @@ void *culet_checked_get(size_t bytes, size_t alignment, bool *zeroed)
     if (bytes <= CULET_SMALL_MAX - more)
         klass = alignment <= CULET_ALIGNMENT ? culet_size_class(bytes + more)
                                              : culet_size_class_aligned(bytes + more, alignment);
-    if (klass)
+    if (klass) {
+        size_t usable = more ? bytes : culet_classes[klass].size;
+        if (usable && culet_sampling_due(usable) && (block = culet_sampling_get(usable, alignment, zeroed)))
+            return block;
         return get_small(bytes, klass);
-    return culet_large_get(bytes ? bytes : 1, alignment, zeroed);
+    }
+    return culet_sampling_get_large(bytes ? bytes : 1, alignment, zeroed);
 }
 
 /* ---- frees ---- */

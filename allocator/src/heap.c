@@ -6,6 +6,7 @@
 #include "harden.h"
 #include "lock.h"
 #include "meta.h"
+#include "profiler.h"
 #include "program.h"
 #include "purge.h"
 #include "scavenger.h"
@@ -49,6 +50,7 @@ static void before_fork(void)
     culet_lock(&culet_meta_lock);
     culet_lock(&culet_checked_lock);
     forks++;
+    culet_profiler_before_fork();
     culet_lock_fork_begin();
 }
 
@@ -58,6 +60,7 @@ static void after_fork_in_parent(void)
         return;
     bool streams = streams_held;
     culet_lock_fork_end();
+    culet_profiler_after_fork_in_parent();
     culet_unlock(&culet_checked_lock);
     culet_unlock(&culet_meta_lock);
     culet_unlock(&culet_pages_lock);
@@ -73,6 +76,7 @@ static void after_fork_in_child(void)
         return;
     culet_abandoned_reset();
     culet_lock_fork_end();
+    culet_profiler_after_fork_in_child();
     culet_lock_reset(&culet_checked_lock);
     culet_harden_reseed();
     culet_lock_reset(&culet_meta_lock);

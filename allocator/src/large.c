@@ -1,5 +1,6 @@
 #include "large.h"
 
+#include "../../profile/samples.h"
 #include "huge_cache.h"
 #include "harden.h"
 #include "lock.h"
@@ -9,6 +10,7 @@
 #include "pages.h"
 #include "reclaim_policy.h"
 #include "selfmap_export.h"
+#include "size_class.h"
 #include "wakeup.h"
 
 #include <string.h>
@@ -35,6 +37,8 @@ static void describe(struct culet_large *block, enum culet_kind kind, uintptr_t 
     block->bytes = bytes;
     block->ending = false;
     block->guard = 0;
+    block->usable = 0;
+    block->sample = 0;
     atomic_store_explicit(&block->span.kind, kind, memory_order_relaxed);
     atomic_store_explicit(&block->span.klass, 0, memory_order_relaxed);
 }
@@ -98,7 +102,12 @@ static void zero_if_checked(uintptr_t start, size_t bytes)
 /* [pages lock] */
 static void put_large(struct culet_large *block)
 {
-    set_freed(block->span.start, block->bytes);
+    unsigned klass = culet_large_class(&block->span);
+
+    if (CULET_UNLIKELY(klass))
+        culet_pagemap_set_freed(block->span.start, pages_of(block->bytes), klass);
+    else
+        set_freed(block->span.start, block->bytes);
     stats.large--;
     stats.large_bytes -= block->bytes;
     put_descriptor(block);
@@ -457,6 +466,41 @@ void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed)
     return get_huge(bytes, alignment, zeroed);
 }
 
+void culet_large_set_sample(void *start, size_t usable, uint32_t sample)
+{
+    struct culet_large *block = (struct culet_large *)culet_pagemap_span((uintptr_t)start);
+
+    block->usable = (uint16_t)usable;
+    block->sample = sample;
+}
+
+/* [forking thread] */
+static struct {
+    unsigned count;
+    uint32_t sample[64]; /* further ones stay live */
+} forked;
+
+void culet_large_remove_sample(uint32_t sample)
+{
+    if (CULET_LIKELY(!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) || !culet_lock_forking()))
+        culet_profile_api.remove(sample);
+    else if (forked.count < sizeof forked.sample / sizeof *forked.sample)
+        forked.sample[forked.count++] = sample;
+}
+
+void culet_large_remove_forked_samples(void)
+{
+    while (forked.count)
+        culet_profile_api.remove(forked.sample[--forked.count]);
+}
+
+unsigned culet_large_class(const struct culet_span *span)
+{
+    size_t usable = ((const struct culet_large *)span)->usable;
+
+    return usable ? culet_size_class(usable) : 0;
+}
+
 /* [pages lock] */
 static void unmap_huge(struct culet_large *block)
 {
@@ -497,11 +541,13 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
     struct culet_large *block = (struct culet_large *)span;
     struct range guarded = {.bytes = 0};
     size_t excess = 0;
+    uint32_t sample = 0;
     bool valid, done = true;
 
     culet_lock(&culet_pages_lock);
     valid = culet_pagemap_span(start) == span && span->start == start;
     if (valid) {
+        sample = block->sample;
         if (CULET_UNLIKELY(span->kind == CULET_HUGE && block->guard))
             guarded = end_guarded(block);
         else if (span->kind == CULET_HUGE)
@@ -510,6 +556,8 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
             put_large(block);
     }
     culet_unlock(&culet_pages_lock);
+    if (CULET_UNLIKELY(sample))
+        culet_large_remove_sample(sample);
     if (CULET_UNLIKELY(excess != 0))
         culet_pages_purge_huge_cache(excess);
     if (!done)
@@ -536,6 +584,9 @@ void *culet_large_resize(struct culet_span *span, size_t bytes)
     struct culet_large *block = (struct culet_large *)span;
     bool huge = span->kind == CULET_HUGE;
 
+    /* As in a slab. */
+    if (CULET_UNLIKELY(block->usable))
+        return culet_size_stays(bytes, block->usable) ? (void *)span->start : NULL;
     /* A guarded block stays in place while at least three quarters of it are used. */
     if (CULET_UNLIKELY(huge && block->guard))
         return bytes <= block->bytes && block->bytes - bytes <= block->bytes / 4 ? (void *)span->start : NULL;

@@ -15,17 +15,29 @@ struct culet_large_stats {
  * `alignment`. Stores whether all of it reads as zero. NULL when out of memory. */
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed);
 
+/* Marks a new block as a sample of the profile. `usable`: its usable bytes if it is in place of a slab's block, else 0. */
+void culet_large_set_sample(void *block, size_t usable, uint32_t sample);
+
+/* Removes a sample from the profile. The thread that forks holds the profile's lock: what it frees is removed by the second
+ * function, after the fork. */
+void culet_large_remove_sample(uint32_t sample);
+void culet_large_remove_forked_samples(void);
+
 /* Frees the block at `start`; false if no such block is there any more. */
 bool culet_large_put(struct culet_span *span, uintptr_t start);
 
-/* Resizes in place or by moving pages. NULL, and nothing has changed, where that is not possible. */
+/* Resizes in place or by moving pages. NULL, and nothing has changed, where that is not possible. A sample stays one. */
 void *culet_large_resize(struct culet_span *span, size_t bytes);
 
 /* Usable bytes of the block. */
 static inline size_t culet_large_bytes(const struct culet_span *span)
 {
-    return ((const struct culet_large *)span)->bytes;
+    const struct culet_large *block = (const struct culet_large *)span;
+    return CULET_UNLIKELY(block->usable) ? block->usable : block->bytes;
 }
+
+/* The size class that a sampled block would have in a slab; 0 for a large or huge one. */
+unsigned culet_large_class(const struct culet_span *span);
 
 /* The large or huge block that contains an address, or NULL. */
 struct culet_large *culet_large_containing(uintptr_t address);

@@ -94,7 +94,10 @@ static void describe_block(struct line *line, const char *function, uintptr_t p,
     add_number(line, p - start, 10);
     add(line, p - start == 1 ? " byte into " : " bytes into ");
     add_block(line, start, bytes, klass);
-    add(line, live ? ", not at its start" : ", which is free");
+    if (p - start >= bytes)
+        add(line, ", past its end");
+    else
+        add(line, live ? ", not at its start" : ", which is free");
 }
 
 static void describe_slab(struct line *line, const char *function, uintptr_t p, struct culet_slab *slab)
@@ -153,9 +156,10 @@ _Noreturn void culet_misuse(const char *function, uintptr_t p)
     if (span && span->kind == CULET_SLAB) {
         describe_slab(&line, function, p, (struct culet_slab *)span);
     } else if (span) {
-        describe_block(&line, function, p, span->start, culet_large_bytes(span), 0, true);
+        describe_block(&line, function, p, span->start, culet_large_bytes(span), culet_large_class(span), true);
     } else if (!culet_abandoned() && (huge = culet_large_containing(p))) {
-        describe_block(&line, function, p, huge->span.start, huge->bytes, 0, true);
+        describe_block(&line, function, p, huge->span.start, culet_large_bytes(&huge->span),
+                       culet_large_class(&huge->span), true);
     } else if (freed.present) {
         describe_freed(&line, function, p, freed);
     } else {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
+#include "../../profile/profile.h"
 #include "harden.h"
 #include "reclaim_policy.h"
 
@@ -13,6 +14,9 @@
 
 static unsigned decay_ms = CULET_DECAY_MS;
 static unsigned hardening;
+static uint64_t profile_bytes;
+static char profile_out[4096];
+static bool profile_out_too_long;
 
 unsigned culet_program_decay_ms(void)
 {
@@ -24,6 +28,38 @@ unsigned culet_program_hardening(void)
     return hardening;
 }
 
+uint64_t culet_program_profile_bytes(void)
+{
+    return profile_bytes;
+}
+
+const char *culet_program_profile_out(void)
+{
+    return profile_out_too_long ? NULL : profile_out;
+}
+
+#if !defined(CULET_PREFIXED) || defined(CULET_TEST)
+/* A number of bytes, or of k, m or g; 1 is the default. 0 for anything else. */
+static uint64_t parse_profile(const char *value)
+{
+    static const char units[] = "kmg";
+    uint64_t bytes = 0;
+
+    if (strcmp(value, "1") == 0)
+        return CULET_PROFILE_DEFAULT_BYTES;
+    if (*value < '0' || *value > '9')
+        return 0;
+    for (; *value >= '0' && *value <= '9' && bytes < UINT64_C(1) << 30; value++)
+        bytes = bytes * 10 + (uint64_t)(*value - '0');
+    const char *unit = *value ? strchr(units, *value | 0x20) : NULL;
+    if (unit) {
+        bytes <<= 10 * (unit - units + 1);
+        value++;
+    }
+    return *value ? 0 : bytes;
+}
+#endif
+
 #ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
 bool culet_program_dormant(void)
@@ -31,6 +67,8 @@ bool culet_program_dormant(void)
 #ifdef CULET_TEST
     const char *value = getenv("CULET_HARDEN");
     hardening = value ? culet_harden_parse(value) : 0;
+    value = getenv("CULET_PROFILE");
+    profile_bytes = value ? parse_profile(value) : 0;
 #endif
     return false;
 }
@@ -52,6 +90,8 @@ bool culet_program_ruby(void)
 #define MARK "CULET_INHERITED=1"
 #define DECAY "CULET_DECAY="
 #define HARDEN "CULET_HARDEN="
+#define PROFILE "CULET_PROFILE="
+#define PROFILE_OUT "CULET_PROFILE_OUT="
 
 bool culet_program_ruby(void)
 {
@@ -72,6 +112,15 @@ struct environment_settings {
     bool all;
 };
 
+static void read_profile_out(const char *value)
+{
+    size_t length = strlen(value);
+
+    profile_out_too_long = length >= sizeof profile_out;
+    if (!profile_out_too_long)
+        memcpy(profile_out, value, length + 1);
+}
+
 static void read_entry(const char *entry, struct environment_settings *settings)
 {
     if (strcmp(entry, MARK) == 0)
@@ -82,13 +131,17 @@ static void read_entry(const char *entry, struct environment_settings *settings)
         decay_ms = culet_reclaim_parse_decay(entry + sizeof DECAY - 1);
     else if (strncmp(entry, HARDEN, sizeof HARDEN - 1) == 0)
         hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
+    else if (strncmp(entry, PROFILE, sizeof PROFILE - 1) == 0)
+        profile_bytes = parse_profile(entry + sizeof PROFILE - 1);
+    else if (strncmp(entry, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
+        read_profile_out(entry + sizeof PROFILE_OUT - 1);
 }
 
 /* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.
- * Entries longer than the buffer are skipped; none of ours is. */
+ * Entries longer than the buffer are skipped. */
 static void read_environment(struct environment_settings *settings)
 {
-    char buffer[1024], *at = buffer;
+    char buffer[sizeof profile_out], *at = buffer;
     bool skipping = false;
     int saved = errno, fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 
@@ -104,6 +157,7 @@ static void read_environment(struct environment_settings *settings)
             from = zero + 1;
         }
         if (from == buffer && end == buffer + sizeof buffer) {
+            profile_out_too_long |= !skipping && strncmp(buffer, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0;
             skipping = true;
             from = end;
         }

@@ -9,7 +9,8 @@
  * A program without the mark was given the library on purpose and is always served.
  *
  * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h).
- * CULET_HARDEN: the level of hardening (harden.h). */
+ * CULET_HARDEN: the level of hardening (harden.h).
+ * CULET_PROFILE, CULET_PROFILE_OUT: the memory profile (profiler.h). */
 #ifndef CULET_PROGRAM_H
 #define CULET_PROGRAM_H
 
@@ -27,6 +28,12 @@ bool culet_program_ruby(void);
 
 /* The level of hardening. */
 unsigned culet_program_hardening(void);
+
+/* The mean distance of samples of the profile; 0: off. */
+uint64_t culet_program_profile_bytes(void);
+
+/* The file that the profile is written to at exit; "" for none, NULL: its name is too long. */
+const char *culet_program_profile_out(void);
 
 /* The scavenger's interval in milliseconds. */
 unsigned culet_program_decay_ms(void);

@@ -64,7 +64,7 @@ static void visit_current(struct culet_arena *arena, unsigned klass)
     /* Pages of bins that the process does not use stay clean. */
     if (atomic_load_explicit(&arena->bin[klass].lent, memory_order_relaxed))
         atomic_store_explicit(&arena->bin[klass].lent, 0, memory_order_relaxed);
-    if (!slab || !(culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
+    if (!slab || !(culet_bin_has_claim(arena, klass) || culet_slab_free_pages(slab) || culet_slab_is_free(slab)))
         return;
     if (used_lately(arena, slab))
         purge.done.left = true;
@@ -290,6 +290,37 @@ bool culet_purge_anything_used(void)
             atomic_load_explicit(&culet_arena(i)->remote, memory_order_relaxed))
             return true;
     return false;
+}
+
+/* ---- the profile starts or ends ---- */
+
+#define DROP_ATTEMPTS 1000 /* of a millisecond */
+
+static bool drop_current(struct culet_arena *arena)
+{
+    for (unsigned attempt = 0; !culet_arena_enter_serviced(arena); attempt++) {
+        if (attempt == DROP_ATTEMPTS)
+            return false;
+        culet_os_pause(1000);
+    }
+    for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+        if (arena->current[klass].slab)
+            culet_bin_drop_current(arena, klass);
+    culet_arena_leave_serviced(arena);
+    return true;
+}
+
+bool culet_purge_drop_current(void)
+{
+    bool done = true;
+
+    if (forking())
+        return false;
+    culet_lock(&culet_purge_lock);
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        done &= drop_current(culet_arena(i));
+    culet_unlock(&culet_purge_lock);
+    return done;
 }
 
 /* ---- small heaps ---- */

@@ -32,4 +32,8 @@ void culet_purge_after_thread(void);
 /* In a larger heap, while it grows: returns as many free pages of slabs as have become resident. Not inside an arena. */
 void culet_purge_on_growth(void);
 
+/* Of every class in every arena: no current unit any more, nor blocks claimed for the profile. False: a thread stayed inside
+ * an arena for a second; that one is left as it is. */
+bool culet_purge_drop_current(void);
+
 #endif

@@ -53,6 +53,13 @@ static inline uint64_t culet_class_all(const struct culet_class *c, unsigned uni
     return c->count - before >= CULET_UNIT ? ~UINT64_C(0) : (UINT64_C(1) << (c->count - before)) - 1;
 }
 
+/* Whether realloc leaves a block in place: while at least three quarters of it are used; small blocks have 16 bytes
+ * more. */
+static inline bool culet_size_stays(size_t bytes, size_t usable)
+{
+    return bytes <= usable && usable - bytes <= usable / 4 + CULET_ALIGNMENT;
+}
+
 /* The smallest class for `bytes` whose blocks are all aligned to `alignment`, a power of two of at most a
  * page; 0 when there is none. */
 unsigned culet_size_class_aligned(size_t bytes, size_t alignment);

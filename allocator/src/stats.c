@@ -2,7 +2,7 @@
 #include "stats.h"
 
 #include "arena.h"
-
+#include "bin.h"
 #include "heap.h"
 #include "large.h"
 #include "lock.h"
@@ -53,7 +53,7 @@ static size_t count_segment(uintptr_t base, struct culet_stats_class *count)
             g += culet_classes[klass].pages;
             slabs += culet_classes[klass].pages;
         } else {
-            g += span ? culet_large_bytes(span) >> CULET_PAGE_SHIFT : 1;
+            g += span ? ((struct culet_large *)span)->bytes >> CULET_PAGE_SHIFT : 1;
         }
     }
     return slabs << CULET_PAGE_SHIFT;
@@ -86,10 +86,27 @@ static size_t count_slabs(struct culet_stats_class *count)
     return slab_bytes;
 }
 
+/* Blocks that are claimed for the profile look used in their slabs. */
+static void count_claims(struct culet_stats_class *count)
+{
+    for (unsigned i = 0; i < culet_arena_count(); i++)
+        for (unsigned klass = 1; klass < CULET_CLASSES; klass++) {
+            struct culet_stats_class *c = &count[culet_size_class_plain(klass)];
+            uint64_t free = atomic_load_explicit(&culet_arena(i)->claim[klass].unit.free, memory_order_relaxed);
+            unsigned claimed = free ? bits(free) : 0;
+            if (claimed > c->used)
+                claimed = (unsigned)c->used;
+            c->used -= claimed;
+            c->free += claimed;
+        }
+}
+
 static void count_blocks(struct culet_stats *s)
 {
     s->classes = CULET_SIZES + 1;
     s->slab_bytes = count_slabs(s->class);
+    if (culet_bin_profiled())
+        count_claims(s->class);
     for (unsigned klass = 1; klass <= CULET_SIZES; klass++) {
         struct culet_stats_class *c = &s->class[klass];
         c->block_bytes = culet_classes[klass].size;

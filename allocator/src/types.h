@@ -25,6 +25,7 @@
  *     free & remote == 0; behind the slab's last block free is 0 and remote is 1
  *     a unit with a free block is current, or recent, or its bit in `available` is set     [holder]
  *     a slab is in its class's list <=> available != 0                                     [holder]
+ *     a claimed block is neither free nor remote in its slab, whose class's current slab it is [holder]
  *     used pages of a segment == pages of its slabs, with guards, + those of its large blocks  [pages lock]
  *     dirty & used == 0, in each segment                                                   [pages lock]
  *
@@ -135,8 +136,10 @@ struct culet_large {
     struct culet_span span;
     uint32_t mapping;             /* of a huge block: blocks cut from one mapping have the same number (huge_cache.h) */
     uint32_t guard;               /* of a guarded one: inaccessible kernel pages on either side; else 0 (harden.h) */
-    size_t bytes;                 /* usable: a multiple of the page, for a huge block of the kernel's page */
+    size_t bytes;                 /* a multiple of the page, for a huge block of the kernel's page */
     bool ending;                  /* a huge block that is freed, but still mapped */
+    uint16_t usable;              /* of a sampled block that would have been in a slab: its usable bytes; else 0 */
+    uint32_t sample;              /* number in the profile, or 0 [who uses the block] */
     LIST_ENTRY(culet_large) link; /* huge blocks are listed, to find the one that contains an address */
 };
 
@@ -173,16 +176,28 @@ struct culet_bin {
 
 struct culet_thread;
 
+/* While the profile runs, the current unit of a class is `unit`: blocks that were taken out of the free word of a slab's
+ * unit, to be handed out. Frees go to the slab's unit. So each request is counted. [holder] */
+struct culet_claim {
+    struct culet_unit unit;    /* `remote` is not used */
+    struct culet_unit *source; /* the slab's unit */
+    uint64_t until;            /* unclaimed requests up to the next sample, itself included; 0: not drawn */
+};
+
 struct culet_arena {
-    uint8_t pass;                                /* purge passes, modulo 256 [holder] */
-    uint8_t number;                              /* CULET_ARENAS for the placeholder of threads that hold none */
-    _Atomic bool serviced;                       /* held for a purge or a fork, for microseconds */
-    _Atomic bool active;                         /* used since the scavenger's last pass [holder] */
-    struct culet_lock lock;                      /* guards changes of `holder` */
-    _Atomic(struct culet_thread *) holder;       /* or NULL                              [lock] */
+    uint8_t pass;                          /* purge passes, modulo 256 [holder] */
+    uint8_t number;                        /* CULET_ARENAS for the placeholder of threads that hold none */
+    _Atomic bool serviced;                 /* held for a purge or a fork, for microseconds */
+    _Atomic bool active;                   /* used since the scavenger's last pass [holder] */
+    _Atomic uint32_t changes;              /* units used up or made available, to tell whether it is in use [holder] */
+    struct culet_lock lock;                /* guards changes of `holder` */
+    _Atomic(struct culet_thread *) holder; /* or NULL                              [lock] */
     struct culet_current current[CULET_CLASSES]; /* [holder, as bin] */
     struct culet_bin bin[CULET_CLASSES];
+    uint32_t seen[CULET_ARENAS]; /* `changes` of the others when this one last looked there [holder] */
     _Alignas(64) _Atomic(struct culet_slab *) remote; /* stack of slabs with remote units, linked by next_remote */
+    uint32_t profile;                                 /* number of the profile that `claim` is for [holder] */
+    struct culet_claim claim[CULET_CLASSES];          /* not touched until the profile runs [holder] */
 };
 
 /* REGISTERED: the thread's arena is released when it ends. ENDING, or it could not be registered: it releases its arena

@@ -3,6 +3,7 @@
 #define CULET_TEST_HEAP_COUNTS_H
 
 #include "arena.h"
+#include "bin.h"
 #include "heap.h"
 #include "lock.h"
 #include "meta.h"
@@ -48,6 +49,10 @@ static inline void count_heap(struct heap_counts *counts)
     culet_slab_each(count_slab, counts->bins);
     counts->pages = culet_pages_stats();
     culet_unlock(&culet_pages_lock);
+    /* Blocks that are claimed for the profile are free. */
+    for (unsigned i = 0; culet_bin_profiled() && i < culet_arena_count(); i++)
+        for (unsigned klass = 1; klass < CULET_CLASSES; klass++)
+            counts->bins[klass].live -= (size_t)__builtin_popcountll(culet_arena(i)->claim[klass].unit.free);
     counts->large = culet_large_stats();
     counts->meta_bytes = culet_meta_bytes();
     counts->threads = culet_arena_threads();

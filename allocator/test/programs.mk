@@ -118,6 +118,9 @@ RUN_early := env EXPECT_CULET=1 EARLY_LIBRARIES=$(subst $(space),:,$(EARLY)) \
 	"LD_PRELOAD=$(word 1,$(EARLY)) $(PRELOAD) $(word 2,$(EARLY))" $(TEST_BUILD)/programs/early
 
 $(eval $(call PROGRAM,TESTS,shape))
+$(TEST_BUILD)/programs/profile: PROGRAM_LIBS += -lm
+$(TEST_BUILD)/programs/profile: ../profile/profile.h
+$(eval $(call PROGRAM,TESTS,profile))
 
 $(eval $(call PROGRAM,TESTS,decay,a_short_interval_returns_the_burst,-short))
 $(eval $(call PROGRAM,TESTS,decay,a_long_interval_keeps_the_burst,-long))
@@ -133,6 +136,9 @@ $(TEST_BUILD)/programs/fuzz: test/programs/fuzz.c $(FUZZ_HEADERS) test/programs.
 	$(CC) $(PROGRAM_CFLAGS) -O2 -Isrc -Wno-alloc-size-larger-than -Wno-address -o $@ $< $(PROGRAM_LIBS)
 $(eval $(call PROGRAM,TESTS,fuzz,--rounds 3))
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
+# With the profile on, and no samples, which would count as large blocks.
+$(eval $(call PROGRAM,TESTS,fuzz,--rounds 1,-profile))
+RUN_fuzz-profile := env CULET_PROFILE=1000g $(RUN_fuzz-profile)
 TESTS += fuzz-glibc
 DEPS_fuzz-glibc := $(TEST_BUILD)/programs/fuzz
 RUN_fuzz-glibc := $(TEST_BUILD)/programs/fuzz --rounds 1
@@ -180,9 +186,9 @@ RUN_cxx-hardened := env CULET_HARDEN=3 $(RUN_cxx)
 # ---- the same on a library that checks its invariants as it goes: only in `make test-all` ----
 
 DEBUG_PRELOAD := $(abspath $(TEST_BUILD))/debug-preload/libculet.so
-$(DEBUG_PRELOAD): $(SOURCES) $(HEADERS) test/programs.mk
+$(DEBUG_PRELOAD): $(SOURCES) $(PROFILE_SOURCES) $(HEADERS) test/programs.mk
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -O1 -DCULET_DEBUG -shared -Wl,-soname,libculet.so -Wl,-z,now -Wl,-z,initfirst -o $@ $(SOURCES) -ldl
+	$(CC) $(ALL_CFLAGS) -O1 -DCULET_DEBUG -shared -Wl,-soname,libculet.so -Wl,-z,now -Wl,-z,initfirst -o $@ $(SOURCES) $(PROFILE_SOURCES) -ldl
 
 define DEBUG_RUN
 LONG_TESTS += $(1)-checked

@@ -7,6 +7,7 @@ VARIANT_asan := -O1 -g -DCULET_DEBUG -fno-omit-frame-pointer -fsanitize=address,
 VARIANT_tsan := -O1 -g -DCULET_DEBUG -fsanitize=thread
 
 UNIT_CFLAGS := -std=gnu11 -pthread -fvisibility=hidden -Isrc -Itest -DCULET_PREFIXED -DCULET_TEST \
+               -DCULET_PROFILE_SAMPLES_MALLOC \
                -DCULET_VERSION='"$(VERSION)"' $(WARNINGS)
 UNIT_HEADERS := $(HEADERS) $(wildcard test/*.h)
 
@@ -17,19 +18,24 @@ ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadloc
 
 # What a program needs besides to be linked.
 LINK_takeover := -Wl,--wrap=culet_os_barrier
+LINK_sampling := -Wl,--wrap=culet_profile_distance
 
 define UNIT_VARIANT
 $(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
 	@mkdir -p $$(@D)
 	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
 
-$(TEST_BUILD)/$(1)/libculet.a: $(SOURCES:src/%.c=$(TEST_BUILD)/$(1)/src/%.o)
+$(TEST_BUILD)/$(1)/profile/%.o: ../profile/%.c $$(UNIT_HEADERS) Makefile test/unit.mk
+	@mkdir -p $$(@D)
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) -c -o $$@ $$<
+
+$(TEST_BUILD)/$(1)/libculet.a: $(SOURCES:src/%.c=$(TEST_BUILD)/$(1)/src/%.o) $(PROFILE_SOURCES:../%.c=$(TEST_BUILD)/$(1)/%.o)
 	@rm -f $$@
 	$$(AR) rcs $$@ $$^
 
 $(TEST_BUILD)/$(1)/%: test/unit/%.c $(TEST_BUILD)/$(1)/libculet.a $$(UNIT_HEADERS) test/unit.mk
 	@mkdir -p $$(@D)
-	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) $$(LINK_$$*) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl
+	$$(CC) $$(UNIT_CFLAGS) $$(VARIANT_$(1)) $$(LINK_$$*) -o $$@ $$< $(TEST_BUILD)/$(1)/libculet.a -ldl -lm
 endef
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_VARIANT,$(variant))))
 
@@ -42,7 +48,7 @@ endef
 
 # ThreadSanitizer is for programs with threads.
 UNITS := $(filter-out stress rings model failure weak,$(patsubst test/unit/%.c,%,$(wildcard test/unit/*.c)))
-THREADED := arena takeover bin checked pages stats lock scavenger purge
+THREADED := arena takeover bin checked pages stats lock scavenger purge sampling
 $(foreach unit,$(UNITS),$(foreach variant,release debug asan $(if $(filter $(unit),$(THREADED)),tsan),\
     $(eval $(call UNIT_TEST,TESTS,$(unit),$(variant)))))
 
@@ -75,6 +81,17 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,model,debug,-long,MODEL_FIRST=2000 MODEL_SEED
 $(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS=60))
 $(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,failure,$(variant))))
 $(eval $(call UNIT_LOAD,LONG_TESTS,failure,tsan))
+
+# With the memory profile: with samples, and, where they would be counted as large blocks, almost without.
+$(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,stress,$(variant),,-profile)))
+$(foreach variant,$(VARIANTS),$(eval \
+    RUN_stress-$(variant)-profile := env CULET_PROFILE=4k STRESS_SCALE=1 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/stress))
+$(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,failure,$(variant),,-profile)))
+$(foreach variant,debug asan,$(eval \
+    RUN_failure-$(variant)-profile := env CULET_PROFILE=4k $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/failure))
+$(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,model,$(variant),,-profile)))
+$(foreach variant,debug asan,$(eval \
+    RUN_model-$(variant)-profile := env CULET_PROFILE=1g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
 
 # The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: test/unit/%.c test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk

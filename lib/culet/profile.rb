@@ -12,9 +12,18 @@ module Culet
   # - Culet::Profile.stop: ends sampling; the samples so far are kept, and are followed until they are freed
   # - Culet::Profile.running?: whether this process samples
   # - Culet::Profile.sample_bytes: the mean distance of two samples
+  # - Culet::Profile.label(name: value) { }: what the block allocates has these labels too; nil removes one
+  # - Culet::Profile.labels: the labels in effect, a Hash
+  #
+  # Labels by one line each: `use Culet::Profile::Rack` (rack.rb), `config.culet.profile = true` in Rails (rails.rb),
+  # `include Culet::Profile::ActiveJob`, `chain.add Culet::Profile::Sidekiq`.
   module Profile
+    { Rack: "rack", Rails: "rails", ActiveJob: "active_job", Sidekiq: "sidekiq" }.each do |constant, file|
+      autoload constant, File.expand_path("runtime/profile/#{file}", __dir__)
+    end
+
     class << self
-      # Starts sampling. Forgets what an earlier profile has found, unless it still runs: then only the distance changes.
+      # Starts sampling. Forgets what an earlier profile has found, unless that still runs: then the distance changes.
       #
       # @param sample_bytes [Integer] mean distance of two samples in bytes
       # @return [void]
@@ -88,6 +97,12 @@ module Culet
 
       # @return [Boolean] always false
       def self.running? = false
+
+      # @return [Object] the block's value
+      def self.label(**) = yield
+
+      # @return [Hash] always empty
+      def self.labels = {}
     end
   end
 

@@ -6,11 +6,21 @@ require "rails/railtie"
 
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
-  # configured by CULET_TRIM). The default is false. `require "culet"` loads this file if Rails is loaded, so the
-  # Gemfile must list rails first.
+  # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
+  # and jobs (Profile::Rails). The default of both is false. `require "culet"` loads this file if Rails is loaded, so
+  # the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false
+    config.culet.profile = false
+
+    # After the environment files and the initializers, which may set it.
+    initializer "culet.profile", after: :load_config_initializers, before: :build_middleware_stack do |application|
+      if application.config.culet.profile
+        require_relative "profile"
+        Profile::Rails.install(application)
+      end
+    end
 
     # After the environment files and the initializers, which may set it.
     config.after_initialize do |application|

@@ -9,10 +9,10 @@ class Reader
   ROOT = File.expand_path("../..", __dir__)
   FIXTURES = File.join(ROOT, "test/fixtures/docs")
   # Verbs that take a process by its name.
-  NAMED = /\b(culet (?:report|map|snapshot|diff|cow|strings|signal|doctor|require --unused)) puma\b/
+  NAMED = /\b(culet (?:report|map|snapshot|diff|cow|strings|signal|doctor|profile|require --unused)) puma\b/
   NUMBER = /\b4242\b/
   # What takes minutes in a page takes a moment here.
-  SHORTER = { /--every \w+ --for \w+/ => "--every 1s --for 2s" }.freeze
+  SHORTER = { /--every \w+ --for \w+/ => "--every 1s --for 2s", /--for (?:60s|5m)\b/ => "--for 1s" }.freeze
   # Programs of the reader's, in place of which these scripts run; each ends by itself.
   PROGRAMS = { "puma" => "server.rb 0.5", "sidekiq" => "job.rb", "bin/rails" => "rails.rb" }.freeze
   private_constant :FIXTURES, :NAMED, :NUMBER, :SHORTER, :PROGRAMS
@@ -56,7 +56,7 @@ class Reader
   end
 
   # @return [Array<String>] the command of the server
-  def server = [RbConfig.ruby, "-rculet/unused", "#{@folder}/server.rb"]
+  def server = ["env", "CULET_PROFILE=1", RbConfig.ruby, "-rculet/unused", "-rculet/profile", "#{@folder}/server.rb"]
 
   # @param commands [Array<Page::Block>]
   # @param pid [Integer, nil] of the server

@@ -58,6 +58,18 @@ class ScopeCuletHeapTest < Minitest::Test
     assert_trim_predicted(20)
   end
 
+  # Blocks that are set aside for the next requests are free to the allocator, and look used from outside.
+  def test_a_program_with_a_memory_profile
+    look_at_blocks(4, 3000, "CULET_PROFILE" => "16k") do |snapshot, figures, classes|
+      free = classes.sum { |bytes, _, blocks| bytes * blocks }
+      assert_empty snapshot.problems
+      assert_includes figures["used"]..(figures["used"] + free), snapshot.malloc.to_h["used_bytes"]
+      assert_equal figures["large"], snapshot.malloc.to_h["mmapped_bytes"]
+      assert_equal figures["segments"], snapshot.malloc.to_h["heaps"]
+      assert_whole snapshot
+    end
+  end
+
   # The page heap changes between the slices, and within them where nothing is paused.
   def test_programs_that_go_on
     with_target("blocks") do |program|
@@ -114,12 +126,13 @@ class ScopeCuletHeapTest < Minitest::Test
 
   private
 
+  # @param settings [Hash{String => String}] environment variables
   # @yieldparam snapshot [Culet::Scope::Snapshot]
   # @yieldparam figures [Hash{String => Integer}] what the allocator said just before it stopped
   # @yieldparam classes [Array<Array<Integer>>] of each size class: bytes of a block, used blocks, free ones
-  def look_at_blocks(threads, steps)
+  def look_at_blocks(threads, steps, settings = {})
     with_target("blocks") do |program|
-      with_frozen(program, threads, steps, "still", env: on("culet")) do |pid, lines, _|
+      with_frozen(program, threads, steps, "still", env: on("culet").merge(settings)) do |pid, lines, _|
         words = lines.map(&:split)
         classes, figures = words.reject { |line| line.size < 2 }.partition { |line| line.first == "class" }
         yield read(pid), figures.to_h.transform_values(&:to_i), classes.map { |line| line.drop(1).map(&:to_i) }

@@ -4,7 +4,7 @@
 #
 #   bundle exec ruby -Ilib test/signatures/conformance.rb
 require "rbs"
-%w[culet auto require feature_index agent unused limits].each { |part| require part == "culet" ? part : "culet/#{part}" }
+%w[culet auto require feature_index agent unused profile limits].each { |part| require part == "culet" ? part : "culet/#{part}" }
 
 loader = RBS::EnvironmentLoader.new
 loader.add(path: Pathname(File.expand_path("../../sig", __dir__)))
@@ -15,6 +15,7 @@ builder = RBS::DefinitionBuilder.new(env: environment)
 def parameters_of(type)
   function = type.type
   [*function.required_positionals.map { [:req] }, *function.optional_positionals.map { [:opt] },
+   *(function.rest_positionals ? [[:rest]] : []),
    *function.required_keywords.keys.map { |name| [:keyreq, name] },
    *function.optional_keywords.keys.map { |name| [:key, name] }]
 end

@@ -124,6 +124,12 @@ static bool is_released(void)
 
 /* ---- take-overs ---- */
 
+/* No thread but those of the test enters an arena. */
+static void without_scavenger(void)
+{
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
+}
+
 static void *free_it(void *block)
 {
     drop(block);
@@ -132,6 +138,7 @@ static void *free_it(void *block)
 
 TEST(a_thread_holds_the_first_arena_until_another_takes_it_over)
 {
+    without_scavenger();
     CHECK(held() == &culet_arena_none, "an arena is held before there is a heap");
     unsigned char *block = make(1);
     CHECK(!barrier_there() || held() == culet_arena(0), "the thread does not hold the first arena");
@@ -156,6 +163,7 @@ static void *work_here(void *data)
 
 TEST(threads_one_after_the_other_use_one_arena)
 {
+    without_scavenger();
     work(1);
     for (uintptr_t i = 0; i < 200; i++) {
         run_thread(work_here, (void *)i);
@@ -182,6 +190,7 @@ TEST(an_arena_with_a_thread_inside_is_left_alone)
 {
     unsigned char *block = NULL;
 
+    without_scavenger();
     run_elsewhere(allocate_elsewhere, &block);
     CHECK_EQUAL(culet_arena_count(), 2);
     CHECK(!holder_of(1), "an ended thread holds an arena");
@@ -258,6 +267,7 @@ TEST(arenas_are_added_up_to_a_limit)
     bool seen[CULET_ARENAS] = {false};
     pthread_t thread[INSIDE];
 
+    without_scavenger();
     culet_free(make(1));
     pthread_barrier_init(&gate, NULL, inside);
     for (unsigned i = 0; i + 1 < inside; i++)
@@ -299,6 +309,7 @@ TEST(a_thread_waits_when_there_is_one_inside_every_arena)
     pthread_t thread[CULET_ARENAS], late;
     unsigned char *block = NULL;
 
+    without_scavenger();
     pthread_barrier_init(&gate, NULL, limit + 1);
     for (unsigned i = 0; i < limit; i++)
         CHECK(pthread_create(&thread[i], NULL, stay_inside, &number[i]) == 0, "no thread");
@@ -390,6 +401,7 @@ TEST(threads_that_take_turns_come_back_to_the_first_arena)
     unsigned last = 77;
     pthread_t thread;
 
+    without_scavenger();
     if (!barrier_there()) {
         CHECK(true, "no thread keeps an arena without membarrier");
         return;
@@ -665,6 +677,7 @@ TEST(a_child_goes_on_with_the_threads_arena)
 {
     unsigned char *kept = make(5);
 
+    without_scavenger();
     for (unsigned i = 0; i < 50; i++) {
         work(1);
         CHECK(!barrier_there() || held_after_use() == culet_arena(0), "the thread holds another arena");
@@ -723,6 +736,7 @@ TEST(a_child_has_no_other_holders)
     unsigned number[3];
     pthread_t thread[3];
 
+    without_scavenger();
     culet_free(make(1));
     pthread_barrier_init(&gate, NULL, 4);
     for (unsigned i = 0; i < 3; i++)
@@ -850,6 +864,7 @@ static void change_holders(void *(*const others[])(void *), unsigned count)
 
 TEST(threads_that_take_turns_share_one_arena)
 {
+    without_scavenger();
     change_holders(NULL, 0);
     CHECK_EQUAL(culet_arena_count(), 1);
 }

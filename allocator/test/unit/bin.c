@@ -319,6 +319,12 @@ TEST(remote_frees_are_collected_when_the_current_unit_is_used_up)
 
 static pthread_barrier_t turn;
 
+/* As if the first arena had looked for blocks in the other one since that changed last. */
+static void look_at(struct culet_arena *other)
+{
+    culet_arena(0)->seen[other->number] = atomic_load(&other->changes);
+}
+
 static void *lend_current(void *data)
 {
     struct culet_slab **slab = data;
@@ -348,11 +354,39 @@ TEST(another_arenas_current_slab_is_adopted)
     pthread_barrier_wait(&turn);
     culet_arena_leave(arena);
     CHECK_EQUAL(atomic_load(&slab->span.arena), 1);
+    look_at(culet_arena(1));
     CHECK(slab_of(get(64)) == slab, "a slab was created");
     CHECK_EQUAL(atomic_load(&slab->span.arena), 0);
     CHECK_EQUAL(atomic_load(&culet_arena(1)->bin[culet_size_class(64)].lent), 1);
     pthread_barrier_wait(&turn);
     CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
+    culet_heap_check();
+}
+
+/* Of a class that nothing else uses. */
+static void *leave_a_block(void *data)
+{
+    struct culet_slab **slab = data;
+
+    *slab = slab_of(get(976));
+    CHECK((*slab)->span.arena != 0, "the thread has the first arena");
+    return NULL;
+}
+
+/* An arena that has changed since the last look keeps its slabs. */
+TEST(an_arena_in_use_is_left_alone)
+{
+    struct culet_slab *others, *own;
+
+    get(1);
+    unsigned count = culet_classes[culet_size_class(976)].count;
+    run_elsewhere(leave_a_block, &others);
+    own = slab_of(get(976));
+    CHECK(own != others && own->span.arena == 0, "the slab of an arena in use was adopted");
+    for (unsigned i = 1; i < count; i++)
+        CHECK(slab_of(get(976)) == own, "another slab");
+    CHECK(slab_of(get(976)) == others, "the slab of an arena that is not in use was not adopted");
+    CHECK_EQUAL(others->span.arena, 0);
     culet_heap_check();
 }
 
@@ -388,6 +422,8 @@ static void *use_every_class(void *data)
 
 TEST(the_next_thread_uses_what_an_ended_one_left)
 {
+    /* A scavenger holds the arena now and then. */
+    atomic_store(&culet_scavenger_state, CULET_SCAVENGER_UNAVAILABLE);
     get(1);
     CHECK_EQUAL(culet_arena_threads(), 1);
     size_t before = used_bytes();
@@ -623,6 +659,7 @@ TEST(a_slab_on_its_former_arenas_stack_is_passed_on)
     run_elsewhere(leave_a_slab, block);
     struct culet_slab *slab = slab_of(block[0]);
     struct culet_arena *former = culet_arena(slab->span.arena), *arena = culet_arena(0);
+    look_at(former);
     for (unsigned i = 0; i < CULET_UNIT; i++) /* this thread's arena has no such slab, and takes this one */
         CHECK(slab_of(block[i] = get(64)) == slab, "a new slab was made");
     CHECK(slab->span.arena == 0 && former != arena, "the slab was not moved");

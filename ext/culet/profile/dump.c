@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "profile/frames.h"
+#include "profile/interned.h"
+#include "profile/labels.h"
+#include "profile/objects.h"
 
 struct dump {
     const struct culet_profile_api *api;
@@ -69,6 +72,49 @@ static void write_frames(struct dump *dump)
     culet_buffer_free(&used);
 }
 
+#define INTERNED_BYTES (CULET_INTERNED_TEXTS / 8 + 1)
+
+/* A bit for each label set and each type. */
+struct used_texts {
+    unsigned char labels[INTERNED_BYTES], types[INTERNED_BYTES];
+};
+
+static void set_bit(unsigned char *bits, unsigned long number)
+{
+    if (number / 8 < INTERNED_BYTES)
+        bits[number / 8] |= (unsigned char)(1 << number % 8);
+}
+
+/* The number after `spaces` spaces of a line. */
+static unsigned long field(const char *line, const char *end, int spaces)
+{
+    while (spaces-- > 0 && (line = memchr(line, ' ', (size_t)(end - line))) != NULL)
+        line++;
+    return line != NULL ? strtoul(line, NULL, 10) : 0;
+}
+
+/* Of lines "S kind stack label type ...". */
+static void mark_texts(const char *from, const char *past, struct used_texts *used)
+{
+    const char *end;
+
+    for (; (end = memchr(from, '\n', (size_t)(past - from))) != NULL; from = end + 1) {
+        if (from[0] != 'S')
+            continue;
+        set_bit(used->labels, field(from, end, 3));
+        set_bit(used->types, field(from, end, 4));
+    }
+}
+
+static void write_texts(struct dump *dump)
+{
+    struct used_texts used = {{0}, {0}};
+
+    mark_texts(dump->buffer->bytes, dump->buffer->bytes + dump->buffer->length, &used);
+    dump->lines += culet_labels_write(dump->buffer, used.labels, INTERNED_BYTES);
+    dump->lines += culet_objects_write_types(dump->buffer, used.types, INTERNED_BYTES);
+}
+
 void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer *buffer)
 {
     struct dump dump = {api, buffer, 1, false};
@@ -80,6 +126,7 @@ void culet_profile_dump(const struct culet_profile_api *api, struct culet_buffer
     if (buffer->failed)
         return;
     culet_profile_frames_name();
+    write_texts(&dump);
     write_frames(&dump);
     culet_buffer_format(buffer, "E %" PRIu64 "\n", dump.lines);
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "profile/interpreter.h"
+#include "profile/labels.h"
 #include "profile/names.h"
 
 #define FRAMES ((uint32_t)1 << 18)
@@ -168,6 +169,7 @@ size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_
         mark = CULET_MARK_SIGNAL;
     if (mark != 0)
         return culet_merge_mark(interpreter, pcs, pc_count, mark, words, max);
+    (void)culet_labels_refresh(); /* a Ruby thread may have moved to another native thread */
     if (found == CULET_PROFILE_FRAMES)
         ruby[found - 1] = culet_word_mark(CULET_MARK_TRUNCATED);
     return culet_merge(interpreter, pcs, pc_count, ruby, is_c, (size_t)found, words, max);

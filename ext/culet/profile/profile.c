@@ -15,6 +15,8 @@
 #include "profile/dump.h"
 #include "profile/frames.h"
 #include "profile/interpreter.h"
+#include "profile/labels.h"
+#include "profile/objects.h"
 #include "trim/gc_watch.h"
 
 static const struct culet_profile_api *api;
@@ -79,11 +81,15 @@ static void start(uint64_t sample_bytes)
     if (!api->start(sample_bytes))
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
     started = true;
+    culet_objects_start();
+    culet_labels_start();
 }
 
 static void stop(void)
 {
     started |= api->running();
+    culet_objects_stop();
+    culet_labels_stop();
     api->stop();
 }
 
@@ -93,6 +99,7 @@ static void dump(struct culet_buffer *buffer)
     if (!started && !api->running())
         rb_raise(rb_eRuntimeError, "the memory profile was not started");
     prepare();
+    culet_objects_check();
     culet_profile_dump(api, buffer);
     if (buffer->failed)
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
@@ -191,4 +198,6 @@ void culet_init_profile(VALUE culet)
     rb_define_singleton_method(profile, "sample_bytes", profile_sample_bytes, 0);
     rb_define_private_method(rb_singleton_class(profile), "stream", profile_stream, 0);
     rb_define_private_method(rb_singleton_class(profile), "write_to", profile_write_to, 1);
+    culet_init_profile_objects(profile, api);
+    culet_init_profile_labels(profile, api);
 }

@@ -20,6 +20,12 @@ module Culet
           CULET_HARDEN=LEVEL   (default 0) detects memory errors, 1 to 3: 1 random
                                places and guard pages, 2 also canaries, zeroing and
                                delayed reuse, 3 more of them; each level is slower
+          CULET_PROFILE=SIZE   (default 0: off) samples allocations for the memory
+                               profile, one per SIZE bytes on average; in bytes, or in
+                               k, m or g; 1 for 512k
+          CULET_PROFILE_OUT=FILE
+                               writes the profile to FILE when the program exits; %p
+                               in FILE is the process id
         The command itself always uses the allocator. CULET_INHERITED is internal; do not set it.
 
         Environment variables of the parts that a Ruby program loads:

@@ -12,7 +12,7 @@ module Culet
     class Conversation
       # Longest first line of an answer, in bytes.
       LINE_BYTES = 1024
-      # Largest answer accepted, in bytes; those with strings have up to 9 MB.
+      # Largest answer accepted by default, in bytes; those with strings have up to 9 MB.
       ANSWER_BYTES = 32 << 20
       BLOCK_BYTES = 1 << 20
       # Time for connection and transfer, in seconds, beyond the limits of the request.
@@ -28,12 +28,14 @@ module Culet
       # @param pid [Integer, String] a process number
       # @param verb [String] the verb of the command line, for error messages
       # @param absence [String, nil] error message without an agent; nil: how to load one
+      # @param most_bytes [Integer] largest answer accepted
       # @raise [Culet::Error] when there is no such process
-      def initialize(pid, verb: "signal", absence: nil)
+      def initialize(pid, verb: "signal", absence: nil, most_bytes: ANSWER_BYTES)
         @process = Processes::Live.find(pid)
         @pid = @process.pid
         @verb = verb
         @absence = absence
+        @most_bytes = most_bytes
       end
 
       # @param question [String] the request, without a newline
@@ -139,7 +141,7 @@ module Culet
       end
 
       def body(socket, bytes)
-        raise ArgumentError unless bytes.between?(0, ANSWER_BYTES)
+        raise ArgumentError unless bytes.between?(0, @most_bytes)
 
         text = +"".b
         text << receive(socket, [bytes - text.bytesize, BLOCK_BYTES].min) while text.bytesize < bytes

@@ -1,0 +1,46 @@
+/* sampling.h - which requests are samples of the memory profile (profile/profile.h), and their blocks.
+ *
+ *     small    the countdown of the class in the arena reaches the request (bin.h)
+ *     others   large and huge ones, and all of a hardened process: the bytes of the thread's requests reach a distance
+ *
+ * The block of a small sample is a range of pages of its own, with the usable bytes that it would have in a slab. So the
+ * fast path of a free does not ask whether a block was sampled: it takes the path of large blocks, whose descriptor has
+ * the sample's number.
+ *
+ * The stack is captured outside of all arenas and locks. What the capture allocates is not sampled, nor what is allocated
+ * by a thread that forks, until the fork ends, and in an abandoned child. profiler.h starts and stops the profile. */
+#ifndef CULET_SAMPLING_H
+#define CULET_SAMPLING_H
+
+#include "bin.h"
+#include "large.h"
+#include "types.h"
+
+/* Once, before the profile starts. */
+void culet_sampling_setup(void);
+
+/* In a program without Ruby an epoch of the profile has ten seconds: begins those that are due. A sample does so, too. */
+void culet_sampling_advance_epoch(void);
+
+/* Counts a request of so many usable bytes against the thread's distance. True: it is a sample. */
+bool culet_sampling_count(size_t bytes);
+
+/* Whether the calling thread may take a sample that is due. */
+bool culet_sampling_allowed(void);
+
+static inline bool culet_sampling_due(size_t bytes)
+{
+    return culet_bin_profiled() && culet_sampling_count(bytes);
+}
+
+/* A sample in place of a slab's block: page-aligned at least. Stores whether it reads as zeros. NULL, and nothing is stored,
+ * when out of memory. */
+void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed);
+
+/* A large or huge block, as from culet_large_get. */
+void *culet_sampling_get_large(size_t bytes, size_t alignment, bool *zeroed);
+
+/* After realloc has resized a large or huge block of `before` usable bytes in place: counts as a free and a request. */
+void culet_sampling_resized(struct culet_span *span, size_t before);
+
+#endif

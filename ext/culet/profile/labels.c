@@ -1,0 +1,330 @@
+#include "profile/labels.h"
+
+#include <pthread.h>
+#include <ruby/debug.h>
+#include <ruby/encoding.h>
+#include <ruby/ractor.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/values.h"
+#include "profile/interned.h"
+
+#define SETS 10000      /* sets with values of their own */
+#define VALUE_BYTES 200 /* of a name or value, before escapes */
+#define PAIRS 16        /* of a set, at most */
+#define SET_BYTES 4096  /* likewise, with escapes */
+#define ESCAPED_BYTES (4 * VALUE_BYTES)
+
+struct text {
+    const char *bytes;
+    size_t length;
+};
+
+struct set {
+    struct text names[PAIRS], values[PAIRS]; /* by name */
+    size_t count;
+    char bytes[SET_BYTES]; /* of names and values that are not in `outer` */
+    size_t length;
+    char outer[SET_BYTES];
+};
+
+static struct culet_interned sets = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static const struct culet_profile_api *api;
+static ID fiber_label; /* a fiber-local variable: the number of the set */
+static VALUE fiber_hook;
+static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
+static bool running, used, hooked;
+static _Thread_local uint32_t applied; /* what the profile has as the native thread's label */
+
+void culet_labels_apply(uint32_t label)
+{
+    if (applied == label)
+        return;
+    applied = label;
+    api->set_label(label);
+}
+
+/* ---- the label of a fiber ---- */
+
+/* Qnil: none was ever set. */
+static VALUE recorded(void)
+{
+    return rb_thread_local_aref(rb_thread_current(), fiber_label);
+}
+
+uint32_t culet_labels_refresh(void)
+{
+    VALUE label = recorded();
+
+    culet_labels_apply(RB_FIXNUM_P(label) ? (uint32_t)FIX2ULONG(label) : 0);
+    return applied;
+}
+
+/* A frozen thread has no fiber-local variables to set. */
+static void record(uint32_t label)
+{
+    VALUE thread = rb_thread_current();
+
+    if (!OBJ_FROZEN(thread))
+        rb_thread_local_aset(thread, fiber_label, ULONG2NUM(label));
+}
+
+/* ---- switches of fibers ---- */
+
+/*
+ * A fiber that has no frame yet has just been started, and inherits the label of the fiber that resumed it. Otherwise a
+ * fiber without a label existed before the hook, or is the thread's first.
+ */
+static void at_switch(VALUE tracepoint, void *unused)
+{
+    VALUE frame;
+    int line;
+
+    if (NIL_P(recorded()))
+        record(rb_profile_frames(0, 1, &frame, &line) == 0 ? applied : 0);
+    (void)culet_labels_refresh();
+}
+
+static void update_hook(void)
+{
+    bool wanted = running && used;
+
+    if (wanted == hooked || rb_ractor_local_storage_value(main_ractor) != Qtrue)
+        return;
+    if (NIL_P(fiber_hook)) {
+        fiber_hook = rb_tracepoint_new(Qnil, RUBY_EVENT_FIBER_SWITCH, at_switch, NULL);
+        rb_gc_register_mark_object(fiber_hook);
+    }
+    if (wanted)
+        rb_tracepoint_enable(fiber_hook);
+    else
+        rb_tracepoint_disable(fiber_hook);
+    hooked = wanted;
+}
+
+void culet_labels_start(void)
+{
+    running = true;
+    update_hook();
+    (void)culet_labels_refresh();
+}
+
+void culet_labels_stop(void)
+{
+    running = false;
+    update_hook();
+}
+
+/* ---- sets ---- */
+
+static int compare(struct text one, struct text other)
+{
+    size_t length = one.length < other.length ? one.length : other.length;
+    int order = memcmp(one.bytes, other.bytes, length);
+
+    return order != 0 ? order : (one.length > other.length) - (one.length < other.length);
+}
+
+/* Sets the value of a name; without bytes, removes it. A pair beyond PAIRS is left out. */
+static void put(struct set *set, struct text name, struct text value)
+{
+    size_t at = 0;
+
+    while (at < set->count && compare(set->names[at], name) < 0)
+        at++;
+    if (at < set->count && compare(set->names[at], name) == 0) {
+        set->count--;
+        memmove(set->names + at, set->names + at + 1, (set->count - at) * sizeof(*set->names));
+        memmove(set->values + at, set->values + at + 1, (set->count - at) * sizeof(*set->values));
+    }
+    if (value.bytes == NULL || set->count == PAIRS)
+        return;
+    memmove(set->names + at + 1, set->names + at, (set->count - at) * sizeof(*set->names));
+    memmove(set->values + at + 1, set->values + at, (set->count - at) * sizeof(*set->values));
+    set->names[at] = name;
+    set->values[at] = value;
+    set->count++;
+}
+
+/* Divides a text of the form name=value TAB name=value, in which neither has a tab and no name has a sign of equality. */
+static void put_all(struct set *set, const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    while (text < end) {
+        const char *tab = memchr(text, '\t', (size_t)(end - text)), *past = tab != NULL ? tab : end;
+        const char *sign = memchr(text, '=', (size_t)(past - text));
+        put(set, (struct text){text, (size_t)(sign - text)}, (struct text){sign + 1, (size_t)(past - sign - 1)});
+        text = tab != NULL ? tab + 1 : end;
+    }
+}
+
+/* The start of a String, cut at a character. */
+static size_t cut(VALUE string)
+{
+    size_t length = (size_t)RSTRING_LEN(string);
+    const char *bytes = RSTRING_PTR(string);
+
+    if (length <= VALUE_BYTES)
+        return length;
+    for (length = VALUE_BYTES; length > VALUE_BYTES - 3; length--)
+        if (((unsigned char)bytes[length] & 0xc0) != 0x80)
+            return length;
+    return VALUE_BYTES;
+}
+
+static struct text add_text(struct set *set, VALUE object, char separator)
+{
+    VALUE string = rb_str_export_to_enc(rb_obj_as_string(object), rb_utf8_encoding());
+    char *to = set->bytes + set->length;
+    struct text text = {
+        to, culet_interned_escape(to, SET_BYTES - set->length, RSTRING_PTR(string), cut(string), separator)};
+
+    RB_GC_GUARD(string);
+    set->length += text.length;
+    return text;
+}
+
+static int put_pair(VALUE name, VALUE value, VALUE data)
+{
+    struct set *set = (struct set *)data;
+
+    if (set->length > SET_BYTES - 2 * ESCAPED_BYTES)
+        return ST_STOP;
+    struct text key = add_text(set, name, '=');
+    put(set, key, NIL_P(value) ? (struct text){NULL, 0} : add_text(set, value, 0));
+    return ST_CONTINUE;
+}
+
+/* Pairs that do not fit are left out. */
+static size_t join(const struct set *set, bool values, char *text)
+{
+    char *to = text;
+
+    for (size_t i = 0; i < set->count; i++) {
+        struct text value = values ? set->values[i] : (struct text){"other", 5};
+        if (set->names[i].length + value.length + 2 > SET_BYTES - (size_t)(to - text))
+            continue;
+        if (to > text)
+            *to++ = '\t';
+        memcpy(to, set->names[i].bytes, set->names[i].length);
+        to += set->names[i].length;
+        *to++ = '=';
+        memcpy(to, value.bytes, value.length);
+        to += value.length;
+    }
+    return (size_t)(to - text);
+}
+
+/* Beyond SETS all values are `other`, and beyond the table the names too. */
+static uint32_t number_of(const struct set *set)
+{
+    char text[SET_BYTES];
+    size_t length = join(set, true, text);
+    uint32_t number;
+
+    if (set->count == 0)
+        return 0;
+    if ((number = culet_interned_number(&sets, text, length, SETS)) != 0)
+        return number;
+    length = join(set, false, text);
+    if ((number = culet_interned_number(&sets, text, length, CULET_INTERNED_TEXTS - 1)) != 0)
+        return number;
+    return culet_interned_number(&sets, "other=other", 11, CULET_INTERNED_TEXTS);
+}
+
+static uint32_t number_with(uint32_t outer, VALUE pairs)
+{
+    struct set set; /* large: not cleared */
+
+    set.count = set.length = 0;
+    put_all(&set, set.outer, culet_interned_text(&sets, outer, set.outer, sizeof(set.outer)));
+    rb_hash_foreach(pairs, put_pair, (VALUE)&set);
+    return number_of(&set);
+}
+
+/* ---- Culet::Profile.label ---- */
+
+static void change(uint32_t label)
+{
+    record(label);
+    culet_labels_apply(label);
+}
+
+static VALUE restore(VALUE before)
+{
+    change((uint32_t)before);
+    return Qnil;
+}
+
+/*
+ * Culet::Profile.label(name: value, ...) { }: what the block allocates is attributed to these labels and those around
+ * it, of which it replaces those of the same name; nil removes one. Fibers that the block starts inherit them, threads
+ * do not. Values are cut after 200 bytes. Returns the block's value.
+ */
+static VALUE profile_label(int argc, VALUE *argv, VALUE self)
+{
+    VALUE pairs;
+    uint32_t before, label;
+
+    rb_scan_args(argc, argv, "0:", &pairs);
+    rb_need_block();
+    before = culet_labels_refresh();
+    label = NIL_P(pairs) ? before : number_with(before, pairs);
+    if (!used || !hooked) {
+        used = true;
+        update_hook();
+    }
+    change(label);
+    return rb_ensure(rb_yield, Qundef, restore, (VALUE)before);
+}
+
+/*
+ * Culet::Profile.labels: the names and values in effect, a Hash of Strings. Control characters, backslashes and bytes that
+ * are not UTF-8 are \\xNN in these, as in the stream.
+ */
+static VALUE profile_labels(VALUE self)
+{
+    VALUE hash = rb_hash_new();
+    struct set set; /* large: not cleared */
+
+    set.count = 0;
+    put_all(&set, set.outer, culet_interned_text(&sets, culet_labels_refresh(), set.outer, sizeof(set.outer)));
+    for (size_t i = 0; i < set.count; i++)
+        rb_hash_aset(hash, rb_utf8_str_new(set.names[i].bytes, (long)set.names[i].length),
+                     rb_utf8_str_new(set.values[i].bytes, (long)set.values[i].length));
+    return hash;
+}
+
+uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used_sets, size_t used_bytes)
+{
+    return culet_interned_write(&sets, buffer, 'L', used_sets, used_bytes);
+}
+
+/* ---- fork ---- */
+
+static void lock(void)
+{
+    culet_interned_lock(&sets);
+}
+
+static void unlock(void)
+{
+    culet_interned_unlock(&sets);
+}
+
+void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *profile_api)
+{
+    int error;
+
+    api = profile_api;
+    fiber_hook = Qnil;
+    fiber_label = rb_intern("__culet_profile_label__");
+    main_ractor = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
+    if ((error = pthread_atfork(lock, unlock, unlock)) != 0)
+        rb_syserr_fail(error, "pthread_atfork");
+    rb_define_singleton_method(profile, "label", profile_label, -1);
+    rb_define_singleton_method(profile, "labels", profile_labels, 0);
+}

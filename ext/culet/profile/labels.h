@@ -1,0 +1,38 @@
+/*
+ * profile/labels.h - label sets: Culet::Profile.label(endpoint: "issues#index") { }.
+ *
+ * The label set of a fiber is a fiber-local variable, which ends with the fiber and needs no hook at a thread switch. The
+ * profile reads the label from the native thread, so it is copied there: when it is set, when fibers switch, and before a
+ * sample (culet_labels_refresh).
+ */
+#ifndef CULET_PROFILE_LABELS_H
+#define CULET_PROFILE_LABELS_H
+
+#include <ruby.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "profile/profile.h"
+
+/* Defines Culet::Profile.label and labels. */
+void culet_init_profile_labels(VALUE profile, const struct culet_profile_api *api);
+
+/*
+ * The profile was started or stopped. While it runs, new fibers inherit the label set of the fiber that resumes them.
+ * Requires the GVL. May raise.
+ */
+void culet_labels_start(void);
+void culet_labels_stop(void);
+
+/* Sets the native thread's label to that of the running fiber, and returns it. Requires the GVL; allocates nothing. */
+uint32_t culet_labels_refresh(void);
+
+/* Sets the native thread's label for samples of another time, until the next refresh. */
+void culet_labels_apply(uint32_t label);
+
+/* Adds a line L for each label set whose bit in `used` is set; NULL: for all. Returns the number of lines. */
+uint64_t culet_labels_write(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
+
+#endif

@@ -1,0 +1,611 @@
+#include "profile/objects.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <ruby/debug.h>
+#include <ruby/ractor.h>
+#include <ruby/vm.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/heap_walk.h"
+#include "common/values.h"
+#include "profile/interned.h"
+#include "profile/labels.h"
+#include "profile/windows.h"
+
+#define TYPES 10000    /* beyond: `other` */
+#define NAME_BYTES 200 /* of a class, before escapes */
+#define PENDING 64     /* samples of a window, at most */
+#define SAMPLES 2      /* of a window, on average */
+#define CAUTION 4.0    /* see objects_for_each */
+#define MOST_CORRECTION 4.0
+#define AVERAGED 64       /* windows in the averages */
+#define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
+#define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */
+
+/* A sample, until the window's end. */
+struct pending {
+    VALUE object;
+    size_t size;
+    double probability; /* in the window */
+    double merged;      /* samples that it stands for */
+    uint32_t label;
+    size_t count;
+    uint64_t words[CULET_PROFILE_FRAMES];
+};
+
+static struct {
+    bool active;             /* between start and stop */
+    bool enabled;            /* the hook */
+    double mean;             /* distance between two samples in a window, in bytes */
+    double distance;         /* to the next one */
+    unsigned thinned;        /* of a sample in a window, 1 in 2^thinned is kept */
+    size_t bytes;            /* of the objects that the hook has seen */
+    unsigned windows;        /* so far, at most AVERAGED */
+    double bytes_per_window; /* on average */
+    uint64_t random;
+    size_t pending_count;
+    struct pending *pending;
+    uint64_t allocated_at_close, allocated_at_open;
+    double allocated, estimated; /* objects, in windows and between them */
+    double squares;              /* of the estimate of each window */
+} sampler;
+
+/* Samples whose objects may live. */
+static struct {
+    uint32_t *numbers;
+    size_t count, capacity;
+    unsigned char *live; /* a bit for each number; only during a check */
+    size_t live_bytes;
+    size_t collections; /* GC.count at the last check */
+    struct timespec checked;
+    double check_seconds; /* of the last one */
+} samples;
+
+static const struct culet_profile_api *api;
+static struct culet_interned types = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static VALUE hook;     /* TracePoint */
+static VALUE weak_map; /* object => number of its sample */
+static VALUE weak_map_class;
+static ID id_store, id_each_value;
+static VALUE key_allocated, key_count;         /* of GC.stat */
+static culet_heap_memsize_function *slot_size; /* NULL: all slots have the size below */
+static size_t base_slot_bytes;
+static rb_ractor_local_key_t main_ractor; /* Qtrue there only: a TracePoint belongs to the Ractor that enabled it */
+
+static bool in_main_ractor(void)
+{
+    return rb_ractor_local_storage_value(main_ractor) == Qtrue;
+}
+
+/* ---- GC roots ---- */
+
+static void mark(void *unused)
+{
+    rb_gc_mark(hook);
+    rb_gc_mark(weak_map);
+    for (size_t i = 0; i < sampler.pending_count; i++)
+        rb_gc_mark(sampler.pending[i].object);
+}
+
+static const rb_data_type_t roots_type = {.wrap_struct_name = "culet/profile_objects", .function = {.dmark = mark}};
+
+/* ---- the hook ---- */
+
+/* Whether programs can have the object. Others have no class, or are internal. */
+static bool is_visible(VALUE object)
+{
+    int type = RB_BUILTIN_TYPE(object);
+
+    return type != T_NONE && type != T_IMEMO && type != T_ICLASS && type != T_NODE && type != T_ZOMBIE &&
+           type != T_MOVED && RBASIC_CLASS(object) != 0;
+}
+
+static double draw_distance(void)
+{
+    return -log(culet_windows_random(&sampler.random)) * sampler.mean;
+}
+
+/* Makes room: drops each sample of the window with probability 1/2, and those to come. */
+static void thin(void)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < sampler.pending_count; i++)
+        if (culet_windows_random(&sampler.random) < 0.5)
+            sampler.pending[kept++] = sampler.pending[i];
+    sampler.pending_count = kept;
+    sampler.thinned++;
+}
+
+static void capture(struct pending *sample)
+{
+    uint64_t start = culet_windows_now();
+
+    sample->label = culet_labels_refresh();
+    sample->count = api->capture(sample->words, CULET_PROFILE_FRAMES);
+    culet_windows_cost(culet_windows_now() - start);
+}
+
+/* The object is not initialized yet, and no object can be allocated here: the rest follows when the window closes. */
+static void take(VALUE object, size_t size)
+{
+    struct pending *sample;
+
+    bool kept = culet_windows_random(&sampler.random) < ldexp(1, -(int)sampler.thinned);
+
+    while (kept && sampler.pending_count == PENDING) {
+        thin();
+        kept = culet_windows_random(&sampler.random) < 0.5;
+    }
+    if (!kept)
+        return;
+    sample = &sampler.pending[sampler.pending_count];
+    sample->object = object;
+    sample->size = size;
+    sample->probability = -expm1(-(double)size / sampler.mean);
+    sample->merged = 1;
+    capture(sample);
+    sampler.pending_count++;
+}
+
+static void at_allocation(VALUE tracepoint, void *unused)
+{
+    VALUE object = rb_tracearg_object(rb_tracearg_from_tracepoint(tracepoint));
+    size_t size = slot_size != NULL ? slot_size(object) : base_slot_bytes;
+
+    culet_windows_count();
+    if (!is_visible(object))
+        return;
+    sampler.bytes += size;
+    sampler.distance -= (double)size;
+    if (sampler.distance > 0)
+        return;
+    sampler.distance = draw_distance();
+    take(object, size);
+}
+
+/* ---- types ---- */
+
+/* The name of a class. One without a name is named after its first ancestor that has one. Calls no method. */
+static size_t class_name(VALUE klass, char *name, size_t size)
+{
+    VALUE named = klass, string;
+    size_t length;
+    int written;
+
+    while (NIL_P(string = rb_mod_name(named)) && RTEST(rb_class_superclass(named)))
+        named = rb_class_superclass(named);
+    if (NIL_P(string))
+        return (size_t)snprintf(name, size, "Class.new");
+    length = (size_t)RSTRING_LEN(string) < NAME_BYTES ? (size_t)RSTRING_LEN(string) : NAME_BYTES;
+    written = snprintf(name, size, named == klass ? "%.*s" : "Class.new(%.*s)", (int)length, RSTRING_PTR(string));
+    RB_GC_GUARD(string);
+    return (size_t)written;
+}
+
+static uint32_t type_of(VALUE object)
+{
+    char name[NAME_BYTES + 32], escaped[4 * sizeof(name)];
+    size_t length = class_name(rb_class_real(CLASS_OF(object)), name, sizeof(name));
+    uint32_t number;
+
+    length = culet_interned_escape(escaped, sizeof(escaped), name, length, 0);
+    number = culet_interned_number(&types, escaped, length, TYPES);
+    return number != 0 ? number : culet_interned_number(&types, "other", 5, CULET_INTERNED_TEXTS);
+}
+
+uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes)
+{
+    return culet_interned_write(&types, buffer, 'T', used, used_bytes);
+}
+
+/* ---- liveness ---- */
+
+static bool has_room(void)
+{
+    size_t capacity = samples.capacity == 0 ? 4096 : samples.capacity * 2;
+    void *numbers;
+
+    if (samples.count < samples.capacity)
+        return true;
+    numbers =
+        samples.numbers == NULL
+            ? mmap(NULL, capacity * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            : mremap(samples.numbers, samples.capacity * sizeof(uint32_t), capacity * sizeof(uint32_t), MREMAP_MAYMOVE);
+    if (numbers == MAP_FAILED)
+        return false;
+    samples.numbers = numbers;
+    samples.capacity = capacity;
+    return true;
+}
+
+static VALUE follow(VALUE data)
+{
+    VALUE *pair = (VALUE *)data;
+
+    return rb_funcallv(weak_map, id_store, 2, pair);
+}
+
+static VALUE mark_live(RB_BLOCK_CALL_FUNC_ARGLIST(number, unused))
+{
+    size_t bit = FIX2ULONG(number);
+
+    if (bit / 8 < samples.live_bytes)
+        samples.live[bit / 8] |= (unsigned char)(1 << bit % 8);
+    return Qnil;
+}
+
+static void remove_dead(void)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < samples.count; i++) {
+        uint32_t number = samples.numbers[i];
+        if ((samples.live[number / 8] >> number % 8 & 1) != 0)
+            samples.numbers[kept++] = number;
+        else
+            api->remove(number);
+    }
+    samples.count = kept;
+}
+
+static VALUE each_live(VALUE unused)
+{
+    return rb_block_call(weak_map, id_each_value, 0, NULL, mark_live, Qnil);
+}
+
+static void check(void)
+{
+    uint32_t highest = 0;
+    int failure = 0;
+
+    for (size_t i = 0; i < samples.count; i++)
+        highest = samples.numbers[i] > highest ? samples.numbers[i] : highest;
+    samples.live_bytes = highest / 8 + 1;
+    samples.live = mmap(NULL, samples.live_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (samples.live == MAP_FAILED)
+        return; /* the next check removes them */
+    rb_protect(each_live, Qnil, &failure);
+    if (!failure)
+        remove_dead();
+    munmap(samples.live, samples.live_bytes);
+    if (failure)
+        rb_jump_tag(failure);
+}
+
+void culet_objects_check(void)
+{
+    if (samples.count == 0 || !in_main_ractor())
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &samples.checked);
+    if (key_count != 0)
+        samples.collections = rb_gc_stat(key_count);
+    check();
+    samples.check_seconds = culet_seconds_since(&samples.checked);
+}
+
+/* After a collection, objects may be gone. */
+static void check_if_due(void)
+{
+    double since = culet_seconds_since(&samples.checked);
+
+    if (since > CHECK_SECONDS && since > samples.check_seconds * CHECK_SHARE &&
+        (key_count == 0 || rb_gc_stat(key_count) != samples.collections))
+        culet_objects_check();
+}
+
+/* ---- windows ---- */
+
+static uint64_t allocated(void)
+{
+    return key_allocated != 0 ? rb_gc_stat(key_allocated) : 0;
+}
+
+/*
+ * The number of objects that one in a window stands for. The share of time that windows cover says it, but for what
+ * windows cost the program itself. The correction is the number of all objects by the number estimated from all windows, as
+ * far as these agree: a few windows, or a few that have most of the objects, say little.
+ */
+static double objects_for_each(void)
+{
+    double sum = sampler.allocated / sampler.estimated, correction = 1;
+
+    if (sum > 0)
+        correction += (sampler.allocated / sum - 1) / (1 + CAUTION * sampler.squares / (sum * sum));
+    correction = fmin(fmax(correction, 1.0 / MOST_CORRECTION), MOST_CORRECTION);
+    return fmax(correction / culet_windows_share(), 1);
+}
+
+/* Adds a window and the time between the one before and it. */
+static void count_allocated(void)
+{
+    uint64_t now = allocated();
+    double estimate = (double)(now - sampler.allocated_at_open) / culet_windows_share();
+
+    if (key_allocated == 0)
+        return;
+    sampler.allocated += (double)(now - sampler.allocated_at_close);
+    sampler.estimated += estimate;
+    sampler.squares += estimate * estimate;
+    sampler.allocated_at_close = now;
+}
+
+/* A window gets SAMPLES on average, or fewer: those of one window resemble each other. */
+static void open_window(void)
+{
+    double mean = (double)api->sample_bytes() / objects_for_each();
+
+    sampler.mean = fmax(fmax(mean, sampler.bytes_per_window / SAMPLES), 1);
+    sampler.distance = draw_distance();
+    sampler.thinned = 0;
+    sampler.bytes = 0;
+    sampler.allocated_at_open = allocated();
+    sampler.enabled = true;
+    rb_tracepoint_enable(hook);
+}
+
+static void add_sample(const struct pending *sample, double objects)
+{
+    VALUE pair[2] = {sample->object};
+    double weight = objects / sample->probability * sample->merged * ldexp(1, (int)sampler.thinned);
+    uint32_t number;
+
+    if (!is_visible(sample->object) || !has_room())
+        return;
+    culet_labels_apply(sample->label);
+    number =
+        api->add(CULET_PROFILE_OBJECT, sample->size, weight, type_of(sample->object), sample->words, sample->count);
+    (void)culet_labels_refresh();
+    if (number == 0)
+        return;
+    samples.numbers[samples.count++] = number;
+    pair[1] = ULONG2NUM(number);
+    (void)follow((VALUE)pair);
+}
+
+static bool same_site(const struct pending *one, const struct pending *other)
+{
+    return one->count == other->count && one->label == other->label && one->size == other->size &&
+           RBASIC_CLASS(one->object) == RBASIC_CLASS(other->object) &&
+           memcmp(one->words, other->words, one->count * sizeof(*one->words)) == 0;
+}
+
+/*
+ * Code that allocates in bursts has several samples of a site in one window and none in others. The estimated variance
+ * takes samples for independent, so those of a window and a site become one: any of them, with the weight of all.
+ */
+static void merge(void)
+{
+    struct pending *pending = sampler.pending;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < sampler.pending_count; i++) {
+        size_t at = 0;
+        while (at < kept && !same_site(&pending[at], &pending[i]))
+            at++;
+        if (at == kept) {
+            pending[kept++] = pending[i];
+            continue;
+        }
+        pending[at].merged++;
+        if (culet_windows_random(&sampler.random) * pending[at].merged < 1)
+            pending[at].object = pending[i].object;
+    }
+    sampler.pending_count = kept;
+}
+
+static void close_window(void)
+{
+    double objects;
+
+    rb_tracepoint_disable(hook);
+    sampler.enabled = false;
+    sampler.windows = sampler.windows < AVERAGED ? sampler.windows + 1 : AVERAGED;
+    sampler.bytes_per_window += ((double)sampler.bytes - sampler.bytes_per_window) / sampler.windows;
+    count_allocated();
+    objects = objects_for_each();
+    merge();
+    for (size_t i = 0; i < sampler.pending_count; i++)
+        add_sample(&sampler.pending[i], objects);
+    sampler.pending_count = 0;
+}
+
+/* ---- the postponed job ---- */
+
+static VALUE switch_window(VALUE unused)
+{
+    uint64_t start;
+    bool wanted = culet_windows_wanted() && sampler.active;
+
+    if (wanted == sampler.enabled)
+        return Qnil;
+    start = culet_windows_now();
+    if (wanted)
+        open_window();
+    else
+        close_window();
+    culet_windows_cost(culet_windows_now() - start);
+    if (!wanted)
+        check_if_due();
+    return Qnil;
+}
+
+/* Not by Ruby's warn: the job may run at any point of the program. */
+static void give_up(const char *reason)
+{
+    sampler.active = false;
+    culet_windows_stop();
+    dprintf(STDERR_FILENO, "culet: the profile samples no more objects: %s\n", reason);
+}
+
+/* In a Ruby thread, not during GC. A forked child's first job starts its thread. */
+static void job(void *unused)
+{
+    int failure = 0, error;
+
+    if (!(sampler.active || sampler.enabled) || !in_main_ractor())
+        return;
+    rb_protect(switch_window, Qnil, &failure);
+    if (failure) {
+        give_up(rb_obj_classname(rb_errinfo()));
+        rb_set_errinfo(Qnil);
+    } else if (sampler.active && (error = culet_windows_start()) != 0) {
+        give_up(strerror(error));
+    }
+}
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t job_handle;
+
+static void trigger_job(void)
+{
+    rb_postponed_job_trigger(job_handle);
+}
+
+static void register_job(void)
+{
+    job_handle = rb_postponed_job_preregister(0, job, NULL);
+    if (job_handle == POSTPONED_JOB_HANDLE_INVALID)
+        rb_raise(rb_eRuntimeError, "Ruby cannot register another postponed job");
+}
+#else
+#define JOBS 64 /* more than the places in Ruby's queue that are used at once */
+
+/* If the queue is full, the window's next job comes later. */
+static void trigger_job(void)
+{
+    (void)rb_postponed_job_register_one(0, job, NULL);
+}
+
+/*
+ * Ruby's queue reserves a place before it writes the job there. A Ruby thread that takes a job meanwhile gets what the
+ * place had before. Fills the places, because what none has used is NULL.
+ */
+static void register_job(void)
+{
+    for (int i = 0; i < JOBS; i++)
+        (void)rb_postponed_job_register(0, job, NULL);
+}
+#endif
+
+/* ---- start and stop ---- */
+
+static void stop_at_exit(ruby_vm_t *vm)
+{
+    culet_windows_stop();
+}
+
+static void prepare(void)
+{
+    static bool prepared;
+    void *pending;
+    int error;
+
+    if (prepared)
+        return;
+    pending =
+        mmap(NULL, PENDING * sizeof(*sampler.pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pending == MAP_FAILED)
+        rb_raise(rb_eNoMemError, "not enough memory to sample objects");
+    sampler.pending = pending;
+    if ((error = culet_windows_prepare(trigger_job)) != 0)
+        rb_syserr_fail(error, "pthread_atfork");
+    hook = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_NEWOBJ, at_allocation, NULL);
+    register_job();
+    ruby_vm_at_exit(stop_at_exit);
+    prepared = true;
+}
+
+/* Forgets what a former profile has found. */
+static void reset(void)
+{
+    weak_map = rb_class_new_instance(0, NULL, weak_map_class);
+    samples.count = 0;
+    clock_gettime(CLOCK_MONOTONIC, &samples.checked);
+    sampler.random = culet_windows_seed();
+    sampler.bytes_per_window = sampler.windows = 0;
+    sampler.allocated = sampler.estimated = sampler.squares = 0;
+    sampler.allocated_at_close = allocated();
+}
+
+void culet_objects_start(void)
+{
+    int error;
+
+    if (sampler.active)
+        return;
+    prepare();
+    if ((error = culet_windows_start()) != 0)
+        rb_syserr_fail(error, "cannot create a thread for the profile");
+    reset();
+    sampler.active = true;
+}
+
+void culet_objects_stop(void)
+{
+    if (!sampler.active)
+        return;
+    sampler.active = false;
+    culet_windows_stop();
+    if (!sampler.enabled)
+        return;
+    if (in_main_ractor())
+        close_window();
+    else
+        trigger_job();
+}
+
+/* ---- what Ruby offers ---- */
+
+static VALUE read_stat(VALUE key)
+{
+    return SIZET2NUM(rb_gc_stat(key));
+}
+
+/* A Symbol, or 0 if the collector does not count it. */
+static VALUE supported_key(const char *name)
+{
+    VALUE key = culet_symbol(name);
+    int failure = 0;
+
+    rb_protect(read_stat, key, &failure);
+    if (failure)
+        rb_set_errinfo(Qnil); /* ArgumentError: unknown key */
+    return failure ? 0 : key;
+}
+
+/* The size of all slots where Ruby does not tell that of one: those of Ruby 3.1 are equal. */
+static size_t default_slot_bytes(void)
+{
+    VALUE constants = rb_const_get(rb_mGC, rb_intern("INTERNAL_CONSTANTS"));
+    VALUE bytes = rb_hash_aref(constants, culet_symbol("RVALUE_SIZE"));
+
+    if (!RB_INTEGER_TYPE_P(bytes))
+        bytes = rb_hash_aref(constants, culet_symbol("BASE_SLOT_SIZE"));
+    return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 5 * sizeof(VALUE);
+}
+
+void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *profile_api)
+{
+    static const char root;
+
+    api = profile_api;
+    hook = weak_map = Qnil;
+    weak_map_class = rb_const_get(rb_const_get(rb_cObject, rb_intern("ObjectSpace")), rb_intern("WeakMap"));
+    rb_gc_register_mark_object(weak_map_class);
+    id_store = rb_intern("[]=");
+    id_each_value = rb_intern("each_value");
+    key_allocated = supported_key("total_allocated_objects");
+    key_count = supported_key("count");
+    slot_size = culet_heap_slot_size();
+    base_slot_bytes = default_slot_bytes();
+    main_ractor = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_ractor, Qtrue);
+    /* not NULL, or Ruby does not mark it */
+    rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &roots_type, (void *)&root));
+}

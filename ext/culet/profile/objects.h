@@ -1,0 +1,35 @@
+/*
+ * profile/objects.h - samples Ruby's objects, whose slots do not come from malloc one by one.
+ *
+ * An event hook at each allocation would double its time, so the hook is enabled in short windows only. A thread opens and
+ * closes a window at random times; what it stands for follows from the share of time that windows cover.
+ */
+#ifndef CULET_PROFILE_OBJECTS_H
+#define CULET_PROFILE_OBJECTS_H
+
+#include <ruby.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "profile/profile.h"
+
+void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *api);
+
+/*
+ * After api->start: samples from now on, in this process and those it forks. Forgets the objects of a former profile,
+ * unless sampling is on already. Requires the GVL. May raise.
+ */
+void culet_objects_start(void);
+
+/* Ends sampling. Requires the GVL. May raise. */
+void culet_objects_stop(void);
+
+/* Before api->write: removes the samples of objects that are gone. Requires the GVL. May raise. */
+void culet_objects_check(void);
+
+/* Adds a line T for each type whose bit in `used` is set; NULL: for all. Returns the number of lines. */
+uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
+
+#endif

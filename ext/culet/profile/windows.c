@@ -1,0 +1,291 @@
+#include "profile/windows.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES ((size_t)256 << 10)
+
+/* Nanoseconds. */
+#define SECOND UINT64_C(1000000000)
+#define WINDOW_TIME UINT64_C(250000)
+#define GAP_TIME UINT64_C(25000000)  /* between two windows, on average */
+#define HOOK_TIME UINT64_C(120)      /* what the hook adds to an allocation */
+#define FIRST_WAIT UINT64_C(1000000) /* for Ruby, see wait_for_ruby */
+#define LAST_WAIT SECOND
+
+#define COST_SHARE 0.002 /* of a core, for all that a window costs */
+#define AVERAGED 64      /* windows in the averages */
+
+enum { NO_THREAD, STARTING, RUNNING };
+
+static struct {
+    culet_windows_trigger *trigger;
+    pthread_t thread;
+    _Atomic int state; /* of the thread */
+    _Atomic bool ended;
+    _Atomic bool wanted;
+    _Atomic bool waiting;       /* the thread waits for a job to run */
+    _Atomic uint32_t jobs;      /* that have run */
+    _Atomic uint32_t wakeups;   /* futex: incremented to wake the thread */
+    _Atomic uint64_t closes;    /* when the window closes, without hook_time */
+    _Atomic uint64_t hook_time; /* of the hook and the jobs, in the window */
+    _Atomic double share;       /* of the time that windows cover */
+    double mean_cost;           /* of a window */
+    _Atomic uint64_t cost;      /* of the jobs, outside of a window */
+    uint64_t random;            /* of the jobs */
+} windows;
+
+/* ---- numbers ---- */
+
+uint64_t culet_windows_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* xorshift64* */
+double culet_windows_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return ((double)(*state * UINT64_C(0x2545f4914f6cdd1d) >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
+}
+
+uint64_t culet_windows_seed(void)
+{
+    return (culet_windows_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid() << 32) | 1;
+}
+
+double culet_windows_share(void)
+{
+    return atomic_load(&windows.share);
+}
+
+/* ---- windows ---- */
+
+/*
+ * The time of the hook and the jobs is no part of a window: otherwise code that allocates much would get shorter
+ * windows than the rest.
+ */
+static uint64_t closing_time(void)
+{
+    return atomic_load(&windows.closes) + atomic_load(&windows.hook_time);
+}
+
+static void open_window(uint64_t time, uint64_t duration)
+{
+    atomic_store(&windows.hook_time, 0);
+    atomic_store(&windows.closes, time + duration);
+    atomic_store(&windows.wanted, true);
+}
+
+static void close_window(void)
+{
+    if (atomic_exchange(&windows.wanted, false))
+        windows.trigger();
+}
+
+void culet_windows_count(void)
+{
+    atomic_fetch_add(&windows.hook_time, HOOK_TIME);
+    if (atomic_load(&windows.wanted) && culet_windows_now() >= closing_time())
+        close_window();
+}
+
+/* ---- the jobs ---- */
+
+static void wake_thread(void)
+{
+    atomic_fetch_add(&windows.wakeups, 1);
+    (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * After a wait the job decides whether a window would be open by now. If so, a part of it is over, and any part is
+ * equally probable.
+ */
+static void resume(void)
+{
+    if (culet_windows_random(&windows.random) < culet_windows_share())
+        open_window(culet_windows_now(), (uint64_t)(culet_windows_random(&windows.random) * (double)WINDOW_TIME));
+}
+
+bool culet_windows_wanted(void)
+{
+    bool was_waiting = atomic_exchange(&windows.waiting, false);
+
+    if (was_waiting)
+        resume();
+    else if (atomic_load(&windows.wanted) && culet_windows_now() >= closing_time())
+        atomic_store(&windows.wanted, false); /* the thread is late */
+    atomic_fetch_add(&windows.jobs, 1);
+    if (was_waiting)
+        wake_thread();
+    return atomic_load(&windows.wanted);
+}
+
+void culet_windows_cost(uint64_t nanoseconds)
+{
+    atomic_fetch_add(atomic_load(&windows.wanted) ? &windows.hook_time : &windows.cost, nanoseconds);
+}
+
+/* ---- the thread ---- */
+
+/* Sleeps until `wakeups` changes, or for a time. */
+static void sleep_for(uint64_t nanoseconds, uint32_t wakeups_seen)
+{
+    struct timespec time = {(time_t)(nanoseconds / SECOND), (long)(nanoseconds % SECOND)};
+
+    /* the caller checks everything again, whatever ended the wait */
+    (void)syscall(SYS_futex, &windows.wakeups, FUTEX_WAIT_PRIVATE, wakeups_seen, &time, NULL, 0);
+}
+
+static void sleep_until_closed(void)
+{
+    uint64_t time;
+
+    while (atomic_load(&windows.wanted)) {
+        uint32_t wakeups = atomic_load(&windows.wakeups);
+        uint64_t closes = closing_time();
+        if ((time = culet_windows_now()) >= closes || atomic_load(&windows.ended))
+            close_window();
+        else
+            sleep_for(closes - time, wakeups);
+    }
+}
+
+/*
+ * No job has run for a whole window: Ruby is idle or in C code, and windows would open and close in vain. The trigger is
+ * repeated, because it goes to the Ruby thread that ran last, and that thread may be blocked.
+ */
+static void wait_for_ruby(uint32_t jobs)
+{
+    uint64_t time = FIRST_WAIT;
+
+    atomic_store(&windows.waiting, true);
+    while (atomic_load(&windows.waiting) && !atomic_load(&windows.ended)) {
+        uint32_t wakeups = atomic_load(&windows.wakeups);
+        if (atomic_load(&windows.jobs) != jobs)
+            break; /* one ran before `waiting` was set */
+        sleep_for(time, wakeups);
+        if (atomic_load(&windows.waiting))
+            windows.trigger();
+        time = time * 2 < LAST_WAIT ? time * 2 : LAST_WAIT;
+    }
+    if (!atomic_exchange(&windows.waiting, false))
+        sleep_until_closed();
+}
+
+static double processor_time(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * SECOND + (double)time.tv_nsec;
+}
+
+/* Where windows are expensive, they are rarer. */
+static double update_gap(double *processor)
+{
+    double before = *processor, gap;
+    double cost = (double)(atomic_exchange(&windows.cost, 0) + atomic_load(&windows.hook_time));
+
+    *processor = processor_time();
+    windows.mean_cost += (cost + *processor - before - windows.mean_cost) / AVERAGED;
+    gap = windows.mean_cost / COST_SHARE;
+    return gap > GAP_TIME ? gap : GAP_TIME;
+}
+
+static void run_window(void)
+{
+    uint32_t jobs = atomic_load(&windows.jobs);
+
+    open_window(culet_windows_now(), WINDOW_TIME);
+    windows.trigger();
+    sleep_until_closed();
+    if (atomic_load(&windows.jobs) == jobs)
+        wait_for_ruby(jobs);
+}
+
+static void *run_thread(void *unused)
+{
+    uint64_t random = culet_windows_seed();
+    double processor = processor_time();
+
+    (void)unused;
+    prctl(PR_SET_NAME, "culet-profile", 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* the default of 50 us is a fifth of a window */
+    while (!atomic_load(&windows.ended)) {
+        uint32_t wakeups = atomic_load(&windows.wakeups);
+        double gap = update_gap(&processor);
+        atomic_store(&windows.share, WINDOW_TIME / (WINDOW_TIME + gap));
+        if (!atomic_load(&windows.ended))
+            sleep_for((uint64_t)(-log(culet_windows_random(&random)) * gap), wakeups);
+        if (!atomic_load(&windows.ended))
+            run_window();
+    }
+    return NULL;
+}
+
+/* The thread blocks all signals: they are for the program's threads. */
+int culet_windows_start(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    int error, none = NO_THREAD;
+
+    if (!atomic_compare_exchange_strong(&windows.state, &none, STARTING))
+        return 0;
+    atomic_store(&windows.ended, false);
+    atomic_store(&windows.share, WINDOW_TIME / (double)(WINDOW_TIME + GAP_TIME));
+    windows.random = culet_windows_seed();
+    pthread_attr_init(&attributes); /* cannot fail in glibc */
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&windows.thread, &attributes, run_thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    atomic_store(&windows.state, error == 0 ? RUNNING : NO_THREAD);
+    return error;
+}
+
+void culet_windows_stop(void)
+{
+    atomic_store(&windows.ended, true);
+    if (atomic_exchange(&windows.state, NO_THREAD) != RUNNING)
+        return;
+    wake_thread();
+    pthread_join(windows.thread, NULL);
+    atomic_store(&windows.wanted, false);
+}
+
+/* ---- fork ---- */
+
+/* A child has none of its parent's threads. Its first job starts its own. */
+static void reset_in_child(void)
+{
+    if (atomic_exchange(&windows.state, NO_THREAD) == NO_THREAD)
+        return;
+    atomic_store(&windows.wanted, false);
+    atomic_store(&windows.waiting, false);
+    windows.trigger();
+}
+
+int culet_windows_prepare(culet_windows_trigger *trigger)
+{
+    windows.trigger = trigger;
+    windows.mean_cost = GAP_TIME * COST_SHARE;
+    return pthread_atfork(NULL, NULL, reset_in_child);
+}

@@ -1,0 +1,310 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "duration"
+require_relative "program"
+require_relative "subjects"
+require_relative "../system/ruby_options"
+require_relative "../tools/compare/interruption"
+require_relative "../tools/profile"
+require_relative "../tools/profile/command"
+require_relative "../tools/profile/session"
+
+module Culet
+  module CLI
+    # `culet profile`: which code holds the memory of a program.
+    class Profile < Command
+      include Subjects
+
+      TOP = 20
+      # Where the profile was off, and --for does not say how long.
+      PROFILE_SECONDS = 30.0
+      # Of continuous mode.
+      INTERVAL_SECONDS = 60.0
+      KEEP = 60
+      MOST_KEPT = 1_000_000
+      UNITS = { "" => 1, "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30 }.freeze
+      SIZE = /\A(\d{1,12})([kmg]?)\z/i
+      MOST_SAMPLE_BYTES = 1 << 40
+      # Option => the class that makes its file.
+      EXPORTS = { pprof: :Pprof, speedscope: :Speedscope, firefox: :Firefox,
+                  collapsed: :Collapsed }.freeze
+      # Options of a report, which continuous mode does not write.
+      REPORT = [*EXPORTS.keys, :html, :view, :by, :top, :save, :base].freeze
+      private_constant :TOP, :PROFILE_SECONDS, :INTERVAL_SECONDS, :KEEP, :MOST_KEPT, :UNITS, :SIZE, :MOST_SAMPLE_BYTES,
+                       :EXPORTS, :REPORT
+
+      # @return [String] the usage of the verb
+      def banner = "culet profile PID|NAME ... | FILE ... | -- COMMAND ..."
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["culet profile -- ruby job.rb            a command, until it ends or Ctrl-C",
+         "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
+         "culet profile puma --for 60s            a server by name, with its workers",
+         "culet profile puma --view growth        what stays: the list of leaks",
+         "culet profile puma --by gem --html profile.html",
+         "culet profile puma --save before.profile",
+         "culet profile after.profile --base before.profile",
+         "culet profile puma --every 1m --keep 60 --out-dir profiles",
+         "culet profile puma --every 1m --push http://localhost:4040"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        check(words, command)
+        return continue(words) if continuous?
+
+        options.values_at(*EXPORTS.keys, :html, :save, :out).compact.each { |path| AtomicFile.check(path) }
+        @interruption = Culet::Compare::Interruption.new
+        streams = command ? run(command) : read(words)
+        save(streams) if options[:save]
+        conclude(streams)
+        return status_of(@status) if @status
+
+        @interruption.exit_status || EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Samples what a program allocates, by Ruby and C code, until --for, Ctrl-C or its end. The " \
+                         "program must run on culet's allocator, and have loaded culet/profile; a command is started " \
+                         "so. Sizes are estimates, with an interval that has the true size in 95 of 100 cases.")
+        parser.separator("")
+        define_report(parser)
+        define_files(parser)
+        define_continuous(parser)
+      end
+
+      def define_report(parser)
+        parser.on("--for TIME", "profile for TIME (30s, 5m); default: #{PROFILE_SECONDS.round}s where the profile is " \
+                                "off, else report at once") { |v| options[:for] = Duration.seconds("--for", v) }
+        parser.on("--view VIEW", Culet::Profile::VIEWS, "live: in use now (default); allocated: since the start; " \
+                                                        "peak: in use at the largest resident size; growth: " \
+                                                        "allocated since the start, and still in use after three " \
+                                                        "major collections") { |v| options[:view] = v.to_sym }
+        parser.on("--by KIND", Culet::Profile::KINDS, "add up by #{Culet::Profile::KINDS.join(", ")}") do |v|
+          options[:by] = v.to_sym
+        end
+        parser.on("--top N", "lines of the report (default: #{TOP})") do |v|
+          options[:top] = whole("--top", v, most: Numbers::MOST_LINES)
+        end
+        parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k)") do |v|
+          options[:sample] = bytes(v)
+        end
+        parser.on("--base FILE", "report the difference to a file of --save (again for several)") do |v|
+          (options[:base] ||= []) << v
+        end
+      end
+
+      def define_files(parser)
+        parser.on("--html FILE", "write an HTML page with flame graphs") { |v| options[:html] = v }
+        parser.on("--pprof FILE", "write a file for `go tool pprof`") { |v| options[:pprof] = v }
+        parser.on("--speedscope FILE", "write a file for speedscope") { |v| options[:speedscope] = v }
+        parser.on("--firefox FILE", "write a file for the Firefox Profiler") { |v| options[:firefox] = v }
+        parser.on("--collapsed FILE", "write one line per stack, for flamegraph.pl") { |v| options[:collapsed] = v }
+        parser.on("--save FILE", "write the profile itself (FILE.PID of each process, if there are several)") do |v|
+          options[:save] = v
+        end
+      end
+
+      def define_continuous(parser)
+        parser.on("--every TIME", "write one pprof file per interval, until Ctrl-C or --for (default: 1m)") do |v|
+          options[:every] = Duration.seconds("--every", v)
+        end
+        parser.on("--out-dir DIR", "write them to DIR") { |v| options[:folder] = v }
+        parser.on("--keep N", "keep the newest N files (default: #{KEEP})") do |v|
+          options[:keep] = whole("--keep", v, most: MOST_KEPT)
+        end
+        parser.on("--push URL", "send them to a Pyroscope server; credentials: CULET_PUSH_USER and " \
+                                "CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN") { |v| options[:push] = v }
+        parser.on("--app NAME", "name of the application for --push (default: the first process's title)") do |v|
+          options[:app] = v
+        end
+      end
+
+      def check(words, command)
+        raise UsageError, "give processes or a command, not both" if command && words.any?
+        if command && command.empty?
+          raise UsageError, "no command given; write it after --, e.g. `culet profile -- ruby job.rb`"
+        end
+        if words.empty? && command.nil?
+          raise UsageError, "no process given; write `culet profile PID`, `culet profile puma` or " \
+                            "`culet profile -- COMMAND`"
+        end
+        if options[:for] && command
+          raise UsageError, "--for cannot be used with a command, which is profiled until it ends"
+        end
+
+        check_files(words)
+        check_continuous(words, command)
+      end
+
+      def check_files(words)
+        files = words.select { |word| file?(word) }
+        raise UsageError, "give processes or files, not both" if files.any? && files != words
+
+        option = %i[for sample].find { |name| options.key?(name) }
+        raise UsageError, "--#{option} needs a process or a command, not a file" if option && files.any?
+      end
+
+      def check_continuous(words, command)
+        raise UsageError, "--keep needs --out-dir" if options[:keep] && !options[:folder]
+        raise UsageError, "--app needs --push" if options[:app] && !options[:push]
+        return unless continuous?
+
+        raise UsageError, "--every needs --out-dir or --push" unless options[:folder] || options[:push]
+        raise UsageError, "continuous mode needs running processes" if command || file?(words.first)
+
+        option = REPORT.find { |name| options.key?(name) }
+        raise UsageError, "--#{option} cannot be combined with --every, --out-dir and --push" if option
+        raise UsageError, "--every takes at least 1s" if options.fetch(:every, INTERVAL_SECONDS) < 1
+      end
+
+      def continuous? = %i[every folder push].any? { |name| options.key?(name) }
+
+      def file?(word) = !word.match?(/\A\d+\z/) && !name?(word, true)
+
+      def bytes(text)
+        number, unit = SIZE.match(text)&.captures
+        value = number && (Integer(number, 10) * UNITS.fetch(unit.downcase))
+        return value if value&.between?(1, MOST_SAMPLE_BYTES)
+
+        raise UsageError, "--sample takes a number of bytes, e.g. 128k, 512k or 2m, not #{shortened(text)}"
+      end
+
+      # @return [Array<Culet::Profile::Stream>]
+      def read(words)
+        return words.map { |path| Culet::Profile::Stream.load(path) } if file?(words.first)
+
+        @interruption.watch { follow(session(words)) }
+      end
+
+      def session(words)
+        Culet::Profile::Session.new(sample_bytes: options[:sample], stop: @interruption.method(:requested?),
+                                    notes: err) do
+          all_named(words, files: false).map { |word| Integer(word, 10) }
+        end
+      end
+
+      def follow(session)
+        session.start
+        wait(session)
+        streams = session.read
+        raise Error, "no process is left whose profile can be read" if streams.empty?
+
+        streams
+      ensure
+        session.stop
+      end
+
+      def wait(session)
+        seconds = options[:for] || (PROFILE_SECONDS if session.started?) or return
+        session.announce("for #{seconds.to_s.delete_suffix(".0")} s; Ctrl-C reports now")
+        session.wait(seconds)
+      end
+
+      def run(command)
+        program = Program.find(command.first)
+        program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
+        run = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample])
+        [out, err].each(&:flush)
+        # With --json, stdout is one document: the command's own output goes to stderr.
+        streams = options[:json] && !options[:out] ? run.call(out: :err) : run.call
+        @status = run.status
+        err.puts("culet: the command #{ending(@status)}") unless @status.success?
+        streams
+      rescue SystemCallError => e
+        raise program.error(e)
+      end
+
+      def save(streams)
+        number = 0
+        streams.each do |stream|
+          path = streams.size > 1 ? "#{options[:save]}.#{stream.pid || number += 1}" : options[:save]
+          AtomicFile.write(path, stream.text, secret: true)
+          err.puts("culet: wrote #{path}")
+        end
+      end
+
+      def conclude(streams)
+        base = options[:base] && merged(options[:base].map { |path| Culet::Profile::Stream.load(path) })
+        found = merged(streams)
+        draw(found, base) if options[:html]
+        data = base ? found - base : found
+        EXPORTS.each { |name, maker| export(data, name, maker) if options[name] }
+        deliver(render(data))
+      end
+
+      def merged(streams) = Culet::Profile::Data.new(streams.map(&:recording))
+
+      def draw(data, base)
+        require_relative "../tools/profile/page"
+        write(options[:html], Culet::Profile::Html.new(data, view: view, base: base).to_s)
+      end
+
+      def write(path, content)
+        AtomicFile.write(path, content)
+        err.puts("culet: wrote #{path}")
+      end
+
+      def view = options.fetch(:view, :live)
+
+      def export(data, name, maker)
+        write(options[name], Culet::Profile.const_get(maker).new(data, view: view).to_s)
+      end
+
+      def render(data)
+        shape = { view: view, by: options[:by], top: options[:top] }
+        return JSON.generate(Culet::Profile::Document.new(data, **shape).to_h) if options[:json]
+
+        fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }
+      end
+
+      def continue(words)
+        require_relative "../tools/profile/continuous"
+        @interruption = Culet::Compare::Interruption.new
+        destinations = destinations(words)
+        continuous = Culet::Profile::Continuous.new(session(words), destinations,
+                                                    every_seconds: options.fetch(:every, INTERVAL_SECONDS),
+                                                    for_seconds: options[:for], lasting: words.any?(/\D/))
+        @interruption.watch { continuous.call }
+        deliver(JSON.generate(figures(continuous, destinations))) if options[:json] || options[:out]
+        check_sent(destinations.last)
+        @interruption.exit_status || EXIT_OK
+      end
+
+      # The address is checked first: a wrong one makes no directory.
+      def destinations(words)
+        require_relative "../tools/profile/pyroscope"
+        require_relative "../tools/profile/rotation"
+        server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words), notes: err)
+        folder = options[:folder] && Culet::Profile::Rotation.new(options[:folder], keep: options.fetch(:keep, KEEP))
+        [folder, server].compact
+      end
+
+      def app(words)
+        options.fetch(:app) do
+          next words.first if words.first.match?(/\D/)
+
+          identity = Processes::Identity.new(Processes::Live.find(words.first).pid)
+          identity.script || identity.title[/\A[^\s:]+/]
+        end
+      end
+
+      def figures(continuous, destinations)
+        destinations.reduce("intervals" => continuous.intervals) { |sum, destination| sum.merge(destination.to_h) }
+      end
+
+      def check_sent(server)
+        return unless server.is_a?(Culet::Profile::Pyroscope) && server.dropped.positive?
+
+        raise Error.new("#{server.dropped} of #{server.sent + server.dropped} profiles were not accepted: " \
+                        "#{server.problem || "the server was too slow"}",
+                        exit_status: @interruption.exit_status || EXIT_FAILED)
+      end
+    end
+  end
+end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+module Culet
+  module Profile
+    # `include Culet::Profile::ActiveJob` in a job or in ApplicationJob: what it allocates has the label job, the name
+    # of its class.
+    module ActiveJob
+      # @return [Object] what the job returns
+      def perform_now
+        Profile.label(job: self.class.name) { super }
+      end
+    end
+  end
+end

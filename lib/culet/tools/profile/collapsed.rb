@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Culet
+  module Profile
+    # One line per stack, outermost frame first, and its bytes: the input of flamegraph.pl and many others.
+    class Collapsed
+      # @param data [Data]
+      # @param view [Symbol, String] one of VIEWS
+      def initialize(data, view: :live)
+        @data = data
+        @view = view
+      end
+
+      # @return [String]
+      def to_s
+        sums = Hash.new(0)
+        @data.sites(@view).each { |site| sums[names(site).join(";")] += site.bytes }
+        sums.map { |stack, bytes| "#{stack} #{bytes.round}\n" }.join
+      end
+
+      private
+
+      def names(site) = [*site.frames.reverse.map(&:to_s), site.class_name].compact.map { |name| clean(name) }
+
+      def clean(name) = name.gsub(/(?:;|[[:space:]]|[[:cntrl:]])+/, " ").strip.then { |text| text.empty? ? "?" : text.tr(" ", "_") }
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "estimate"
+require_relative "site"
+require_relative "stacks"
+
+module Culet
+  module Profile
+    # The profiles of one or several processes, merged. What a forked process has inherited counts once, in the process
+    # that allocated it, if that is among them.
+    class Data
+      # @return [Array<Recording>]
+      attr_reader :recordings
+
+      # @param recordings [Array<Recording>] at least one
+      def initialize(recordings)
+        @recordings = recordings
+        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording)] }.compare_by_identity
+        @sites = {}
+      end
+
+      # @return [Integer] mean distance of samples in bytes; the largest of several
+      def sample_bytes = recordings.map(&:sample_bytes).max
+
+      # @return [Integer] samples without room
+      def lost = recordings.sum(&:lost)
+
+      # @return [Boolean] whether it is the difference of two profiles
+      def difference? = false
+
+      # @param view [Symbol, String] one of VIEWS
+      # @return [Array<Site>] the largest first
+      def sites(view)
+        @sites[view.to_sym] ||= merged(view.to_sym).sort_by { |site| -site.bytes }
+      end
+
+      # @param view [Symbol, String]
+      # @return [Row] of all sites
+      def total(view)
+        Row.new("all", sites(view).map(&:estimate).reduce(Estimate.new, :+), 1.0)
+      end
+
+      # @param view [Symbol, String]
+      # @param kind [Symbol, String] one of KINDS
+      # @return [Array<Row>] the largest first. A site with several labels counts for each
+      def by(view, kind)
+        sums = Hash.new { |hash, name| hash[name] = Estimate.new }
+        sites(view).each { |site| site.names(kind.to_sym).each { |name| sums[name] += site.estimate } }
+        all = total(view).bytes
+        sums.map { |name, sum| Row.new(name, sum, all.zero? ? 0.0 : sum.bytes / all) }.sort_by { |row| -row.bytes }
+      end
+
+      # @param other [Data] an earlier profile
+      # @return [Difference]
+      def -(other)
+        require_relative "difference"
+        Difference.new(self, other)
+      end
+
+      private
+
+      def merged(view)
+        sums = {}
+        recordings.each do |recording|
+          recording.sites.each do |raw|
+            estimate = estimate(recording, raw, view) or next
+            key = key(recording, raw)
+            sum = sums[key]
+            sums[key] = sum ? sum + estimate : estimate
+          end
+        end
+        sums.map { |key, sum| Site.new(key, sum) }
+      end
+
+      def estimate(recording, raw, view)
+        found = raw.sums[view] or return
+        found -= raw.sums[:inherited] if view == :live && raw.sums[:inherited] && inherits?(recording)
+        found if found.samples.positive?
+      end
+
+      # Whether a process that this one may have inherited from is there too.
+      def inherits?(recording)
+        recording.generation.positive? && recordings.any? { |other| other.generation < recording.generation }
+      end
+
+      def key(recording, raw)
+        [@stacks.fetch(recording).frames(raw.stack), raw.kind, recording.types[raw.type],
+         recording.labels.fetch(raw.label, {})]
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "data"
+
+module Culet
+  module Profile
+    # A later profile less an earlier one. Sites that shrank have negative bytes.
+    class Difference < Data
+      # The estimate of a difference: the variances add up.
+      class Change < Estimate
+        # @param after [Estimate]
+        # @param before [Estimate]
+        def initialize(after, before)
+          super(after.samples + before.samples, after.blocks - before.blocks, after.bytes - before.bytes,
+                after.variance + before.variance)
+        end
+
+        # @param other [Estimate]
+        # @return [Change]
+        def +(other)
+          sum = super
+          Change.new(sum, Estimate.new)
+        end
+
+        private
+
+        def limits = @limits ||= Math.sqrt(variance).then { |deviation| [bytes - (2 * deviation), bytes + (2 * deviation)] }
+      end
+
+      # @return [Data]
+      attr_reader :base
+
+      # @param data [Data] the later one
+      # @param base [Data] the earlier one
+      def initialize(data, base)
+        super(data.recordings)
+        @data = data
+        @base = base
+      end
+
+      # @return [Boolean] true
+      def difference? = true
+
+      # @param view [Symbol, String]
+      # @return [Array<Site>] the largest change first
+      def sites(view)
+        @sites[view.to_sym] ||= changes(view).sort_by { |site| -site.bytes.abs }
+      end
+
+      # @param view [Symbol, String]
+      # @return [Row]
+      def total(view)
+        Row.new("all", Change.new(@data.total(view).estimate, @base.total(view).estimate), 1.0)
+      end
+
+      # @param view [Symbol, String]
+      # @param kind [Symbol, String]
+      # @return [Array<Row>] the largest change first
+      def by(view, kind)
+        rows = Hash.new(Estimate.new)
+        before = @base.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = rows.default }
+        after = @data.by(view, kind).to_h { |row| [row.name, row.estimate] }.tap { |hash| hash.default = rows.default }
+        all = @data.total(view).bytes
+        (after.keys | before.keys).map do |name|
+          change = Change.new(after[name], before[name])
+          Row.new(name, change, all.zero? ? 0.0 : change.bytes / all)
+        end.sort_by { |row| -row.bytes.abs }
+      end
+
+      private
+
+      def changes(view)
+        before, after = [@base, @data].map { |data| data.sites(view).to_h { |site| [key_of(site), site.estimate] } }
+        (after.keys | before.keys).map do |key|
+          Site.new(key, Change.new(after.fetch(key) { Estimate.new }, before.fetch(key) { Estimate.new }))
+        end
+      end
+
+      def key_of(site) = [site.frames, site.kind, site.class_name, site.labels]
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "time"
+
+module Culet
+  module Profile
+    # A profile as one JSON object.
+    class Document
+      # @param data [Data]
+      # @param view [Symbol, String] one of VIEWS
+      # @param by [Symbol, String, nil] one of KINDS: rows instead of sites
+      # @param top [Integer, nil] number of rows or sites; nil: all
+      def initialize(data, view: :live, by: nil, top: nil)
+        @data = data
+        @view = view
+        @by = by
+        @top = top
+      end
+
+      # @return [Hash{String => Object}] the keys of docs/json.md
+      def to_h
+        head = { "view" => @view.to_s, "sample_bytes" => @data.sample_bytes, **estimate(total, "total_"),
+                 "samples" => total.samples, "lost_samples" => @data.lost,
+                 "processes" => @data.recordings.map { |recording| process(recording) } }
+        @by ? head.merge("by" => @by.to_s, "rows" => rows) : head.merge("sites" => sites)
+      end
+
+      private
+
+      def total = @total ||= @data.total(@view)
+
+      def first(list) = @top ? list.first(@top) : list
+
+      def process(recording)
+        { "pid" => recording.pid, "name" => recording.name, "started_at" => recording.started_at.utc.iso8601(3),
+          "taken_at" => recording.taken_at.utc.iso8601(3), "rss_bytes" => recording.rss_bytes,
+          "peak_rss_bytes" => recording.peak_rss_bytes }
+      end
+
+      def estimate(row, prefix = "")
+        { "#{prefix}bytes" => row.bytes.round, "#{prefix}low_bytes" => row.low_bytes.round,
+          "#{prefix}high_bytes" => row.high_bytes.round }
+      end
+
+      def rows
+        first(@data.by(@view, @by)).map do |row|
+          { "name" => row.name, **estimate(row), "blocks" => row.blocks.round, "samples" => row.samples,
+            "share" => row.share.round(6) }
+        end
+      end
+
+      def sites
+        first(@data.sites(@view)).map do |site|
+          { **estimate(site), "blocks" => site.blocks.round, "samples" => site.samples, "kind" => site.kind.to_s,
+            "class" => site.class_name, "labels" => site.labels, "frames" => site.frames.map { |frame| frame(frame) } }
+        end
+      end
+
+      def frame(frame)
+        { "file" => frame.file, "line" => frame.line, "method" => frame.method, "gem" => frame.gem,
+          "library" => frame.library }
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Culet
+  module Profile
+    # Sums over samples (profile/profile.h), and what they estimate.
+    class Estimate
+      # 95 % of a normal distribution lie within so many standard deviations.
+      NORMAL = 1.959964
+      # Up to so many samples the limits are those of a Poisson distribution.
+      FEW = 30
+      private_constant :NORMAL, :FEW
+
+      # @return [Integer] samples
+      attr_reader :samples
+      # @return [Float] estimated blocks
+      attr_reader :blocks
+      # @return [Float] estimated bytes
+      attr_reader :bytes
+      # @return [Float] estimated variance of the bytes
+      attr_reader :variance
+
+      # @param samples [Integer]
+      # @param blocks [Float]
+      # @param bytes [Float]
+      # @param variance [Float]
+      def initialize(samples = 0, blocks = 0.0, bytes = 0.0, variance = 0.0)
+        @samples = samples
+        @blocks = blocks
+        @bytes = bytes
+        @variance = variance
+      end
+
+      # @param other [Estimate] of other samples
+      # @return [Estimate] of all
+      def +(other)
+        Estimate.new(samples + other.samples, blocks + other.blocks, bytes + other.bytes, variance + other.variance)
+      end
+
+      # @param other [Estimate] of some of these samples
+      # @return [Estimate] of the others
+      def -(other)
+        Estimate.new([samples - other.samples, 0].max, [blocks - other.blocks, 0].max, [bytes - other.bytes, 0].max,
+                     [variance - other.variance, 0].max)
+      end
+
+      # @return [Float] lower end of the interval that has the true size in 95 of 100 cases
+      def low_bytes = limits.first
+
+      # @return [Float] its upper end
+      def high_bytes = limits.last
+
+      private
+
+      # Few samples have a skewed distribution: its limits, for as many samples, times the mean of a sample. Their share
+      # of the variance shrinks where samples are certain (blocks larger than the distance).
+      def limits
+        @limits ||= begin
+          half = NORMAL * Math.sqrt(variance)
+          if samples.zero? || samples > FEW then [[bytes - half, 0].max, bytes + half]
+          else
+            spread = Math.sqrt(variance / samples) / (bytes / samples)
+            low, high = Estimate.poisson(samples)
+            [bytes - ((samples - low) * bytes / samples * [spread, 1].min),
+             bytes + ((high - samples) * bytes / samples * [spread, 1].min)]
+          end
+        end
+      end
+
+      # The limits of Garwood (Biometrika, 1936) for the mean of a Poisson distribution, by Wilson's and Hilferty's
+      # approximation of the chi-square distribution.
+      #
+      # @param count [Integer] events, at least 1
+      # @return [Array(Float, Float)]
+      def self.poisson(count)
+        above = count + 1
+        [count * ((1 - (1.0 / (9 * count)) - (NORMAL / (3 * Math.sqrt(count))))**3),
+         above * ((1 - (1.0 / (9 * above)) + (NORMAL / (3 * Math.sqrt(above))))**3)].map { |limit| [limit, 0].max }
+      end
+    end
+  end
+end

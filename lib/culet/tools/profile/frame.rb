@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Culet
+  module Profile
+    # One function of a stack.
+    #
+    # file: path of a Ruby file; line: in that file; method: name of the method or native function; gem: "NAME VERSION";
+    # library: file name of a native library. nil where it does not apply. remark: whether it stands for frames that are
+    # missing.
+    Frame = Struct.new(:file, :line, :method, :gem, :library, :remark) do
+      def initialize(*)
+        super
+        # Stacks are keys of hashes: a frame of 100,000 of them is hashed once.
+        @hash = to_a.hash
+        freeze
+      end
+
+      # @return [Integer]
+      attr_reader :hash
+
+      # @return [Boolean] whether it is Ruby code with a file
+      def ruby? = !file.nil?
+
+      # @return [String] "method" and where it is
+      def to_s
+        place = file ? " (#{file}:#{line})" : (" (#{library})" if library)
+        "#{method}#{place}"
+      end
+    end
+  end
+end

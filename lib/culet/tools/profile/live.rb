@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../system/processes"
+require_relative "../../system/ruby_options"
+require_relative "../agent/conversation"
+require_relative "../doctor/target"
+require_relative "stream"
+
+module Culet
+  module Profile
+    # The profile of a running process, by its agent.
+    class Live
+      # Time limits of an answer, and of the wait for its start.
+      LIMIT_SECONDS = 30.0
+      WAIT_SECONDS = 10.0
+      private_constant :LIMIT_SECONDS, :WAIT_SECONDS
+
+      # @return [Integer] process number
+      attr_reader :pid
+
+      # @param pid [Integer, String] a process number
+      # @param wait_seconds [Float] longest wait for the process to answer
+      # @raise [Culet::Error] when there is no such process, or it may not be read
+      def initialize(pid, wait_seconds: WAIT_SECONDS)
+        process = Processes::Live.find(pid)
+        @pid = process.pid
+        @target = Doctor::Target.new(process)
+        @started = false
+        @wait = wait_seconds
+        @conversation = Agent::Conversation.new(pid, verb: "profile", absence: absence, most_bytes: STREAM_BYTES)
+      end
+
+      # @return [Boolean] whether the profile was started here, and is to be stopped here
+      def started? = @started
+
+      # Starts the profile, unless it is on.
+      #
+      # @param sample_bytes [Integer, nil] the mean distance of samples; nil: the default of the process
+      # @return [Boolean] true: it is on
+      # @raise [Culet::Error] without an agent, or when it does not answer
+      def start(sample_bytes)
+        return true if running?
+
+        request("start", sample_bytes)
+        @started = true
+      end
+
+      # Notes that the process has the profile from its parent.
+      #
+      # @param started [Boolean] whether the profile of the parent was started here
+      # @return [Boolean] true: it is on
+      def inherit(started)
+        @started = started
+        true
+      end
+
+      # Stops the profile if it was started here.
+      #
+      # @return [void]
+      # @raise [Culet::Error]
+      def stop
+        return unless @started
+
+        request("stop")
+        @started = false
+      end
+
+      # @return [Boolean] whether the process samples
+      # @raise [Culet::Error]
+      def running?
+        @status = request("status")
+        @status.match?(/\brunning=1\b/)
+      end
+
+      # @return [String] the stream of the profile
+      # @raise [Culet::Error]
+      def read = request("write")
+
+      # @return [String, nil] why the profile lacks what malloc returns; known after `running?`
+      def note
+        return unless @status.to_s.match?(/\bmalloc=0\b/)
+
+        "process #{pid} does not run on culet's allocator, so its profile has Ruby objects alone; " \
+          "start it with `culet run -- COMMAND`"
+      end
+
+      private
+
+      def request(action, sample_bytes = nil)
+        question = "profile action=#{action} sample_bytes=#{sample_bytes || 0}"
+        @conversation.ask(question, limit_seconds: LIMIT_SECONDS, wait_seconds: @wait)
+      end
+
+      def absence
+        allocator = @target.allocator == "culet"
+        if @target.ruby?
+          "process #{pid} has no agent#{" and does not run on culet's allocator" unless allocator}; start it with " \
+            "#{RubyOptions.advice("profile")}#{" culet run -- COMMAND" unless allocator}"
+        else
+          "process #{pid} is not a Ruby program and has no agent; start it with `culet profile -- COMMAND`"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "digest"
+require "erb"
+require_relative "../../text/numbers"
+require_relative "../../text/size"
+require_relative "../../version"
+require_relative "page_data"
+
+module Culet
+  module Profile
+    # The profile as one HTML file with styles, script and data inside. Its content security policy allows this one
+    # script and no external resource. The data is base64, and the script only ever inserts it as text.
+    class Html
+      PARTS = File.expand_path("page", __dir__)
+      SHARED = File.expand_path("../map/assets", __dir__)
+      SCRIPTS = [*%w[theme data words].map { |name| File.join(SHARED, "#{name}.js") },
+                 *%w[profile text icicle functions groups main].map { |name| File.join(PARTS, "#{name}.js") }].freeze
+      VIEWS = { live: ["Live", "in use when the profile was taken"],
+                allocated: ["Allocated", "since the profile started, freed or not"],
+                peak: ["Peak", "live at the highest resident size"],
+                growth: ["Growth", "live after three major collections or more"] }.freeze
+      # Rows of a table without JavaScript.
+      TOP = 20
+      Card = Struct.new(:key, :title, :meaning, :bytes, :interval, :change)
+      private_constant :PARTS, :SHARED, :SCRIPTS, :VIEWS, :TOP, :Card
+
+      # @param data [Data]
+      # @param view [Symbol, String] the view that the page opens with: live, allocated, peak or growth
+      # @param base [Data, nil] the earlier profile of a comparison
+      def initialize(data, view:, base: nil)
+        @data = data
+        @view = view.to_sym
+        @base = base
+      end
+
+      # @return [String] the page
+      def to_s = ERB.new(asset("page.html.erb"), trim_mode: "-").result(binding)
+
+      private
+
+      def h(text) = ERB::Util.html_escape(text)
+
+      def asset(name) = File.read(File.join(PARTS, name), encoding: Encoding::UTF_8)
+
+      def script
+        @script ||= begin
+          sources = SCRIPTS.map { |path| File.read(path, encoding: Encoding::UTF_8) }
+          "(function () {\n\"use strict\";\n#{sources.join("\n")}\n}());"
+        end
+      end
+
+      def digest = "sha256-#{Digest::SHA256.base64digest(script)}"
+
+      def packed = PageData.new(@data, view: @view, base: @base).packed
+
+      def title
+        earlier = names(@base) if @base
+        return "Memory profile of #{names(@data)}" unless earlier
+
+        "Memory profile of #{names(@data)}, compared with #{earlier == names(@data) ? "an earlier one" : earlier}"
+      end
+
+      # "app.rb (12)", or the first of several.
+      def names(data)
+        list = data.recordings.map(&:name)
+        list.size > 2 ? "#{list.first} and #{list.size - 1} other processes" : list.join(" and ")
+      end
+
+      def lead
+        sentences = [moment(@data)]
+        sentences << "Compared with #{moment(@base)}" if @base
+        sentences << "One sample per #{size(@data.sample_bytes)} on average."
+        sentences << "#{Text::Numbers.count(@data.lost, "sample")} found no room." if @data.lost.positive?
+        sentences.join(" ")
+      end
+
+      def moment(data)
+        taken = data.recordings.map(&:taken_at).max
+        seconds = data.recordings.map { |one| one.taken_at - one.started_at }.max
+        "#{taken.strftime("%Y-%m-%d %H:%M:%S")}, #{duration(seconds)} after the profile started."
+      end
+
+      def duration(seconds)
+        return "#{Text::Numbers.significant(seconds)} s" if seconds < 120
+
+        seconds < 7200 ? "#{(seconds / 60).round} min" : "#{Text::Numbers.significant(seconds / 3600)} h"
+      end
+
+      def cards
+        VIEWS.map do |key, (title, meaning)|
+          total = @data.total(key)
+          empty = @data.sites(key).empty?
+          Card.new(key, title, meaning, empty ? "no samples" : size(total.bytes), empty ? nil : "95 %: #{range(total)}",
+                   change(key, total))
+        end
+      end
+
+      def change(view, total)
+        return unless @base
+
+        before = @base.total(view).bytes
+        return if before.zero? && total.bytes.zero?
+        return "unchanged" if size(before) == size(total.bytes)
+
+        "#{total.bytes < before ? "−" : "+"}#{size((total.bytes - before).abs)} from #{size(before)}"
+      end
+
+      def fallback
+        VIEWS.flat_map do |view, (title, _)|
+          [["line", :line], ["gem", :gem], ["class", :class]].filter_map do |noun, by|
+            rows = @data.by(view, by).first(TOP)
+            ["#{title}, by #{noun}", noun, rows] unless rows.empty?
+          end
+        end
+      end
+
+      def notes
+        ["Bytes and blocks are estimates from samples; the range is their 95 % interval.",
+         "MB = 1,000,000 bytes. This page works offline. culet #{VERSION}"]
+      end
+
+      def size(bytes) = Text::Size.human(bytes.round)
+
+      def range(row)
+        low, high = [row.low_bytes, row.high_bytes].map { |bytes| size(bytes) }
+        unit = high[/ \S+\z/]
+        "#{unit ? low.delete_suffix(unit) : low} to #{high}"
+      end
+
+      def number(value) = Text::Numbers.grouped(value.round)
+
+      def percent(share) = "#{Text::Numbers.decimal(100 * share, 1)} %"
+    end
+  end
+end

@@ -1,0 +1,332 @@
+// An icicle graph on a canvas: the width of a box is its bytes, a box below another was called by it. The canvas covers
+// the visible part of the graph only, so that a deep graph needs no large canvas.
+
+const ROW = 20;
+const CALLERS = 3; // of the zoomed frame, besides the root
+const LEAST_PIXELS = 0.6;
+const LABEL_PIXELS = 34;
+const TINTS = 3;
+
+function mixed(one, other, share) {
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const [from, to] = [parts(one), parts(other)];
+  return `#${from.map((part, at) => Math.round(part + (to[at] - part) * share).toString(16).padStart(2, "0")).join("")}`;
+}
+
+class Colours {
+  constructor() { this.read(); }
+
+  // Reads the theme's colours; again when the theme has changed.
+  read() {
+    this.paper = styled("--paper");
+    this.ink = styled("--ink");
+    this.focus = styled("--focus");
+    this.muted = styled("--muted");
+    this.rest = styled("--rest");
+    this.same = styled("--same");
+    this.kinds = KINDS.map((_, kind) => Array.from({ length: TINTS }, (_, tint) => mixed(styled(`--kind-${kind}`), this.paper, tint * 0.13)));
+    this.more = styled("--more");
+    this.less = styled("--less");
+    this.onBox = styled("--on-box");
+    this.font = `12px ${styled("--sans")}`;
+  }
+
+  of(picture, node) {
+    if (node === 0 && picture.tree.frames[0] < 0) return this.rest;
+    if (picture.before) {
+      const change = picture.change(node);
+      return change === 0 ? this.same : mixed(this.same, change > 0 ? this.more : this.less, 0.3 + 0.7 * Math.abs(change));
+    }
+    const frame = picture.tree.frames[node];
+    return this.kinds[picture.profile.frames.kind[frame]][picture.profile.functions[frame] * 7 % TINTS];
+  }
+}
+
+class Icicle {
+  // options: up (the root at the bottom), rootLabel, onTell(node), onZoom(node), onOpen(node)
+  constructor(scroller, colours, options = {}) {
+    Object.assign(this, { scroller, colours, options });
+    this.spacer = element("div", { className: "spacer" });
+    this.canvas = element("canvas");
+    this.spacer.append(this.canvas);
+    scroller.append(this.spacer);
+    this.context = this.canvas.getContext("2d");
+    this.found = null;
+    this.zoomed = 0;
+    this.selected = 0;
+    this.hovered = -1;
+    this.widths = new Map();
+    this.listen();
+  }
+
+  show(picture, zoomed = 0) {
+    this.picture = picture;
+    this.zoomed = zoomed;
+    this.selected = zoomed;
+    this.hovered = -1;
+    this.resize();
+    if (this.options.up) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  zoom(node) {
+    if (this.picture.bytes(node) === 0) return;
+    this.zoomed = node;
+    this.selected = node;
+    this.resize();
+    if (this.options.onZoom) this.options.onZoom(node);
+  }
+
+  // found: 1 for each node that the search has found; null without a search
+  mark(found) {
+    this.found = found;
+    this.draw();
+  }
+
+  // The graph's height follows the levels of the zoomed part. Of its callers the nearest ones are shown.
+  resize() {
+    if (!this.picture) return;
+    this.width = this.scroller.clientWidth;
+    this.hidden = Math.max(0, this.picture.tree.depths[this.zoomed] - 1 - CALLERS);
+    this.levels = this.picture.deepest(this.zoomed, this.picture.bytes(this.zoomed) * LEAST_PIXELS / Math.max(1, this.width)) + 1 - this.hidden;
+    this.spacer.style.height = `${this.levels * ROW}px`;
+    const ratio = window.devicePixelRatio || 1;
+    this.height = Math.min(this.levels * ROW, this.scroller.clientHeight || this.levels * ROW);
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.draw();
+  }
+
+  row(depth) { return depth === 0 ? 0 : depth - this.hidden; }
+
+  top(depth) { return (this.options.up ? this.levels - 1 - this.row(depth) : this.row(depth)) * ROW - this.scroller.scrollTop; }
+
+  // Left edge and width of a node; ancestors of the zoomed node are as wide as the graph.
+  extent(node) {
+    const { tree, left } = this.picture;
+    if (tree.depths[node] <= tree.depths[this.zoomed]) return [0, this.width];
+    const scale = this.width / this.picture.bytes(this.zoomed);
+    return [(left[node] - left[this.zoomed]) * scale, this.picture.bytes(node) * scale];
+  }
+
+  visible(depth) {
+    const top = this.top(depth);
+    return top > -ROW && top < this.height;
+  }
+
+  draw() {
+    if (!this.picture) return;
+    const { context, picture, colours } = this;
+    this.drawn = 0;
+    context.clearRect(0, 0, this.width, this.height);
+    context.font = colours.font;
+    context.textBaseline = "middle";
+    if (picture.total === 0) return;
+    picture.tree.path(this.zoomed).filter((_, depth) => depth === 0 || depth > this.hidden).forEach((node) => this.box(node, 0, this.width));
+    this.below();
+    for (const [node, colour] of [[this.hovered, colours.ink], [this.scroller.matches(":focus-visible") ? this.selected : -1, colours.focus]]) {
+      if (node >= 0) this.outline(node, colour);
+    }
+  }
+
+  // All boxes below the zoomed one that are wide enough to see. Children are sorted: behind the first narrow one all are.
+  below() {
+    const { picture } = this;
+    const scale = this.width / picture.bytes(this.zoomed);
+    const start = picture.left[this.zoomed];
+    const stack = [this.zoomed];
+    while (stack.length) {
+      const node = stack.pop();
+      const depth = picture.tree.depths[node] + 1;
+      for (let at = picture.first[node]; at < picture.first[node + 1]; at++) {
+        const child = picture.children[at];
+        const width = picture.bytes(child) * scale;
+        const left = (picture.left[child] - start) * scale;
+        if (width < LEAST_PIXELS) {
+          this.narrow(picture.children.subarray(at, picture.first[node + 1]), left, scale, depth);
+          break;
+        }
+        this.box(child, left, width);
+        stack.push(child);
+      }
+    }
+  }
+
+  // One box for all that are too narrow to be drawn.
+  narrow(nodes, left, scale, depth) {
+    if (!this.visible(depth)) return;
+    const width = nodes.reduce((sum, node) => sum + this.picture.bytes(node), 0) * scale;
+    if (width < LEAST_PIXELS) return;
+    this.context.globalAlpha = this.found ? 0.25 : 1;
+    this.context.fillStyle = this.colours.rest;
+    this.context.fillRect(left, this.top(depth), width, ROW - 1);
+    this.context.globalAlpha = 1;
+  }
+
+  box(node, left, width) {
+    const depth = this.picture.tree.depths[node];
+    if (!this.visible(depth)) return;
+    this.drawn++;
+    const { context, colours } = this;
+    const top = this.top(depth);
+    const above = depth < this.picture.tree.depths[this.zoomed];
+    context.globalAlpha = this.found && !this.found[node] ? 0.22 : above ? 0.55 : 1;
+    context.fillStyle = colours.of(this.picture, node);
+    context.fillRect(left, top, width > 3 ? width - 1 : width, ROW - 1);
+    if (width >= LABEL_PIXELS) {
+      context.globalAlpha = this.found && !this.found[node] ? 0.45 : above ? 0.8 : 1;
+      this.label(node, left, top, width);
+    }
+    context.globalAlpha = 1;
+  }
+
+  label(node, left, top, width) {
+    const { context, colours } = this;
+    const room = width - 11;
+    const name = this.fit(this.name(node), room);
+    context.fillStyle = node === 0 && this.picture.tree.frames[0] < 0 ? colours.ink : colours.onBox;
+    context.fillText(name, left + 5, top + ROW / 2);
+    const used = this.measure(name);
+    const bytes = this.figure(node);
+    const figure = this.measure(bytes);
+    if (room - used > figure + 14) {
+      context.textAlign = "right";
+      context.globalAlpha *= 0.75;
+      context.fillText(bytes, left + width - 6, top + ROW / 2);
+      context.textAlign = "left";
+    }
+  }
+
+  figure(node) {
+    if (!this.picture.before) return size(Math.round(this.picture.bytes(node)));
+    return signed(this.picture.bytes(node) - this.picture.before.bytes[node]);
+  }
+
+  name(node) {
+    const frame = this.picture.tree.frames[node];
+    if (frame < 0) return this.options.rootLabel || "all";
+    const line = this.picture.profile.frames.line[frame];
+    return this.picture.profile.labels[frame] + (this.picture.lines && line > 0 && this.picture.profile.frames.method[frame] >= 0 ? `:${line}` : "");
+  }
+
+  measure(text) {
+    if (!this.widths.has(text)) {
+      if (this.widths.size > 20000) this.widths.clear();
+      this.widths.set(text, this.context.measureText(text).width);
+    }
+    return this.widths.get(text);
+  }
+
+  // The text, shortened to the room with an ellipsis.
+  fit(text, room) {
+    const whole = this.measure(text);
+    if (whole <= room) return text;
+    let length = Math.floor(text.length * room / whole);
+    while (length > 0 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
+    return length > 1 ? `${text.slice(0, length)}…` : "";
+  }
+
+  outline(node, colour) {
+    const [left, width] = this.extent(node);
+    if (width < LEAST_PIXELS) return;
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = 2;
+    this.context.strokeRect(left + 1, this.top(this.picture.tree.depths[node]) + 1, Math.max(width - 3, 1), ROW - 3);
+  }
+
+  // The node at a position relative to the canvas; -1 without one.
+  at(x, y) {
+    if (!this.picture || this.picture.total === 0) return -1;
+    const row = Math.floor((y + this.scroller.scrollTop) / ROW);
+    if (row < 0 || row >= this.levels || x < 0 || x >= this.width) return -1;
+    const level = this.options.up ? this.levels - 1 - row : row;
+    const depth = level === 0 ? 0 : level + this.hidden;
+    const { picture } = this;
+    const path = picture.tree.path(this.zoomed);
+    if (depth < path.length) return path[depth];
+    const bytes = picture.left[this.zoomed] + x * picture.bytes(this.zoomed) / this.width;
+    let node = this.zoomed;
+    while (picture.tree.depths[node] < depth) {
+      node = picture.childrenOf(node).find((child) => bytes >= picture.left[child] && bytes < picture.left[child] + picture.bytes(child));
+      if (node === undefined) return -1;
+    }
+    return node;
+  }
+
+  listen() {
+    const { scroller, canvas } = this;
+    const position = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return this.at(event.clientX - box.left, event.clientY - box.top);
+    };
+    scroller.addEventListener("scroll", () => this.draw());
+    scroller.addEventListener("focus", () => this.draw());
+    scroller.addEventListener("blur", () => this.draw());
+    canvas.addEventListener("pointermove", (event) => this.hover(position(event), event));
+    canvas.addEventListener("pointerleave", () => this.hover(-1));
+    canvas.addEventListener("click", (event) => {
+      const node = position(event);
+      if (node < 0) return;
+      this.selected = node;
+      this.zoom(node);
+    });
+    canvas.addEventListener("dblclick", (event) => {
+      const node = position(event);
+      if (node >= 0 && this.options.onOpen) this.options.onOpen(node);
+    });
+    scroller.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  hover(node, event) {
+    if (node !== this.hovered) {
+      this.hovered = node;
+      this.canvas.style.cursor = node < 0 ? "default" : "pointer";
+      this.draw();
+    }
+    this.options.tip.show(node < 0 ? null : this.describe(node), event);
+  }
+
+  // Arrow keys move the selection, Enter zooms, Escape and Backspace zoom out.
+  press(event) {
+    if (!this.picture || event.ctrlKey || event.metaKey || event.altKey) return;
+    const keys = { ArrowUp: this.options.up ? "inward" : "outward", ArrowDown: this.options.up ? "outward" : "inward", ArrowLeft: "before", ArrowRight: "after" };
+    if (keys[event.key]) this.move(keys[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.zoom(this.selected);
+    else if (event.key === "Escape" || event.key === "Home") this.zoom(0);
+    else if (event.key === "Backspace") this.zoom(Math.max(0, this.picture.tree.parents[this.zoomed]));
+    else if (event.key === "f" && this.options.onOpen) this.options.onOpen(this.selected);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  move(direction) {
+    const { tree } = this.picture;
+    const parent = tree.parents[this.selected];
+    let next = -1;
+    if (direction === "outward") next = parent;
+    else if (direction === "inward") next = this.picture.childrenOf(this.selected)[0] ?? -1;
+    else if (parent >= 0) {
+      const siblings = this.picture.childrenOf(parent);
+      next = siblings[siblings.indexOf(this.selected) + (direction === "after" ? 1 : -1)] ?? -1;
+    }
+    if (next < 0 || this.picture.bytes(next) === 0) return;
+    this.selected = next;
+    if (tree.depths[next] < tree.depths[this.zoomed]) this.zoom(next);
+    this.reveal(next);
+    this.draw();
+    if (this.options.onTell) this.options.onTell(this.describe(next));
+  }
+
+  reveal(node) {
+    const top = this.top(this.picture.tree.depths[node]);
+    if (top < 0) this.scroller.scrollTop += top;
+    else if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
+  }
+
+  describe(node) {
+    return describeNode(this.picture, node, this.name(node));
+  }
+}

@@ -1,0 +1,282 @@
+// The data of the page: sites, the tree of their stacks, sums and intervals.
+
+const KINDS = ["application", "gem", "Ruby", "native library", "class of objects", "unknown"];
+const CLASS_KIND = 4;
+const NORMAL_95 = 1.959964;
+
+// Above this number of samples the distribution counts as normal, as in Culet::Profile::Estimate.
+const FEW_SAMPLES = 30;
+
+// 95 % limits of a Poisson mean after `count` events, by Wilson's and Hilferty's approximation.
+function poissonLimits(count) {
+  const limit = (events, sign) => Math.max(0, events * (1 - 1 / (9 * events) + sign * NORMAL_95 / (3 * Math.sqrt(events))) ** 3);
+  return [count > 0 ? limit(count, -1) : 0, limit(count + 1, 1)];
+}
+
+// Sums over sites. `bytes` is an estimate; its interval follows from the number of samples and the variance.
+class Sum {
+  constructor(bytes = 0, blocks = 0, samples = 0, variance = 0) {
+    Object.assign(this, { bytes, blocks, samples, variance });
+  }
+
+  add(other) {
+    this.bytes += other.bytes;
+    this.blocks += other.blocks;
+    this.samples += other.samples;
+    this.variance += other.variance;
+    return this;
+  }
+
+  // Lower and upper limit of the bytes, 95 %. `distance`: mean bytes between two samples.
+  interval(distance) {
+    if (this.samples === 0) return [0, poissonLimits(0)[1] * distance];
+    if (this.samples > FEW_SAMPLES) {
+      const half = NORMAL_95 * Math.sqrt(this.variance);
+      return [Math.max(0, this.bytes - half), this.bytes + half];
+    }
+    const each = this.bytes / this.samples;
+    // Blocks that are larger than the distance are nearly always sampled: less uncertain than a Poisson count.
+    const certainty = Math.min(1, Math.sqrt(this.variance / (each * this.bytes)));
+    return poissonLimits(this.samples).map((limit) => this.bytes + (limit * each - this.bytes) * certainty);
+  }
+
+  // Interval of the change since `before` from the intervals of both (Zou and Donner 2008).
+  changeInterval(before, distance) {
+    const [low, high] = this.interval(distance);
+    const [lowBefore, highBefore] = before.interval(distance);
+    const change = this.bytes - before.bytes;
+    return [change - Math.hypot(this.bytes - low, highBefore - before.bytes), change + Math.hypot(high - this.bytes, before.bytes - lowBefore)];
+  }
+}
+
+// Four columns of sums, indexed by tree node or site.
+class Sums {
+  constructor(size) {
+    for (const name of Sums.COLUMNS) this[name] = new Float64Array(size);
+  }
+
+  at(index) { return new Sum(this.bytes[index], this.blocks[index], this.samples[index], this.variance[index]); }
+
+  addTo(index, other, from) {
+    this.bytes[index] += other.bytes[from];
+    this.blocks[index] += other.blocks[from];
+    this.samples[index] += other.samples[from];
+    this.variance[index] += other.variance[from];
+  }
+}
+Sums.COLUMNS = ["bytes", "blocks", "samples", "variance"];
+
+class Profile {
+  constructor(facts) {
+    const { strings, frames, stacks, sites, groups } = facts;
+    Object.assign(this, { strings, frames, stacks, sites, groups });
+    this.totals = facts.views;
+    this.earlierTotals = facts.base_views;
+    this.distance = facts.sample_bytes;
+    this.siteCount = this.sites.node.length;
+    this.comparing = Boolean(facts.base_views);
+    this.directory = this.commonDirectory();
+    this.labels = this.frames.kind.map((_, frame) => this.label(frame));
+    this.functions = this.functionOfFrames();
+    this.folds = new Map();
+    this.columns = new Map();
+  }
+
+  text(index) { return index < 0 ? null : this.strings[index]; }
+
+  // The directory of all files of the application.
+  commonDirectory() {
+    let common = null;
+    this.frames.kind.forEach((kind, frame) => {
+      const file = this.text(this.frames.file[frame]);
+      if (kind !== 0 || !file || !file.startsWith("/")) return;
+      const parts = file.split("/").slice(0, -1);
+      if (!common) common = parts;
+      let same = 0;
+      while (same < common.length && common[same] === parts[same]) same++;
+      common = common.slice(0, same);
+    });
+    return common && common.length > 1 ? `${common.join("/")}/` : null;
+  }
+
+  // A path without the directories that all files of its kind share.
+  short(path) {
+    if (this.directory && path.startsWith(this.directory)) return path.slice(this.directory.length);
+    return path.replace(/^.*\/(?:gems|ruby)\/(?=[^/]+\/)/, "");
+  }
+
+  place(frame, whole = false) {
+    const [file, line] = [this.text(this.frames.file[frame]), this.frames.line[frame]];
+    if (!file) return this.text(this.frames.library[frame]) || "";
+    return (whole ? file : this.short(file)) + (line > 0 ? `:${line}` : "");
+  }
+
+  label(frame) {
+    return this.text(this.frames.method[frame]) || this.place(frame) || "unknown";
+  }
+
+  matches(frame, word) {
+    return ["method", "file", "gem", "library"].some((column) => {
+      const text = this.text(this.frames[column][frame]);
+      return text !== null && text.toLowerCase().includes(word);
+    });
+  }
+
+  // Frames of one method at different lines have the same function.
+  functionOfFrames() {
+    const numbers = new Map();
+    this.functionFrames = [];
+    return Int32Array.from(this.frames.kind, (kind, frame) => {
+      const key = [kind, this.frames.method[frame], this.frames.method[frame] < 0 ? this.frames.line[frame] : -1, this.frames.file[frame], this.frames.library[frame]].join(" ");
+      if (!numbers.has(key)) {
+        numbers.set(key, this.functionFrames.length);
+        this.functionFrames.push(frame);
+      }
+      return numbers.get(key);
+    });
+  }
+
+  // The sums of the sites in a view.
+  view(name, base = false) {
+    const key = `${base} ${name}`;
+    if (!this.columns.has(key)) {
+      const sums = new Sums(this.siteCount);
+      const from = (base ? this.earlierTotals : this.totals)[name];
+      from.site.forEach((site, at) => { for (const column of Sums.COLUMNS) sums[column][site] = from[column][at]; });
+      this.columns.set(key, sums);
+    }
+    return this.columns.get(key);
+  }
+
+  fold(lines, native) {
+    const key = `${lines} ${native}`;
+    if (!this.folds.has(key)) this.folds.set(key, this.foldStacks(lines, native));
+    return this.folds.get(key);
+  }
+
+  // The tree of stacks: a node for each line or each method; without native frames, what they allocate counts for the
+  // Ruby frame that called them. Node 0 is the root.
+  foldStacks(lines, native) {
+    const tree = new Tree();
+    const nodes = this.stacks.parent;
+    tree.of = new Int32Array(nodes.length);
+    for (let node = 1; node < nodes.length; node++) {
+      const frame = this.stacks.frame[node];
+      const parent = tree.of[nodes[node]];
+      const hidden = !native && this.frames.library[frame] >= 0;
+      tree.of[node] = hidden ? parent : tree.child(parent, lines ? frame : this.functionFrames[this.functions[frame]]);
+    }
+    return tree;
+  }
+
+  // Sums of all nodes of a tree over the sites for which `shown` is 1.
+  weigh(tree, columns, shown) {
+    const sums = new Sums(tree.size), own = new Float64Array(tree.size);
+    for (let site = 0; site < this.siteCount; site++) {
+      if (!shown[site] || columns.samples[site] === 0) continue;
+      const node = tree.of[this.sites.node[site]];
+      sums.addTo(node, columns, site);
+      own[node] += columns.bytes[site];
+    }
+    for (let node = tree.size - 1; node > 0; node--) sums.addTo(tree.parents[node], sums, node);
+    sums.own = own;
+    return sums;
+  }
+}
+
+// A tree in columns; parents have smaller numbers than their children.
+class Tree {
+  constructor() {
+    this.parents = [-1];
+    this.frames = [-1];
+    this.depths = [0];
+    this.byKey = new Map();
+  }
+
+  get size() { return this.parents.length; }
+
+  child(parent, frame) {
+    const key = parent * 4194304 + frame;
+    let node = this.byKey.get(key);
+    if (node === undefined) {
+      node = this.parents.length;
+      this.parents.push(parent);
+      this.frames.push(frame);
+      this.depths.push(this.depths[parent] + 1);
+      this.byKey.set(key, node);
+    }
+    return node;
+  }
+
+  path(node) {
+    const nodes = [];
+    for (let up = node; up >= 0; up = this.parents[up]) nodes.unshift(up);
+    return nodes;
+  }
+}
+
+// A tree with the sums of one view: what an icicle shows. The children of a node are in the order of their bytes.
+class Picture {
+  // before: sums of the earlier profile, or null
+  constructor(profile, tree, sums, before = null) {
+    Object.assign(this, { profile, tree, sums, before });
+    const size = tree.size;
+    this.first = new Int32Array(size + 1);
+    for (let node = 1; node < size; node++) this.first[tree.parents[node] + 1]++;
+    for (let node = 0; node < size; node++) this.first[node + 1] += this.first[node];
+    this.children = new Int32Array(Math.max(0, size - 1));
+    const next = this.first.slice();
+    for (let node = 1; node < size; node++) this.children[next[tree.parents[node]]++] = node;
+    this.left = new Float64Array(size);
+    for (let node = 0; node < size; node++) {
+      const list = this.children.subarray(this.first[node], this.first[node + 1]);
+      if (list.length > 1) list.sort((one, other) => sums.bytes[other] - sums.bytes[one] || one - other);
+      let left = this.left[node];
+      for (const child of list) {
+        this.left[child] = left;
+        left += sums.bytes[child];
+      }
+    }
+  }
+
+  bytes(node) { return this.sums.bytes[node]; }
+
+  get total() { return this.sums.bytes[0]; }
+
+  childrenOf(node) { return this.children.subarray(this.first[node], this.first[node + 1]); }
+
+  // Nodes of a subtree, each before its children; a child follows at once if it is the first one.
+  * walk(root = 0) {
+    const stack = [root];
+    while (stack.length) {
+      const node = stack.pop();
+      yield node;
+      for (let at = this.first[node + 1] - 1; at >= this.first[node]; at--) stack.push(this.children[at]);
+    }
+  }
+
+  // The last level of a subtree with a node that is drawn: one with bytes below a node of at least `least` bytes.
+  deepest(root, least) {
+    let deepest = this.tree.depths[root];
+    const stack = [root];
+    while (stack.length) {
+      for (const child of this.childrenOf(stack.pop())) {
+        if (this.bytes(child) > 0) deepest = Math.max(deepest, this.tree.depths[child]);
+        if (this.bytes(child) < least) break;
+        stack.push(child);
+      }
+    }
+    return deepest;
+  }
+
+  // -1 (all of it gone) to 1 (all of it new); 0 if the change lies within the interval.
+  change(node) {
+    if (!this.changes) this.changes = new Float64Array(this.tree.size).fill(NaN);
+    if (Number.isNaN(this.changes[node])) {
+      const [now, then] = [this.sums.at(node), this.before.at(node)];
+      const [low, high] = now.changeInterval(then, this.profile.distance);
+      this.changes[node] = low > 0 || high < 0 ? (now.bytes - then.bytes) / Math.max(now.bytes, then.bytes) : 0;
+    }
+    return this.changes[node];
+  }
+}

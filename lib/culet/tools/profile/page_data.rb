@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../map/packing"
+
+module Culet
+  module Profile
+    # The data of the page: strings, frames, the tree of stacks, sites, and the sums of each site in each view, as
+    # columns of numbers.
+    class PageData
+      VIEWS = %i[live allocated peak growth].freeze
+
+      # Key in the page, title, heading of the names; the labels follow.
+      GROUPS = [[:line, "By line", "line"], [:gem, "By gem", "gem"], [:class, "By class", "class"],
+                [:library, "By library", "library"]].freeze
+
+      # Index of a frame's kind in the list of profile.js.
+      KINDS = %i[application gem ruby library class unknown].each_with_index.to_h.freeze
+      RUBY_LIBRARY = %r{(?:\A|/)(?:libruby[^/]*|ruby[\d.]*)\z}
+      STANDARD = %r{/ruby/\d+\.\d+\.\d+/|\A<internal:}
+      # A function of no known library.
+      UNNAMED = "??"
+      # Significant digits of estimates.
+      DIGITS = 6
+
+      # Numbers keys in the order of their arrival.
+      class Table
+        def initialize
+          @numbers = {}
+        end
+
+        # @return [Array] the keys in the order of their numbers
+        def keys = @numbers.keys
+
+        # @param key [Object]
+        # @return [Integer]
+        def number(key) = @numbers[key] ||= @numbers.size
+      end
+      private_constant :KINDS, :RUBY_LIBRARY, :STANDARD, :UNNAMED, :DIGITS, :Table
+
+      # @param data [Data]
+      # @param view [Symbol] the view that the page opens with
+      # @param base [Data, nil] the earlier profile of a comparison
+      def initialize(data, view:, base: nil)
+        @data = data
+        @view = view
+        @base = base
+        @strings = Table.new
+        @frames = Table.new
+        @frame_numbers = {}.compare_by_identity
+        @parents = [-1]
+        @node_frames = [-1]
+        @children = {}
+        @sites = Table.new
+      end
+
+      # @return [String] a zlib stream in base64
+      def packed = Map::Packing.base64(JSON.generate(to_h))
+
+      # @return [Hash]
+      def to_h
+        views = columns(@data)
+        base_views = @base && columns(@base)
+        { "view" => @view, "sample_bytes" => @data.sample_bytes, "views" => views, "base_views" => base_views,
+          "stacks" => { "parent" => @parents, "frame" => @node_frames },
+          "sites" => { "node" => @sites.keys.map(&:first) }, "frames" => frame_columns, "groups" => groups,
+          "strings" => @strings.keys }
+      end
+
+      private
+
+      def string(text) = text.nil? || text.empty? ? -1 : @strings.number(text)
+
+      def columns(data)
+        VIEWS.to_h do |view|
+          sites = data.sites(view)
+          [view, { "site" => sites.map { |site| number(site) }, "samples" => sites.map(&:samples),
+                   "bytes" => sites.map { |site| rounded(site.bytes) },
+                   "blocks" => sites.map { |site| rounded(site.blocks) },
+                   "variance" => sites.map { |site| rounded(site.variance) } }]
+        end
+      end
+
+      # An Integer above 100,000: shorter as text than "123456.0".
+      def rounded(value)
+        value = value.to_f
+        return 0 unless value.finite? && !value.zero?
+
+        value.round(DIGITS - 1 - Math.log10(value.abs).floor)
+      end
+
+      def number(site)
+        frames = site.frames
+        node = frames.reverse_each.reduce(0) { |parent, frame| child(parent, frame_number(frame)) }
+        node = child(node, @frames.number([site.class_name, nil, 0, nil, nil, KINDS[:class]])) if site.class_name
+        @sites.number([node, *GROUPS.map { |key, _, _| site.names(key).first }, site.labels.to_a])
+      end
+
+      def child(parent, frame)
+        @children[(parent << 32) | frame] ||= begin
+          @parents << parent
+          @node_frames << frame
+          @parents.size - 1
+        end
+      end
+
+      def frame_number(frame)
+        @frame_numbers[frame] ||= @frames.number([frame.method, frame.file, frame.line.to_i, frame.gem, frame.library,
+                                                  KINDS[kind(frame)]])
+      end
+
+      def kind(frame)
+        return :unknown if frame.remark
+        return frame.library.match?(RUBY_LIBRARY) ? :ruby : :library if frame.library
+        return frame.method == UNNAMED ? :unknown : :ruby unless frame.file
+        return :gem if frame.gem
+
+        frame.file.match?(STANDARD) ? :ruby : :application
+      end
+
+      def frame_columns
+        rows = @frames.keys
+        names = %w[method file line gem library kind]
+        names.each_with_index.to_h do |name, at|
+          [name, rows.map { |row| %w[line kind].include?(name) ? row[at] : string(row[at]) }]
+        end
+      end
+
+      def groups
+        rows = @sites.keys
+        labels = rows.flat_map { |row| row.last.map(&:first) }.uniq.sort
+        columns = GROUPS.each_with_index.map { |names, at| group(*names, rows.map { |row| row[at + 1] }) }
+        pairs = rows.map { |row| row.last.to_h }
+        columns + labels.map { |name| group("label #{name}", "By #{name}", name, pairs.map { |row| row[name] }) }
+      end
+
+      def group(key, title, noun, values)
+        { "key" => key, "title" => title, "noun" => noun, "of" => values.map { |value| string(value) } }
+      end
+    end
+  end
+end

@@ -1,0 +1,235 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../system/foreign_file"
+require_relative "estimate"
+require_relative "views"
+
+module Culet
+  module Profile
+    # The stream of one process (profile/profile.h), every field of it checked: it may come from anyone.
+    class Recording
+      FIRST = "culet-profile 1"
+      MOST_BYTES = 512 << 20
+      LONGEST_LINE = 65_536
+      MOST_ITEMS = 4_000_000
+      # Frames of a stack; culet's have at most 256.
+      MOST_FRAMES = 1024
+      # A site's sums: the letter of the view, samples, blocks, bytes, variance.
+      SUMS = 5
+      DECIMAL = /\A\d{1,20}\z/
+      HEX = /\A\h{1,16}\z/
+      REAL = /\A\d{1,20}(?:\.\d{1,6})?(?:e\d{1,2})?\z/
+      BUILD_ID = /\A(?:-|\h{1,128})\z/
+      ESCAPE = /\\x(\h\h)/
+      private_constant :FIRST, :MOST_BYTES, :LONGEST_LINE, :MOST_ITEMS, :MOST_FRAMES, :SUMS, :DECIMAL, :HEX,
+                       :REAL, :BUILD_ID, :ESCAPE
+
+      # An executable mapping. start, end, offset in bytes.
+      Mapping = Struct.new(:start, :end, :offset, :build_id, :path)
+      # A Ruby frame: path, first line, label.
+      RubyFrame = Struct.new(:path, :line, :label)
+      # A site: kind is :malloc or :object; sums: view => Estimate.
+      RawSite = Struct.new(:kind, :stack, :label, :type, :sums)
+
+      # @param path [String] a file that `culet profile --save` wrote
+      # @return [Recording]
+      # @raise [Culet::Error] when it cannot be read, or is damaged
+      def self.load(path)
+        parse(ForeignFile.read(path, owners: [::Process.euid, File.stat(path).uid], most_bytes: MOST_BYTES), name: path)
+      rescue SystemCallError => e
+        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+      end
+
+      # @param text [String] the stream
+      # @param name [String] of its source
+      # @return [Recording]
+      # @raise [Culet::Error] when it is damaged
+      def self.parse(text, name:) = new(text, name)
+
+      # @return [String] name of the source
+      attr_reader :name
+      # @return [Integer]
+      attr_reader :pid
+      # @return [Integer] mean distance of samples in bytes
+      attr_reader :sample_bytes
+      # @return [Time]
+      attr_reader :started_at, :taken_at
+      # @return [Integer] forks between the start of the profile and this process
+      attr_reader :generation
+      # @return [Integer] major collections since the start
+      attr_reader :epoch
+      # @return [Integer] samples that found no room
+      attr_reader :lost
+      # @return [Integer] resident bytes of the heap, and the largest of them
+      attr_reader :rss_bytes, :peak_rss_bytes
+      # @return [Array<Mapping>] sorted by address
+      attr_reader :mappings
+      # @return [Hash{Integer => RubyFrame}]
+      attr_reader :frames
+      # @return [Hash{Integer => Hash{String => String}}] label sets
+      attr_reader :labels
+      # @return [Hash{Integer => String}] classes
+      attr_reader :types
+      # @return [Array<RawSite>]
+      attr_reader :sites
+
+      # @param text [String]
+      # @param name [String]
+      def initialize(text, name)
+        @name = name
+        @mappings = []
+        @frames = {}
+        @labels = {}
+        @types = {}
+        @parents = { 0 => nil }
+        @words = {}
+        @depths = { 0 => 0 }
+        @sites = []
+        @rss_bytes = @peak_rss_bytes = 0
+        read(text.dup.force_encoding(Encoding::BINARY))
+      end
+
+      # @param stack [Integer] number of a stack
+      # @return [Array<Integer>] its words, innermost first
+      def stack(stack)
+        words = []
+        until stack.zero?
+          words << @words.fetch(stack)
+          stack = @parents.fetch(stack)
+        end
+        words
+      end
+
+      private
+
+      def read(text)
+        lines = text.each_line(chomp: true)
+        damaged("is not a profile of culet, or of another version") unless line_of(lines) == FIRST
+        count = 1
+        loop do
+          line = line_of(lines) or damaged("ends too early")
+          break finish(line, count) if line.start_with?("E ")
+
+          count += 1
+          damaged("has more than #{MOST_ITEMS} lines") if count > MOST_ITEMS
+          add(line)
+        end
+      end
+
+      def line_of(lines)
+        line = lines.next
+        line.bytesize <= LONGEST_LINE ? line : damaged("has a line of #{line.bytesize} bytes")
+      rescue StopIteration
+        nil
+      end
+
+      def finish(line, count)
+        damaged("has #{count} lines where its end names another number") unless decimal(line.split[1]) == count
+        damaged("does not say which process it is of") unless @pid
+        @mappings.sort_by!(&:start)
+      end
+
+      def damaged(what) = raise(Error, "#{@name} #{what}")
+
+      def add(line)
+        case line[0, 2]
+        when "P " then process(line)
+        when "R " then @rss_bytes, @peak_rss_bytes = numbers(line, 2)
+        when "M " then mapping(line)
+        when "F " then frame(line)
+        when "L " then label(line)
+        when "T " then type(line)
+        when "K " then node(line)
+        when "S " then site(line)
+        end
+      end
+
+      def process(line)
+        damaged("describes its process twice") if @pid
+        @pid, @sample_bytes, started, taken, @epoch, @generation, @lost = numbers(line, 7)
+        damaged("has a sample distance of 0") if @sample_bytes.zero?
+        @started_at, @taken_at = [started, taken].map { |time| Time.at(*time.divmod(1_000_000_000), :nsec) }
+      end
+
+      def numbers(line, count)
+        fields = line.split(" ", count + 2)[1, count]
+        damaged("has an incomplete line #{line[0]}") unless fields.size == count
+        fields.map { |field| decimal(field) }
+      end
+
+      def decimal(text)
+        value = text.to_s.match?(DECIMAL) ? Integer(text, 10) : damaged("has a number that is none")
+        value <= 1 << 63 ? value : damaged("has a number that is too large")
+      end
+
+      def hex(text) = text.to_s.match?(HEX) ? Integer(text, 16) : damaged("has an address that is none")
+
+      def real(text)
+        value = text.to_s.match?(REAL) ? Float(text) : damaged("has a sum that is none")
+        value.finite? && value < 1e60 ? value : damaged("has a sum that is too large")
+      end
+
+      def text(escaped)
+        escaped.to_s.gsub(ESCAPE) { Regexp.last_match(1).hex.chr }.force_encoding(Encoding::UTF_8).scrub("?")
+      end
+
+      def mapping(line)
+        _, start, finish, offset, build_id, path = line.split(" ", 6)
+        damaged("has a mapping that ends before it starts") if hex(finish) <= hex(start)
+        damaged("has a build id that is none") unless build_id.to_s.match?(BUILD_ID)
+        @mappings << Mapping.new(hex(start), hex(finish), hex(offset), build_id == "-" ? nil : build_id, text(path))
+      end
+
+      def frame(line)
+        _, id, first, rest = line.split(" ", 4)
+        path, label = rest.to_s.split("\t", 2)
+        damaged("has a frame twice") if @frames.key?(decimal(id))
+        @frames[decimal(id)] = RubyFrame.new(text(path), decimal(first), text(label))
+      end
+
+      def label(line)
+        _, id, rest = line.split(" ", 3)
+        pairs = rest.to_s.split("\t").map { |pair| pair.split("=", 2).map { |part| text(part) } }
+        damaged("has a label without a value") unless pairs.all? { |pair| pair.size == 2 }
+        damaged("has a label set twice") if @labels.key?(decimal(id))
+        @labels[decimal(id)] = pairs.to_h
+      end
+
+      def type(line)
+        _, id, rest = line.split(" ", 3)
+        damaged("has a type twice") if @types.key?(decimal(id))
+        @types[decimal(id)] = text(rest)
+      end
+
+      # A parent comes first, so there is no circle.
+      def node(line)
+        _, id, parent, word = line.split(" ", 4)
+        id = decimal(id)
+        parent = decimal(parent)
+        damaged("has a stack twice") if @parents.key?(id)
+        damaged("has a stack without its caller") unless @parents.key?(parent)
+        depth = @depths[parent] + 1
+        damaged("has a stack of more than #{MOST_FRAMES} frames") if depth > MOST_FRAMES
+        @depths[id] = depth
+        @parents[id] = parent
+        @words[id] = hex(word)
+      end
+
+      def site(line)
+        _, kind, stack, label, type, *sums = line.split
+        damaged("has a site of an unknown kind") unless %w[m o].include?(kind)
+        stack = decimal(stack)
+        damaged("has a site without a stack") unless @parents.key?(stack)
+        damaged("has an incomplete site") unless (sums.size % SUMS).zero?
+        @sites << RawSite.new(kind == "o" ? :object : :malloc, stack, decimal(label), decimal(type),
+                              sums.each_slice(SUMS).to_h { |group| sum(group) })
+      end
+
+      def sum(group)
+        view = LETTERS.fetch(group.first) { damaged("has an unknown view") }
+        [view, Estimate.new(decimal(group[1]), *group[2, 3].map { |number| real(number) })]
+      end
+    end
+  end
+end

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../system/processes/tree"
+require_relative "live"
+require_relative "stream"
+
+module Culet
+  module Profile
+    # The profiles of one or several running processes, from start to stop.
+    class Session
+      # Pause between two looks for a signal.
+      STEP_SECONDS = 0.05
+      private_constant :STEP_SECONDS
+
+      # @param sample_bytes [Integer, nil] mean distance of samples, where the profile is off
+      # @param stop [#call] whether the session is to end early
+      # @param notes [#puts] gets one line for each process without a profile, or with a part of it
+      # @yieldreturn [Array<Integer>] the process numbers; called at the start and before each reading
+      def initialize(sample_bytes:, stop:, notes:, &pids)
+        @sample_bytes = sample_bytes
+        @stop = stop
+        @notes = notes
+        @pids = pids
+        @lives = {}
+        @refused = {}
+        @reported = {}
+      end
+
+      # Starts the profile in each process where it is off.
+      #
+      # @return [Session] itself
+      # @raise [Culet::Error] when none of the processes can be profiled
+      def start
+        look { |live| live.start(@sample_bytes) }
+        raise Error, @refused.values.first if @lives.empty?
+
+        report_refused
+        self
+      end
+
+      # @return [Boolean] whether the profile of one of the processes was started here
+      def started? = @lives.each_value.any?(&:started?)
+
+      # Reports what the session does.
+      #
+      # @param doing [String] e.g. "for 30 s"
+      # @return [void]
+      def announce(doing)
+        subject = @lives.size == 1 ? "process #{@lives.keys.first}" : "#{@lives.size} processes"
+        @notes.puts("culet: profiling #{subject} #{doing}")
+      end
+
+      # @return [Boolean] whether the session is to end
+      def stopped? = @stop.call
+
+      # Waits until the time is over, the session is to end, or all processes have ended.
+      #
+      # @param seconds [Float]
+      # @param lasting [Boolean] whether to wait on when all processes have ended
+      # @return [void]
+      def wait(seconds, lasting: false)
+        deadline = now + seconds
+        sleep((deadline - now).clamp(0, STEP_SECONDS)) until stopped? || now >= deadline || (ended? && !lasting)
+      end
+
+      # Reads the profiles. Processes that have ended are left out; children that were forked meanwhile are added.
+      #
+      # @param start [Boolean] whether to start the profile of other new processes
+      # @return [Array<Stream>] empty when all processes have ended
+      def read(start: false)
+        look { |live| live.running? ? live.inherit(started?) : (live.start(@sample_bytes) if start) }
+        report_refused
+        @lives.values.filter_map { |live| read_one(live) }
+      end
+
+      # Stops the profiles that were started here, also in forked children.
+      #
+      # @return [void]
+      def stop
+        started = @lives.values.select(&:started?)
+        forked = started.flat_map { |live| Processes::Tree.new(live.pid).pids }.uniq - @lives.keys
+        started.each { |live| stop_one(live) }
+        forked.each { |pid| stop_forked(pid) }
+      end
+
+      private
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      def ended? = @lives.each_key.none? { |pid| alive?(pid) }
+
+      def alive?(pid) = ![nil, "Z", "X"].include?(Processes::Cpu.state(pid))
+
+      # Adds processes that are not known yet. A refused one is asked again: it may have been booting.
+      def look(&start)
+        pids = present
+        @refused.keep_if { |pid, _| pids.include?(pid) }
+        (pids - @lives.keys).each { |pid| add(pid, &start) }
+      end
+
+      # @return [Array<Integer>]
+      def present
+        @pids.call
+      rescue Processes::Search::Absent
+        raise if @lives.empty?
+
+        []
+      end
+
+      # @yieldreturn [Boolean, nil] whether the process has a profile now
+      def add(pid)
+        live = Live.new(pid)
+        return unless yield(live)
+
+        @lives[pid] = live
+        @refused.delete(pid)
+        @notes.puts("culet: #{live.note}") if live.note
+      rescue Error => e
+        @refused[pid] = e.message
+      end
+
+      def report_refused
+        @refused.each { |pid, sentence| @notes.puts("culet: #{sentence}") if @reported[pid] != sentence }
+        @reported = @refused.dup
+      end
+
+      def read_one(live)
+        Stream.new("process #{live.pid}", live.pid, live.read)
+      rescue Error => e
+        @notes.puts("culet: #{e.message}")
+        @lives.delete(live.pid)
+        nil
+      end
+
+      def stop_one(live)
+        live.stop
+      rescue Error => e
+        @notes.puts("culet: the profile of process #{live.pid} was not stopped: #{e.message}") if alive?(live.pid)
+      end
+
+      # A child has the profile from its parent, if it carries the agent at all.
+      def stop_forked(pid)
+        live = Live.new(pid)
+        live.inherit(true)
+        live.stop if live.running?
+      rescue Error
+        nil # without an agent there is nothing to stop
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "frame"
+
+module Culet
+  module Profile
+    # What one stack allocated, in one view.
+    class Site
+      # @return [Array<Frame>] innermost first
+      attr_reader :frames
+      # @return [Symbol] :malloc or :object
+      attr_reader :kind
+      # @return [String, nil] class of the objects
+      attr_reader :class_name
+      # @return [Hash{String => String}]
+      attr_reader :labels
+      # @return [Estimate]
+      attr_reader :estimate
+
+      # @param key [Array] frames, kind, class name, labels
+      # @param estimate [Estimate]
+      def initialize(key, estimate)
+        @frames, @kind, @class_name, @labels = key
+        @estimate = estimate
+      end
+
+      # @return [Integer]
+      def samples = estimate.samples
+
+      # @return [Float]
+      def bytes = estimate.bytes
+
+      # @return [Float]
+      def low_bytes = estimate.low_bytes
+
+      # @return [Float]
+      def high_bytes = estimate.high_bytes
+
+      # @return [Float]
+      def blocks = estimate.blocks
+
+      # @return [Float]
+      def variance = estimate.variance
+
+      # @return [Frame, nil] the innermost Ruby frame that has a file
+      def ruby_frame = frames.find(&:ruby?)
+
+      # The names that the site counts for, in a table by `kind`.
+      #
+      # @param kind [Symbol] one of KINDS
+      # @return [Array<String>]
+      def names(kind)
+        case kind
+        when :label then labels.empty? ? ["(no label)"] : labels.map { |name, value| "#{name}=#{value}" }
+        when :class then [class_name || "(malloc)"]
+        when :library then [frames.find(&:library)&.library || "(Ruby)"]
+        else [name_of_ruby(kind)]
+        end
+      end
+
+      private
+
+      def name_of_ruby(kind)
+        frame = ruby_frame
+        case kind
+        when :line then frame ? "#{frame.file}:#{frame.line}" : outside
+        when :file then frame ? frame.file : outside
+        when :method then frame ? frame.method : outside
+        when :gem then frame ? frame.gem || "application" : outside
+        end
+      end
+
+      # Where there is no Ruby code: the native function.
+      def outside
+        frame = frames.find(&:remark) || frames.first
+        frame ? frame.to_s : "(unknown)"
+      end
+    end
+
+    # A line of a table: sums by name.
+    #
+    # share: of the view's bytes.
+    Row = Struct.new(:name, :estimate, :share) do
+      # @return [Float]
+      def bytes = estimate.bytes
+
+      # @return [Float]
+      def low_bytes = estimate.low_bytes
+
+      # @return [Float]
+      def high_bytes = estimate.high_bytes
+
+      # @return [Float]
+      def blocks = estimate.blocks
+
+      # @return [Integer]
+      def samples = estimate.samples
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "../requires/origin"
+require_relative "frame"
+require_relative "symbols"
+
+module Culet
+  module Profile
+    # Makes the frames of a recording's stacks.
+    class Stacks
+      WORD_SHIFT = 56
+      RUBY = 1
+      MARK = 2
+      MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
+                5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
+      # The allocator's own functions say nothing.
+      OWN = "libculet.so"
+      # The path that Ruby gives for methods in C.
+      CFUNC = "<cfunc>"
+      # The function of Ruby that runs deferred work.
+      DEFERRED = ["rb_postponed_job_flush"].freeze
+      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :CFUNC, :DEFERRED
+
+      # @param recording [Recording]
+      def initialize(recording)
+        @recording = recording
+        @symbols = Symbols.new(recording.mappings)
+        @frames = {}
+        @stacks = {}
+        @origins = {}
+      end
+
+      # @param stack [Integer]
+      # @return [Array<Frame>] innermost first
+      def frames(stack)
+        @stacks[stack] ||= begin
+          words = @recording.stack(stack)
+          found = words.each_with_index.map { |word, at| frame(word, innermost: at.zero?) }
+          without_bystanders(found.drop_while { |frame| frame.library == OWN }).freeze
+        end
+      end
+
+      private
+
+      # Ruby does deferred work (moving buffers after a collection, for example) wherever it checks for interrupts: the
+      # code that runs at that moment has not asked for it.
+      def without_bystanders(frames)
+        at = frames.index { |frame| !frame.library || DEFERRED.include?(frame.method) }
+        return frames unless at && frames[at].library
+
+        [*frames.first(at + 1), @deferred ||= Frame.new(nil, nil, "(deferred work of Ruby)", nil, nil, true)]
+      end
+
+      # A return address is behind the call.
+      def frame(word, innermost:)
+        case word >> WORD_SHIFT
+        when RUBY then @frames[word] ||= ruby(word)
+        when MARK then @frames[word] ||= Frame.new(nil, nil, MARKS.fetch(word & 255, "(unknown)"), nil, nil, true).freeze
+        else
+          address = innermost ? word : word - 1
+          @frames[address] ||= Frame.new(nil, nil, *@symbols.name(address).then { |name, file| [name, nil, file] }).freeze
+        end
+      end
+
+      def ruby(word)
+        found = @recording.frames[(word >> 24) & 0xffffffff]
+        return Frame.new(nil, nil, "(unknown)", nil, nil, true).freeze unless found
+
+        line = word & 0xffffff
+        path = found.path unless ["", CFUNC].include?(found.path)
+        Frame.new(path, path && (line.zero? ? found.line : line), found.label, path && gem(path), nil).freeze
+      end
+
+      def gem(path)
+        @origins.fetch(path) do
+          origin = Requires::Origin.of(path)
+          @origins[path] = origin == Requires::Origin::APPLICATION ? nil : origin
+        end
+      end
+    end
+  end
+end

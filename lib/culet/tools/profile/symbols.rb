@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "symbol_table"
+
+module Culet
+  module Profile
+    # Names of native functions: from the symbol tables of the files that a process had mapped, if these are still the
+    # same files.
+    class Symbols
+      # Of functions without a name.
+      UNKNOWN = "??"
+
+      # @param mappings [Array<Recording::Mapping>] sorted by address
+      def initialize(mappings)
+        @mappings = mappings
+        @functions = {}
+        @files = {}
+      end
+
+      # @param address [Integer] in a function
+      # @return [Array(String, String)] name of the function ("??" if it is not known) and of the library (nil likewise)
+      def name(address)
+        @functions[address] ||= find(address)
+      end
+
+      # @param address [Integer]
+      # @return [Recording::Mapping, nil]
+      def mapping(address)
+        found = @mappings.bsearch { |one| one.end > address }
+        found if found && found.start <= address
+      end
+
+      private
+
+      def find(address)
+        found = mapping(address) or return [UNKNOWN, nil]
+        table = @files[found.path] ||= functions(found)
+        # The address in the file's own numbering, by way of the file offset.
+        at = table.address(address - found.start + found.offset)
+        [(at && table.name(at)) || UNKNOWN, File.basename(found.path)]
+      end
+
+      def functions(mapping)
+        SymbolTable.new(mapping.path, mapping.build_id)
+      rescue Culet::Error, SystemCallError
+        # Without its file a library's functions have no names.
+        SymbolTable::NONE
+      end
+    end
+  end
+end

@@ -1,0 +1,219 @@
+#include "tables.h"
+
+#include "memory.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+void culet_tables_destroy(struct culet_tables *t)
+{
+    culet_stacks_destroy(&t->stacks);
+    culet_profile_unmap(t->site, CULET_SITES * sizeof *t->site);
+    culet_profile_unmap(t->site_index, CULET_SITE_INDEX * sizeof *t->site_index);
+    culet_profile_unmap(t->sample, CULET_SAMPLES * sizeof *t->sample);
+    *t = (struct culet_tables){0};
+}
+
+bool culet_tables_create(struct culet_tables *t)
+{
+    *t = (struct culet_tables){.sites = 1, .samples = 1};
+    t->site = culet_profile_map(CULET_SITES * sizeof *t->site);
+    t->site_index = culet_profile_map(CULET_SITE_INDEX * sizeof *t->site_index);
+    t->sample = culet_profile_map(CULET_SAMPLES * sizeof *t->sample);
+    if (culet_stacks_create(&t->stacks) && t->site && t->site_index && t->sample)
+        return true;
+    culet_tables_destroy(t);
+    return false;
+}
+
+void culet_tables_restart(struct culet_tables *t, struct culet_tables *fresh)
+{
+    struct culet_tables former = *t;
+
+    *t = *fresh;
+    t->generation = former.generation;
+    *fresh = former;
+    if (!former.sample)
+        return;
+    fresh->sample = t->sample;
+    t->sample = former.sample;
+    t->samples = former.samples;
+    t->free = former.free;
+    for (uint32_t i = 1; i < t->samples; i++)
+        if (t->sample[i].site != CULET_NO_SITE)
+            t->sample[i].site = CULET_FORMER_SITE;
+}
+
+/* ---- sums ---- */
+
+void culet_sums_add(struct culet_profile_sums *sums, const struct culet_sample *sample)
+{
+    double size = (double)sample->size;
+
+    sums->samples++;
+    sums->blocks += sample->weight;
+    sums->bytes += sample->weight * size;
+    sums->variance += sample->weight * (sample->weight - 1) * size * size;
+}
+
+/* The last one leaves no rounding errors behind. */
+static void subtract(struct culet_profile_sums *sums, const struct culet_sample *sample)
+{
+    double size = (double)sample->size;
+
+    if (--sums->samples == 0) {
+        *sums = (struct culet_profile_sums){0};
+        return;
+    }
+    sums->blocks -= sample->weight;
+    sums->bytes -= sample->weight * size;
+    sums->variance -= sample->weight * (sample->weight - 1) * size * size;
+}
+
+/* Before the live sums of a site change. */
+static void save_peak(const struct culet_tables *t, struct culet_site *site)
+{
+    if (site->peak_number != t->peak_number) {
+        site->peak_number = t->peak_number;
+        site->peak = site->live;
+    }
+}
+
+void culet_tables_set_resident(struct culet_tables *t, uint64_t resident)
+{
+    t->resident = resident;
+    if (resident > t->peak_resident) {
+        t->peak_resident = resident;
+        t->peak_number++;
+    }
+}
+
+/* ---- sites ---- */
+
+static uint32_t hash(const struct culet_site *key)
+{
+    uint64_t h = ((uint64_t)key->stack << 32 | key->label) ^ ((uint64_t)key->type << 20 | key->kind << 8);
+
+    h *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 40) & (CULET_SITE_INDEX - 1);
+}
+
+/* The site of that key; CULET_NO_SITE if there is no room. */
+static uint32_t find_site(struct culet_tables *t, const struct culet_site *key)
+{
+    uint32_t at = hash(key), number;
+
+    for (; (number = t->site_index[at]); at = (at + 1) & (CULET_SITE_INDEX - 1)) {
+        const struct culet_site *site = &t->site[number];
+        if (site->stack == key->stack && site->label == key->label && site->type == key->type &&
+            site->kind == key->kind)
+            return number;
+    }
+    if (t->sites == CULET_SITES)
+        return CULET_NO_SITE;
+    t->site[t->sites] = (struct culet_site){.stack = key->stack,
+                                            .label = key->label,
+                                            .type = key->type,
+                                            .kind = key->kind,
+                                            /* Nothing of it was live at the peak. */
+                                            .peak_number = t->peak_number};
+    return t->site_index[at] = t->sites++;
+}
+
+/* ---- samples ---- */
+
+/* A free sample; 0 if there is no room. */
+static uint32_t take_sample(struct culet_tables *t)
+{
+    uint32_t number = t->free;
+
+    if (number) {
+        t->free = (uint32_t)t->sample[number].size;
+        return number;
+    }
+    return t->samples < CULET_SAMPLES ? t->samples++ : 0;
+}
+
+uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, size_t size, double weight)
+{
+    uint32_t at = find_site(t, key), number = at != CULET_NO_SITE ? take_sample(t) : 0;
+    struct culet_sample *sample = &t->sample[number];
+    struct culet_site *site = &t->site[at];
+
+    if (!number) {
+        t->lost++;
+        return 0;
+    }
+    *sample = (struct culet_sample){
+        .site = at, .epoch = t->epoch, .generation = t->generation, .size = size, .weight = weight};
+    save_peak(t, site);
+    culet_sums_add(&site->allocated, sample);
+    culet_sums_add(&site->live, sample);
+    t->live_bytes += weight * (double)size;
+    return number;
+}
+
+void culet_tables_remove(struct culet_tables *t, uint32_t number)
+{
+    if (!number || number >= t->samples || t->sample[number].site == CULET_NO_SITE)
+        return;
+    struct culet_sample *sample = &t->sample[number];
+    if (sample->site != CULET_FORMER_SITE) {
+        struct culet_site *site = &t->site[sample->site];
+        save_peak(t, site);
+        subtract(&site->live, sample);
+        t->live_bytes -= sample->weight * (double)sample->size;
+        t->live_bytes = t->live_bytes > 0 ? t->live_bytes : 0;
+    }
+    sample->site = CULET_NO_SITE;
+    sample->size = t->free;
+    t->free = number;
+}
+
+/* ---- copies ---- */
+
+static uint32_t with_reserve(uint32_t count)
+{
+    return count + count / 8 + 256;
+}
+
+bool culet_copy_map(struct culet_copy *copy, const struct culet_tables *counts)
+{
+    struct culet_tables *t = &copy->tables;
+
+    *t = (struct culet_tables){.stacks.count = with_reserve(counts->stacks.count),
+                               .sites = with_reserve(counts->sites),
+                               .samples = with_reserve(counts->samples)};
+    size_t sites = t->sites * sizeof *t->site, samples = t->samples * sizeof *t->sample;
+    copy->bytes = sites + samples + t->stacks.count * sizeof *t->stacks.node;
+    copy->memory = culet_profile_map(copy->bytes);
+    if (!copy->memory)
+        return false;
+    /* The page faults are taken here, and not while the tables are locked. */
+    memset(copy->memory, 0, copy->bytes);
+    t->site = copy->memory;
+    t->sample = (void *)((char *)copy->memory + sites);
+    t->stacks.node = (void *)((char *)t->sample + samples);
+    return true;
+}
+
+bool culet_copy_fill(struct culet_copy *copy, const struct culet_tables *tables)
+{
+    struct culet_tables *t = &copy->tables, former = *t;
+
+    if (tables->stacks.count > t->stacks.count || tables->sites > t->sites || tables->samples > t->samples)
+        return false;
+    *t = *tables;
+    t->site_index = t->stacks.index = NULL;
+    t->site = memcpy(former.site, tables->site, tables->sites * sizeof *t->site);
+    t->sample = memcpy(former.sample, tables->sample, tables->samples * sizeof *t->sample);
+    t->stacks.node = memcpy(former.stacks.node, tables->stacks.node, tables->stacks.count * sizeof *t->stacks.node);
+    return true;
+}
+
+void culet_copy_unmap(struct culet_copy *copy)
+{
+    culet_profile_unmap(copy->memory, copy->bytes);
+    *copy = (struct culet_copy){0};
+}

@@ -1,0 +1,90 @@
+/* tables.h - samples, their sites, and the sums of each view. The caller locks.
+ *
+ *   sample --> site (stack, label, type, kind) --> sums: allocated, live, peak
+ *
+ * A sample is in the table until it is removed; its number is its index. `growth` and `inherited` are summed from the live
+ * samples when the profile is written (writer.c).
+ *
+ * Peak: each new highest resident size has a number. The first change of a site after that saves the site's live sums as
+ * its peak sums. So the peak of a site is
+ *
+ *     site->peak_number == peak_number   site->peak: it has changed since
+ *     otherwise                          site->live: it has not
+ *
+ * A new profile has new sites and stacks, and the same table of samples: blocks still have the numbers of samples of the
+ * former profile, which become free when they are removed. */
+#ifndef CULET_PROFILE_TABLES_H
+#define CULET_PROFILE_TABLES_H
+
+#include "profile.h"
+#include "stacks.h"
+
+#define CULET_SAMPLES (1u << 20) /* live ones, at most: half a TiB at the default distance */
+#define CULET_SITES (1u << 17)
+#define CULET_SITE_INDEX (1u << 18) /* a power of two above the number of sites */
+
+struct culet_site {
+    uint32_t stack, label, type;
+    uint32_t kind; /* enum culet_profile_kind */
+    uint64_t peak_number;
+    struct culet_profile_sums allocated, live, peak;
+};
+
+#define CULET_NO_SITE 0u             /* the sample is free; `size` is the number of the next free one */
+#define CULET_FORMER_SITE UINT32_MAX /* the sample is of a former profile */
+
+struct culet_sample {
+    uint32_t site;
+    uint32_t epoch, generation;
+    uint64_t size;
+    double weight;
+};
+
+struct culet_tables {
+    struct culet_stacks stacks;
+    struct culet_site *site;     /* from 1 */
+    uint32_t *site_index;        /* hash of the key to site, 0: empty; open addressing */
+    uint32_t sites;              /* in use, site 0 among them */
+    struct culet_sample *sample; /* from 1; NULL: there was no profile yet */
+    uint32_t samples;            /* in use or free, sample 0 among them */
+    uint32_t free;               /* the first free one, or 0 */
+    uint32_t epoch, generation;
+    uint64_t lost;
+    double live_bytes;
+    uint64_t resident, peak_resident, peak_number;
+    uint64_t sample_bytes, started_ns;
+};
+
+/* Maps the tables of an empty profile. False: no memory. */
+bool culet_tables_create(struct culet_tables *tables);
+void culet_tables_destroy(struct culet_tables *tables);
+
+/* Begins an empty profile with the tables of `fresh`, which gets those of the former profile. */
+void culet_tables_restart(struct culet_tables *tables, struct culet_tables *fresh);
+
+/* Adds a sample to the site with the key's stack, label, type and kind. Returns its number, or 0 if there is no room. */
+uint32_t culet_tables_add(struct culet_tables *tables, const struct culet_site *key, size_t size, double weight);
+
+/* Any number, also one that is free. */
+void culet_tables_remove(struct culet_tables *tables, uint32_t number);
+
+/* After each added sample: the resident size may be the highest so far. */
+void culet_tables_set_resident(struct culet_tables *tables, uint64_t resident);
+
+void culet_sums_add(struct culet_profile_sums *sums, const struct culet_sample *sample);
+
+/* A copy, without the indexes. */
+struct culet_copy {
+    struct culet_tables tables;
+    void *memory;
+    size_t bytes;
+};
+
+/* Maps memory for a copy of tables with these numbers of stacks, sites and samples, which may grow a little meanwhile.
+ * False: no memory. */
+bool culet_copy_map(struct culet_copy *copy, const struct culet_tables *counts);
+/* Neither allocates nor waits. False: the tables have outgrown the memory. */
+bool culet_copy_fill(struct culet_copy *copy, const struct culet_tables *tables);
+void culet_copy_unmap(struct culet_copy *copy);
+
+#endif

@@ -1,0 +1,2 @@
+KEPT = []
+def work(number) = KEPT << "order #{number} " * 20 # LEAK

@@ -1,0 +1,2 @@
+require ENV.fetch("LEAKING_EXTENSION")
+def work(_number) = Leaking.parse(500) # LEAK

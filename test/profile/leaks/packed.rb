@@ -1,0 +1,2 @@
+CHUNKS = []
+def work(number) = CHUNKS << [number].pack("N").ljust(400, "\0") # LEAK

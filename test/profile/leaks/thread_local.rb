@@ -1,0 +1,3 @@
+def work(number)
+  (Thread.current[:seen] ||= []) << "seen #{number} " * 30 # LEAK
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "culet/tools/allocators"
+require "culet/tools/profile"
+require "rbconfig"
+
+# Programs with one planted leak each: the site is the first of the view `growth`.
+class ProfileLeaksTest < Minitest::Test
+  FOLDER = File.join(__dir__, "leaks")
+  LOAD = File.join(__dir__, "leak_load.rb")
+  EXTENSION = <<~C
+    #include <ruby.h>
+    #include <stdlib.h>
+    static VALUE parse(VALUE self, VALUE bytes) { char *text = malloc(NUM2SIZET(bytes)); text[0] = 1; return SIZET2NUM((size_t)text); }
+    void Init_leaking(void) { rb_define_singleton_method(rb_define_module("Leaking"), "parse", parse, 1); }
+  C
+
+  Dir.children(FOLDER).grep(/\.rb\z/).sort.each do |name|
+    define_method("test_#{name.delete_suffix(".rb")}") { assert_found(File.join(FOLDER, name)) }
+  end
+
+  private
+
+  def assert_found(path)
+    Dir.mktmpdir do |folder|
+      data = profile(path, folder)
+      lines = File.readlines(path)
+      line = lines.index { |text| text.include?("# LEAK") } + 1
+      rows = data.by(:growth, :line)
+      refute_empty rows, "nothing has grown"
+      expected = lines[line - 1].include?("without Ruby's stack") ? "(without the GVL)" : "#{path}:#{line}"
+      assert_equal expected, rows.first.name, rows.first(4).map { |row| "#{row.name} #{row.bytes.round}" }.join("; ")
+      # The next one is far behind.
+      assert_operator rows.first.low_bytes, :>, rows[1].bytes if rows[1]
+      # What cannot be named by Ruby can be by its libraries.
+      assert_match(/libffi|fiddle/, data.by(:growth, :library).first.name) unless expected.start_with?(path)
+    end
+  end
+
+  def profile(path, folder)
+    out = File.join(folder, "out")
+    environment = TestHelper::NEUTRAL.merge(Culet::Allocators.parse("culet").environment({}))
+                                     .merge("CULET_PROFILE" => "32k", "CULET_PROFILE_OUT" => out, "LEAKING_EXTENSION" => extension(path, folder))
+    _, err, status = run_program(RbConfig.ruby, "-W0", "-I#{File.join(TestHelper::ROOT, "lib")}", "-rculet/profile", LOAD, path, "24", env: environment)
+    assert_predicate status, :success?, err
+    Culet::Profile::Data.new([Culet::Profile::Recording.load(out)])
+  end
+
+  def extension(path, folder)
+    return "" unless File.basename(path) == "extension.rb"
+
+    source = File.join(folder, "leaking.c")
+    File.write(source, EXTENSION)
+    library = File.join(folder, "leaking.#{RbConfig::CONFIG["DLEXT"]}")
+    headers = %w[rubyhdrdir rubyarchhdrdir].map { |key| "-I#{RbConfig::CONFIG[key]}" }
+    _, err, status = run_program(RbConfig::CONFIG["CC"].split.first, "-shared", "-fPIC", "-O1", "-fno-builtin", *headers, "-o", library, source)
+    assert_predicate status, :success?, err
+    library
+  end
+end

@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+require_relative "verb_helper"
+require "servers/server_helper"
+
+# Running processes, asked by their agents.
+class ProfileLiveTest < Minitest::Test
+  include ProfileVerbHelper
+
+  FAKE = File.expand_path("fake_agent.rb", __dir__)
+  # Keeps strings whenever it gets a line.
+  ON_REQUEST = "puts :up; $stdout.flush; while gets; keep(1_000); GC.start; puts :kept; $stdout.flush; end"
+  # Keeps strings again and again, at most 50 MB.
+  UNDER_LOAD = "puts :up; $stdout.flush; 5_000.times { |i| keep(1); GC.start if i % 100 == 0; sleep 0.002 }; sleep"
+
+  def test_a_profile_that_is_on_is_reported_at_once
+    with_profiled(ON_REQUEST, "CULET_PROFILE" => SAMPLE.to_s) do |pid, ask|
+      ask.call
+      assert_kept(profile(pid.to_s, "--by", "line"))
+      assert_empty @err
+      ask.call
+      assert_kept(profile(pid.to_s, "--by", "line"), bytes: 2 * KEPT_BYTES)
+    end
+  end
+
+  def test_a_profile_that_is_off_is_started_and_stopped
+    with_profiled(UNDER_LOAD) do |pid|
+      document = profile(pid.to_s, "--for", "2s", "--by", "line", "--sample", "4k")
+      assert_equal 4096, document["sample_bytes"]
+      assert_equal "app.rb:#{KEEPING_LINE}", File.basename(rows(document).first["name"])
+      assert_match(/\Aculet: profiling process #{pid} for 2 s; Ctrl-C reports now\n\z/, @err)
+      refute_predicate Culet::Profile::Live.new(pid), :running?
+    end
+  end
+
+  def test_ctrl_c_ends_the_wait
+    with_profiled(UNDER_LOAD) do |pid|
+      Open3.popen3(TestHelper::NEUTRAL, *culet_command, "profile", pid.to_s, "--for", "1h", "--json", "--by", "line") do |_, out, err, culet|
+        assert_match(/profiling process/, err.gets)
+        sleep 1
+        Process.kill(:INT, culet.pid)
+        document = JSON.parse(out.read)
+        assert_equal "app.rb:#{KEEPING_LINE}", File.basename(rows(document).first["name"])
+        assert_equal 130, culet.value.exitstatus
+      end
+      refute_predicate Culet::Profile::Live.new(pid), :running?
+    end
+  end
+
+  def test_what_is_missing_is_said_in_a_sentence
+    script = "puts :up; $stdout.flush; sleep"
+    with_program(RbConfig.ruby, "-e", script, env: TestHelper::NEUTRAL) do |pid|
+      assert_refused(/process #{pid} has no agent and does not run on culet's allocator; start it with RUBYOPT=-r\$\(culet lib profile\) culet run -- COMMAND/,
+                     pid.to_s)
+      Process.kill(:STOP, pid)
+      assert_refused(/process #{pid} has no agent|is stopped/, pid.to_s)
+    end
+    with_program(RbConfig.ruby, "-e", script, env: on_culet) do |pid|
+      assert_refused(/process #{pid} has no agent; start it with RUBYOPT=-r\$\(culet lib profile\)$/, pid.to_s)
+    end
+    with_program("sh", "-c", "echo up; exec sleep 1000", env: TestHelper::NEUTRAL) do |pid|
+      sleep 0.01 until File.read("/proc/#{pid}/comm") == "sleep\n"
+      assert_refused(/process #{pid} is not a Ruby program and has no agent; start it with `culet profile -- COMMAND`/, pid.to_s)
+    end
+    assert_refused(/there is no process 99999999/, "99999999")
+    assert_refused(/kernel thread/, "2")
+  end
+
+  def test_another_allocator_leaves_the_objects
+    with_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/profile", "-e", "puts :up; $stdout.flush; sleep", env: TestHelper::NEUTRAL) do |pid|
+      document = profile(pid.to_s, "--for", "1s")
+      assert_equal "live", document["view"]
+      assert_match(/process #{pid} does not run on culet's allocator, so its profile has Ruby objects alone; start it with `culet run -- COMMAND`/, @err)
+    end
+  end
+
+  def test_a_stopped_process
+    with_profiled(ON_REQUEST) do |pid|
+      Process.kill(:STOP, pid)
+      assert_refused(/process #{pid} is stopped; continue it first: kill -CONT #{pid}/, pid.to_s)
+    end
+  end
+
+  def test_another_user_s_process
+    skip "only root can become another user" unless Process.uid.zero?
+    with_profiled(ON_REQUEST) do |pid|
+      code = "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)"
+      _, err, status = run_program(RbConfig.ruby, "-e", code, *culet_command, "profile", pid.to_s, env: TestHelper::NEUTRAL)
+      assert_equal 1, status.exitstatus
+      assert_match(/^culet: process #{pid} belongs to (?:root|another user); run culet as that user or as root\n\z/, err)
+    end
+  end
+
+  # The others are reported.
+  def test_a_process_that_ends_meanwhile
+    with_profiled(ON_REQUEST, "CULET_PROFILE" => SAMPLE.to_s) do |pid, ask|
+      ask.call
+      with_program(RbConfig.ruby, FAKE, "on", "-", env: TestHelper::NEUTRAL) do |other|
+        assert_kept(profile(pid.to_s, other.to_s, "--by", "line"))
+        assert_match(/^culet: process #{other} (?:ended before it answered|has ended)$/, @err)
+      end
+      with_program(RbConfig.ruby, FAKE, "off", "-", env: TestHelper::NEUTRAL) do |other|
+        _, err, status = run_culet("profile", other.to_s, "--for", "0.1s", env: TestHelper::NEUTRAL)
+        assert_equal 1, status.exitstatus
+        assert_match(/^culet: no process is left whose profile can be read$/, err)
+      end
+    end
+  end
+
+  def test_answers_that_are_damaged
+    Dir.mktmpdir do |folder|
+      stream = File.join(folder, "stream")
+      ["", "culet-profile 99\nE 1\n", "\xff\x00" * 1000, "culet-profile 1\nE 7\n"].each do |text|
+        File.binwrite(stream, text)
+        with_program(RbConfig.ruby, FAKE, "on", stream, env: on_culet) { |pid| assert_refused(/process #{pid} /, pid.to_s) }
+      end
+    end
+  end
+
+  private
+
+  # Yields the process, and what makes it keep strings.
+  def with_profiled(code, env = {})
+    Dir.mktmpdir do |folder|
+      command = [RbConfig.ruby, "-W1", "-I#{LIBRARY}", "-rculet/profile", program(folder, code)]
+      Open3.popen2(on_culet.merge(env), *command, pgroup: true) do |input, output, process|
+        assert_equal "up\n", output.gets
+        yield process.pid, -> { input.puts && output.gets }
+      ensure
+        end_group(process.pid)
+      end
+    end
+  end
+end
+
+# A Puma with workers.
+class ProfilePumaTest < Minitest::Test
+  include ProfileVerbHelper
+  include ServerHelper
+
+  def test_the_workers_are_merged
+    options = RbConfig.expand("-r#{LIBRARY}/culet/profile.rb")
+    env = on_culet.compact.merge("RUBYOPT" => options, "WORKERS" => "2", "PRELOAD" => "1", "CULET_PROFILE" => SAMPLE.to_s)
+    with_server("puma", "-C", File.expand_path("../servers/puma/puma.rb", __dir__), ServerHelper::APPLICATION, env: env) do |server|
+      assert_settles("both workers keep garbage") do
+        at_once(server, "/garbage", 4)
+        pids = workers(server, 2).keys
+        document = profile(server.pid.to_s, *pids.map(&:to_s), "--by", "line")
+        row = rows(document).find { |one| one["name"].match?(/application\.ru:\d+\z/) }
+        # One string in 250 of 50,000 stays: 200 kB for each worker.
+        row && row["high_bytes"] > 400_000 && document["processes"].map { |one| one["pid"] }.sort == [server.pid, *pids].sort
+      end
+    end
+  end
+end

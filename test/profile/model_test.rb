@@ -1,0 +1,215 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "culet/tools/profile"
+require_relative "stream_maker"
+
+# Streams, and what is made of them.
+class ProfileModelTest < Minitest::Test
+  APP = "/srv/shop/app/models/order.rb"
+  GEM = "/usr/lib/ruby/gems/3.3.0/gems/rack-3.0.8/lib/rack/handler.rb"
+
+  def parse(maker, name: "shop") = Culet::Profile::Recording.parse(maker.to_s, name: name)
+
+  def data(*makers) = Culet::Profile::Data.new(makers.each_with_index.map { |maker, at| parse(maker, name: "process #{at}") })
+
+  def shop(**options)
+    maker = StreamMaker.new(**options)
+    order = maker.ruby(APP, 12, "Order#items")
+    call = maker.ruby(GEM, 30, "Rack::Handler#call")
+    maker.site([0x1000, order, call], { "a" => [90, 400], "l" => [40, 400], "g" => [12, 400] }, labels: { "endpoint" => "orders#show" })
+    maker.site([order, call], { "a" => [10, 40], "l" => [9, 40] }, kind: "o", type: "String")
+    maker.site([call], { "a" => [3, 4_000_000], "l" => [3, 4_000_000] })
+    maker.site([maker.mark(2)], { "a" => [1, 64] })
+  end
+
+  def test_a_recording
+    one = parse(shop(lost: 7))
+    assert_equal ["shop", 42, 524_288, 7, 5, 0], [one.name, one.pid, one.sample_bytes, one.lost, one.epoch, one.generation]
+    assert_in_delta 30.5, one.taken_at - one.started_at, 1e-6
+    assert_equal [50_000_000, 60_000_000], [one.rss_bytes, one.peak_rss_bytes]
+    assert_equal 4, one.sites.size
+  end
+
+  def test_sites_are_sorted_and_have_frames
+    sites = data(shop).sites(:live)
+    assert_equal 3, sites.size
+    assert_equal sites.map(&:bytes).sort.reverse, sites.map(&:bytes)
+    site = sites.first
+    assert_equal ["??", "Order#items", "Rack::Handler#call"], site.frames.map(&:method)
+    assert_equal [nil, APP, GEM], site.frames.map(&:file)
+    assert_equal [nil, 12, 30], site.frames.map(&:line)
+    assert_equal [nil, nil, "rack 3.0.8"], site.frames.map(&:gem)
+    assert_equal({ "endpoint" => "orders#show" }, site.labels)
+    # 40 samples of 400 bytes stand for 40 times the mean distance.
+    assert_in_delta 40 * 524_288, site.bytes, 40 * 400
+    assert_in_delta site.bytes / 400, site.blocks, 1
+    assert_equal "String", sites.last.class_name
+  end
+
+  def test_rows
+    all = data(shop)
+    total = all.total(:live).bytes
+    by = ->(kind) { all.by(:live, kind).to_h { |row| [row.name, row.bytes / total] } }
+    assert_equal ["#{APP}:12", "#{GEM}:30"], by.(:line).keys
+    assert_equal %w[application rack\ 3.0.8], by.(:gem).keys
+    assert_equal ["(malloc)", "String"], by.(:class).keys
+    assert_equal %w[Order#items Rack::Handler#call], by.(:method).keys
+    assert_equal ["endpoint=orders#show", "(no label)"], by.(:label).keys.sort_by { |name| name.start_with?("(") ? 1 : 0 }
+    Culet::Profile::KINDS.each { |kind| assert_in_delta 1, by.(kind).values.sum, 1e-9 }
+  end
+
+  def test_what_was_inherited_counts_once
+    master = StreamMaker.new(pid: 1)
+    master.site([master.ruby(APP, 1, "boot")], { "a" => [100, 400], "l" => [100, 400] })
+    worker = StreamMaker.new(pid: 2, generation: 1)
+    worker.site([worker.ruby(APP, 1, "boot")], { "a" => [110, 400], "l" => [105, 400], "i" => [95, 400] })
+    assert_equal 110, data(master, worker).total(:live).samples
+    assert_equal 105, data(worker).total(:live).samples
+  end
+
+  def test_a_difference
+    later = StreamMaker.new
+    later.site([later.ruby(APP, 1, "grows")], { "l" => [50, 400] })
+    later.site([later.ruby(APP, 9, "new")], { "l" => [5, 400] })
+    before = StreamMaker.new
+    before.site([before.ruby(APP, 1, "grows")], { "l" => [20, 400] })
+    before.site([before.ruby(APP, 5, "gone")], { "l" => [9, 400] })
+    change = data(later) - data(before)
+    rows = change.by(:live, :method).to_h { |row| [row.name, (row.bytes / 524_288).round] }
+    assert_equal({ "grows" => 30, "gone" => -9, "new" => 5 }, rows)
+    assert_equal(%w[grows gone new], change.sites(:live).map { |site| site.frames.first.method })
+    assert_in_delta 26, change.total(:live).bytes / 524_288, 0.1
+    assert_operator change.total(:live).low_bytes, :<, change.total(:live).bytes
+  end
+
+  # Garwood's limits, from tables.
+  def test_limits_of_few_samples
+    { 1 => [0.0253, 5.572], 2 => [0.2422, 7.225], 5 => [1.623, 11.668], 10 => [4.795, 18.39], 30 => [20.24, 42.83] }.each do |count, (low, high)|
+      found = Culet::Profile::Estimate.poisson(count)
+      assert_in_delta low, found.first, 0.05
+      assert_in_delta high, found.last, 0.06
+    end
+  end
+
+  # The interval has the truth in some 95 of 100 cases.
+  def test_intervals_hold_the_truth
+    random = Random.new(1)
+    [[40, 2_000_000], [400, 300_000], [100_000, 1_000], [3_000_000, 20]].each do |size, blocks|
+      probability = 1 - Math.exp(-size / 524_288.0)
+      weight = 1 / probability
+      inside = Array.new(400) do
+        samples = poisson(random, blocks * probability)
+        estimate = Culet::Profile::Estimate.new(samples, samples * weight, samples * weight * size, samples * weight * (weight - 1) * size * size)
+        samples.zero? || (size * blocks).between?(estimate.low_bytes.floor, estimate.high_bytes.ceil)
+      end.count(true)
+      # Blocks above the distance are sampled almost surely: then binomial, which the test draws as Poisson.
+      assert_operator inside, :>=, size > 1_000_000 ? 0 : 365, "#{size} bytes"
+    end
+  end
+
+  def poisson(random, mean)
+    count = 0
+    left = mean
+    count += 1 while (left += Math.log(1 - random.rand)).positive?
+    count
+  end
+
+  def test_bytes_that_are_not_utf8_and_escapes
+    maker = StreamMaker.new
+    maker.site([maker.ruby("/tmp/a\\x0ab\\x5c.rb", 1, "caf\\xc3\\xa9 \\xff")], { "l" => [1, 40] })
+    frame = data(maker).sites(:live).first.frames.first
+    assert_equal ["/tmp/a\nb\\.rb", "café ?"], [frame.file, frame.method]
+  end
+
+  def test_damaged_streams
+    good = shop.to_s
+    { good.sub("profile 1", "profile 2") => "is not a profile of culet, or of another version",
+      "" => "is not a profile of culet, or of another version",
+      good.lines[0..-2].join => "ends too early",
+      good.sub(/^E \d+/, "E 3") => "has #{good.lines.size - 1} lines where its end names another number",
+      good.sub(/^P .*\n/, "").sub(/^E \d+/, "E #{good.lines.size - 2}") => "does not say which process it is of",
+      good.sub(/^K 2 1/, "K 2 99") => "has a stack without its caller",
+      good.sub(/^K 2 1/, "K 1 0") => "has a stack twice",
+      good.sub(/^S m \d+/, "S m 999999") => "has a site without a stack",
+      good.sub(/^S m/, "S x") => "has a site of an unknown kind",
+      good.sub(/ a 90/, " z 90") => "has an unknown view",
+      good.sub(/ a 90/, " a -90") => "has a number that is none",
+      good.sub(/ a 90 \S+/, " a 90 NaN") => "has a sum that is none",
+      good.sub(/ a 90 \S+/, " a 90 1e99") => "has a sum that is too large",
+      good.sub(/ a 90 \S+/, " a 90") => "has an incomplete site",
+      good.sub(/^P 42 524288/, "P 42 0") => "has a sample distance of 0",
+      good.sub(/^P 42/, "P 99999999999999999999999") => "has a number that is none",
+      good.sub(/^R 50000000 /, "R ") => "has an incomplete line R",
+      good.sub(/^F 1 1 /, "F 1 1 #{"x" * 70_000}") => "has a line of 70" }.each do |text, sentence|
+      error = assert_raises(Culet::Error, sentence) { Culet::Profile::Recording.parse(text, name: "some.profile") }
+      assert_operator error.message, :start_with?, "some.profile #{sentence}"
+    end
+  end
+
+  def test_mutated_streams_end_in_a_sentence_or_a_profile
+    random = Random.new(7)
+    good = shop.to_s
+    2000.times do
+      text = good.dup.b
+      random.rand(1..6).times { text.setbyte(random.rand(text.bytesize), random.rand(256)) }
+      begin
+        data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(text, name: "x")])
+        Culet::Profile::VIEWS.each { |view| data.sites(view) && Culet::Profile::Table.new(data, view: view).to_s.encode("UTF-8") }
+      rescue Culet::Error => e
+        assert_match(/\Ax \w/, e.message)
+      end
+    end
+  end
+
+  def test_files_that_cannot_be_read
+    Dir.mktmpdir do |folder|
+      error = assert_raises(Culet::Error) { Culet::Profile::Recording.load("#{folder}/none") }
+      assert_match(%r{\Acannot read #{folder}/none: no such file}, error.message)
+      error = assert_raises(Culet::Error) { Culet::Profile::Recording.load(folder) }
+      assert_match(/#{folder} is not a file|cannot read/, error.message)
+    end
+  end
+
+  # Names of native functions: of a library that is there, and whose build id agrees.
+  def test_symbols
+    maps = File.readlines("/proc/self/maps").map(&:split)
+    line = maps.find { |fields| fields[1].include?("x") && fields[5].to_s.match?(%r{/libc[.-]}) }
+    start, finish = line[0].split("-").map(&:hex)
+    malloc = Culet::Elf.new(line[5]).symbol("malloc")
+    address = start - line[2].hex + malloc.value
+    mapping = Culet::Profile::Recording::Mapping.new(start, finish, line[2].hex, nil, line[5])
+    assert_equal ["malloc", File.basename(line[5])], Culet::Profile::Symbols.new([mapping]).name(address + 1).then { |name, file| [name[/malloc/], file] }
+    mapping.build_id = "00ff"
+    assert_equal ["??", File.basename(line[5])], Culet::Profile::Symbols.new([mapping]).name(address + 1)
+    assert_equal ["??", nil], Culet::Profile::Symbols.new([mapping]).name(16)
+    mapping.path = "/etc/passwd"
+    assert_equal ["??", "passwd"], Culet::Profile::Symbols.new([mapping]).name(address + 1)
+  end
+
+  def test_the_table
+    text = Culet::Profile::Table.new(data(shop(lost: 3)), view: :live).to_s
+    assert_match(/\Aprocess 0: memory in use: 3\d\.\d MB\n/, text)
+    assert_match(/^1\. 21\.0 MB \(5\d\.\d %; \d+\.\d MB to \d+\.\d MB\), 52,\d{3} blocks endpoint=orders#show$/, text)
+    assert_includes text, "   Order#items (#{APP}:12)\n   Rack::Handler#call (#{GEM}:30)"
+    assert_match(/String objects/, text)
+    assert_match(/3 samples found no room/, text)
+    by = Culet::Profile::Table.new(data(shop), view: :live, by: :gem).to_s
+    assert_match(/^ *rack 3\.0\.8 +12\.\d MB/, by)
+    assert_match(/have survived|has survived three major collections; there were 5/, Culet::Profile::Table.new(data(StreamMaker.new), view: :growth).to_s.tr("\n", " "))
+  end
+
+  def test_the_document
+    document = Culet::Profile::Document.new(data(shop), view: :live).to_h
+    assert_equal ["live", 524_288], document.values_at("view", "sample_bytes")
+    site = document["sites"].first
+    assert_equal [APP, 12, "Order#items", nil, nil], site["frames"][1].values_at("file", "line", "method", "gem", "library")
+    assert_operator site["low_bytes"], :<, site["bytes"]
+    assert_operator site["bytes"], :<, site["high_bytes"]
+    assert_nil site["class"]
+    rows = Culet::Profile::Document.new(data(shop), view: :live, by: :line, top: 1).to_h["rows"]
+    assert_equal(["#{APP}:12"], rows.map { |row| row["name"] })
+    JSON.generate(document)
+  end
+end

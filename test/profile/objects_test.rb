@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# The samples of Ruby's objects: what they stand for, their classes, and when they are gone.
+class ProfileObjectsTest < Minitest::Test
+  # Defines `profile`, which returns the objects of the profile: class => the sums of a view.
+  PRELUDE = <<~'RUBY'
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def during(seconds)
+      past = now + seconds
+      yield while now < past
+    end
+
+    def profile(view)
+      path = File.join(ENV.fetch("FOLDER"), Process.pid.to_s)
+      Culet::Profile.write(path)
+      lines = File.readlines(path, chomp: true)
+      names = lines.grep(/\AT /).to_h { |line| line.split(" ", 3).drop(1) }
+      sums = Hash.new { |hash, key| hash[key] = [0, 0.0, 0.0, 0.0] }
+      lines.grep(/\AS o /).each do |line|
+        fields = line.split
+        at = fields.index(view) or next
+        sums[names.fetch(fields[4])] = sums[names[fields[4]]].zip(fields[at + 1, 4]).map { |sum, field| sum + Float(field) }
+      end
+      sums
+    end
+
+    def samples(view, name) = profile(view)[name][0].to_i
+  RUBY
+
+  def test_sites_get_their_shares
+    out = ruby(<<~RUBY)
+      A, B, C = Array.new(3) { Class.new }
+      Culet::Profile.start(sample_bytes: 4096)
+      made = [0, 0, 0]
+      during(6) do
+        20.times { A.new }
+        60.times { B.new }
+        120.times { C.new }
+        made = made.zip([20, 60, 120]).map(&:sum)
+      end
+      Culet::Profile.stop
+      p(%w[A B C].zip(made).to_h { |name, count| [name, [count, *profile("a")[name]]] })
+    RUBY
+    figures = eval(out) # rubocop:disable Security/Eval -- our own program's literal
+    total = figures.values.sum { |count,| count }
+    estimated = figures.values.sum { |_, _, blocks| blocks }
+    figures.each do |name, (count, samples, blocks, _bytes, variance)|
+      refute_equal 0, samples, name
+      # wide: one run in millions is outside by chance alone
+      assert_in_delta count.to_f / total, blocks / estimated, 6 * Math.sqrt(variance) / 40 / estimated, figures.inspect
+    end
+    assert_includes 0.4..2.5, estimated / total, figures.inspect
+  end
+
+  def test_objects_are_live_until_they_are_collected
+    assert_equal "[true, true, 0, true]\n", ruby(<<~RUBY)
+      class Kept; end
+      class Dropped; end
+      kept = []
+      Culet::Profile.start(sample_bytes: 1024)
+      during(60) do
+        100.times { kept << Kept.new; Dropped.new }
+        break if kept.size % 10_000 == 0 && samples("l", "Kept") > 5 && samples("a", "Dropped") > 5
+      end
+      Culet::Profile.stop
+      before = samples("l", "Kept")
+      10.times { GC.start }
+      GC.compact if GC.respond_to?(:compact)
+      still = samples("l", "Kept")
+      size = kept.size
+      dropped = samples("l", "Dropped")
+      kept.clear
+      kept = nil
+      100.times { |depth| Array.new(depth) { Object.new } }
+      10.times { GC.start }
+      p [size > 0, before == still, dropped, samples("l", "Kept") <= 1]
+    RUBY
+  end
+
+  def test_names_of_classes
+    out = ruby(<<~RUBY)
+      class Named; def self.name = raise("called"); end
+      class Blank < BasicObject; def ==(_) = ::Kernel.raise("called"); end
+      class Bad; def ==(_) = raise("called"); alias eql? ==; def hash = raise("called"); end
+      module Inner; class Deep; end; end
+      anonymous = Class.new(Named)
+      Culet::Profile.start(sample_bytes: 512)
+      wanted = %w[Named Blank Bad Inner::Deep Class.new(Named) String]
+      during(60) do
+        100.times { Named.new; Blank.new; Bad.new.freeze; Inner::Deep.new; anonymous.new; Object.new.singleton_class; +"x" }
+        break if rand(2000) == 0 && (wanted - profile("a").keys).empty?
+      end
+      puts profile("a").keys.grep_v(/Time|Float|Hash|Array|Random|File|Enumer/).sort
+    RUBY
+    assert_empty(%w[Bad Blank Class.new(Named) Inner::Deep Named String] - out.lines(chomp: true))
+  end
+
+  def test_forked_processes_go_on
+    assert_equal "[true, true, true]\n", ruby(<<~RUBY)
+      class Before; end
+      class After; end
+      Culet::Profile.start(sample_bytes: 512)
+      kept = []
+      during(60) { 100.times { kept << Before.new }; break if kept.size % 5_000 == 0 && samples("l", "Before") > 2 }
+      reader, writer = IO.pipe
+      pid = fork do
+        during(60) { 100.times { kept << After.new }; break if kept.size % 5_000 == 0 && samples("l", "After") > 2 }
+        writer.puts(samples("l", "After"), samples("i", "Before"))
+        writer.close
+        exit!(0)
+      end
+      writer.close
+      after, inherited = reader.read.split.map(&:to_i)
+      Process.wait(pid)
+      p [after > 2, inherited > 2, samples("l", "After") == 0]
+    RUBY
+  end
+
+  def test_it_survives_compaction_stress_threads_ractors_and_restarts
+    assert_equal "done\n", ruby(<<~RUBY, "-W0")
+      Culet::Profile.start(sample_bytes: 256)
+      threads = Array.new(3) { Thread.new { during(4) { Hash.new.merge(a: Object.new.to_s * 3); Thread.pass } } }
+      ractor = Ractor.new { 200_000.times { Object.new.to_s } }
+      fiber = Fiber.new { loop { Fiber.yield Array.new(10) { +"x" } } }
+      during(2) { GC.compact if GC.respond_to?(:compact); 2000.times { fiber.resume }; Culet::Profile.stop; Culet::Profile.start(sample_bytes: 256) }
+      GC.stress = true
+      during(1) { Marshal.load(Marshal.dump([Object, "x", { a: 1.5 }])) }
+      GC.stress = false
+      ractor.take
+      threads.each(&:join)
+      profile("a")
+      puts "done"
+    RUBY
+  end
+
+  def test_an_idle_process_wakes_up_rarely
+    assert_equal "true\n", ruby(<<~RUBY)
+      Culet::Profile.start
+      sleep 2
+      wakeups = -> { Dir["/proc/self/task/*/status"].select { |file| File.read(file).start_with?("Name:\\tculet-profile") }.sum { |file| File.read(file)[/^voluntary.*?(\\d+)/, 1].to_i } }
+      before = wakeups.call
+      sleep 3
+      p wakeups.call - before <= 25 # windows would take some hundreds
+    RUBY
+  end
+
+  private
+
+  def ruby(program, *flags)
+    Dir.mktmpdir do |folder|
+      out, err, status = run_program(RbConfig.ruby, *flags, "-I#{ROOT}/lib", "-rculet/profile", "-e", PRELUDE + program,
+                                     env: TestHelper::NEUTRAL.merge("FOLDER" => folder))
+      assert_predicate status, :success?, err
+      out
+    end
+  end
+end
