@@ -51,24 +51,6 @@ class ProfileRubyFramesTest < Minitest::Test
     assert_match(/\Aprogram.rb:8:#<[Rr]efinement.*>#refined\z/, stream.ruby(50_108)[1])
   end
 
-  def test_evaluated_code_has_its_own_file_and_line
-    stream = profile(<<~RUBY)
-      class Template
-        def render = instance_eval("[1].map { $a = 'x' * 50_201 }", "page.erb", 33)
-        def result = eval("$b = 'x' * 50_203", binding, "mail.erb", 44)
-      end
-      Template.new.render
-      Template.new.result
-      eval("\\n$c = 'x' * 50_205", TOPLEVEL_BINDING, "top.erb", 1)
-      Template.class_eval("def compiled = ($d = 'x' * 50_207)", "view.erb", 7)
-      Template.new.compiled
-    RUBY
-    assert_equal ["page.erb:33", "mail.erb:44", "top.erb:2", "view.erb:7"],
-                 [50_202, 50_204, 50_206, 50_208].map { |size| stream.ruby(size)[1][/\A.*:\d+/] }
-    assert_equal "program.rb:3:Template#result", stream.ruby(50_204)[3]
-    assert_equal "view.erb:7:Template#compiled", stream.ruby(50_208)[1]
-  end
-
   def test_fibers_threads_and_enumerators
     stream = profile(<<~RUBY)
       Fiber.new { $a = "x" * 50_301 }.resume

@@ -22,9 +22,9 @@ int ruby_thread_has_gvl_p(void);
 enum { IS_C = 1, NAMED = 2, MARKED = 4 };
 
 struct frame {
-    VALUE value;             /* what rb_profile_frames reports */
-    uint32_t path, label;    /* names; 0 until named */
-    uint32_t base;           /* name of the method alone */
+    VALUE value;          /* what rb_profile_frames reports */
+    uint32_t path, label; /* names; 0 until named */
+    uint32_t base;        /* name of the method alone */
     uint32_t first_line : 24, flags : 8;
     uint32_t last_use; /* number of the major collection before */
 };

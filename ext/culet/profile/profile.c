@@ -48,7 +48,8 @@ static void at_end(ruby_vm_t *vm)
 /* The exporting library has fork handlers of its own. */
 static int handle_forks(void)
 {
-    int error = pthread_atfork(culet_profile_frames_lock, culet_profile_frames_unlock, culet_profile_frames_unlock_child);
+    int error =
+        pthread_atfork(culet_profile_frames_lock, culet_profile_frames_unlock, culet_profile_frames_unlock_child);
 
     if (error == 0 && api == &culet_profile_api)
         error = pthread_atfork(culet_profile_prepare, culet_profile_parent, culet_profile_child);

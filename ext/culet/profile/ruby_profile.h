@@ -7,12 +7,7 @@
 #include "common/buffer.h"
 #include "profile/profile.h"
 
-enum culet_profile_action {
-    CULET_PROFILE_STATUS,
-    CULET_PROFILE_START,
-    CULET_PROFILE_STOP,
-    CULET_PROFILE_WRITE
-};
+enum culet_profile_action { CULET_PROFILE_STATUS, CULET_PROFILE_START, CULET_PROFILE_STOP, CULET_PROFILE_WRITE };
 
 struct culet_profile_request {
     enum culet_profile_action action;
