@@ -71,14 +71,19 @@ static uint32_t first_line_of(VALUE value)
     return FIXNUM_P(line) ? (uint32_t)FIX2LONG(line) & LINE_MASK : 0;
 }
 
-/* C functions have neither a line nor, on some Rubies, a path. */
+/* Without the class, whose name would be allocated. C functions have no line, and on Ruby 3.1 no path and no label. */
+static VALUE base_of(VALUE value, bool is_c)
+{
+    return is_c ? rb_profile_frame_method_name(value) : rb_profile_frame_base_label(value);
+}
+
 static bool is_same(const struct frame *frame, VALUE value)
 {
     VALUE path = path_of(value);
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
     return is_c == ((frame->flags & IS_C) != 0) && frame->first_line == first_line_of(value) &&
-           (is_c || is_string(frame->path, path)) && is_string(frame->base, rb_profile_frame_base_label(value));
+           (is_c || is_string(frame->path, path)) && is_string(frame->base, base_of(value, is_c));
 }
 
 static uint32_t add(VALUE value, uint32_t *slot)
@@ -215,17 +220,19 @@ static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: until the end there may be new frames. */
+/* Naming allocates, and these allocations are sampled: frames that are new since the start are named by the next job. */
 void culet_profile_frames_name(void)
 {
-    while (named < count) {
+    uint32_t known = count;
+
+    while (named < known) {
         struct frame *frame = &frames[named + 1];
         VALUE label = rb_profile_frame_full_label(frame->value);
 
         if (NIL_P(label))
             label = rb_profile_frame_label(frame->value);
         if ((frame->flags & NAMED) == 0)
-            set_names(frame, path_of(frame->value), label, rb_profile_frame_base_label(frame->value));
+            set_names(frame, path_of(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
         named++;
     }
 }
