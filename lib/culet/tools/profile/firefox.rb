@@ -116,8 +116,8 @@ module Culet
         sites = @data.sites(view).reject { |site| site.bytes.round.zero? }
         stacks = sites.map { |site| tables.stack(frames(site)) }
         { "name" => view, "processType" => "default", "processName" => @data.recordings.first.name,
-          "isMainThread" => at.zero?, "processStartupTime" => 0, "processShutdownTime" => nil, "registerTime" => 0, "unregisterTime" => nil,
-          "pausedRanges" => [], "pid" => @data.recordings.first.pid.to_s, "tid" => at + 1,
+          "isMainThread" => at.zero?, "processStartupTime" => 0, "processShutdownTime" => nil, "registerTime" => 0,
+          "unregisterTime" => nil, "pausedRanges" => [], "pid" => @data.recordings.first.pid.to_s, "tid" => at + 1,
           "samples" => samples(sites, stacks), "markers" => markers, **tables.tables }
       end
 
