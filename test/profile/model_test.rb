@@ -182,10 +182,10 @@ class ProfileModelTest < Minitest::Test
     mapping = Culet::Profile::Recording::Mapping.new(start, finish, line[2].hex, nil, line[5])
     assert_equal ["malloc", File.basename(line[5])], Culet::Profile::Symbols.new([mapping]).name(address + 1).then { |name, file| [name[/malloc/], file] }
     mapping.build_id = "00ff"
-    assert_equal ["??", File.basename(line[5])], Culet::Profile::Symbols.new([mapping]).name(address + 1)
+    assert_equal ["[#{File.basename(line[5])}]", File.basename(line[5])], Culet::Profile::Symbols.new([mapping]).name(address + 1)
     assert_equal ["??", nil], Culet::Profile::Symbols.new([mapping]).name(16)
     mapping.path = "/etc/passwd"
-    assert_equal ["??", "passwd"], Culet::Profile::Symbols.new([mapping]).name(address + 1)
+    assert_equal ["[passwd]", "passwd"], Culet::Profile::Symbols.new([mapping]).name(address + 1)
   end
 
   def test_the_table

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../text/view"
-require_relative "symbols"
 
 module Culet
   module Profile
@@ -90,20 +89,21 @@ module Culet
       # The native function that allocates, and the Ruby frames that lead to it: the innermost one, those of the
       # application, and the outermost.
       def path(site)
-        native = site.frames.take_while(&:library).find { |frame| frame.method != Symbols::UNKNOWN }
+        native = site.frames.take_while(&:library).find { |frame| !frame.nameless? }
         ruby = site.frames.select { |frame| frame.file || (!frame.library && !frame.remark) }
         return named(site.frames).first(PATH).map { |frame| "   #{line(frame)}" } if ruby.empty?
 
         chosen = [native, *relevant(ruby)].compact
         remark = site.frames.find(&:remark)
-        [*chosen.map { |frame| "   #{line(frame)}" }, *("   #{remark.method}" if remark)]
+        # A block and its method may be on one line.
+        [*chosen.map { |frame| "   #{line(frame)}" }.uniq, *("   #{remark.method}" if remark)]
       end
 
       # One unknown function of a library in a row is enough.
       def named(frames)
         frames.slice_when do |one, other|
           one.library != other.library || [one, other].any? do |frame|
-            frame.method != Symbols::UNKNOWN
+            !frame.nameless?
           end
         end.map(&:first)
       end
