@@ -35,6 +35,8 @@
  *   P pid sample_bytes started_ns taken_ns epoch generation lost       times of CLOCK_REALTIME; generation: forks since start;
  *                                                                      lost: samples that found no room
  *   R rss_bytes peak_rss_bytes                                         resident, as sampled
+ *   O allocated estimated                       Ruby's objects since the start, and as their samples estimate them: the sums
+ *                                               of kind o are multiplied by allocated / estimated
  *   M start end offset build_id path            executable mapping; start, end, offset in hex; build_id: hex or -
  *   F id line path TAB label                    a Ruby frame: path of its file, line where its method starts, its name
  *   L id name=value TAB name=value ...          a label set; id 0 is the empty set and is not written

@@ -17,12 +17,13 @@ class ProfileObjectsTest < Minitest::Test
       path = File.join(ENV.fetch("FOLDER"), Process.pid.to_s)
       Culet::Profile.write(path)
       lines = File.readlines(path, chomp: true)
+      scale = lines.grep(/\AO /).first&.split&.drop(1)&.map(&:to_f)&.reduce(:/) || 1.0
       names = lines.grep(/\AT /).to_h { |line| line.split(" ", 3).drop(1) }
       sums = Hash.new { |hash, key| hash[key] = [0, 0.0, 0.0, 0.0] }
       lines.grep(/\AS o /).each do |line|
         fields = line.split
         at = fields.index(view) or next
-        sums[names.fetch(fields[4])] = sums[names[fields[4]]].zip(fields[at + 1, 4]).map { |sum, field| sum + Float(field) }
+        sums[names.fetch(fields[4])] = sums[names[fields[4]]].zip(fields[at + 1, 4]).zip([1, scale, scale, scale * scale]).map { |(sum, field), factor| sum + (Float(field) * factor) }
       end
       sums
     end
@@ -49,10 +50,11 @@ class ProfileObjectsTest < Minitest::Test
     estimated = figures.values.sum { |_, _, blocks| blocks }
     figures.each do |name, (count, samples, blocks, _bytes, variance)|
       refute_equal 0, samples, name
-      # wide: one run in millions is outside by chance alone
-      assert_in_delta count.to_f / total, blocks / estimated, 6 * Math.sqrt(variance) / 40 / estimated, figures.inspect
+      # Wide: on a busy machine a site has three samples, which say little of their spread.
+      assert_in_delta count.to_f / total, blocks / estimated, 0.15 + (6 * Math.sqrt(variance) / 40 / estimated), figures.inspect
     end
-    assert_includes 0.4..2.5, estimated / total, figures.inspect
+    # Ruby makes few other objects here.
+    assert_in_delta 1, estimated / total, 0.25, figures.inspect
   end
 
   def test_objects_are_live_until_they_are_collected

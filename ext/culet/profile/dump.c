@@ -112,6 +112,7 @@ static void write_texts(struct dump *dump)
 
     mark_texts(dump->buffer->bytes, dump->buffer->bytes + dump->buffer->length, &used);
     dump->lines += culet_labels_write(dump->buffer, used.labels, INTERNED_BYTES);
+    dump->lines += culet_objects_write_totals(dump->buffer);
     dump->lines += culet_objects_write_types(dump->buffer, used.types, INTERNED_BYTES);
 }
 

@@ -17,12 +17,10 @@
 #include "profile/labels.h"
 #include "profile/windows.h"
 
-#define TYPES 10000    /* beyond: `other` */
-#define NAME_BYTES 200 /* of a class, before escapes */
-#define PENDING 64     /* samples of a window, at most */
-#define SAMPLES 2      /* of a window, on average */
-#define CAUTION 4.0    /* see objects_for_each */
-#define MOST_CORRECTION 4.0
+#define TYPES 10000       /* beyond: `other` */
+#define NAME_BYTES 200    /* of a class, before escapes */
+#define PENDING 64        /* samples of a window, at most */
+#define SAMPLES 2         /* of a window, on average */
 #define AVERAGED 64       /* windows in the averages */
 #define CHECK_SHARE 2000  /* a check of all samples may take this part of the time */
 #define CHECK_SECONDS 1.0 /* and comes no sooner than that after the one before */
@@ -51,8 +49,7 @@ static struct {
     size_t pending_count;
     struct pending *pending;
     uint64_t allocated_at_close, allocated_at_open;
-    double allocated, estimated; /* objects, in windows and between them */
-    double squares;              /* of the estimate of each window */
+    double allocated, estimated; /* objects since the start: all of them, and as the windows estimate them */
 } sampler;
 
 /* Samples whose objects may live. */
@@ -199,6 +196,14 @@ static uint32_t type_of(VALUE object)
     return number != 0 ? number : culet_interned_number(&types, "other", 5, CULET_INTERNED_TEXTS);
 }
 
+uint64_t culet_objects_write_totals(struct culet_buffer *buffer)
+{
+    if (sampler.estimated < 1)
+        return 0;
+    culet_buffer_format(buffer, "O %.0f %.0f\n", sampler.allocated, sampler.estimated);
+    return 1;
+}
+
 uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes)
 {
     return culet_interned_write(&types, buffer, 'T', used, used_bytes);
@@ -307,31 +312,24 @@ static uint64_t allocated(void)
 }
 
 /*
- * The number of objects that one in a window stands for. The share of time that windows cover says it, but for what
- * windows cost the program itself. The correction is the number of all objects by the number estimated from all windows, as
- * far as these agree: a few windows, or a few that have most of the objects, say little.
+ * The number of objects that one in a window stands for, by the share of time that windows cover. The windows themselves
+ * cost the program time, and some are late: so the reader of the profile scales the samples by the number of all objects
+ * over the number that was estimated (line O).
  */
 static double objects_for_each(void)
 {
-    double sum = sampler.allocated / sampler.estimated, correction = 1;
-
-    if (sum > 0)
-        correction += (sampler.allocated / sum - 1) / (1 + CAUTION * sampler.squares / (sum * sum));
-    correction = fmin(fmax(correction, 1.0 / MOST_CORRECTION), MOST_CORRECTION);
-    return fmax(correction / culet_windows_share(), 1);
+    return fmax(1 / culet_windows_share(), 1);
 }
 
 /* Adds a window and the time between the one before and it. */
 static void count_allocated(void)
 {
     uint64_t now = allocated();
-    double estimate = (double)(now - sampler.allocated_at_open) / culet_windows_share();
 
     if (key_allocated == 0)
         return;
     sampler.allocated += (double)(now - sampler.allocated_at_close);
-    sampler.estimated += estimate;
-    sampler.squares += estimate * estimate;
+    sampler.estimated += (double)(now - sampler.allocated_at_open) * objects_for_each();
     sampler.allocated_at_close = now;
 }
 
@@ -529,7 +527,7 @@ static void reset(void)
     clock_gettime(CLOCK_MONOTONIC, &samples.checked);
     sampler.random = culet_windows_seed();
     sampler.bytes_per_window = sampler.windows = 0;
-    sampler.allocated = sampler.estimated = sampler.squares = 0;
+    sampler.allocated = sampler.estimated = 0;
     sampler.allocated_at_close = allocated();
 }
 

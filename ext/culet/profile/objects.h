@@ -29,6 +29,9 @@ void culet_objects_stop(void);
 /* Before api->write: removes the samples of objects that are gone. Requires the GVL. May raise. */
 void culet_objects_check(void);
 
+/* Adds the line O, if there was a window. Returns the number of lines. */
+uint64_t culet_objects_write_totals(struct culet_buffer *buffer);
+
 /* Adds a line T for each type whose bit in `used` is set; NULL: for all. Returns the number of lines. */
 uint64_t culet_objects_write_types(struct culet_buffer *buffer, const unsigned char *used, size_t used_bytes);
 

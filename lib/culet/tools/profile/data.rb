@@ -75,6 +75,7 @@ module Culet
       def estimate(recording, raw, view)
         found = raw.sums[view] or return
         found -= raw.sums[:inherited] if view == :live && raw.sums[:inherited] && inherits?(recording)
+        found *= recording.object_scale if raw.kind == :object
         found if found.samples.positive?
       end
 

@@ -63,6 +63,8 @@ module Culet
       attr_reader :lost
       # @return [Integer] resident bytes of the heap, and the largest of them
       attr_reader :rss_bytes, :peak_rss_bytes
+      # @return [Float] by which the sums of objects are multiplied
+      attr_reader :object_scale
       # @return [Array<Mapping>] sorted by address
       attr_reader :mappings
       # @return [Hash{Integer => RubyFrame}]
@@ -87,6 +89,7 @@ module Culet
         @depths = { 0 => 0 }
         @sites = []
         @rss_bytes = @peak_rss_bytes = 0
+        @object_scale = 1.0
         read(text.dup.force_encoding(Encoding::BINARY))
       end
 
@@ -136,6 +139,7 @@ module Culet
         case line[0, 2]
         when "P " then process(line)
         when "R " then @rss_bytes, @peak_rss_bytes = numbers(line, 2)
+        when "O " then scale(*numbers(line, 2))
         when "M " then mapping(line)
         when "F " then frame(line)
         when "L " then label(line)
@@ -150,6 +154,11 @@ module Culet
         @pid, @sample_bytes, started, taken, @epoch, @generation, @lost = numbers(line, 7)
         damaged("has a sample distance of 0") if @sample_bytes.zero?
         @started_at, @taken_at = [started, taken].map { |time| Time.at(*time.divmod(1_000_000_000), :nsec) }
+      end
+
+      def scale(allocated, estimated)
+        damaged("has objects that nothing estimates") if estimated.zero?
+        @object_scale = allocated.fdiv(estimated)
       end
 
       def numbers(line, count)
