@@ -179,7 +179,7 @@ static uint32_t add_name(VALUE string)
     return culet_names_add(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* Classes without a name have their address in the label; "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call". */
+/* Classes without a name have their address in the label: "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call" */
 static uint32_t add_label(VALUE label)
 {
     char text[CULET_NAME_BYTES];
@@ -215,7 +215,7 @@ static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: frames that are new since the start are named by the next job. */
+/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. */
 void culet_profile_frames_name(void)
 {
     uint32_t known = count;
