@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "profile/profile_helper"
 
 # Culet::Profile, and the settings in the environment.
@@ -80,6 +81,23 @@ class ProfileApiTest < Minitest::Test
       assert_equal ["1\n", true], [out, status.success?]
       assert_equal "culet: the memory profile cannot be written: cannot write #{folder}/missing/x: No such file or directory\n", err
     end
+  end
+
+  def test_a_report
+    out = inside(<<~RUBY)
+      require "json"
+      Culet::Profile.start
+      def keep = ($kept = "x" * 50_001)
+      keep
+      puts JSON.generate(Culet::Profile.report)
+      puts Culet::Profile.report(view: :growth)["view"]
+      Culet::Profile.report(view: :many) rescue puts("\#{$!.class}: \#{$!.message}")
+    RUBY
+    report, *rest = out.lines(chomp: true)
+    site = JSON.parse(report)["sites"].find { |one| one["bytes"] == 50_002 }
+    frame = site["frames"].find { |one| one["method"] == "Object#keep" }
+    assert_equal ["program.rb", 3], [File.basename(frame["file"]), frame["line"]]
+    assert_equal ["growth", "ArgumentError: view: :many is not one of live, allocated, peak, growth"], rest
   end
 
   # The extension's own copy of the profile: of Ruby's objects alone.

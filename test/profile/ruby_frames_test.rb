@@ -25,7 +25,8 @@ class ProfileRubyFramesTest < Minitest::Test
     assert_match(/:Array#map\z/, frames[2])
     assert_equal ["program.rb:3:Outer#work", "program.rb:7:Outer.call", "program.rb:9:<main>"], frames[3..]
     assert_equal [2, 7], stream.stack(50_002).grep(Stream::Frame).last(3).first(2).map(&:first_line)
-    assert_kind_of Integer, stream.stack(50_002).first
+    native = stream.stack(50_002).take_while { |word| word.is_a?(Integer) }
+    assert_includes 1..12, native.size # up to the interpreter, or there would be two dozen
   end
 
   def test_labels_of_all_kinds_of_code
@@ -49,6 +50,24 @@ class ProfileRubyFramesTest < Minitest::Test
                  50_110 => "12:block in <main>", 50_112 => "13:Defined.method_missing" }
     assert_equal(expected.transform_values { |name| "program.rb:#{name}" }, expected.to_h { |size, _| [size, stream.ruby(size)[1]] })
     assert_match(/\Aprogram.rb:8:#<[Rr]efinement.*>#refined\z/, stream.ruby(50_108)[1])
+  end
+
+  def test_evaluated_code_has_its_own_file_and_line
+    stream = profile(<<~RUBY)
+      class Template
+        def render = instance_eval("[1].map { $a = 'x' * 50_201 }", "page.erb", 33)
+        def result = eval("$b = 'x' * 50_203", binding, "mail.erb", 44)
+      end
+      Template.new.render
+      Template.new.result
+      eval("\\n$c = 'x' * 50_205", TOPLEVEL_BINDING, "top.erb", 1)
+      Template.class_eval("def compiled = ($d = 'x' * 50_207)", "view.erb", 7)
+      Template.new.compiled
+    RUBY
+    assert_equal ["page.erb:33", "mail.erb:44", "top.erb:2", "view.erb:7"],
+                 [50_202, 50_204, 50_206, 50_208].map { |size| stream.ruby(size)[1][/\A.*:\d+/] }
+    assert_equal "program.rb:3:Template#result", stream.ruby(50_204)[3]
+    assert_equal "view.erb:7:Template#compiled", stream.ruby(50_208)[1]
   end
 
   def test_fibers_threads_and_enumerators

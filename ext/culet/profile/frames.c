@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "profile/control_frames.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "profile/names.h"
@@ -56,14 +57,7 @@ static bool is_string(uint32_t name, VALUE string)
     return RB_TYPE_P(string, T_STRING) && culet_names_equal(name, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* None of these allocates. Code from eval has no absolute path. */
-static VALUE path_of(VALUE value)
-{
-    VALUE path = rb_profile_frame_absolute_path(value);
-
-    return RB_TYPE_P(path, T_STRING) ? path : rb_profile_frame_path(value);
-}
-
+/* None of these allocates. */
 static uint32_t first_line_of(VALUE value)
 {
     VALUE line = rb_profile_frame_first_lineno(value);
@@ -79,7 +73,7 @@ static VALUE base_of(VALUE value, bool is_c)
 
 static bool is_same(const struct frame *frame, VALUE value)
 {
-    VALUE path = path_of(value);
+    VALUE path = culet_frame_path(value);
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
     return is_c == ((frame->flags & IS_C) != 0) && frame->first_line == first_line_of(value) &&
@@ -139,6 +133,7 @@ static int ruby_words(uint64_t *words, bool *is_c)
     int found = rb_profile_frames(0, CULET_PROFILE_FRAMES, values, lines);
     uint32_t before;
 
+    culet_control_frames_correct(values, found, CULET_PROFILE_FRAMES);
     if (pthread_mutex_lock(&lock) != 0)
         return -1;
     before = count;
@@ -184,7 +179,7 @@ static uint32_t add_name(VALUE string)
     return culet_names_add(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* Classes without a name have their address in the label; "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call". */
+/* Classes without a name have their address in the label: "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call" */
 static uint32_t add_label(VALUE label)
 {
     char text[CULET_NAME_BYTES];
@@ -220,7 +215,7 @@ static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: frames that are new since the start are named by the next job. */
+/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. */
 void culet_profile_frames_name(void)
 {
     uint32_t known = count;
@@ -232,7 +227,7 @@ void culet_profile_frames_name(void)
         if (NIL_P(label))
             label = rb_profile_frame_label(frame->value);
         if ((frame->flags & NAMED) == 0)
-            set_names(frame, path_of(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
+            set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
         named++;
     }
 }
