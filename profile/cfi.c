@@ -12,21 +12,27 @@ enum { FP = -1, SP = -2, RETURN = -3 };
 
 /* ---- reading within bounds ---- */
 
-/* A position in a module's tables. A read beyond the end fails and yields 0. */
+/* A position in a module's tables. A read beyond the end or from a gap fails and yields 0. */
 struct reader {
     uintptr_t at, end;
+    struct culet_readable *readable;
     bool failed;
 };
+
+static struct reader reader_at(const struct culet_module *module, uintptr_t address, struct culet_readable *readable)
+{
+    return (struct reader){address, module->end, readable, address < module->start || address >= module->end};
+}
 
 static uint64_t read_bytes(struct reader *r, unsigned bytes)
 {
     uint64_t value = 0;
 
-    if (r->failed || r->end - r->at < bytes || r->at > r->end) {
+    /* Little-endian. */
+    if (r->failed || r->end - r->at < bytes || !culet_readable_copy(r->readable, &value, r->at, bytes)) {
         r->failed = true;
         return 0;
     }
-    memcpy(&value, (const void *)r->at, bytes); /* little-endian */
     r->at += bytes;
     return value;
 }
@@ -123,13 +129,16 @@ struct description {
     struct culet_function function;
 };
 
+/* The largest functions need some ten KiB. */
+#define ENTRY_LIMIT (1u << 20)
+
 /* A reader of the entry at an address, behind its length. Entries of 64-bit length do not occur. */
-static struct reader entry_at(const struct culet_module *module, uintptr_t address)
+static struct reader entry_at(const struct culet_module *module, uintptr_t address, struct culet_readable *readable)
 {
-    struct reader r = {address, module->end, address < module->start || address >= module->end};
+    struct reader r = reader_at(module, address, readable);
     uint64_t length = read_bytes(&r, 4);
 
-    if (r.failed || length == 0 || length >= 0xfffffff0 || length > r.end - r.at)
+    if (r.failed || length == 0 || length > ENTRY_LIMIT || length > r.end - r.at)
         r.failed = true;
     else
         r.end = r.at + length;
@@ -155,15 +164,16 @@ static void read_augmentation(struct reader *r, const char *letters, uintptr_t t
             read_bytes(r, 1);
         else if (*letters == 'P')
             read_pointer(r, (uint8_t)read_bytes(r, 1) & 0x7f, table);
-        else
-            break; /* 'B', a signed return address, has no data; others are behind the known ones */
+        else if (*letters != 'B' && *letters != 'G') /* AArch64: signed return addresses, tagged stacks; no data */
+            break;
     }
     r->at = end;
 }
 
-static bool read_common(const struct culet_module *module, uintptr_t address, struct description *d)
+static bool read_common(const struct culet_module *module, uintptr_t address, struct description *d,
+                        struct culet_readable *readable)
 {
-    struct reader r = entry_at(module, address);
+    struct reader r = entry_at(module, address, readable);
     char letters[8] = "";
 
     if (read_bytes(&r, 4) != 0 || r.failed)
@@ -183,14 +193,15 @@ static bool read_common(const struct culet_module *module, uintptr_t address, st
     return !r.failed && (version == 1 || version == 3) && (d->augmented || !letters[0]);
 }
 
-static bool read_description(const struct culet_module *module, uintptr_t address, struct description *d)
+static bool read_description(const struct culet_module *module, uintptr_t address, struct description *d,
+                             struct culet_readable *readable)
 {
-    struct reader r = entry_at(module, address);
+    struct reader r = entry_at(module, address, readable);
     uintptr_t here = r.at;
     uint64_t distance = read_bytes(&r, 4);
 
     *d = (struct description){0};
-    if (r.failed || !distance || distance > here - module->start || !read_common(module, here - distance, d))
+    if (r.failed || !distance || distance > here - module->start || !read_common(module, here - distance, d, readable))
         return false;
     d->function.start = read_pointer(&r, d->encoding, module->table);
     d->function.end = d->function.start + (uintptr_t)read_format(&r, d->encoding & 15);
@@ -206,7 +217,7 @@ static bool read_description(const struct culet_module *module, uintptr_t addres
 
 /* ---- instructions ---- */
 
-enum { SAVED_AT_OFFSET, SAME, NOT_KNOWN, UNDEFINED };
+enum { SAVED_AT_OFFSET, SAVED_AT_FP, SAME, NOT_KNOWN, UNDEFINED };
 
 struct saved {
     uint8_t how;
@@ -214,8 +225,8 @@ struct saved {
 };
 
 struct state {
-    bool cfa_known;
-    uint64_t cfa_register;
+    bool cfa_known, cfa_stored;
+    uint64_t cfa_register, cfa_added;
     int64_t cfa_offset;
     struct saved fp, back; /* the frame pointer and the return address */
 };
@@ -226,8 +237,14 @@ struct program {
     const struct description *d;
     struct state now, initial, remembered[REMEMBERED];
     unsigned depth;
-    uintptr_t address;
+    uintptr_t address, until;
 };
+
+/* The values come from the tables, so the product may be anything. */
+static int64_t scaled(uint64_t value, int64_t factor)
+{
+    return (int64_t)(value * (uint64_t)factor);
+}
 
 static void save(struct program *p, uint64_t number, uint8_t how, int64_t offset)
 {
@@ -248,19 +265,87 @@ static void restore(struct program *p, uint64_t number)
 static void define(struct program *p, uint64_t number, int64_t offset)
 {
     p->now.cfa_known = true;
+    p->now.cfa_stored = false;
     p->now.cfa_register = number;
     p->now.cfa_offset = offset;
 }
 
-static void skip_block(struct reader *r)
+/* ---- expressions ---- */
+
+enum {
+    OP_DEREF = 0x06,
+    OP_AND = 0x1a,
+    OP_PLUS = 0x22,
+    OP_PLUS_CONSTANT = 0x23,
+    OP_SHL = 0x24,
+    OP_GE = 0x2a,
+    OP_LIT0 = 0x30,
+    OP_REGISTER0 = 0x70, /* a register and an offset */
+};
+
+/* A reader of an expression, which `r` skips. */
+static struct reader read_block(struct reader *r)
 {
     uint64_t length = read_uleb(r);
+    struct reader block = *r;
 
-    if (length > r->end - r->at)
-        r->failed = true;
-    else
-        r->at += length;
+    if (r->failed || length > r->end - r->at) {
+        block.failed = r->failed = true;
+        return block;
+    }
+    block.end = r->at += length;
+    return block;
 }
+
+static bool next_is(struct reader *r, unsigned opcode)
+{
+    return read_bytes(r, 1) == opcode && !r->failed;
+}
+
+/* The entries of the procedure linkage table push one word at a certain instruction of 16 bytes:
+ * sp + offset + ((pc & 15) >= that << 3). */
+static bool read_linkage(struct program *p, struct reader r, int64_t offset)
+{
+    if (!next_is(&r, OP_REGISTER0 + RETURN) || read_sleb(&r) != 0 || !next_is(&r, OP_LIT0 + 15) || !next_is(&r, OP_AND))
+        return false;
+    uint64_t pushed = read_bytes(&r, 1) - OP_LIT0;
+    if (pushed > 15 || !next_is(&r, OP_GE) || !next_is(&r, OP_LIT0 + 3) || !next_is(&r, OP_SHL) ||
+        !next_is(&r, OP_PLUS) || r.at != r.end)
+        return false;
+    define(p, SP, (int64_t)((uint64_t)offset + ((p->until & 15) >= pushed ? 8 : 0)));
+    return true;
+}
+
+/* A register and an offset; or the value stored there, and what is added to that. */
+static void define_by_expression(struct program *p, struct reader r)
+{
+    unsigned opcode = (unsigned)read_bytes(&r, 1);
+    int64_t offset = read_sleb(&r);
+
+    p->now.cfa_known = false;
+    if (r.failed || (opcode != OP_REGISTER0 + FP && opcode != OP_REGISTER0 + SP))
+        return;
+    if (opcode == OP_REGISTER0 + SP && read_linkage(p, r, offset))
+        return;
+    bool stored = r.at < r.end && next_is(&r, OP_DEREF);
+    uint64_t added = stored && r.at < r.end && next_is(&r, OP_PLUS_CONSTANT) ? read_uleb(&r) : 0;
+    if (r.failed || r.at != r.end)
+        return;
+    define(p, opcode - OP_REGISTER0, offset);
+    p->now.cfa_stored = stored;
+    p->now.cfa_added = added;
+}
+
+/* Where a register is saved: relative to the frame pointer, as in functions that realign the stack. */
+static void save_by_expression(struct program *p, uint64_t number, struct reader r)
+{
+    bool from_fp = next_is(&r, OP_REGISTER0 + FP);
+    int64_t offset = read_sleb(&r);
+
+    save(p, number, from_fp && !r.failed && r.at == r.end ? SAVED_AT_FP : NOT_KNOWN, offset);
+}
+
+/* ---- one instruction ---- */
 
 /* An instruction with its opcode in the low six bits. False: it is not known. */
 static bool run_extended(struct program *p, struct reader *r, unsigned opcode)
@@ -269,7 +354,8 @@ static bool run_extended(struct program *p, struct reader *r, unsigned opcode)
 
     switch (opcode) {
     case 0x00: /* nop */
-    case 0x2d: /* AArch64: the return address is signed from here on; the bits are stripped anyway */
+    case 0x2c: /* AArch64: the return address is signed from here on; the bits are stripped anyway */
+    case 0x2d:
         return true;
     case 0x01: /* set_loc */
         p->address = read_pointer(r, p->d->encoding, 0);
@@ -281,7 +367,7 @@ static bool run_extended(struct program *p, struct reader *r, unsigned opcode)
         return true;
     case 0x05: /* offset_extended */
         number = read_uleb(r);
-        save(p, number, SAVED_AT_OFFSET, (int64_t)read_uleb(r) * p->d->data_alignment);
+        save(p, number, SAVED_AT_OFFSET, scaled(read_uleb(r), p->d->data_alignment));
         return true;
     case 0x06: /* restore_extended */
         restore(p, read_uleb(r));
@@ -317,24 +403,26 @@ static bool run_extended(struct program *p, struct reader *r, unsigned opcode)
         p->now.cfa_offset = (int64_t)read_uleb(r);
         return true;
     case 0x0f: /* def_cfa_expression */
-        skip_block(r);
-        p->now.cfa_known = false;
+        define_by_expression(p, read_block(r));
         return true;
     case 0x10: /* expression */
+        number = read_uleb(r);
+        save_by_expression(p, number, read_block(r));
+        return true;
     case 0x16: /* val_expression */
         save(p, read_uleb(r), NOT_KNOWN, 0);
-        skip_block(r);
+        read_block(r);
         return true;
     case 0x11: /* offset_extended_sf */
         number = read_uleb(r);
-        save(p, number, SAVED_AT_OFFSET, read_sleb(r) * p->d->data_alignment);
+        save(p, number, SAVED_AT_OFFSET, scaled((uint64_t)read_sleb(r), p->d->data_alignment));
         return true;
     case 0x12: /* def_cfa_sf */
         number = read_uleb(r);
-        define(p, number, read_sleb(r) * p->d->data_alignment);
+        define(p, number, scaled((uint64_t)read_sleb(r), p->d->data_alignment));
         return true;
     case 0x13: /* def_cfa_offset_sf */
-        p->now.cfa_offset = read_sleb(r) * p->d->data_alignment;
+        p->now.cfa_offset = scaled((uint64_t)read_sleb(r), p->d->data_alignment);
         return true;
     case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
@@ -359,7 +447,7 @@ static bool run(struct program *p, struct reader r, uintptr_t until)
             p->address += low * p->d->code_alignment;
             break;
         case 2: /* offset */
-            save(p, low, SAVED_AT_OFFSET, (int64_t)read_uleb(&r) * p->d->data_alignment);
+            save(p, low, SAVED_AT_OFFSET, scaled(read_uleb(&r), p->d->data_alignment));
             break;
         case 3: /* restore */
             restore(p, low);
@@ -372,11 +460,10 @@ static bool run(struct program *p, struct reader r, uintptr_t until)
     return !r.failed;
 }
 
-/* In words of 8 bytes; CULET_NOT_SAVED if the offset has none. */
-static int16_t words(int64_t offset)
+/* In words of 8 bytes, and `otherwise` if it has none or too many. */
+static int64_t words(int64_t offset, int64_t limit, int64_t otherwise)
 {
-    return offset % 8 == 0 && offset / 8 > INT16_MIN && offset / 8 <= INT16_MAX ? (int16_t)(offset / 8)
-                                                                                : CULET_NOT_SAVED;
+    return offset % 8 == 0 && offset / 8 > 1 - limit && offset / 8 < limit ? offset / 8 : otherwise;
 }
 
 static struct culet_rule rule_of(const struct program *p)
@@ -388,59 +475,104 @@ static struct culet_rule rule_of(const struct program *p)
         return (struct culet_rule){.kind = CULET_RULE_SIGNAL};
     if (s->back.how == UNDEFINED)
         return (struct culet_rule){.kind = CULET_RULE_OUTER};
-    if (!s->cfa_known || (s->cfa_register != (uint64_t)SP && s->cfa_register != (uint64_t)FP))
+    int64_t cfa = words(s->cfa_offset, CULET_CFA_LIMIT, CULET_CFA_LIMIT), fp = CULET_LOST, back = CULET_LOST;
+    if (s->fp.how == SAME || s->fp.how == UNDEFINED)
+        fp = CULET_NOT_SAVED;
+    else if (s->fp.how != NOT_KNOWN)
+        fp = words(s->fp.offset, CULET_OFFSET_LIMIT, CULET_LOST);
+    if (s->back.how == SAME)
+        back = CULET_NOT_SAVED;
+    else if (s->back.how == SAVED_AT_OFFSET)
+        back = words(s->back.offset, CULET_OFFSET_LIMIT, CULET_LOST);
+    uint64_t added = s->cfa_stored ? s->cfa_added : 0;
+    if (!s->cfa_known || (s->cfa_register != (uint64_t)SP && s->cfa_register != (uint64_t)FP) ||
+        cfa == CULET_CFA_LIMIT || back == CULET_LOST || added % 8 || added > 24)
         return rule;
-    rule.from_fp = s->cfa_register == (uint64_t)FP;
-    rule.cfa_offset = words(s->cfa_offset);
-    rule.return_offset = s->back.how == SAVED_AT_OFFSET ? words(s->back.offset) : CULET_NOT_SAVED;
-    rule.fp_offset = s->fp.how == SAVED_AT_OFFSET ? words(s->fp.offset) : CULET_NOT_SAVED;
-    if (rule.cfa_offset != CULET_NOT_SAVED && s->back.how != NOT_KNOWN && s->fp.how != NOT_KNOWN)
-        rule.kind = CULET_RULE_FRAME;
-    return rule;
+    return (struct culet_rule){
+        .kind = CULET_RULE_FRAME,
+        .from_fp = s->cfa_register == (uint64_t)FP,
+        .stored = s->cfa_stored,
+        .added = (added / 8) & 3,
+        .fp_at_fp = s->fp.how == SAVED_AT_FP,
+        .cfa_offset = cfa,
+        .return_offset = back,
+        .fp_offset = fp,
+    };
 }
 
 /* ---- the search table ---- */
 
-/* The description of the last function that starts at or before the address; 0 if there is none. */
-static uintptr_t search(const struct culet_module *module, uintptr_t address)
+/* .eh_frame_hdr: pairs of a function's first address and the address of its description, both relative to the table and
+ * sorted. */
+struct table {
+    uintptr_t at, pairs;
+    uint64_t count;
+    struct culet_readable *readable;
+};
+
+struct pair {
+    uintptr_t function, description;
+};
+
+static bool read_table(const struct culet_module *module, struct table *table, struct culet_readable *readable)
 {
-    struct reader r = {module->table, module->end, module->table < module->start || module->table >= module->end};
+    struct reader r = reader_at(module, module->table, readable);
     uint64_t head = read_bytes(&r, 4);
     uint8_t frame = (uint8_t)(head >> 8), count_format = (uint8_t)(head >> 16), format = (uint8_t)(head >> 24);
 
     /* Version 1; a table of pairs of signed 32-bit values relative to the header. */
     if (r.failed || (head & 255) != 1 || format != 0x3b || count_format == OMITTED)
-        return 0;
+        return false;
     if (frame != OMITTED)
         read_pointer(&r, frame, module->table);
-    uint64_t count = (uint64_t)read_format(&r, count_format), low = 0, high = count;
-    if (r.failed || count > (r.end - r.at) / 8)
+    uint64_t count = (uint64_t)read_format(&r, count_format);
+    *table = (struct table){module->table, r.at, count, readable};
+    return !r.failed && count <= (r.end - r.at) / 8;
+}
+
+static bool read_pair(const struct table *table, uint64_t index, struct pair *pair)
+{
+    int32_t offset[2];
+
+    if (!culet_readable_copy(table->readable, offset, table->pairs + 8 * index, sizeof offset))
+        return false;
+    *pair = (struct pair){table->at + (uintptr_t)(intptr_t)offset[0], table->at + (uintptr_t)(intptr_t)offset[1]};
+    return true;
+}
+
+/* The description of the last function that starts at or before the address; 0 if there is none. */
+static uintptr_t search(const struct culet_module *module, uintptr_t address, struct culet_readable *readable)
+{
+    struct table table;
+    struct pair pair;
+
+    if (!read_table(module, &table, readable))
         return 0;
-    const char *pairs = (const char *)r.at;
-    int32_t pair[2];
-    while (low < high) {
+    uintptr_t description = 0;
+    for (uint64_t low = 0, high = table.count; low < high;) {
         uint64_t middle = (low + high) / 2;
-        memcpy(pair, pairs + 8 * middle, sizeof pair);
-        if (module->table + (uintptr_t)(intptr_t)pair[0] <= address)
+        if (!read_pair(&table, middle, &pair))
+            return 0;
+        if (pair.function <= address) {
+            description = pair.description;
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
-    if (!low)
-        return 0;
-    memcpy(pair, pairs + 8 * (low - 1), sizeof pair);
-    return module->table + (uintptr_t)(intptr_t)pair[1];
+    return description;
 }
 
 bool culet_cfi_find(const struct culet_module *module, uintptr_t address, struct culet_rule *rule,
-                    struct culet_function *function)
+                    struct culet_function *function, struct culet_readable *readable)
 {
-    uintptr_t entry = module->table ? search(module, address) : 0;
+    uintptr_t entry = module->table ? search(module, address, readable) : 0;
     struct description d;
 
-    if (!entry || !read_description(module, entry, &d) || address < d.function.start || address >= d.function.end)
+    if (!entry || !read_description(module, entry, &d, readable) || address < d.function.start ||
+        address >= d.function.end)
         return false;
-    struct program p = {.d = &d, .address = 0};
+    struct program p = {.d = &d, .until = address};
     p.now.fp.how = p.now.back.how = SAME;
     bool known = run(&p, d.common, UINTPTR_MAX);
     p.initial = p.now;
@@ -449,4 +581,22 @@ bool culet_cfi_find(const struct culet_module *module, uintptr_t address, struct
     *rule = known ? rule_of(&p) : (struct culet_rule){.kind = d.signal ? CULET_RULE_SIGNAL : CULET_RULE_UNKNOWN};
     *function = d.function;
     return true;
+}
+
+/* Two libraries have tables of the same length whose last functions are at the same place only if they are alike in what
+ * the rules depend on, or nearly so. */
+uint64_t culet_cfi_identity(const struct culet_module *module, struct culet_readable *readable)
+{
+    struct pair last = {0, 0};
+    struct table table = {0};
+
+    if (module->table && read_table(module, &table, readable) && table.count)
+        read_pair(&table, table.count - 1, &last);
+    uint64_t facts[] = {module->start, module->end, module->table, table.count, last.function, last.description};
+    uint64_t identity = 0;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        identity = (identity ^ facts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        identity ^= identity >> 29;
+    }
+    return identity;
 }

@@ -10,13 +10,14 @@
 #include <link.h>
 #include <stdatomic.h>
 
-/* <dlfcn.h> defines it where _dl_find_object is declared. */
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
+/* <dlfcn.h> defines the former where _dl_find_object is declared; the latter is for tests of the other way. */
+#if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(CULET_MODULES_BY_LIST)
 
-bool culet_module_find(uintptr_t address, struct culet_module *module)
+bool culet_module_find(uintptr_t address, struct culet_module *module, struct culet_readable *readable)
 {
     struct dl_find_object found;
 
+    (void)readable;
     if (_dl_find_object((void *)address, &found) != 0)
         return false;
     *module = (struct culet_module){(uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
@@ -53,21 +54,25 @@ static void insert(struct modules *modules, struct culet_module module)
     modules->count++;
 }
 
+static void add_segment(struct culet_module *module, uintptr_t base, const ElfW(Phdr) * head)
+{
+    uintptr_t start = base + head->p_vaddr;
+
+    if (head->p_type == PT_GNU_EH_FRAME)
+        module->table = start;
+    if (head->p_type != PT_LOAD)
+        return;
+    module->start = start < module->start ? start : module->start;
+    module->end = start + head->p_memsz > module->end ? start + head->p_memsz : module->end;
+}
+
 static int add(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct culet_module module = {.start = UINTPTR_MAX};
 
     (void)size;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + head->p_vaddr;
-        if (head->p_type == PT_GNU_EH_FRAME)
-            module.table = start;
-        if (head->p_type != PT_LOAD)
-            continue;
-        module.start = start < module.start ? start : module.start;
-        module.end = start + head->p_memsz > module.end ? start + head->p_memsz : module.end;
-    }
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        add_segment(&module, info->dlpi_addr, &info->dlpi_phdr[i]);
     insert(data, module);
     return 0;
 }
@@ -93,7 +98,53 @@ void culet_modules_refresh(void)
     atomic_store_explicit(&current, modules, memory_order_release);
 }
 
-bool culet_module_find(uintptr_t address, struct culet_module *module)
+/* What the headers at the start of a library's mapping say. */
+static bool read_headers(uintptr_t start, struct culet_module *module, struct culet_readable *readable)
+{
+    ElfW(Ehdr) file;
+    ElfW(Phdr) head;
+
+    *module = (struct culet_module){.start = UINTPTR_MAX};
+    if (!culet_readable_copy(readable, &file, start, sizeof file) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
+        file.e_phentsize != sizeof head)
+        return false;
+    for (unsigned i = 0; i < file.e_phnum; i++) {
+        if (!culet_readable_copy(readable, &head, start + file.e_phoff + i * sizeof head, sizeof head))
+            return false;
+        add_segment(module, 0, &head);
+    }
+    uintptr_t base = start - module->start;
+    module->start += base;
+    module->end += base;
+    module->table += module->table ? base : 0;
+    return true;
+}
+
+/* In the loader's list, which another thread may be changing: its parts are read only where memory can be read. */
+static bool find_in_list(uintptr_t address, struct culet_module *module, struct culet_readable *readable)
+{
+    uintptr_t at = (uintptr_t)_r_debug.r_map;
+    struct link_map map;
+
+    for (unsigned i = 0; at && i < 4 * MODULES; i++, at = (uintptr_t)map.l_next) {
+        if (!culet_readable_copy(readable, &map, at, sizeof map))
+            return false;
+        if (map.l_addr && map.l_addr <= address && read_headers(map.l_addr, module, readable) &&
+            address >= module->start && address < module->end)
+            return true;
+    }
+    return false;
+}
+
+/* A library may have taken the place of one in the table. */
+static bool is_there(const struct culet_module *module, struct culet_readable *readable)
+{
+    struct culet_module now;
+
+    return !read_headers(module->start, &now, readable) || memcmp(&now, module, sizeof now) == 0;
+}
+
+bool culet_module_find(uintptr_t address, struct culet_module *module, struct culet_readable *readable)
 {
     const struct modules *modules = atomic_load_explicit(&current, memory_order_acquire);
     size_t low = 0, high = modules ? modules->count : 0;
@@ -106,9 +157,9 @@ bool culet_module_find(uintptr_t address, struct culet_module *module)
             high = middle;
     }
     if (!modules || low == modules->count || address < modules->module[low].start)
-        return false;
+        return find_in_list(address, module, readable);
     *module = modules->module[low];
-    return true;
+    return is_there(module, readable) || find_in_list(address, module, readable);
 }
 
 #endif

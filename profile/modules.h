@@ -2,20 +2,18 @@
 #ifndef CULET_PROFILE_MODULES_H
 #define CULET_PROFILE_MODULES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "readable.h"
 
 struct culet_module {
-    uintptr_t start, end; /* the whole mapping; its tables lie in there */
+    uintptr_t start, end; /* the whole mapping, perhaps with gaps; its tables lie in there */
     uintptr_t table;      /* .eh_frame_hdr, or 0 */
 };
 
 /* The module that contains an address; false: none, or none that is known. Neither locks nor allocates. */
-bool culet_module_find(uintptr_t address, struct culet_module *module);
+bool culet_module_find(uintptr_t address, struct culet_module *module, struct culet_readable *readable);
 
-/* Reads the loader's list again. Takes the loader's lock: not inside malloc. Where the loader answers by itself (glibc 2.35
- * and later) there is nothing to do. */
+/* Reads the loader's list again. Takes the loader's lock: not inside malloc, and one thread at a time. Where the loader
+ * answers by itself (glibc 2.35 and later) there is nothing to do. */
 void culet_modules_refresh(void);
 
 #endif

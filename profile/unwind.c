@@ -6,128 +6,130 @@
 #include "cfi.h"
 #include "modules.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-/* ---- rules of addresses seen before ---- */
-
-#define CACHED 4096 /* a power of two */
-
-/* A thread may read an entry while another one writes it: so the key is the address combined with the rule, and an entry
- * of two halves that do not belong together has no address that anybody looks for. */
-static struct {
-    _Atomic uint64_t key, rule;
-} cache[CACHED];
-
-static uint64_t mixed(uint64_t rule)
-{
-    return rule * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static bool find_rule(uintptr_t address, struct culet_rule *rule)
-{
-    size_t at = (size_t)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (CACHED - 1);
-    uint64_t word = atomic_load_explicit(&cache[at].rule, memory_order_relaxed);
-    struct culet_function function;
-    struct culet_module module;
-
-    if (atomic_load_explicit(&cache[at].key, memory_order_relaxed) == ((uint64_t)address ^ mixed(word))) {
-        memcpy(rule, &word, sizeof *rule);
-        return true;
-    }
-    if (!culet_module_find(address, &module) || !culet_cfi_find(&module, address, rule, &function))
-        return false;
-    memcpy(&word, rule, sizeof word);
-    atomic_store_explicit(&cache[at].rule, word, memory_order_relaxed);
-    atomic_store_explicit(&cache[at].key, (uint64_t)address ^ mixed(word), memory_order_relaxed);
-    return true;
-}
-
-void culet_unwind_refresh(void)
-{
-    culet_modules_refresh();
-    /* A library may have taken the place of another one. */
-    for (size_t i = 0; i < CACHED; i++)
-        atomic_store_explicit(&cache[i].key, 0, memory_order_relaxed);
-}
-
-bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
-{
-    struct culet_function function;
-    struct culet_module module;
-    struct culet_rule rule;
-
-    if (!culet_module_find(pc, &module) || !culet_cfi_find(&module, pc, &rule, &function))
-        return false;
-    *start = function.start;
-    *end = function.end;
-    return true;
-}
-
-/* ---- the stack ---- */
-
-/* Part of a stack that can be read, as far as this thread has checked. A wrong rule may point anywhere; a stack may be a
- * thread's, a fiber's or a signal's, and ends at a page that cannot be read. */
-struct readable {
-    uintptr_t start, end;
-};
-static _Thread_local struct readable checked __attribute__((tls_model("initial-exec")));
-
-#define CHECKED_PAGE ((uintptr_t)4096)
-
-/* The kernel reads the mask before it refuses the invalid `how`. */
-static bool page_is_readable(uintptr_t page)
-{
-    int error = errno;
-    bool readable = syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EFAULT;
-
-    errno = error;
-    return readable;
-}
-
-static bool is_readable(uintptr_t address, struct readable *r)
-{
-    if (address & 7 || address < r->start)
-        return false;
-    /* Far beyond what is checked is no frame of this stack. */
-    if (address >= r->end && address - r->end > 256 * CHECKED_PAGE)
-        return false;
-    for (; address >= r->end; r->end += CHECKED_PAGE)
-        if (!page_is_readable(r->end))
-            return false;
-    return true;
-}
-
-static bool load(uintptr_t address, uintptr_t *value, struct readable *r)
-{
-    if (!is_readable(address, r))
-        return false;
-    memcpy(value, (const void *)address, sizeof *value);
-    return true;
-}
-
-/* What is checked on the stack that the thread is on. */
-static struct readable begin(uintptr_t sp)
-{
-    if (sp < checked.start || sp >= checked.end)
-        checked = (struct readable){sp & -CHECKED_PAGE, (sp & -CHECKED_PAGE) + CHECKED_PAGE};
-    return checked;
-}
-
-/* ---- frames ---- */
+/* ---- one walk ---- */
 
 struct frame {
     uintptr_t pc, sp, fp, link; /* link: the return address in a register, of an innermost function only */
     bool exact;                 /* pc is the address of an instruction, not one behind a call */
 };
 
+/* A stack leads through few modules, so each is looked up once. */
+#define MODULES 4
+
+struct walk {
+    struct frame frame;
+    struct culet_module module[MODULES];
+    uint64_t identity[MODULES];
+    unsigned next;
+    struct culet_readable readable;
+};
+
+static __attribute__((noinline)) int look_module_up(struct walk *w, uintptr_t address)
+{
+    struct culet_module module;
+
+    if (!culet_module_find(address, &module, &w->readable))
+        return -1;
+    unsigned at = w->next++ % MODULES;
+    w->module[at] = module;
+    w->identity[at] = culet_cfi_identity(&module, &w->readable);
+    return (int)at;
+}
+
+/* The number of the module that contains the address; -1: none does. */
+static inline int module_of(struct walk *w, uintptr_t address)
+{
+    for (int i = 0; i < MODULES; i++)
+        if (address - w->module[i].start < w->module[i].end - w->module[i].start)
+            return i;
+    return look_module_up(w, address);
+}
+
+/* ---- rules of addresses seen before ---- */
+
+#define CACHED 4096 /* a power of two */
+
+/* A thread may read an entry while another one writes it: so the key is the address combined with the rule, and an entry
+ * of two halves that do not belong together has no address that anybody looks for. The module's identity is part of the
+ * key too: another library may be loaded where one was unloaded. */
+static struct {
+    _Atomic uint64_t key, rule;
+} cache[CACHED];
+
+static inline uint64_t mixed(uint64_t rule)
+{
+    return rule * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static __attribute__((noinline)) struct culet_rule make_rule(struct walk *w, int module, uintptr_t address, size_t at)
+{
+    struct culet_rule rule = {.kind = CULET_RULE_NONE};
+    struct culet_function function;
+    uint64_t word;
+
+    if (!culet_cfi_find(&w->module[module], address, &rule, &function, &w->readable))
+        rule = (struct culet_rule){.kind = CULET_RULE_NONE};
+    memcpy(&word, &rule, sizeof word);
+    atomic_store_explicit(&cache[at].rule, word, memory_order_relaxed);
+    atomic_store_explicit(&cache[at].key, (uint64_t)address ^ w->identity[module] ^ mixed(word), memory_order_relaxed);
+    return rule;
+}
+
+static inline struct culet_rule find_rule(struct walk *w, uintptr_t address)
+{
+    size_t at = (size_t)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (CACHED - 1);
+    int module = module_of(w, address);
+    struct culet_rule rule = {.kind = CULET_RULE_NONE};
+
+    if (__builtin_expect(module < 0, 0))
+        return rule;
+    uint64_t word = atomic_load_explicit(&cache[at].rule, memory_order_relaxed);
+    uint64_t key = (uint64_t)address ^ w->identity[module] ^ mixed(word);
+    if (__builtin_expect(atomic_load_explicit(&cache[at].key, memory_order_relaxed) != key, 0))
+        return make_rule(w, module, address, at);
+    memcpy(&rule, &word, sizeof rule);
+    return rule;
+}
+
+void culet_unwind_refresh(void)
+{
+    culet_modules_refresh();
+}
+
+bool culet_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
+{
+    struct culet_readable readable = {{0}};
+    struct culet_function function;
+    struct culet_module module;
+    struct culet_rule rule;
+
+    if (!culet_module_find(pc, &module, &readable) || !culet_cfi_find(&module, pc, &rule, &function, &readable))
+        return false;
+    *start = function.start;
+    *end = function.end;
+    return true;
+}
+
+/* ---- frames ---- */
+
+/* The farthest that a frame reaches. Beyond lies another stack. */
+#define FRAME_LIMIT ((uintptr_t)16 << 20)
+
+static inline bool load(struct walk *w, uintptr_t address, uintptr_t *value)
+{
+    if (__builtin_expect(address & 7 || !culet_readable_page(&w->readable, address), 0))
+        return false;
+    memcpy(value, (const void *)address, sizeof *value);
+    return true;
+}
+
 /* Without the bits of a signed return address. */
-static uintptr_t stripped(uintptr_t address)
+static inline uintptr_t stripped(uintptr_t address)
 {
 #ifdef __aarch64__
     return address & (((uintptr_t)1 << 48) - 1);
@@ -136,76 +138,105 @@ static uintptr_t stripped(uintptr_t address)
 #endif
 }
 
-static bool step_by_rule(struct frame *f, const struct culet_rule *rule, struct readable *r)
+static inline uintptr_t words_from(uintptr_t address, int64_t words)
 {
-    uintptr_t cfa = (rule->from_fp ? f->fp : f->sp) + (uintptr_t)((intptr_t)rule->cfa_offset * 8), pc = f->link,
-              fp = f->fp;
+    return address + (uintptr_t)words * 8;
+}
 
-    if (cfa <= f->sp && !(cfa == f->sp && f->link))
+static inline bool step_by_rule(struct walk *w, struct culet_rule rule)
+{
+    struct frame *f = &w->frame;
+    uintptr_t cfa = words_from(rule.from_fp ? f->fp : f->sp, rule.cfa_offset), pc = f->link, fp = f->fp;
+
+    if (__builtin_expect(rule.stored, 0)) {
+        if (!load(w, cfa, &cfa))
+            return false;
+        cfa += rule.added * 8;
+    }
+    /* A function without a frame of its own on AArch64 leaves the stack pointer where it is. */
+    if (cfa - f->sp - 1 >= FRAME_LIMIT && !(cfa == f->sp && f->link))
         return false;
-    if (rule->return_offset != CULET_NOT_SAVED && !load(cfa + (uintptr_t)((intptr_t)rule->return_offset * 8), &pc, r))
+    if (rule.return_offset == CULET_NOT_SAVED) {
+        if (!f->link)
+            return false;
+    } else if (!load(w, words_from(cfa, rule.return_offset), &pc)) {
         return false;
-    if (rule->fp_offset != CULET_NOT_SAVED && !load(cfa + (uintptr_t)((intptr_t)rule->fp_offset * 8), &fp, r))
+    }
+    if (rule.fp_offset == CULET_LOST)
+        fp = 0;
+    else if (rule.fp_offset != CULET_NOT_SAVED && !load(w, words_from(rule.fp_at_fp ? fp : cfa, rule.fp_offset), &fp))
         return false;
     *f = (struct frame){.pc = stripped(pc), .sp = cfa, .fp = fp};
     return true;
 }
 
-/* The frame pointer's chain, through code without call frame information. */
-static bool step_by_fp(struct frame *f, struct readable *r)
+/* The frame pointer's chain, through code without call frame information: a JIT compiler's. Such code is called by a known
+ * module, or by other code nearby; any other address is no return address. */
+static __attribute__((noinline)) bool step_by_fp(struct walk *w)
 {
+    struct frame *f = &w->frame;
     uintptr_t pc, fp;
 
-    if (f->fp < f->sp || !load(f->fp + 8, &pc, r) || !load(f->fp, &fp, r))
+    if (f->fp - f->sp >= FRAME_LIMIT || !load(w, f->fp + 8, &pc) || !load(w, f->fp, &fp))
         return false;
-    *f = (struct frame){.pc = stripped(pc), .sp = f->fp + 16, .fp = fp};
+    pc = stripped(pc);
+    if (pc && pc - f->pc + ((uintptr_t)64 << 20) >= (uintptr_t)128 << 20 && module_of(w, pc - 1) < 0)
+        return false;
+    *f = (struct frame){.pc = pc, .sp = f->fp + 16, .fp = fp};
     return true;
 }
 
-/* The frame that the kernel made below a signal handler. */
-static bool step_by_signal(struct frame *f, struct readable *r)
+/* The instructions behind a signal handler, where they have no call frame information. */
+static bool is_return_from_signal(struct walk *w)
 {
 #if defined(__x86_64__)
+    static const uint8_t code[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05}; /* mov $15, %rax; syscall */
+#elif defined(__aarch64__)
+    static const uint32_t code[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */
+#else
+    static const uint8_t code[] = {0};
+#endif
+    uint8_t found[sizeof code];
+
+    return culet_readable_copy(&w->readable, found, w->frame.pc, sizeof found) && !memcmp(found, code, sizeof found);
+}
+
+/* The frame that the kernel made below a signal handler. */
+static __attribute__((noinline)) bool step_by_signal(struct walk *w)
+{
+    struct frame *f = &w->frame;
+#if defined(__x86_64__)
     const ucontext_t *context = (const ucontext_t *)f->sp;
-    if (!is_readable(f->sp, r) || !is_readable((f->sp + sizeof *context) & ~(uintptr_t)7, r))
+    greg_t registers[NGREG];
+    if (!culet_readable_copy(&w->readable, registers, (uintptr_t)context->uc_mcontext.gregs, sizeof registers))
         return false;
-    const greg_t *registers = context->uc_mcontext.gregs;
     *f = (struct frame){(uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP], (uintptr_t)registers[REG_RBP], 0,
                         true};
+    return true;
 #elif defined(__aarch64__)
     const ucontext_t *context = (const ucontext_t *)(f->sp + sizeof(siginfo_t));
-    if (!is_readable(f->sp, r) || !is_readable((uintptr_t)&context->uc_mcontext.pc, r))
+    uint64_t registers[33]; /* x0 to x30, sp, pc */
+    if (!culet_readable_copy(&w->readable, registers, (uintptr_t)context->uc_mcontext.regs, sizeof registers))
         return false;
-    const mcontext_t *registers = &context->uc_mcontext;
-    *f = (struct frame){registers->pc, registers->sp, registers->regs[29], registers->regs[30], true};
+    *f = (struct frame){registers[32], registers[31], registers[29], stripped(registers[30]), true};
+    return true;
 #else
     (void)f;
     return false;
 #endif
-    /* The handler may have had a stack of its own. */
-    if (f->sp < r->start || f->sp >= r->end)
-        *r = (struct readable){f->sp & -CHECKED_PAGE, f->sp & -CHECKED_PAGE};
-    return is_readable(f->sp & ~(uintptr_t)7, r);
 }
 
 /* To the caller. False: the stack cannot be followed; or, with `outer`, it ends here. */
-static bool step(struct frame *f, struct readable *r, bool *outer)
+static inline bool step(struct walk *w, bool *outer)
 {
-    struct culet_rule rule;
+    struct culet_rule rule = find_rule(w, w->frame.exact ? w->frame.pc : w->frame.pc - 1);
 
-    if (!find_rule(f->exact ? f->pc : f->pc - 1, &rule))
-        return step_by_fp(f, r);
-    switch (rule.kind) {
-    case CULET_RULE_FRAME:
-        return step_by_rule(f, &rule, r);
-    case CULET_RULE_SIGNAL:
-        return step_by_signal(f, r);
-    case CULET_RULE_OUTER:
-        *outer = true;
-        return false;
-    default:
-        return step_by_fp(f, r);
-    }
+    if (__builtin_expect(rule.kind == CULET_RULE_FRAME, 1))
+        return step_by_rule(w, rule);
+    *outer = rule.kind == CULET_RULE_OUTER;
+    if (rule.kind == CULET_RULE_SIGNAL || (rule.kind == CULET_RULE_NONE && is_return_from_signal(w)))
+        return step_by_signal(w);
+    return rule.kind == CULET_RULE_NONE && step_by_fp(w);
 }
 
 /* The calling function itself. */
@@ -213,27 +244,25 @@ static inline __attribute__((always_inline)) struct frame here(void)
 {
     struct frame f = {.exact = true};
 
+    /* The frame pointer first: the compiler may choose its register for another result. */
 #if defined(__x86_64__)
-    __asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=r"(f.pc), "=r"(f.sp), "=r"(f.fp));
+    __asm__ volatile("mov %%rbp, %0\n\tmov %%rsp, %1\n\tlea 0(%%rip), %2" : "=r"(f.fp), "=r"(f.sp), "=r"(f.pc));
 #elif defined(__aarch64__)
-    __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
-                     : "=r"(f.pc), "=r"(f.sp), "=r"(f.fp), "=r"(f.link));
+    __asm__ volatile("mov %0, x29\n\tmov %1, x30\n\tmov %2, sp\n\tadr %3, ."
+                     : "=&r"(f.fp), "=r"(f.link), "=r"(f.sp), "=r"(f.pc));
 #endif
     return f;
 }
 
 __attribute__((noinline)) size_t culet_unwind(uintptr_t *pcs, size_t max, bool *complete)
 {
-    struct frame f = here();
-    struct readable r = begin(f.sp);
+    struct walk w = {.frame = here()};
     bool outer = false;
     size_t count = 0;
 
-    while (count < max && step(&f, &r, &outer) && f.pc)
-        pcs[count++] = f.pc;
+    while (count < max && step(&w, &outer) && w.frame.pc)
+        pcs[count++] = w.frame.pc;
     /* A caller of address 0 is what the first function of a stack has. */
-    *complete = outer || (count < max && !f.pc);
-    if (r.start == checked.start)
-        checked = r;
+    *complete = outer || (count < max && !w.frame.pc);
     return count;
 }

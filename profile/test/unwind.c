@@ -207,9 +207,10 @@ TEST(damaged_tables_are_survived)
     struct culet_module module;
     struct culet_rule rule;
     struct culet_function function;
+    struct culet_readable readable = {{0}};
     unsigned found = 0;
 
-    CHECK(culet_module_find((uintptr_t)qsort, &module) && module.table, "libc has no table");
+    CHECK(culet_module_find((uintptr_t)qsort, &module, &readable) && module.table, "libc has no table");
     size_t page = 4096, bytes = (module.end - module.start + page - 1) & -page;
     char *copy = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(copy != MAP_FAILED && mprotect(copy + bytes, page, PROT_NONE) == 0, "no memory");
@@ -225,7 +226,7 @@ TEST(damaged_tables_are_survived)
             copy[at + random_below(changes % 2 ? 64 : size)] ^= (char)(1u << random_below(8));
         struct culet_module damaged = {(uintptr_t)copy, (uintptr_t)copy + at + size, (uintptr_t)copy + at};
         for (unsigned i = 0; i < 200; i++)
-            found += culet_cfi_find(&damaged, (uintptr_t)copy + random_below(at), &rule, &function);
+            found += culet_cfi_find(&damaged, (uintptr_t)copy + random_below(at), &rule, &function, &readable);
     }
     CHECK(found > 1000, "only %u functions were found", found);
 }
