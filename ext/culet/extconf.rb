@@ -17,6 +17,9 @@ have_const("RUBY_ELTS_SHARED", "ruby.h")
 have_const("RSTRING_FSTR", "ruby.h")
 have_func("rb_thread_atfork", "ruby.h") # for the agent's forked copy
 have_func("rb_postponed_job_preregister", "ruby/debug.h") # Ruby 3.3 and later
+if try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
+  $defs << "-DHAVE_RUBY_CURRENT_EC" # for the profile's frames of eval
+end
 %w[rb_f_require rb_provided rb_loaderror_with_path].each { |name| have_func(name, "ruby.h") } # for culet/require
 have_header("malloc.h")
 have_struct_member("struct mallinfo", "uordblks", "malloc.h")

@@ -51,6 +51,23 @@ module Culet
         path
       end
 
+      # The profile so far, as `culet profile --json` prints it.
+      #
+      # @param view [Symbol] :live, :allocated, :peak, :growth
+      # @return [Hash{String => Object}] the keys of docs/json.md
+      # @raise [ArgumentError] for an unknown view
+      # @raise [Culet::Error] without the native extension
+      def report(view: :live)
+        raise Error, Native.missing_reason("culet.so") unless Culet.native?
+
+        require_relative "tools/profile"
+        unless VIEWS.include?(view.to_s)
+          raise ArgumentError, "view: #{view.inspect} is not one of #{VIEWS.join(", ")}"
+        end
+
+        Document.new(Data.new([Recording.parse(stream, name: "process #{::Process.pid}")]), view: view).to_h
+      end
+
       # Starts as CULET_PROFILE says.
       #
       # @api private

@@ -8,7 +8,10 @@ require "culet/tools/profile"
 class ProfileTruthTest < Minitest::Test
   # Each line keeps strings whose buffers fill a size class: bytes of a buffer => buffers. The rest is churn.
   SITES = { 112 => 30_000, 208 => 20_000, 1024 => 5_000, 4096 => 900, 16_384 => 300, 262_144 => 12, 4_194_304 => 2 }.freeze
-  PROGRAM = "KEPT = Array.new(#{SITES.values.sum}); $kept = 0\n" + SITES.map { |bytes, count| "#{count}.times { 3.times { 'y' * #{bytes / 2} }; KEPT[$kept] = 'x' * #{bytes - 1}; $kept += 1 }" }.join("\n") + "\n3.times { GC.start }\n"
+  LINES = SITES.map do |bytes, count|
+    "#{count}.times { 3.times { 'y' * #{bytes / 2} }; KEPT[$kept] = 'x' * #{bytes - 1}; $kept += 1 }"
+  end
+  PROGRAM = ["KEPT = Array.new(#{SITES.values.sum}); $kept = 0", *LINES, "3.times { GC.start }", ""].join("\n")
   RUNS = 20
   SAMPLE_BYTES = 65_536
 

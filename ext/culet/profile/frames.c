@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "profile/control_frames.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "profile/names.h"
@@ -56,14 +57,7 @@ static bool is_string(uint32_t name, VALUE string)
     return RB_TYPE_P(string, T_STRING) && culet_names_equal(name, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* None of these allocates. Code from eval has no absolute path. */
-static VALUE path_of(VALUE value)
-{
-    VALUE path = rb_profile_frame_absolute_path(value);
-
-    return RB_TYPE_P(path, T_STRING) ? path : rb_profile_frame_path(value);
-}
-
+/* None of these allocates. */
 static uint32_t first_line_of(VALUE value)
 {
     VALUE line = rb_profile_frame_first_lineno(value);
@@ -71,14 +65,19 @@ static uint32_t first_line_of(VALUE value)
     return FIXNUM_P(line) ? (uint32_t)FIX2LONG(line) & LINE_MASK : 0;
 }
 
-/* C functions have neither a line nor, on some Rubies, a path. */
+/* Without the class, whose name would be allocated. C functions have no line, and on Ruby 3.1 no path and no label. */
+static VALUE base_of(VALUE value, bool is_c)
+{
+    return is_c ? rb_profile_frame_method_name(value) : rb_profile_frame_base_label(value);
+}
+
 static bool is_same(const struct frame *frame, VALUE value)
 {
-    VALUE path = path_of(value);
+    VALUE path = culet_frame_path(value);
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
     return is_c == ((frame->flags & IS_C) != 0) && frame->first_line == first_line_of(value) &&
-           (is_c || is_string(frame->path, path)) && is_string(frame->base, rb_profile_frame_base_label(value));
+           (is_c || is_string(frame->path, path)) && is_string(frame->base, base_of(value, is_c));
 }
 
 static uint32_t add(VALUE value, uint32_t *slot)
@@ -134,6 +133,7 @@ static int ruby_words(uint64_t *words, bool *is_c)
     int found = rb_profile_frames(0, CULET_PROFILE_FRAMES, values, lines);
     uint32_t before;
 
+    culet_control_frames_correct(values, found, CULET_PROFILE_FRAMES);
     if (pthread_mutex_lock(&lock) != 0)
         return -1;
     before = count;
@@ -179,7 +179,7 @@ static uint32_t add_name(VALUE string)
     return culet_names_add(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
 
-/* Classes without a name have their address in the label; "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call". */
+/* Classes without a name have their address in the label: "#<Class:0x00007f3b8c0d1e20>#call" becomes "#<Class>#call" */
 static uint32_t add_label(VALUE label)
 {
     char text[CULET_NAME_BYTES];
@@ -215,17 +215,19 @@ static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: until the end there may be new frames. */
+/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. */
 void culet_profile_frames_name(void)
 {
-    while (named < count) {
+    uint32_t known = count;
+
+    while (named < known) {
         struct frame *frame = &frames[named + 1];
         VALUE label = rb_profile_frame_full_label(frame->value);
 
         if (NIL_P(label))
             label = rb_profile_frame_label(frame->value);
         if ((frame->flags & NAMED) == 0)
-            set_names(frame, path_of(frame->value), label, rb_profile_frame_base_label(frame->value));
+            set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
         named++;
     }
 }

@@ -9,7 +9,8 @@
 #include "common/buffer.h"
 #include "profile/profile.h"
 
-/* Maps the table and registers the object that marks it. Once, with the GVL, not during GC. False: no memory. May raise. */
+/* Maps the table and registers the object that marks it. Once, with the GVL, not during GC. False: no memory. May
+ * raise. */
 bool culet_profile_frames_prepare(void);
 
 /* From now on, and no longer: Ruby can be asked. */

@@ -99,7 +99,8 @@ size_t culet_interned_text(struct culet_interned *table, uint32_t number, char *
     size_t length = 0;
 
     culet_interned_lock(table);
-    if (number >= 1 && number <= table->count && length_of(table->memory, number) <= size) {
+    if (number >= 1 && number <= CULET_INTERNED_TEXTS && number <= table->count &&
+        length_of(table->memory, number) <= size) {
         length = length_of(table->memory, number);
         memcpy(text, table->memory->bytes + table->memory->starts[number], length);
     }

@@ -73,7 +73,7 @@ static bool function_at(uintptr_t pc, struct culet_range *range)
     return profile->function(pc, &range->start, &range->past);
 }
 
-/* The functions of the stack between take_stack and the function that called Ruby. Returns their number; 0: not known. */
+/* The functions between take_stack and the function that called Ruby. Returns their number; 0: not known. */
 static size_t between(uintptr_t outer, struct culet_range *functions)
 {
     struct culet_range innermost, outermost;

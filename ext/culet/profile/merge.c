@@ -58,8 +58,8 @@ static size_t count_runs(const struct culet_interpreter *interpreter, const uint
     return runs;
 }
 
-/* Puts what lies between the run that ends at or after `from` and the next, less the interpreter's own code. Returns the
- * index of the next run's first frame. */
+/* Puts what lies between the run that ends at or after `from` and the next, less the interpreter's own code. Returns
+ * the index of the next run's first frame. */
 static size_t put_between(const struct culet_interpreter *interpreter, const uintptr_t *pcs, size_t count, size_t from,
                           struct output *output)
 {

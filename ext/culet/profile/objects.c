@@ -48,8 +48,9 @@ static struct {
     uint64_t random;
     size_t pending_count;
     struct pending *pending;
-    uint64_t allocated_at_close, allocated_at_open;
-    double allocated, estimated; /* objects since the start: all of them, and as the windows estimate them */
+    uint64_t allocated_at_close;
+    double allocated, estimated; /* objects since the start: all of them, and as the samples estimate them */
+    double seen, visible;        /* by the hook; those that may become samples */
 } sampler;
 
 /* Samples whose objects may live. */
@@ -156,8 +157,10 @@ static void at_allocation(VALUE tracepoint, void *unused)
     size_t size = slot_size != NULL ? slot_size(object) : base_slot_bytes;
 
     culet_windows_count();
+    sampler.seen++;
     if (!is_visible(object))
         return;
+    sampler.visible++;
     sampler.bytes += size;
     sampler.distance -= (double)size;
     if (sampler.distance > 0)
@@ -198,9 +201,9 @@ static uint32_t type_of(VALUE object)
 
 uint64_t culet_objects_write_totals(struct culet_buffer *buffer)
 {
-    if (sampler.estimated < 1)
+    if (sampler.estimated < 1 || sampler.seen < 1)
         return 0;
-    culet_buffer_format(buffer, "O %.0f %.0f\n", sampler.allocated, sampler.estimated);
+    culet_buffer_format(buffer, "O %.0f %.0f\n", sampler.allocated * sampler.visible / sampler.seen, sampler.estimated);
     return 1;
 }
 
@@ -314,7 +317,7 @@ static uint64_t allocated(void)
 /*
  * The number of objects that one in a window stands for, by the share of time that windows cover. The windows themselves
  * cost the program time, and some are late: so the reader of the profile scales the samples by the number of all objects
- * over the number that was estimated (line O).
+ * over the number that they estimate (line O).
  */
 static double objects_for_each(void)
 {
@@ -329,7 +332,6 @@ static void count_allocated(void)
     if (key_allocated == 0)
         return;
     sampler.allocated += (double)(now - sampler.allocated_at_close);
-    sampler.estimated += (double)(now - sampler.allocated_at_open) * objects_for_each();
     sampler.allocated_at_close = now;
 }
 
@@ -342,7 +344,6 @@ static void open_window(void)
     sampler.distance = draw_distance();
     sampler.thinned = 0;
     sampler.bytes = 0;
-    sampler.allocated_at_open = allocated();
     sampler.enabled = true;
     rb_tracepoint_enable(hook);
 }
@@ -361,6 +362,7 @@ static void add_sample(const struct pending *sample, double objects)
     (void)culet_labels_refresh();
     if (number == 0)
         return;
+    sampler.estimated += weight;
     samples.numbers[samples.count++] = number;
     pair[1] = ULONG2NUM(number);
     (void)follow((VALUE)pair);
@@ -527,7 +529,7 @@ static void reset(void)
     clock_gettime(CLOCK_MONOTONIC, &samples.checked);
     sampler.random = culet_windows_seed();
     sampler.bytes_per_window = sampler.windows = 0;
-    sampler.allocated = sampler.estimated = 0;
+    sampler.allocated = sampler.estimated = sampler.seen = sampler.visible = 0;
     sampler.allocated_at_close = allocated();
 }
 

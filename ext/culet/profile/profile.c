@@ -12,6 +12,7 @@
 
 #include "common/io.h"
 #include "profile/samples.h"
+#include "profile/control_frames.h"
 #include "profile/dump.h"
 #include "profile/frames.h"
 #include "profile/interpreter.h"
@@ -71,6 +72,7 @@ static void prepare(void)
     culet_gc_prepare();
     culet_gc_watch(on_collection);
     culet_interpreter_find(api);
+    culet_control_frames_prepare();
     ruby_vm_at_exit(at_end);
     culet_profile_frames_enable(true);
     api->set_frames(culet_profile_frames_words);

@@ -22,7 +22,9 @@ module Culet
 
       def names(site) = [*site.frames.reverse.map(&:to_s), site.class_name].compact.map { |name| clean(name) }
 
-      def clean(name) = name.gsub(/(?:;|[[:space:]]|[[:cntrl:]])+/, " ").strip.then { |text| text.empty? ? "?" : text.tr(" ", "_") }
+      def clean(name)
+        name.gsub(/(?:;|[[:space:]]|[[:cntrl:]])+/, " ").strip.then { |text| text.empty? ? "?" : text.tr(" ", "_") }
+      end
     end
   end
 end

@@ -24,7 +24,9 @@ module Culet
 
         private
 
-        def limits = @limits ||= Math.sqrt(variance).then { |deviation| [bytes - (2 * deviation), bytes + (2 * deviation)] }
+        def limits
+          @limits ||= Math.sqrt(variance).then { |deviation| [bytes - (2 * deviation), bytes + (2 * deviation)] }
+        end
       end
 
       # @return [Data]

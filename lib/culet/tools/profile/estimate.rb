@@ -10,6 +10,17 @@ module Culet
       FEW = 30
       private_constant :NORMAL, :FEW
 
+      # The limits of Garwood (Biometrika, 1936) for the mean of a Poisson distribution, by Wilson's and Hilferty's
+      # approximation of the chi-square distribution.
+      #
+      # @param count [Integer] events, at least 1
+      # @return [Array(Float, Float)]
+      def self.poisson(count)
+        above = count + 1
+        [count * ((1 - (1.0 / (9 * count)) - (NORMAL / (3 * Math.sqrt(count))))**3),
+         above * ((1 - (1.0 / (9 * above)) + (NORMAL / (3 * Math.sqrt(above))))**3)].map { |limit| [limit, 0].max }
+      end
+
       # @return [Integer] samples
       attr_reader :samples
       # @return [Float] estimated blocks
@@ -70,17 +81,6 @@ module Culet
              bytes + ((high - samples) * bytes / samples * [spread, 1].min)]
           end
         end
-      end
-
-      # The limits of Garwood (Biometrika, 1936) for the mean of a Poisson distribution, by Wilson's and Hilferty's
-      # approximation of the chi-square distribution.
-      #
-      # @param count [Integer] events, at least 1
-      # @return [Array(Float, Float)]
-      def self.poisson(count)
-        above = count + 1
-        [count * ((1 - (1.0 / (9 * count)) - (NORMAL / (3 * Math.sqrt(count))))**3),
-         above * ((1 - (1.0 / (9 * above)) + (NORMAL / (3 * Math.sqrt(above))))**3)].map { |limit| [limit, 0].max }
       end
     end
   end

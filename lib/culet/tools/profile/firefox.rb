@@ -10,7 +10,7 @@ module Culet
     class Firefox
       FORMAT_VERSION = 28
       PROCESSED_VERSION = 47
-      CATEGORIES = [["Application", "yellow"], ["Gems", "green"], ["Ruby", "blue"], ["Native", "grey"]].freeze
+      CATEGORIES = [%w[Application yellow], %w[Gems green], %w[Ruby blue], %w[Native grey]].freeze
       private_constant :FORMAT_VERSION, :PROCESSED_VERSION, :CATEGORIES
 
       # The tables of one thread, with the numbers of their rows.
@@ -104,17 +104,20 @@ module Culet
           "startTime" => (started.to_r * 1000).to_f, "processType" => 0, "stackwalk" => 1, "debug" => false,
           "gcpoison" => false, "asyncstack" => false, "presymbolicated" => true, "symbolicated" => true,
           "product" => "Ruby", "platform" => "Linux", "oscpu" => RbConfig::CONFIG["arch"],
-          "importedFrom" => "culet #{VERSION}", "markerSchema" => [], "sampleUnits" => { "time" => "ms", "eventDelay" => "ms", "threadCPUDelta" => "ns" },
-          "categories" => CATEGORIES.map { |name, color| { "name" => name, "color" => color, "subcategories" => ["Other"] } } }
+          "importedFrom" => "culet #{VERSION}", "markerSchema" => [],
+          "sampleUnits" => { "time" => "ms", "eventDelay" => "ms", "threadCPUDelta" => "ns" },
+          "categories" => CATEGORIES.map do |name, color|
+            { "name" => name, "color" => color, "subcategories" => ["Other"] }
+          end }
       end
 
       def thread(view, at)
         tables = Thread.new
         sites = @data.sites(view).reject { |site| site.bytes.round.zero? }
         stacks = sites.map { |site| tables.stack(frames(site)) }
-        { "name" => view, "processType" => "default", "processName" => @data.recordings.first.name, "isMainThread" => at.zero?,
-          "processStartupTime" => 0, "processShutdownTime" => nil, "registerTime" => 0, "unregisterTime" => nil,
-          "pausedRanges" => [], "pid" => @data.recordings.first.pid.to_s, "tid" => at + 1,
+        { "name" => view, "processType" => "default", "processName" => @data.recordings.first.name,
+          "isMainThread" => at.zero?, "processStartupTime" => 0, "processShutdownTime" => nil, "registerTime" => 0,
+          "unregisterTime" => nil, "pausedRanges" => [], "pid" => @data.recordings.first.pid.to_s, "tid" => at + 1,
           "samples" => samples(sites, stacks), "markers" => markers, **tables.tables }
       end
 
@@ -124,11 +127,14 @@ module Culet
       end
 
       def markers
-        { "length" => 0, "category" => [], "data" => [], "endTime" => [], "name" => [], "phase" => [], "startTime" => [] }
+        { "length" => 0, "category" => [], "data" => [], "endTime" => [], "name" => [], "phase" => [],
+"startTime" => [] }
       end
 
       def frames(site)
-        list = site.frames.reverse.map { |frame| [frame.method.to_s, frame.file || frame.library, frame.line, category(frame)] }
+        list = site.frames.reverse.map do |frame|
+          [frame.method.to_s, frame.file || frame.library, frame.line, category(frame)]
+        end
         site.class_name ? [*list, [site.class_name, nil, nil, 2]] : list
       end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "symbols"
+
 module Culet
   module Profile
     # One function of a stack.
@@ -21,9 +23,12 @@ module Culet
       # @return [Boolean] whether it is Ruby code with a file
       def ruby? = !file.nil?
 
+      # @return [Boolean] whether it is a native function whose name is not known
+      def nameless? = method == Symbols::UNKNOWN || (!library.nil? && method == "[#{library}]")
+
       # @return [String] "method" and where it is
       def to_s
-        place = file ? " (#{file}:#{line})" : (" (#{library})" if library)
+        place = file ? " (#{file}:#{line})" : (" (#{library})" if library && !nameless?)
         "#{method}#{place}"
       end
     end

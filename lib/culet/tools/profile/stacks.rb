@@ -55,10 +55,13 @@ module Culet
       def frame(word, innermost:)
         case word >> WORD_SHIFT
         when RUBY then @frames[word] ||= ruby(word)
-        when MARK then @frames[word] ||= Frame.new(nil, nil, MARKS.fetch(word & 255, "(unknown)"), nil, nil, true).freeze
+        when MARK then @frames[word] ||= Frame.new(nil, nil, MARKS.fetch(word & 255, "(unknown)"), nil, nil,
+                                                   true).freeze
         else
           address = innermost ? word : word - 1
-          @frames[address] ||= Frame.new(nil, nil, *@symbols.name(address).then { |name, file| [name, nil, file] }).freeze
+          @frames[address] ||= Frame.new(nil, nil, *@symbols.name(address).then do |name, file|
+            [name, nil, file]
+          end).freeze
         end
       end
 

@@ -64,11 +64,17 @@ module Culet
 
       def read(build_id)
         @header = bytes(0, HEADER_BYTES)
-        raise Elf::Invalid, "#{@path} is no 64-bit little-endian ELF file" unless @header.start_with?("\x7fELF\x02\x01".b)
+        unless @header.start_with?("\x7fELF\x02\x01".b)
+          raise Elf::Invalid,
+                "#{@path} is no 64-bit little-endian ELF file"
+        end
 
         read_loads
         sections = read_sections
-        raise Elf::Invalid, "#{@path} has another build id" unless build_id.nil? || build_ids(sections).include?(build_id)
+        unless build_id.nil? || build_ids(sections).include?(build_id)
+          raise Elf::Invalid,
+                "#{@path} has another build id"
+        end
 
         table = sections.find { |one| one.type == SHT_SYMTAB } || sections.find { |one| one.type == SHT_DYNSYM }
         read_functions(table, sections[table.link]) if table && sections[table.link]
@@ -98,7 +104,8 @@ module Culet
 
         table = bytes(at, size * count)
         Array.new(count) do |i|
-          _name, type, _flags, _address, offset, bytes, link = table.byteslice(i * size, SECTION_BYTES).unpack("L<2Q<4L<")
+          _name, type, _flags, _address, offset, bytes, link = table.byteslice(i * size,
+                                                                               SECTION_BYTES).unpack("L<2Q<4L<")
           Section.new(type, offset, bytes, link)
         end
       end
@@ -115,7 +122,8 @@ module Culet
         names = bytes(strings.offset, strings.bytes)
         symbols = bytes(table.offset, table.bytes)
         @functions = (0...(symbols.bytesize / SYMBOL_BYTES)).filter_map do |i|
-          name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES, SYMBOL_BYTES).unpack("L<CCS<Q<2")
+          name, info, _other, section, value, size = symbols.byteslice(i * SYMBOL_BYTES,
+                                                                       SYMBOL_BYTES).unpack("L<CCS<Q<2")
           next unless [STT_FUNC, STT_IFUNC].include?(info & 15) && section != 0 && name < names.bytesize
 
           [value, size, names.byteslice(name, 400).unpack1("Z*").force_encoding(Encoding::UTF_8).scrub("?")]

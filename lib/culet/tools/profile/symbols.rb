@@ -18,7 +18,8 @@ module Culet
       end
 
       # @param address [Integer] in a function
-      # @return [Array(String, String)] name of the function ("??" if it is not known) and of the library (nil likewise)
+      # @return [Array(String, String)] name of the function ("[LIBRARY]" if it is not known, "??" if
+      #   the library is not known either) and of the library
       def name(address)
         @functions[address] ||= find(address)
       end
@@ -37,7 +38,8 @@ module Culet
         table = @files[found.path] ||= functions(found)
         # The address in the file's own numbering, by way of the file offset.
         at = table.address(address - found.start + found.offset)
-        [(at && table.name(at)) || UNKNOWN, File.basename(found.path)]
+        library = File.basename(found.path)
+        [(at && table.name(at)) || "[#{library}]", library]
       end
 
       def functions(mapping)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../text/view"
-require_relative "symbols"
 
 module Culet
   module Profile
@@ -32,7 +31,13 @@ module Culet
 
       private
 
-      def sections = [heading, *(total.samples.zero? ? nothing : [@by ? rows : sites, note_lines(notes)])]
+      def sections
+        [heading, *(if total.samples.zero?
+                      nothing
+                    else
+                      [@by ? rows : sites, note_lines(notes)]
+                    end)]
+      end
 
       def total = @total ||= @data.total(@view)
 
@@ -50,7 +55,8 @@ module Culet
       end
 
       def nothing
-        return [wrap("Nothing of this kind was sampled. A smaller distance (--sample) samples more.")] unless @view == "growth"
+        few = "Nothing of this kind was sampled. A smaller distance (--sample) samples more."
+        return [wrap(few)] unless @view == "growth"
 
         epochs = @data.recordings.map(&:epoch).max
         [wrap("Nothing that was allocated since the start of the profile has survived three major collections; there " \
@@ -83,18 +89,23 @@ module Culet
       # The native function that allocates, and the Ruby frames that lead to it: the innermost one, those of the
       # application, and the outermost.
       def path(site)
-        native = site.frames.take_while(&:library).find { |frame| frame.method != Symbols::UNKNOWN }
+        native = site.frames.take_while(&:library).find { |frame| !frame.nameless? }
         ruby = site.frames.select { |frame| frame.file || (!frame.library && !frame.remark) }
         return named(site.frames).first(PATH).map { |frame| "   #{line(frame)}" } if ruby.empty?
 
         chosen = [native, *relevant(ruby)].compact
         remark = site.frames.find(&:remark)
-        [*chosen.map { |frame| "   #{line(frame)}" }, *("   #{remark.method}" if remark)]
+        # A block and its method may be on one line.
+        [*chosen.map { |frame| "   #{line(frame)}" }.uniq, *("   #{remark.method}" if remark)]
       end
 
       # One unknown function of a library in a row is enough.
       def named(frames)
-        frames.slice_when { |one, other| one.library != other.library || [one, other].any? { |frame| frame.method != Symbols::UNKNOWN } }.map(&:first)
+        frames.slice_when do |one, other|
+          one.library != other.library || [one, other].any? do |frame|
+            !frame.nameless?
+          end
+        end.map(&:first)
       end
 
       def relevant(ruby)
@@ -120,8 +131,8 @@ module Culet
         same = list.drop(1).take_while { |site| site.high_bytes > first.low_bytes }.size
         return unless same.positive?
 
-        "Sites 1 to #{same + 1} cannot be told apart: their intervals overlap. A longer profile, or a smaller distance " \
-          "(--sample), narrows the intervals."
+        "Sites 1 to #{same + 1} cannot be told apart: their intervals overlap. A longer profile, or a smaller " \
+          "distance (--sample), narrows the intervals."
       end
 
       def lost
@@ -134,8 +145,8 @@ module Culet
         marked = @data.sites(@view).select { |site| site.frames.any?(&:remark) }.sum(&:bytes)
         return unless total.bytes.positive? && marked / total.bytes > 0.05
 
-        "#{percent(marked / total.bytes)} was allocated where Ruby's stack cannot be read: in a collection, in threads " \
-          "without the GVL, or while Ruby starts."
+        "#{percent(marked / total.bytes)} was allocated where Ruby's stack cannot be read, or says nothing: in a " \
+          "collection, in its deferred work, in threads without the GVL, or while Ruby starts."
       end
     end
   end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "profile/profile_helper"
+
+# Forked processes go on with the profile, each with a stream of its own.
+class ProfileForkTest < Minitest::Test
+  include ProfileHelper
+
+  def test_each_process_writes_its_own
+    streams(<<~RUBY) do |parent, children|
+      $inherited = "x" * 50_001
+      pids = Array.new(3) { |index| fork { def child(index) = ($own = "x" * (60_001 + index)); child(index) } }
+      pids.each { |pid| Process.wait(pid) }
+      $after = "x" * 70_001
+    RUBY
+      assert_equal 3, children.size
+      assert_equal ["program.rb:1:<main>", "program.rb:4:<main>"], [parent.ruby(50_002)[1], parent.ruby(70_002)[1]]
+      assert_empty(parent.sites.select { |sums, _| sums.key?("i") })
+      assert_equal %w[0 1 1 1], [parent, *children].map { |stream| stream.fields("P").first.split[5] }
+      children.each do |child|
+        inherited = child.sites.find { |sums, _| sums.dig("i", 1) == 50_002 }
+        assert_equal "program.rb:1:<main>", inherited.last.grep_v(Integer)[1].to_s
+      end
+      own = children.flat_map { |child| child.sites.select { |_, words| words.map(&:to_s).include?("program.rb:2:Object#child") } }
+      assert_equal [60_002.0, 60_003.0, 60_004.0], own.map { |sums, _| sums["a"][1] }.sort
+    end
+  end
+
+  def test_grandchildren_and_forks_beside_threads
+    streams(<<~RUBY, every: 11) do |_, children|
+      threads = Array.new(3) { Thread.new { loop { Array.new(50) { |index| "n\#{index}" * 20 }; sleep 0.0001 } } }
+      30.times { Process.wait(fork { Process.wait(fork { $own = "x" * 50_001 }) }) }
+      threads.each(&:kill)
+    RUBY
+      assert_equal 60, children.size
+      assert_equal 30, children.count { |stream| stream.fields("P").first.split[5] == "2" }
+      assert_equal(30, children.sum { |stream| stream.sites.count { |sums, _| sums.dig("a", 1) == 50_002 } })
+    end
+  end
+
+  # Without %p the name says which process a file is from.
+  def test_names_of_files
+    in_folder("Process.wait(fork { puts Process.pid; $stdout.flush })") do |folder, program|
+      out, = run_program(*RUBY, program, env: sampled("CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/stream"))
+      assert_equal ["program.rb", "stream", "stream.#{out.to_i}"], Dir.children(folder).sort
+      FileUtils.mkdir("#{folder}/all")
+      _, _, status = run_program(*RUBY, program, env: sampled("CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/all"))
+      assert_equal [true, 2], [Dir.children("#{folder}/all").include?(status.pid.to_s), Dir.children("#{folder}/all").size]
+    end
+  end
+
+  private
+
+  # @yieldparam parent [Stream]
+  # @yieldparam children [Array<Stream>]
+  def streams(script, every: 0)
+    in_folder(script) do |folder, program|
+      FileUtils.mkdir("#{folder}/all")
+      out, err, status = run_program(*RUBY, program, env: sampled(every: every, "CULET_PROFILE" => "1", "CULET_PROFILE_OUT" => "#{folder}/all/%p"))
+      assert_equal [true, "", ""], [status.success?, err, out]
+      files = Dir.children("#{folder}/all").sort_by(&:to_i)
+      found = files.to_h { |name| [name.to_i, Stream.new(File.read("#{folder}/all/#{name}"))] }
+      yield found.delete(status.pid), found.values
+    end
+  end
+end
