@@ -31,7 +31,7 @@ module Culet
       # @raise [Culet::Error] without the native extension
       def start(sample_bytes: Settings::DEFAULT_BYTES)
         unless sample_bytes.is_a?(Integer) && sample_bytes.between?(1, Settings::MAX_BYTES)
-          raise ArgumentError, "sample_bytes: #{sample_bytes.inspect} is not a number of bytes from 1 to 1 TiB"
+          raise ArgumentError, "sample_bytes: #{sample_bytes.inspect} is not a number of bytes from 1 to #{Settings::MAX_BYTES}"
         end
         raise Error, Native.missing_reason("culet.so") unless Culet.native?
 
