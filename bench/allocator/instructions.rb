@@ -12,8 +12,10 @@ module AllocatorBench
     TIMEOUT_SECONDS = 300
 
     # @param built [String] folder of the C probes
-    def initialize(built:)
+    # @param amounts [Hash{String => Integer}] as AMOUNTS
+    def initialize(built:, amounts: AMOUNTS)
       @built = built
+      @amounts = amounts
     end
 
     # @param probe [Probe]
@@ -26,7 +28,7 @@ module AllocatorBench
     # @raise [Culet::Error] when there is no valgrind, or the probe fails under it
     def per_operation(probe, contender)
       name = amount_name(probe)
-      amount = [AMOUNTS.fetch(name), *stated(probe, name)].min
+      amount = [@amounts.fetch(name), *stated(probe, name)].min
       once, twice = [amount, 2 * amount].map { |number| count(probe, contender, "#{name}=#{number}") }
       (twice - once) / (amount * each(probe, name)).to_f
     end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "tmpdir"
+
+module ProfileBench
+  # One run of a built-in server, which answers a number of requests after a warm-up.
+  class Server
+    CONNECTIONS = 5
+    START_SECONDS = 180
+    # callgrind counts from the first instruction to the last.
+    CALLGRIND = %w[valgrind --tool=callgrind --callgrind-out-file=/dev/null].freeze
+
+    # @param name [String] of the workload
+    # @param requests [Integer] that are measured, after half as many
+    def initialize(name, requests:)
+      @workload = Culet::Compare::Workload.built_in(name)
+      @workload.prepare(log: $stderr)
+      @requests = requests
+    end
+
+    # @param contender [Contender]
+    # @return [Hash{String => Numeric}] by metric: seconds of a request, bytes
+    # @raise [Culet::Error] when it fails
+    def call(contender)
+      serve(contender, []) do |port, pid|
+        load(port, @requests / 2)
+        before = cpu(pid)
+        load(port, @requests)
+        { "CPU time" => (cpu(pid) - before) / @requests, "peak RSS" => peak(pid) }
+      end.first
+    end
+
+    # @param contender [Contender]
+    # @return [Float] instructions of a request: a run with requests less one without
+    # @raise [Culet::Error] when it fails
+    def instructions(contender)
+      idle, busy = [CONNECTIONS, CONNECTIONS + @requests].map do |requests|
+        log = serve(contender, CALLGRIND) { |port| load(port, requests) }.last
+        Integer(log[/Collected : (\d+)/, 1] || raise(Culet::Error, "callgrind counted nothing: #{log.lines.last}"))
+      end
+      (busy - idle).fdiv(@requests)
+    end
+
+    private
+
+    # @return [Array(Object, String)] the block's value, and the server's output
+    def serve(contender, prefix)
+      Dir.mktmpdir("culet-profile-bench") do |folder|
+        port = Culet::Compare::LoadTarget.free_port
+        log = File.join(folder, "log")
+        pid = spawn(environment(contender, port, folder), *prefix, *@workload.command,
+                    in: File::NULL, %i[out err] => log, unsetenv_others: true)
+        begin
+          await(port, pid, log)
+          value = yield port, pid
+        ensure
+          finish(pid)
+        end
+        [value, File.read(log)]
+      end
+    end
+
+    def environment(contender, port, folder)
+      own = @workload.environment(Culet::Allocators.parse("culet"), port: port, directory: folder)
+      own.merge(contender.ruby_environment).compact
+    end
+
+    def finish(pid)
+      Process.kill(:TERM, pid)
+      Process.wait(pid)
+    rescue Errno::ESRCH, Errno::ECHILD
+      nil # it has ended, and was waited for
+    end
+
+    def await(port, pid, log)
+      target = Culet::Compare::LoadTarget.local(port)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + START_SECONDS
+      until target.answers?
+        late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        if late || Process.wait(pid, Process::WNOHANG)
+          raise Culet::Error, "#{@workload.name} did not start: #{File.read(log).lines.last.to_s.strip}"
+        end
+
+        sleep 0.1
+      end
+    end
+
+    def load(port, requests)
+      Array.new(CONNECTIONS) do |number|
+        Thread.new { request(port, (requests + number) / CONNECTIONS) }
+      end.each(&:value)
+    rescue SystemCallError, IOError, Timeout::Error => e
+      raise Culet::Error, "#{@workload.name} does not answer: #{e.message}"
+    end
+
+    def request(port, requests)
+      Net::HTTP.start("127.0.0.1", port, read_timeout: START_SECONDS) do |http|
+        requests.times do
+          answer = http.get("/")
+          raise Culet::Error, "#{@workload.name} answered #{answer.code}" if answer.code.to_i >= 400
+        end
+      end
+    end
+
+    # In nanoseconds in /proc; a thread that ended is missing, and Puma keeps its threads.
+    def cpu(pid)
+      Dir["/proc/#{pid}/task/*/schedstat"].sum { |path| File.read(path).to_i } / 1e9
+    end
+
+    def peak(pid) = File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+)/, 1].to_i * 1024
+  end
+end
