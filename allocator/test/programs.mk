@@ -138,7 +138,7 @@ $(eval $(call PROGRAM,TESTS,fuzz,--rounds 3))
 $(eval $(call PROGRAM,LONG_TESTS,fuzz,$(FUZZ_LONG),-long))
 # With the profile on, and no samples, which would count as large blocks.
 $(eval $(call PROGRAM,TESTS,fuzz,--rounds 1,-profile))
-RUN_fuzz-profile := env CULET_PROFILE=1000g $(RUN_fuzz-profile)
+RUN_fuzz-profile := env CULET_PROFILE=1000000g $(RUN_fuzz-profile)
 TESTS += fuzz-glibc
 DEPS_fuzz-glibc := $(TEST_BUILD)/programs/fuzz
 RUN_fuzz-glibc := $(TEST_BUILD)/programs/fuzz --rounds 1

@@ -82,7 +82,7 @@ $(eval $(call UNIT_LOAD,LONG_TESTS,model,asan,-long,MODEL_FIRST=3000 MODEL_SEEDS
 $(foreach variant,release debug asan,$(eval $(call UNIT_LOAD,TESTS,failure,$(variant))))
 $(eval $(call UNIT_LOAD,LONG_TESTS,failure,tsan))
 
-# With the memory profile: with samples, and, where they would be counted as large blocks, almost without.
+# With the memory profile: with samples, and, where they would be counted as large blocks, with a distance no run reaches.
 $(foreach variant,$(VARIANTS),$(eval $(call UNIT_TEST,TESTS,stress,$(variant),,-profile)))
 $(foreach variant,$(VARIANTS),$(eval \
     RUN_stress-$(variant)-profile := env CULET_PROFILE=4k STRESS_SCALE=1 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/stress))
@@ -91,7 +91,7 @@ $(foreach variant,debug asan,$(eval \
     RUN_failure-$(variant)-profile := env CULET_PROFILE=4k $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/failure))
 $(foreach variant,debug asan,$(eval $(call UNIT_TEST,TESTS,model,$(variant),,-profile)))
 $(foreach variant,debug asan,$(eval \
-    RUN_model-$(variant)-profile := env CULET_PROFILE=1g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
+    RUN_model-$(variant)-profile := env CULET_PROFILE=1000000g MODEL_SEEDS=3 $(ENVIRONMENT_$(variant)) $(TEST_BUILD)/$(variant)/model))
 
 # The same on kernels with larger pages, as far as this one can be made to look like them (pagesize.c).
 $(TEST_BUILD)/pages/%: test/unit/%.c test/pagesize.c $(TEST_BUILD)/debug/libculet.a $(UNIT_HEADERS) test/unit.mk
