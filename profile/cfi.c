@@ -1,5 +1,6 @@
 #include "cfi.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -587,23 +588,65 @@ bool culet_cfi_find(const struct culet_module *module, uintptr_t address, struct
     return true;
 }
 
+/* ---- identities of modules ---- */
+
+#define IDENTITY_BYTES 32 /* of a build id, at most */
+#define PLACES 64         /* a power of two */
+
+/* Where the build ids of modules are: the offset from the start, and the length in the low byte. A key is combined with its
+ * place, since a thread may read an entry while another one writes it. The bytes there are read each time: if another
+ * module with the same bounds has come, they are not the former module's id. */
+static struct {
+    _Atomic uint64_t key, place;
+} places[PLACES];
+
+static uint64_t mix(uint64_t sum, uint64_t fact)
+{
+    sum = (sum ^ fact) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 29;
+}
+
+/* 0: the module has no build id. */
+static uint64_t find_place(const struct culet_module *module, uint64_t bounds, struct culet_readable *readable)
+{
+    size_t at = bounds & (PLACES - 1);
+    uint64_t place = atomic_load_explicit(&places[at].place, memory_order_relaxed);
+    uintptr_t id;
+
+    if (atomic_load_explicit(&places[at].key, memory_order_relaxed) == (bounds ^ place))
+        return place;
+    size_t length = culet_module_build_id(module, &id, readable);
+    if (!length)
+        return 0;
+    place = (uint64_t)(id - module->start) << 8 | (length < IDENTITY_BYTES ? length : IDENTITY_BYTES);
+    atomic_store_explicit(&places[at].place, place, memory_order_relaxed);
+    atomic_store_explicit(&places[at].key, bounds ^ place, memory_order_relaxed);
+    return place;
+}
+
+static bool read_build_id(const struct culet_module *module, uint64_t bounds, uint64_t *facts,
+                          struct culet_readable *readable)
+{
+    uint64_t place = find_place(module, bounds, readable);
+
+    return place && (place >> 8) + (place & 255) <= module->end - module->start &&
+           culet_readable_copy(readable, facts, module->start + (place >> 8), place & 255);
+}
+
 /* Without a build id: two libraries with as many functions, the last of which is at the same place, are taken for one. */
 uint64_t culet_cfi_identity(const struct culet_module *module, struct culet_readable *readable)
 {
-    uint64_t facts[8] = {module->start, module->end, module->table};
+    uint64_t facts[IDENTITY_BYTES / 8] = {0}, identity = mix(mix(mix(0, module->start), module->end), module->table);
     struct pair last = {0, 0};
     struct table table = {0};
-    uint64_t identity = 0;
 
-    if (!culet_module_build_id(module, (uint8_t *)&facts[3], 4 * sizeof *facts, readable) && module->table &&
-        read_table(module, &table, readable) && table.count && read_pair(&table, table.count - 1, &last)) {
-        facts[3] = table.count;
-        facts[4] = last.function;
-        facts[5] = last.description;
+    if (!read_build_id(module, identity, facts, readable) && module->table && read_table(module, &table, readable) &&
+        table.count && read_pair(&table, table.count - 1, &last)) {
+        facts[0] = table.count;
+        facts[1] = last.function;
+        facts[2] = last.description;
     }
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        identity = (identity ^ facts[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        identity ^= identity >> 29;
-    }
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        identity = mix(identity, facts[i]);
     return identity;
 }

@@ -25,7 +25,7 @@ static bool read_segment(uintptr_t start, const ElfW(Ehdr) * file, unsigned numb
 }
 
 /* Of a segment of notes. */
-static size_t find_build_id(uintptr_t at, uintptr_t end, uint8_t *id, size_t room, struct culet_readable *readable)
+static size_t find_build_id(uintptr_t at, uintptr_t end, uintptr_t *id, struct culet_readable *readable)
 {
     ElfW(Nhdr) note;
     char name[4];
@@ -37,16 +37,15 @@ static size_t find_build_id(uintptr_t at, uintptr_t end, uint8_t *id, size_t roo
             return 0;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof name && note.n_descsz &&
             culet_readable_copy(readable, name, at + sizeof note, sizeof name) && !memcmp(name, "GNU", sizeof name)) {
-            size_t length = note.n_descsz < room ? note.n_descsz : room;
-            return culet_readable_copy(readable, id, at + content, length) ? length : 0;
+            *id = at + content;
+            return note.n_descsz;
         }
         at += bytes;
     }
     return 0;
 }
 
-size_t culet_module_build_id(const struct culet_module *module, uint8_t *id, size_t room,
-                             struct culet_readable *readable)
+size_t culet_module_build_id(const struct culet_module *module, uintptr_t *id, struct culet_readable *readable)
 {
     uintptr_t base = 0;
     bool based = false;
@@ -65,7 +64,7 @@ size_t culet_module_build_id(const struct culet_module *module, uint8_t *id, siz
         if (head.p_type != PT_NOTE || !based || at < module->start || at >= module->end ||
             head.p_filesz > module->end - at)
             continue;
-        size_t length = find_build_id(at, at + head.p_filesz, id, room, readable);
+        size_t length = find_build_id(at, at + head.p_filesz, id, readable);
         if (length)
             return length;
     }

@@ -9,8 +9,7 @@
 bool culet_stacks_create(struct culet_stacks *stacks)
 {
     stacks->node = culet_profile_map(CULET_STACK_NODES * sizeof *stacks->node);
-    stacks->index = culet_profile_map(CULET_STACK_INDEX * sizeof *stacks->index);
-    if (!stacks->node || !stacks->index) {
+    if (!culet_index_create(&stacks->index) || !stacks->node) {
         culet_stacks_destroy(stacks);
         return false;
     }
@@ -22,29 +21,37 @@ bool culet_stacks_create(struct culet_stacks *stacks)
 void culet_stacks_destroy(struct culet_stacks *stacks)
 {
     culet_profile_unmap(stacks->node, CULET_STACK_NODES * sizeof *stacks->node);
-    culet_profile_unmap(stacks->index, CULET_STACK_INDEX * sizeof *stacks->index);
+    culet_index_destroy(&stacks->index);
     *stacks = (struct culet_stacks){0};
 }
 
-static uint32_t hash(uint32_t parent, uint64_t word)
+static uint64_t hash(uint32_t parent, uint64_t word)
 {
-    uint64_t h = (word ^ (uint64_t)parent << 40 ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
+    return culet_index_mix(word ^ (uint64_t)parent << 40 ^ parent);
+}
 
-    return (uint32_t)(h >> 40) & (CULET_STACK_INDEX - 1);
+static uint64_t hash_of(const void *stacks, uint32_t number)
+{
+    const struct culet_stack_node *node = &((const struct culet_stacks *)stacks)->node[number];
+
+    return hash(node->parent, node->word);
 }
 
 /* The node of a frame under its caller; 0 if there is no room. */
 static uint32_t child(struct culet_stacks *stacks, uint32_t parent, uint64_t word)
 {
-    uint32_t at = hash(parent, word), number;
+    struct culet_index *index = &stacks->index;
+    bool room = culet_index_reserve(index, hash_of, stacks);
+    uint32_t at = culet_index_first(index, hash(parent, word)), number;
 
-    for (; (number = stacks->index[at]); at = (at + 1) & (CULET_STACK_INDEX - 1))
+    for (; (number = index->slot[at]); at = culet_index_next(index, at))
         if (stacks->node[number].word == word && stacks->node[number].parent == parent)
             return number;
-    if (stacks->count == CULET_STACK_NODES)
+    if (!room || stacks->count == CULET_STACK_NODES)
         return 0;
     stacks->node[stacks->count] = (struct culet_stack_node){.word = word, .parent = parent};
-    return stacks->index[at] = stacks->count++;
+    culet_index_add(index, at, stacks->count);
+    return stacks->count++;
 }
 
 uint32_t culet_stacks_intern(struct culet_stacks *stacks, const uint64_t *words, size_t count)

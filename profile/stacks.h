@@ -8,12 +8,11 @@
 #ifndef CULET_PROFILE_STACKS_H
 #define CULET_PROFILE_STACKS_H
 
-#include <stdbool.h>
+#include "index.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 #define CULET_STACK_NODES 196608u /* 3 MiB */
-#define CULET_STACK_INDEX 262144u /* 1 MiB; a power of two above the number of nodes */
 
 struct culet_stack_node {
     uint64_t word;
@@ -23,8 +22,8 @@ struct culet_stack_node {
 
 struct culet_stacks {
     struct culet_stack_node *node;
-    uint32_t *index; /* hash of (parent, word) to node, 0: empty; open addressing */
-    uint32_t count;  /* nodes in use, node 0 among them */
+    struct culet_index index; /* by word and parent */
+    uint32_t count;           /* nodes in use, node 0 among them */
 };
 
 /* Maps empty tables. False: no memory. */

@@ -10,7 +10,7 @@ void culet_tables_destroy(struct culet_tables *t)
 {
     culet_stacks_destroy(&t->stacks);
     culet_profile_unmap(t->site, CULET_SITES * sizeof *t->site);
-    culet_profile_unmap(t->site_index, CULET_SITE_INDEX * sizeof *t->site_index);
+    culet_index_destroy(&t->site_index);
     culet_profile_unmap(t->sample, CULET_SAMPLES * sizeof *t->sample);
     *t = (struct culet_tables){0};
 }
@@ -19,9 +19,8 @@ bool culet_tables_create(struct culet_tables *t)
 {
     *t = (struct culet_tables){.sites = 1, .samples = 1};
     t->site = culet_profile_map(CULET_SITES * sizeof *t->site);
-    t->site_index = culet_profile_map(CULET_SITE_INDEX * sizeof *t->site_index);
     t->sample = culet_profile_map(CULET_SAMPLES * sizeof *t->sample);
-    if (culet_stacks_create(&t->stacks) && t->site && t->site_index && t->sample)
+    if (culet_stacks_create(&t->stacks) && culet_index_create(&t->site_index) && t->site && t->sample)
         return true;
     culet_tables_destroy(t);
     return false;
@@ -91,26 +90,30 @@ void culet_tables_set_resident(struct culet_tables *t, uint64_t resident)
 
 /* ---- sites ---- */
 
-static uint32_t hash(const struct culet_site *key)
+static uint64_t hash(const struct culet_site *key)
 {
-    uint64_t h = ((uint64_t)key->stack << 32 | key->label) ^ ((uint64_t)key->type << 20 | key->kind << 8);
+    return culet_index_mix(((uint64_t)key->stack << 32 | key->label) ^ ((uint64_t)key->type << 20 | key->kind << 8));
+}
 
-    h *= UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 40) & (CULET_SITE_INDEX - 1);
+static uint64_t hash_of(const void *tables, uint32_t number)
+{
+    return hash(&((const struct culet_tables *)tables)->site[number]);
 }
 
 /* The site of that key; CULET_NO_SITE if there is no room. */
 static uint32_t find_site(struct culet_tables *t, const struct culet_site *key)
 {
-    uint32_t at = hash(key), number;
+    struct culet_index *index = &t->site_index;
+    bool room = culet_index_reserve(index, hash_of, t);
+    uint32_t at = culet_index_first(index, hash(key)), number;
 
-    for (; (number = t->site_index[at]); at = (at + 1) & (CULET_SITE_INDEX - 1)) {
+    for (; (number = index->slot[at]); at = culet_index_next(index, at)) {
         const struct culet_site *site = &t->site[number];
         if (site->stack == key->stack && site->label == key->label && site->type == key->type &&
             site->kind == key->kind)
             return number;
     }
-    if (t->sites == CULET_SITES)
+    if (!room || t->sites == CULET_SITES)
         return CULET_NO_SITE;
     t->site[t->sites] = (struct culet_site){.stack = key->stack,
                                             .label = key->label,
@@ -118,7 +121,8 @@ static uint32_t find_site(struct culet_tables *t, const struct culet_site *key)
                                             .kind = key->kind,
                                             /* Nothing of it was live at the peak. */
                                             .peak_number = t->peak_number};
-    return t->site_index[at] = t->sites++;
+    culet_index_add(index, at, t->sites);
+    return t->sites++;
 }
 
 /* ---- samples ---- */
@@ -205,7 +209,7 @@ bool culet_copy_fill(struct culet_copy *copy, const struct culet_tables *tables)
     if (tables->stacks.count > t->stacks.count || tables->sites > t->sites || tables->samples > t->samples)
         return false;
     *t = *tables;
-    t->site_index = t->stacks.index = NULL;
+    t->site_index = t->stacks.index = (struct culet_index){0};
     t->site = memcpy(former.site, tables->site, tables->sites * sizeof *t->site);
     t->sample = memcpy(former.sample, tables->sample, tables->samples * sizeof *t->sample);
     t->stacks.node = memcpy(former.stacks.node, tables->stacks.node, tables->stacks.count * sizeof *t->stacks.node);

@@ -21,7 +21,6 @@
 
 #define CULET_SAMPLES (1u << 20) /* live ones, at most: half a TiB at the default distance */
 #define CULET_SITES (1u << 17)
-#define CULET_SITE_INDEX (1u << 18) /* a power of two above the number of sites */
 
 struct culet_site {
     uint32_t stack, label, type;
@@ -42,8 +41,8 @@ struct culet_sample {
 
 struct culet_tables {
     struct culet_stacks stacks;
-    struct culet_site *site;     /* from 1 */
-    uint32_t *site_index;        /* hash of the key to site, 0: empty; open addressing */
+    struct culet_site *site; /* from 1 */
+    struct culet_index site_index;
     uint32_t sites;              /* in use, site 0 among them */
     struct culet_sample *sample; /* from 1; NULL: there was no profile yet */
     uint32_t samples;            /* in use or free, sample 0 among them */

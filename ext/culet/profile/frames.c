@@ -4,15 +4,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "profile/control_frames.h"
+#include "profile/index.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
+#include "profile/memory.h"
 #include "profile/names.h"
 
 #define FRAMES ((uint32_t)1 << 18)
-#define SLOTS (2 * FRAMES)
 #define LINE_MASK 0xffffffu
 #define IDLE_COLLECTIONS 2
 
@@ -30,8 +30,8 @@ struct frame {
     uint32_t last_use; /* number of the major collection before */
 };
 
-static struct frame *frames; /* by id; 0 is not used */
-static uint32_t *slots;      /* VALUE => id of the last frame that had it */
+static struct frame *frames;            /* by id; 0 is not used */
+static struct culet_index values_index; /* VALUE => id of the last frame that had it */
 static uint32_t count, named;
 static uint32_t collections;
 static _Atomic bool enabled;
@@ -43,13 +43,19 @@ static rb_postponed_job_handle_t job_handle;
 
 /* ---- the table, with the lock ---- */
 
-static uint32_t *slot_of(VALUE value)
+static uint64_t hash_of(const void *unused, uint32_t id)
 {
-    size_t slot = (size_t)((uint64_t)value * 0x9e3779b97f4a7c15 >> 32) % SLOTS;
+    return culet_index_mix(frames[id].value);
+}
 
-    while (slots[slot] != 0 && frames[slots[slot]].value != value)
-        slot = (slot + 1) % SLOTS;
-    return &slots[slot];
+/* The slot of a value's id; an empty one: the value is new. */
+static uint32_t slot_of(VALUE value)
+{
+    uint32_t at = culet_index_first(&values_index, culet_index_mix(value));
+
+    while (values_index.slot[at] != 0 && frames[values_index.slot[at]].value != value)
+        at = culet_index_next(&values_index, at);
+    return at;
 }
 
 static bool is_string(uint32_t name, VALUE string)
@@ -80,34 +86,41 @@ static bool is_same(const struct frame *frame, VALUE value)
            (is_c || is_string(frame->path, path)) && is_string(frame->base, base_of(value, is_c));
 }
 
-static uint32_t add(VALUE value, uint32_t *slot)
+/* In place of the frame that had the value before, if there is one. */
+static uint32_t add(VALUE value, uint32_t slot)
 {
+    uint32_t former = values_index.slot[slot];
     bool is_c = NIL_P(rb_profile_frame_first_lineno(value));
 
     if (count + 1 >= FRAMES)
         return 0;
+    if (former != 0) {
+        frames[former].value = 0;
+        values_index.slot[slot] = count + 1;
+    } else {
+        culet_index_add(&values_index, slot, count + 1);
+    }
     frames[++count] = (struct frame){.value = value,
                                      .first_line = first_line_of(value),
                                      .flags = MARKED | (is_c ? IS_C : 0),
                                      .last_use = collections};
-    return *slot = count;
+    return count;
 }
 
 /* The id of a frame; 0: no room. */
 static uint32_t find(VALUE value)
 {
-    uint32_t *slot = slot_of(value);
-    struct frame *frame = &frames[*slot];
+    bool room = culet_index_reserve(&values_index, hash_of, NULL);
+    uint32_t slot = slot_of(value), id = values_index.slot[slot];
+    struct frame *frame = &frames[id];
 
-    if (*slot == 0)
+    if (id == 0)
+        return room ? add(value, slot) : 0;
+    if ((frame->flags & MARKED) == 0 && !is_same(frame, value))
         return add(value, slot);
-    if ((frame->flags & MARKED) == 0 && !is_same(frame, value)) {
-        frame->value = 0;
-        return add(value, slot);
-    }
     frame->flags |= MARKED;
     frame->last_use = collections;
-    return *slot;
+    return id;
 }
 
 /* ---- a sample ---- */
@@ -336,18 +349,10 @@ void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id)
 
 /* ---- set-up and fork ---- */
 
-static void *map(size_t length)
-{
-    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return address == MAP_FAILED ? NULL : address;
-}
-
 bool culet_profile_frames_prepare(void)
 {
-    frames = map(FRAMES * sizeof(*frames));
-    slots = map(SLOTS * sizeof(*slots));
-    if (frames == NULL || slots == NULL || !culet_names_prepare())
+    frames = culet_profile_map(FRAMES * sizeof(*frames));
+    if (frames == NULL || !culet_index_create(&values_index) || !culet_names_prepare())
         return false;
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
     job_handle = rb_postponed_job_preregister(0, job, NULL);

@@ -2,12 +2,12 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define BUCKETS 32768u /* a power of two, more than twice CULET_INTERNED_TEXTS */
+#include "profile/index.h"
+#include "profile/memory.h"
 
 struct culet_interned_memory {
-    uint32_t buckets[BUCKETS];                 /* numbers; 0: free */
+    struct culet_index index;
     uint32_t starts[CULET_INTERNED_TEXTS + 2]; /* text N is [starts[N], starts[N + 1]) */
     char bytes[CULET_INTERNED_BYTES];
 };
@@ -22,13 +22,13 @@ void culet_interned_unlock(struct culet_interned *table)
     pthread_mutex_unlock(&table->lock);
 }
 
-static uint32_t hash_of(const char *text, size_t length)
+static uint64_t hash_text(const char *text, size_t length)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return (uint32_t)(hash ^ hash >> 32);
+    return culet_index_mix(hash);
 }
 
 static size_t length_of(const struct culet_interned_memory *memory, uint32_t number)
@@ -41,16 +41,26 @@ static bool is_text(const struct culet_interned_memory *memory, uint32_t number,
     return length_of(memory, number) == length && memcmp(memory->bytes + memory->starts[number], text, length) == 0;
 }
 
+static uint64_t hash_of(const void *memory, uint32_t number)
+{
+    const struct culet_interned_memory *texts = memory;
+
+    return hash_text(texts->bytes + texts->starts[number], length_of(texts, number));
+}
+
 static bool map(struct culet_interned *table)
 {
-    void *memory;
+    struct culet_interned_memory *memory;
 
     if (table->memory != NULL)
         return true;
-    memory =
-        mmap(NULL, sizeof(*table->memory), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
+    memory = culet_profile_map(sizeof(*memory));
+    if (memory == NULL)
         return false;
+    if (!culet_index_create(&memory->index)) {
+        culet_profile_unmap(memory, sizeof(*memory));
+        return false;
+    }
     table->memory = memory;
     return true;
 }
@@ -70,18 +80,22 @@ static uint32_t add(struct culet_interned *table, const char *text, size_t lengt
 
 static uint32_t number_of(struct culet_interned *table, const char *text, size_t length, uint32_t limit)
 {
-    uint32_t *bucket;
+    struct culet_index *index;
+    uint32_t at, number;
+    bool room;
 
     if (!map(table))
         return 0;
-    for (uint32_t at = hash_of(text, length);; at++) {
-        bucket = &table->memory->buckets[at % BUCKETS];
-        if (*bucket == 0)
-            break;
-        if (is_text(table->memory, *bucket, text, length))
-            return *bucket;
-    }
-    return *bucket = add(table, text, length, limit);
+    index = &table->memory->index;
+    room = culet_index_reserve(index, hash_of, table->memory);
+    at = culet_index_first(index, hash_text(text, length));
+    for (; (number = index->slot[at]) != 0; at = culet_index_next(index, at))
+        if (is_text(table->memory, number, text, length))
+            return number;
+    number = room ? add(table, text, length, limit) : 0;
+    if (number != 0)
+        culet_index_add(index, at, number);
+    return number;
 }
 
 uint32_t culet_interned_number(struct culet_interned *table, const char *text, size_t length, uint32_t limit)

@@ -1,31 +1,23 @@
 #include "profile/names.h"
 
 #include <string.h>
-#include <sys/mman.h>
+
+#include "profile/index.h"
+#include "profile/memory.h"
 
 #define BYTES ((size_t)16 << 20)
 #define ENTRIES ((size_t)1 << 17)
-#define SLOTS (2 * ENTRIES)
 
 /* At an offset of `bytes`, in steps of 4: the length, then the string. A name is its offset / 4. */
 static char *bytes;
 static size_t used;
-static uint32_t *slots;
-static size_t entries;
-
-static void *map(size_t length)
-{
-    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return address == MAP_FAILED ? NULL : address;
-}
+static struct culet_index index_of_names;
 
 bool culet_names_prepare(void)
 {
-    bytes = map(BYTES);
-    slots = map(SLOTS * sizeof(*slots));
-    used = sizeof(uint32_t); /* 0: a free slot */
-    return bytes != NULL && slots != NULL && culet_names_add("?", 1) == 1;
+    bytes = culet_profile_map(BYTES);
+    used = sizeof(uint32_t); /* 0: an empty slot */
+    return bytes != NULL && culet_index_create(&index_of_names) && culet_names_add("?", 1) == 1;
 }
 
 const char *culet_names_get(uint32_t name, size_t *length)
@@ -58,27 +50,36 @@ static uint64_t hash(const char *string, size_t length)
 
     for (size_t i = 0; i < length; i++)
         sum = (sum ^ (unsigned char)string[i]) * 0x100000001b3;
-    return sum ^ sum >> 32;
+    return culet_index_mix(sum);
+}
+
+static uint64_t hash_of(const void *unused, uint32_t name)
+{
+    size_t length;
+    const char *string = culet_names_get(name, &length);
+
+    return hash(string, length);
 }
 
 uint32_t culet_names_add(const char *string, size_t length)
 {
-    size_t slot, room;
-    uint32_t stored, name = 1;
+    bool has_slot = culet_index_reserve(&index_of_names, hash_of, NULL);
+    uint32_t at, stored, name = 1;
+    size_t room;
 
     length = at_most(length);
     room = (length + 2 * sizeof(stored) - 1) / sizeof(stored) * sizeof(stored);
-    for (slot = hash(string, length) % SLOTS; slots[slot] != 0; slot = (slot + 1) % SLOTS)
-        if (culet_names_equal(slots[slot], string, length))
-            return slots[slot];
-    if (entries == ENTRIES || BYTES - used < room)
+    at = culet_index_first(&index_of_names, hash(string, length));
+    for (; index_of_names.slot[at] != 0; at = culet_index_next(&index_of_names, at))
+        if (culet_names_equal(index_of_names.slot[at], string, length))
+            return index_of_names.slot[at];
+    if (!has_slot || index_of_names.used == ENTRIES || BYTES - used < room)
         return name;
     name = (uint32_t)(used / sizeof(stored));
     stored = (uint32_t)length;
     memcpy(bytes + used, &stored, sizeof(stored));
     memcpy(bytes + used + sizeof(stored), string, length);
     used += room;
-    entries++;
-    slots[slot] = name;
+    culet_index_add(&index_of_names, at, name);
     return name;
 }
