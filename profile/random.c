@@ -40,32 +40,31 @@ static uint64_t next(void)
     return z ^ z >> 31;
 }
 
-#define FRACTION 32 /* bits of a logarithm behind the point */
 #define LN2 0.69314718055994530942
 
-/* The binary logarithm of a number above 0, with FRACTION bits behind the point: each squaring of the mantissa yields
- * one bit. libm is not linked. */
-static uint64_t log2_of(uint64_t number)
+/* The natural logarithm of a number above 0; libm is not linked. The number is m * 2^e with m between sqrt(1/2) and
+ * sqrt(2), and log(m) = 2 artanh((m - 1) / (m + 1)), whose series has the precision of a double after nine terms. */
+static double log_of(uint64_t number)
 {
     unsigned exponent = 63u - (unsigned)__builtin_clzll(number);
-    uint64_t mantissa = number << (63 - exponent), log = exponent;
+    double m = (double)number / (double)((uint64_t)1 << exponent), sum = 0;
 
-    for (unsigned i = 0; i < FRACTION; i++) {
-        unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
-        bool above = (uint64_t)(square >> 127);
-        mantissa = (uint64_t)(square >> (above ? 64 : 63));
-        log = log << 1 | above;
+    if (m > 1.4142135623730951) {
+        m /= 2;
+        exponent++;
     }
-    return log;
+    double s = (m - 1) / (m + 1), square = s * s;
+    for (int i = 17; i > 0; i -= 2)
+        sum = sum * square + 2.0 / i;
+    return sum * s + exponent * LN2;
 }
 
 uint64_t culet_profile_distance(void)
 {
     /* Of 2^53 equally likely numbers above 0 and up to 1. */
     uint64_t number = (next() >> 11) + 1;
-    double distance = (double)(((uint64_t)53 << FRACTION) - log2_of(number)) / ((uint64_t)1 << FRACTION) * LN2;
+    double distance = (53 * LN2 - log_of(number)) * (double)culet_profile_mean();
 
-    distance *= (double)culet_profile_mean();
     return distance < 1 ? 1 : distance > 0x1p62 ? (uint64_t)1 << 62 : (uint64_t)distance;
 }
 
@@ -79,7 +78,7 @@ static double one_minus_exp(double x)
         return 1;
     for (; x > 0.5; x /= 2)
         halvings++;
-    for (unsigned i = 1; i < 16; i++) {
+    for (unsigned i = 1; term > x * 0x1p-56 || term < -x * 0x1p-56; i++) {
         term *= -x / i;
         sum -= term;
     }

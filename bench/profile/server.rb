@@ -90,7 +90,7 @@ module ProfileBench
       Array.new(CONNECTIONS) do |number|
         Thread.new { request(port, (requests + number) / CONNECTIONS) }
       end.each(&:value)
-    rescue SystemCallError, IOError, Timeout::Error => e
+    rescue SystemCallError, IOError, Timeout::Error, Net::ProtocolError, Net::HTTPBadResponse => e
       raise Culet::Error, "#{@workload.name} does not answer: #{e.message}"
     end
 

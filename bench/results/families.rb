@@ -109,6 +109,18 @@ module Bench
                 by_contender("hardening", ratio: %w[culet glibc]), by_contender("hardening-cost"), chart: [3])]
       end
 
+      def profile
+        [family("Cost of the profile", <<~TEXT.chomp,
+          culet without the memory profile, and with it at the default distance of two samples, 512 KiB, and at 64 KiB.
+          Then the CPU time of one sample.
+        TEXT
+                *["instructions per operation", "instructions per request", "CPU time", "peak RSS"].map do |name|
+                  by_contender("profile-cost", metrics: [name], ratio: %w[512k off])
+                end,
+                by_contender("profile-cost", metrics: ["CPU time of a sample"]),
+                chart: [3, metric(/\A(instructions per operation|peak RSS)\z/)])]
+      end
+
       def trims
         [family("Trims", <<~TEXT.chomp,
           RSS when the work is done, after a full collection and a second of rest: without trims, with the smallest
@@ -168,7 +180,7 @@ module Bench
       end
     end
 
-    ALL = [*workloads, *allocator, *trims, *tools, *applications].freeze
+    ALL = [*workloads, *allocator, *profile, *trims, *tools, *applications].freeze
 
     # Panels of the README's chart: file, subject, metric, title.
     README = [
