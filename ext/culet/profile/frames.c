@@ -7,6 +7,7 @@
 
 #include "profile/control_frames.h"
 #include "profile/index.h"
+#include "profile/interned.h"
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "profile/memory.h"
@@ -296,33 +297,13 @@ void culet_profile_frames_collection(void)
 
 /* ---- the stream ---- */
 
-static size_t utf8_length(const unsigned char *at, size_t rest)
+static void write_name(struct culet_buffer *buffer, uint32_t name)
 {
-    size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : *at >= 0xe0 && *at < 0xf0 ? 3 : 4;
+    char text[4 * CULET_NAME_BYTES]; /* all bytes of a name escaped */
+    size_t length;
+    const char *bytes = culet_names_get(name, &length);
 
-    if (*at >= 0x80 && (*at < 0xc2 || *at > 0xf4 || rest < length))
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
-        (*at == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-void culet_profile_frames_escape(struct culet_buffer *buffer, const char *bytes, size_t length)
-{
-    for (size_t i = 0; i < length;) {
-        const unsigned char *at = (const unsigned char *)bytes + i;
-        size_t character = *at < 0x20 || *at == 0x7f || *at == '\\' ? 0 : utf8_length(at, length - i);
-
-        if (character == 0)
-            culet_buffer_format(buffer, "\\x%02x", *at);
-        else
-            culet_buffer_add(buffer, at, character);
-        i += character == 0 ? 1 : character;
-    }
+    culet_buffer_add(buffer, text, culet_interned_escape(text, sizeof(text), bytes, length, 0));
 }
 
 uint32_t culet_profile_frames_count(void)
@@ -333,16 +314,12 @@ uint32_t culet_profile_frames_count(void)
 void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id)
 {
     const struct frame *frame = &frames[id];
-    size_t length;
-    const char *bytes;
 
     culet_profile_frames_lock();
     culet_buffer_format(buffer, "F %u %u ", id, (unsigned)frame->first_line);
-    bytes = culet_names_get(frame->path, &length);
-    culet_profile_frames_escape(buffer, bytes, length);
+    write_name(buffer, frame->path);
     culet_buffer_text(buffer, "\t");
-    bytes = culet_names_get(frame->label, &length);
-    culet_profile_frames_escape(buffer, bytes, length);
+    write_name(buffer, frame->label);
     culet_buffer_text(buffer, "\n");
     culet_profile_frames_unlock();
 }

@@ -31,9 +31,6 @@ uint32_t culet_profile_frames_count(void);
 /* Adds the line F of a frame. */
 void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id);
 
-/* Adds text as the last field of a line: control characters, backslashes and bytes that are not UTF-8 as \xNN. */
-void culet_profile_frames_escape(struct culet_buffer *buffer, const char *bytes, size_t length);
-
 /* Around fork. */
 void culet_profile_frames_lock(void);
 void culet_profile_frames_unlock(void);
