@@ -7,6 +7,7 @@
 #include "heap.h"
 #include "lock.h"
 #include "os.h"
+#include "probes.h"
 #include "program.h"
 #include "purge.h"
 #include "sampling.h"
@@ -59,23 +60,49 @@ static uint64_t resident(void)
 
 #define NO_MEMORY "culet: no memory for the profile\n"
 
+_Atomic unsigned culet_profiler_uses;
 static _Atomic uint32_t started; /* profiles so far */
 
-/* Units that are current would be used without being counted, until they are empty. */
+/* Does what `culet_profiler_uses` says, also if another thread changes it meanwhile. Units that are current would be used
+ * without being counted, until they are empty. */
+static void apply_uses(void)
+{
+    unsigned uses;
+
+    do {
+        uses = atomic_load(&culet_profiler_uses);
+        atomic_store(&culet_bin_profile, uses ? atomic_fetch_add(&started, 1) + 1 : 0);
+    } while (uses != atomic_load(&culet_profiler_uses));
+    culet_purge_drop_current();
+}
+
 static void begin(void)
 {
     if (culet_heap_dormant())
         return;
-    uint32_t number = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) + 1;
-    atomic_store_explicit(&culet_bin_profile, number, memory_order_relaxed);
-    culet_purge_drop_current();
+    atomic_fetch_or(&culet_profiler_uses, CULET_PROFILER_PROFILE);
+    apply_uses();
 }
 
 static void end(void)
 {
-    atomic_store_explicit(&culet_bin_profile, 0, memory_order_relaxed);
-    if (!culet_heap_dormant())
-        culet_purge_drop_current();
+    if (culet_heap_dormant())
+        return;
+    atomic_fetch_and(&culet_profiler_uses, ~(unsigned)CULET_PROFILER_PROFILE);
+    apply_uses();
+}
+
+void culet_profiler_follow_tracer(void)
+{
+    bool traced = culet_probes_alloc_traced();
+
+    if (!culet_sampling_allowed())
+        return;
+    unsigned before = traced ? atomic_fetch_or(&culet_profiler_uses, CULET_PROFILER_TRACER)
+                             : atomic_fetch_and(&culet_profiler_uses, ~(unsigned)CULET_PROFILER_TRACER);
+    /* Of several threads, the first. */
+    if (traced != ((before & CULET_PROFILER_TRACER) != 0))
+        apply_uses();
 }
 
 void culet_profiler_setup(void)

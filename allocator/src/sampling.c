@@ -6,6 +6,7 @@
 #include "abandoned.h"
 #include "lock.h"
 #include "pagemap.h"
+#include "probes.h"
 #include "program.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ void culet_sampling_advance_epoch(void)
 /* ---- samples ---- */
 
 /* Adds a sample with the calling thread's stack. Returns its number, or 0 if there is no room. */
-static __attribute__((noinline)) uint32_t record(size_t bytes)
+static __attribute__((noinline)) uint32_t add(size_t bytes, double weight)
 {
     uint64_t words[CULET_PROFILE_FRAMES];
     size_t from = 0;
@@ -105,10 +106,21 @@ static __attribute__((noinline)) uint32_t record(size_t bytes)
     size_t count = culet_profile_api.capture(words, CULET_PROFILE_FRAMES);
     while (from < count && words[from] - code_start < code_end - code_start)
         from++;
-    uint32_t sample =
-        culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, culet_profile_weight(bytes), 0, words + from, count - from);
+    uint32_t sample = culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, weight, 0, words + from, count - from);
     errno = saved;
     return sample;
+}
+
+/* For the profile and for a tracer. Returns what the block keeps until it is freed; 0: nothing. */
+static uint32_t record(const void *block, size_t bytes)
+{
+    double weight = culet_profile_weight(bytes);
+    uint32_t sample = culet_profile_api.running() ? add(bytes, weight) : 0;
+
+    if (!culet_probes_alloc_traced())
+        return sample;
+    culet_probes_alloc(block, bytes, (uint64_t)(weight * (double)bytes + 0.5));
+    return sample ? sample : CULET_SAMPLE_TRACED;
 }
 
 void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed)
@@ -119,7 +131,7 @@ void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed)
     if (!block)
         return NULL;
     *zeroed = fresh;
-    culet_large_set_sample(block, usable, record(usable));
+    culet_large_set_sample(block, usable, record(block, usable));
     return block;
 }
 
@@ -130,12 +142,12 @@ void *culet_sampling_get_large(size_t bytes, size_t alignment, bool *zeroed)
     if (culet_bin_profiled() && block) {
         bytes = culet_large_bytes(culet_pagemap_span((uintptr_t)block));
         if (culet_sampling_count(bytes))
-            culet_large_set_sample(block, 0, record(bytes));
+            culet_large_set_sample(block, 0, record(block, bytes));
     }
     return block;
 }
 
-void culet_sampling_resized(struct culet_span *span, size_t before)
+void culet_sampling_resized(struct culet_span *span, const void *start, size_t before)
 {
     struct culet_large *block = (struct culet_large *)span;
     size_t bytes = culet_large_bytes(span);
@@ -143,9 +155,11 @@ void culet_sampling_resized(struct culet_span *span, size_t before)
     if (bytes == before)
         return;
     if (block->sample) {
+        if (culet_probes_free_traced())
+            culet_probes_free(start);
         culet_large_remove_sample(block->sample);
         block->sample = 0;
     }
     if (culet_sampling_due(bytes))
-        block->sample = record(bytes);
+        block->sample = record((void *)span->start, bytes);
 }
