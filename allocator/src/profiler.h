@@ -1,10 +1,6 @@
 /* profiler.h - starts and ends the sampling of the memory profile (sampling.h), for the profile and for a tracer that has
- * attached to the probes (probes.h), carries it over a fork, and reads its settings:
- *
- *     CULET_PROFILE=SIZE      starts at the program's start; SIZE: mean distance of two samples in bytes, or in k, m, g;
- *                             1: CULET_PROFILE_DEFAULT_BYTES; 0, or no size: off
- *     CULET_PROFILE_OUT=FILE  writes the stream of profile.h to FILE when a program that is not Ruby exits; %p in it is
- *                             the process id. Ruby programs write it themselves, with their frames */
+ * attached to the probes (probes.h), and
+ * carries it over a fork. profile/host.h has its settings. */
 #ifndef CULET_PROFILER_H
 #define CULET_PROFILER_H
 

@@ -1,17 +1,13 @@
 #define _GNU_SOURCE
 #include "sampling.h"
 
-#include "../../profile/samples.h"
+#include "../../profile/host.h"
 #include "../../profile/random.h"
+#include "../../profile/samples.h"
 #include "abandoned.h"
 #include "lock.h"
 #include "pagemap.h"
 #include "probes.h"
-#include "program.h"
-
-#include <errno.h>
-#include <link.h>
-#include <time.h>
 
 static _Thread_local struct {
     uint32_t profile;  /* number of the profile that `distance` is for */
@@ -40,82 +36,13 @@ bool culet_sampling_count(size_t bytes)
     return culet_sampling_allowed();
 }
 
-/* The library's code: its frames are the same in every stack, and are left out. In the tests it is part of the program. */
-static uintptr_t code_start, code_end;
-
-static void find_code(void)
-{
-#ifndef CULET_PREFIXED
-    extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
-    uintptr_t base = (uintptr_t)&__ehdr_start;
-    const ElfW(Phdr) *header = (const ElfW(Phdr) *)(base + __ehdr_start.e_phoff);
-
-    for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
-        if (header[i].p_type != PT_LOAD || !(header[i].p_flags & PF_X))
-            continue;
-        code_start = base + header[i].p_vaddr;
-        code_end = code_start + header[i].p_memsz;
-    }
-#endif
-}
-
-/* ---- epochs of a program without Ruby ---- */
-
-#define EPOCH_SECONDS 10
-
-static bool has_epochs;
-static _Atomic int64_t epoch_start; /* in seconds */
-
-static int64_t seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
-}
-
-void culet_sampling_setup(void)
-{
-    find_code();
-    has_epochs = !culet_program_ruby();
-    atomic_store_explicit(&epoch_start, seconds(), memory_order_relaxed);
-}
-
-void culet_sampling_advance_epoch(void)
-{
-    int64_t start = atomic_load_explicit(&epoch_start, memory_order_relaxed);
-    int64_t passed = has_epochs ? (seconds() - start) / EPOCH_SECONDS : 0;
-
-    if (!passed || !atomic_compare_exchange_strong_explicit(&epoch_start, &start, start + passed * EPOCH_SECONDS,
-                                                            memory_order_relaxed, memory_order_relaxed))
-        return;
-    for (int64_t i = 0; i < passed && i <= CULET_PROFILE_SURVIVALS; i++)
-        culet_profile_api.next_epoch();
-}
-
 /* ---- samples ---- */
-
-/* Adds a sample with the calling thread's stack. Returns its number, or 0 if there is no room. */
-static __attribute__((noinline)) uint32_t add(size_t bytes, double weight)
-{
-    uint64_t words[CULET_PROFILE_FRAMES];
-    size_t from = 0;
-    int saved = errno;
-
-    culet_sampling_advance_epoch();
-    size_t count = culet_profile_api.capture(words, CULET_PROFILE_FRAMES);
-    while (from < count && words[from] - code_start < code_end - code_start)
-        from++;
-    uint32_t sample = culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, weight, 0, words + from, count - from);
-    errno = saved;
-    return sample;
-}
 
 /* For the profile and for a tracer. Returns what the block keeps until it is freed; 0: nothing. */
 static uint32_t record(const void *block, size_t bytes)
 {
     double weight = culet_profile_weight(bytes);
-    uint32_t sample = culet_profile_api.running() ? add(bytes, weight) : 0;
+    uint32_t sample = culet_profile_api.running() ? culet_host_add(bytes, weight) : 0;
 
     if (!culet_probes_alloc_traced())
         return sample;

@@ -16,12 +16,6 @@
 #include "large.h"
 #include "types.h"
 
-/* Once, before the profile starts. */
-void culet_sampling_setup(void);
-
-/* In a program without Ruby an epoch of the profile has ten seconds: begins those that are due. A sample does so, too. */
-void culet_sampling_advance_epoch(void);
-
 /* Counts a request of so many usable bytes against the thread's distance. True: it is a sample. */
 bool culet_sampling_count(size_t bytes);
 
