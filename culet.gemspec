@@ -22,7 +22,8 @@ Gem::Specification.new do |spec|
   }
 
   files = Dir["{lib,sig,ext,exe,workloads}/**/*", "man/*.1", "allocator/{Makefile,src/**/*,include/**/*}",
-              "trace/{Makefile,format.h,recorder/*,replay/*}", "scope/{Makefile,format.h,src/**/*}",
+              "trace/{Makefile,format.h,interposer/*,recorder/*,replay/*,sampler/*}",
+              "scope/{Makefile,format.h,src/**/*}",
               "layouts/*.h", "profile/*.{c,h}", "part.mk", "syscall_counter/{Makefile,syscall_counter.h,src/*}",
               "{README,CHANGELOG,SECURITY}.md", "LICENSE.txt", "docs/{README,json,limits}.md",
               "docs/guide/*.md", base: __dir__]

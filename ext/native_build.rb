@@ -6,7 +6,7 @@ require "rbconfig"
 require "tmpdir"
 
 # Builds culet's compiled files into one directory: the Ruby extension culet.so, the allocator libculet.so, the trace
-# recorder and player (trace/), the process reader (scope/) and the syscall counter (syscall_counter/).
+# recorder, the player and the sampler (trace/), the process reader (scope/) and the syscall counter (syscall_counter/).
 #
 # A part that this machine lacks something for is skipped and recorded with the reason: the command line and the reports
 # work without it, and a gem that does not install on a developer's Mac cannot be in the team's Gemfile. A compiler
@@ -19,7 +19,7 @@ class NativeBuild
   RECORD = "native_missing.txt"
   EXTENSION = "culet.so"
   ALLOCATOR = "libculet.so"
-  TRACE = %w[trace/culet-trace.so trace/culet-replay].freeze
+  TRACE = %w[trace/culet-trace.so trace/culet-replay trace/culet-sampler.so].freeze
   SCOPE = %w[scope/culet-scope].freeze
   SYSCALL_COUNTER = %w[syscall_counter/culet-syscall-counter.so].freeze
   PARTS = [ALLOCATOR, EXTENSION, *TRACE, *SCOPE, *SYSCALL_COUNTER].freeze

@@ -3,7 +3,7 @@
  *   a request --(distance reached)--> capture: words of the stack --> add: a sample --> site: stack, label, type
  *   a free of a sampled block ------------------------------------> remove
  *
- * Who samples: the allocator (allocator/src/sampling.h), the recorder for other allocators, and the extension for Ruby's
+ * Who samples: the allocator (allocator/src/sampling.h), the sampler for other allocators (trace/sampler), and the extension for Ruby's
  * objects. A process has one profile: the table `culet_profile_api` of the library that came first. The extension finds
  * it by dlsym, and uses a copy of its own where there is none.
  *
@@ -102,7 +102,7 @@ typedef size_t culet_profile_frames(const uintptr_t *pcs, size_t count, uint64_t
 /* Receives a part of the stream; false ends it. */
 typedef bool culet_profile_output(void *data, const char *text, size_t length);
 
-/* What a process's profile offers to the extension. Exported by libculet.so and by the recorder. */
+/* What a process's profile offers to the extension. Exported by libculet.so and by the sampler. */
 struct culet_profile_api {
     uint32_t version;    /* CULET_PROFILE_VERSION */
     bool samples_malloc; /* the library samples malloc; otherwise objects alone are sampled */

@@ -111,6 +111,7 @@ static void *get(size_t bytes, size_t alignment, bool *zeroed, const void *calle
     culet_stack_check();
     culet_purge_small_heap();
     culet_purge_on_growth();
+    culet_profiler_check();
     return block ? block : out_of_memory();
 }
 
@@ -438,12 +439,12 @@ static void *resize_checked(void *block, size_t bytes, const struct culet_slab *
     return slab && culet_checked_resize(slab, block, bytes) ? block : NULL;
 }
 
-static void *resize_large(struct culet_span *span, size_t bytes, size_t usable_bytes)
+static void *resize_large(struct culet_span *span, void *block, size_t bytes, size_t usable_bytes)
 {
     void *resized = culet_large_resize(span, bytes);
 
     if (resized)
-        culet_sampling_resized(span, usable_bytes);
+        culet_sampling_resized(span, block, usable_bytes);
     return resized;
 }
 
@@ -464,7 +465,7 @@ static __attribute__((noinline)) void *resize(void *block, size_t bytes, uintptr
     if (!culet_entry_is_slab(entry) && !culet_abandoned()) {
         void *resized = culet_entry_is_checked_slab(entry) || !span
                             ? resize_checked(block, bytes, (struct culet_slab *)span)
-                            : resize_large(span, bytes, usable_bytes);
+                            : resize_large(span, block, bytes, usable_bytes);
         if (resized)
             return resized;
     }

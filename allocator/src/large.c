@@ -8,6 +8,7 @@
 #include "os.h"
 #include "pagemap.h"
 #include "pages.h"
+#include "probes.h"
 #include "reclaim_policy.h"
 #include "selfmap_export.h"
 #include "size_class.h"
@@ -482,6 +483,8 @@ static struct {
 
 void culet_large_remove_sample(uint32_t sample)
 {
+    if (sample == CULET_SAMPLE_TRACED)
+        return;
     if (CULET_LIKELY(!atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) || !culet_lock_forking()))
         culet_profile_api.remove(sample);
     else if (forked.count < sizeof forked.sample / sizeof *forked.sample)
@@ -548,6 +551,9 @@ bool culet_large_put(struct culet_span *span, uintptr_t start)
     valid = culet_pagemap_span(start) == span && span->start == start;
     if (valid) {
         sample = block->sample;
+        /* Before another thread can get a block at this address. */
+        if (CULET_UNLIKELY(sample) && culet_probes_free_traced())
+            culet_probes_free((void *)start);
         if (CULET_UNLIKELY(span->kind == CULET_HUGE && block->guard))
             guarded = end_guarded(block);
         else if (span->kind == CULET_HUGE)

@@ -15,6 +15,9 @@ struct culet_large_stats {
  * `alignment`. Stores whether all of it reads as zero. NULL when out of memory. */
 void *culet_large_get(size_t bytes, size_t alignment, bool *zeroed);
 
+/* In place of a sample's number: the profile has no such sample, but a tracer may (probes.h). */
+#define CULET_SAMPLE_TRACED UINT32_MAX
+
 /* Marks a new block as a sample of the profile. `usable`: its usable bytes if it is in place of a slab's block, else 0. */
 void culet_large_set_sample(void *block, size_t usable, uint32_t sample);
 

@@ -1,13 +1,10 @@
-/* profiler.h - starts and ends the sampling of the memory profile (sampling.h), carries it over a fork, and reads its
- * settings:
- *
- *     CULET_PROFILE=SIZE      starts at the program's start; SIZE: mean distance of two samples in bytes, or in k, m, g;
- *                             1: CULET_PROFILE_DEFAULT_BYTES; 0, or no size: off
- *     CULET_PROFILE_OUT=FILE  writes the stream of profile.h to FILE when a program that is not Ruby exits; %p in it is
- *                             the process id. Ruby programs write it themselves, with their frames */
+/* profiler.h - starts and ends the sampling of the memory profile (sampling.h), for the profile and for a tracer that has
+ * attached to the probes (probes.h), and
+ * carries it over a fork. profile/host.h has its settings. */
 #ifndef CULET_PROFILER_H
 #define CULET_PROFILER_H
 
+#include "probes.h"
 #include "types.h"
 
 /* Once, outside of malloc: starts the profile if it is set. */
@@ -15,6 +12,23 @@ void culet_profiler_setup(void);
 
 /* At exit. */
 void culet_profiler_end(void);
+
+/* Bits of what requests are sampled for. */
+enum culet_profiler_use { CULET_PROFILER_PROFILE = 1, CULET_PROFILER_TRACER = 2 };
+extern _Atomic unsigned culet_profiler_uses;
+
+/* Starts or ends the sampling for a tracer. */
+void culet_profiler_follow_tracer(void);
+
+/* On the slow path of a request: whether a tracer has come or gone. */
+static inline void culet_profiler_check(void)
+{
+#if CULET_PROBES
+    bool samples = atomic_load_explicit(&culet_profiler_uses, memory_order_relaxed) & CULET_PROFILER_TRACER;
+    if (CULET_UNLIKELY(culet_probes_alloc_traced() != samples))
+        culet_profiler_follow_tracer();
+#endif
+}
 
 /* By the fork handlers, innermost. */
 void culet_profiler_before_fork(void);

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "program.h"
 
-#include "../../profile/profile.h"
+#include "../../profile/host.h"
 #include "harden.h"
 #include "reclaim_policy.h"
 
@@ -38,28 +38,6 @@ const char *culet_program_profile_out(void)
     return profile_out_too_long ? NULL : profile_out;
 }
 
-#if !defined(CULET_PREFIXED) || defined(CULET_TEST)
-/* A number of bytes, or of k, m or g; 1 is the default. 0 for anything else. */
-static uint64_t parse_profile(const char *value)
-{
-    static const char units[] = "kmg";
-    uint64_t bytes = 0;
-
-    if (strcmp(value, "1") == 0)
-        return CULET_PROFILE_DEFAULT_BYTES;
-    if (*value < '0' || *value > '9')
-        return 0;
-    for (; *value >= '0' && *value <= '9' && bytes < UINT64_C(1) << 30; value++)
-        bytes = bytes * 10 + (uint64_t)(*value - '0');
-    const char *unit = *value ? strchr(units, *value | 0x20) : NULL;
-    if (unit) {
-        bytes <<= 10 * (unit - units + 1);
-        value++;
-    }
-    return *value ? 0 : bytes;
-}
-#endif
-
 #ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
 
 bool culet_program_dormant(void)
@@ -68,7 +46,7 @@ bool culet_program_dormant(void)
     const char *value = getenv("CULET_HARDEN");
     hardening = value ? culet_harden_parse(value) : 0;
     value = getenv("CULET_PROFILE");
-    profile_bytes = value ? parse_profile(value) : 0;
+    profile_bytes = value ? culet_host_parse(value) : 0;
 #endif
     return false;
 }
@@ -95,16 +73,7 @@ bool culet_program_ruby(void)
 
 bool culet_program_ruby(void)
 {
-    char path[4096];
-    int saved = errno;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    errno = saved;
-    if (length <= 0)
-        return false;
-    path[length] = 0;
-    const char *name = strrchr(path, '/');
-    return strncmp(name ? name + 1 : path, "ruby", 4) == 0;
+    return culet_host_ruby();
 }
 
 struct environment_settings {
@@ -132,7 +101,7 @@ static void read_entry(const char *entry, struct environment_settings *settings)
     else if (strncmp(entry, HARDEN, sizeof HARDEN - 1) == 0)
         hardening = culet_harden_parse(entry + sizeof HARDEN - 1);
     else if (strncmp(entry, PROFILE, sizeof PROFILE - 1) == 0)
-        profile_bytes = parse_profile(entry + sizeof PROFILE - 1);
+        profile_bytes = culet_host_parse(entry + sizeof PROFILE - 1);
     else if (strncmp(entry, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
         read_profile_out(entry + sizeof PROFILE_OUT - 1);
 }

@@ -16,12 +16,6 @@
 #include "large.h"
 #include "types.h"
 
-/* Once, before the profile starts. */
-void culet_sampling_setup(void);
-
-/* In a program without Ruby an epoch of the profile has ten seconds: begins those that are due. A sample does so, too. */
-void culet_sampling_advance_epoch(void);
-
 /* Counts a request of so many usable bytes against the thread's distance. True: it is a sample. */
 bool culet_sampling_count(size_t bytes);
 
@@ -40,7 +34,8 @@ void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed);
 /* A large or huge block, as from culet_large_get. */
 void *culet_sampling_get_large(size_t bytes, size_t alignment, bool *zeroed);
 
-/* After realloc has resized a large or huge block of `before` usable bytes in place: counts as a free and a request. */
-void culet_sampling_resized(struct culet_span *span, size_t before);
+/* After realloc has resized a large or huge block, which had `before` usable bytes at `start`, in place or by moving its
+ * pages: counts as a free and a request. */
+void culet_sampling_resized(struct culet_span *span, const void *start, size_t before);
 
 #endif

@@ -88,6 +88,10 @@ TESTS += hardened
 DEPS_hardened := $(TEST_BUILD)/programs/hardened $(BUILD)/libculet.so test/programs/misuse.sh
 RUN_hardened := env CULET_HARDEN=3 sh test/programs/misuse.sh $(PRELOAD) "" $(abspath $(TEST_BUILD))/programs/hardened
 
+TESTS += probes
+DEPS_probes := $(TEST_BUILD)/programs/probes $(BUILD)/libculet.so test/programs/probes.sh
+RUN_probes := sh test/programs/probes.sh $(PRELOAD) $(abspath $(TEST_BUILD))/programs/probes
+
 # A hundred libraries, copies of one, and one that needs them all.
 MANY_NUMBERS := $(shell seq 1 100)
 MANY := $(abspath $(TEST_BUILD))/programs/many

@@ -18,7 +18,7 @@ ENVIRONMENT_tsan := TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:second_deadloc
 
 # What a program needs besides to be linked.
 LINK_takeover := -Wl,--wrap=culet_os_barrier
-LINK_sampling := -Wl,--wrap=culet_profile_distance
+LINK_sampling := -Wl,--wrap=culet_profile_distance -Wl,--wrap=culet_probes_alloc -Wl,--wrap=culet_probes_free
 
 define UNIT_VARIANT
 $(TEST_BUILD)/$(1)/src/%.o: src/%.c $$(UNIT_HEADERS) Makefile test/unit.mk

@@ -1,6 +1,6 @@
 /* memory.c - counts calls of the malloc family, and calls the next definition. */
 #define _GNU_SOURCE
-#include "../../trace/recorder/next.h"
+#include "../../trace/interposer/next.h"
 #include "counts.h"
 
 #include <errno.h>

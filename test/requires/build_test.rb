@@ -20,7 +20,7 @@ class RequiresBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[syscall_counter/Makefile syscall_counter/syscall_counter.h syscall_counter/src/files.c trace/recorder/next.c
+    %w[syscall_counter/Makefile syscall_counter/syscall_counter.h syscall_counter/src/files.c trace/interposer/next.c
        ext/culet/requires/requires.c lib/culet/tools/requires/page/flame.js lib/culet/unused.rb].each { |file| assert_includes files, file }
     assert_empty files.grep(%r{\Asyscall_counter/build})
   end

@@ -12,7 +12,7 @@ class TraceBuildTest < Minitest::Test
   def test_the_gems_build_makes_recorder_and_player
     _, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/ext", "-e", SCRIPT, path("gem/culet"), path("scratch"), env: NEUTRAL)
     assert_predicate status, :success?, err
-    assert_equal %w[culet-replay culet-trace.so], Dir.children(path("gem/culet/trace")).sort
+    assert_equal %w[culet-replay culet-sampler.so culet-trace.so], Dir.children(path("gem/culet/trace")).sort
 
     program = compile("free(malloc(1001));")
     _, err, status = run_program(program, env: NEUTRAL.merge("LD_PRELOAD" => path("gem/culet/trace/culet-trace.so"), "CULET_TRACE_FILE" => path))
@@ -24,7 +24,7 @@ class TraceBuildTest < Minitest::Test
 
   def test_the_gem_has_the_sources
     files = Gem::Specification.load("#{ROOT}/culet.gemspec").files
-    %w[trace/Makefile trace/format.h trace/recorder/api.c trace/replay/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
+    %w[trace/Makefile trace/format.h trace/interposer/api.c trace/recorder/hooks.h trace/sampler/live.c trace/replay/main.c lib/culet/tools/trace.rb lib/culet/cli/replay.rb].each do |file|
       assert_includes files, file
     end
     assert_empty files.grep(%r{\Atrace/build|\.trace\z})

@@ -10,6 +10,7 @@
 #include "heap_counts.h"
 #include "os.h"
 #include "pagemap.h"
+#include "probes.h"
 #include "profiler.h"
 #include "purge.h"
 #include "slab.h"
@@ -741,5 +742,176 @@ TEST(a_sample_without_memory_is_an_ordinary_block)
     stop();
     check_all_free();
 }
+
+/* ---- a tracer at the probes ---- */
+
+#if CULET_PROBES
+
+void __wrap_culet_probes_alloc(const void *block, uint64_t size, uint64_t weighted_bytes);
+void __wrap_culet_probes_free(const void *block);
+void __real_culet_probes_alloc(const void *block, uint64_t size, uint64_t weighted_bytes);
+void __real_culet_probes_free(const void *block);
+
+static _Thread_local struct {
+    unsigned allocs, frees;
+    const void *block, *freed;
+    uint64_t size, weighted;
+} event;
+
+void __wrap_culet_probes_alloc(const void *block, uint64_t size, uint64_t weighted_bytes)
+{
+    event.allocs++;
+    event.block = block;
+    event.size = size;
+    event.weighted = weighted_bytes;
+    __real_culet_probes_alloc(block, size, weighted_bytes);
+}
+
+void __wrap_culet_probes_free(const void *block)
+{
+    event.frees++;
+    event.freed = block;
+    __real_culet_probes_free(block);
+}
+
+/* As the kernel does for a tracer. */
+static void attach(int tracers)
+{
+    __atomic_store_n(&otel_memory_alloc_semaphore, (unsigned short)tracers, __ATOMIC_RELAXED);
+    __atomic_store_n(&otel_memory_free_semaphore, (unsigned short)tracers, __ATOMIC_RELAXED);
+    culet_free(get(1 << 20)); /* by the slow path, which notices it */
+}
+
+static void set_up_tracer(double bytes)
+{
+    culet_free(get(1));
+    culet_profiler_setup();
+    mean = bytes;
+    culet_profile_set_mean((uint64_t)bytes);
+}
+
+/* One request; whether it was a sample, which the probes must have said. */
+static bool traced(size_t bytes)
+{
+    unsigned before = event.allocs, frees = event.frees;
+    void *block = get(bytes);
+    bool fired = event.allocs != before;
+
+    CHECK_EQUAL(fired, sampled(block));
+    if (fired) {
+        CHECK(event.block == block, "the probe says %p for %p", event.block, block);
+        CHECK_EQUAL(event.size, culet_malloc_usable_size(block));
+        CHECK_EQUAL(event.weighted, (uint64_t)round(culet_profile_weight(event.size) * (double)event.size));
+    }
+    culet_free(block);
+    CHECK_EQUAL(event.frees - frees, fired);
+    CHECK(!fired || event.freed == block, "the probe says that %p was freed, not %p", event.freed, block);
+    return fired;
+}
+
+static unsigned traced_of(unsigned times, size_t bytes)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < times; i++)
+        found += traced(bytes);
+    return found;
+}
+
+TEST(a_tracer_gets_samples_without_a_profile)
+{
+    set_up_tracer(100 * 512);
+    CHECK_EQUAL(traced_of(10000, 512), 0);
+    attach(1);
+    unsigned found = traced_of(10000, 512);
+    CHECK(found > 40 && found < 180, "%u samples in place of 100", found);
+    CHECK(!culet_profile_api.running(), "the profile runs");
+    attach(2);
+    CHECK(traced_of(10000, 512) > 40, "no samples with two tracers");
+    attach(0);
+    CHECK_EQUAL(traced_of(10000, 512), 0);
+    CHECK_EQUAL(atomic_load(&culet_bin_profile), 0);
+    check_all_free();
+}
+
+TEST(a_tracer_and_the_profile_come_and_go)
+{
+    set_up_tracer(100 * 512);
+    start(100 * 512);
+    CHECK(traced_of(10, 512) == 0 && !event.allocs, "a probe without a tracer");
+    attach(1);
+    event.allocs = 0;
+    double before = view('a').samples;
+    CHECK(traced_of(10000, 512) > 40, "no samples with the profile");
+    CHECK_EQUAL((uint64_t)(view('a').samples - before), event.allocs);
+    stop();
+    CHECK(traced_of(10000, 512) > 40, "the profile's end has ended the tracer's samples");
+    start(100 * 512);
+    attach(0);
+    event.allocs = 0;
+    for (unsigned i = 0; i < 10000; i++)
+        culet_free(get(512));
+    CHECK(view('a').samples > 40, "the tracer's end has ended the profile");
+    CHECK_EQUAL(event.allocs, 0);
+    stop();
+    CHECK_EQUAL(atomic_load(&culet_bin_profile), 0);
+    check_all_free();
+}
+
+TEST(a_resized_sample_is_freed_and_allocated_for_a_tracer)
+{
+    set_up_tracer(1);
+    attach(1);
+    for (size_t bytes = 100000; bytes < 40000000; bytes = bytes * 5 / 3) {
+        void *block = get(bytes);
+        unsigned allocs = event.allocs, frees = event.frees;
+        CHECK(event.block == block, "it is no sample");
+        void *moved = culet_realloc(block, bytes * 3 / 2);
+        CHECK_EQUAL(event.allocs, allocs + 1);
+        CHECK_EQUAL(event.frees, frees + 1);
+        CHECK(event.freed == block && event.block == moved, "the probes say %p and %p, not %p and %p", event.freed,
+              event.block, block, moved);
+        culet_free(moved);
+        CHECK(event.freed == moved, "it was freed");
+    }
+    attach(0);
+    check_all_free();
+}
+
+static _Atomic bool tracing_over;
+
+static void *trace_requests(void *unused)
+{
+    while (!atomic_load(&tracing_over))
+        culet_free(get(1 + below(60000)));
+    return unused;
+}
+
+TEST(tracers_come_and_go_beside_threads)
+{
+    pthread_t thread[4];
+
+    set_up_tracer(20000);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(pthread_create(&thread[i], NULL, trace_requests, NULL) == 0, "no thread");
+    for (unsigned i = 0; i < 300; i++) {
+        attach(below(2) ? 1 : 0);
+        if (below(2))
+            culet_profile_api.stop();
+        else
+            CHECK(culet_profile_api.start(20000), "no memory");
+    }
+    culet_profile_api.stop();
+    attach(1);
+    CHECK(atomic_load(&culet_bin_profile) != 0, "no sampling for the last tracer");
+    attach(0);
+    CHECK_EQUAL(atomic_load(&culet_bin_profile), 0);
+    atomic_store(&tracing_over, true);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    check_all_free();
+}
+
+#endif
 
 CHECK_MAIN

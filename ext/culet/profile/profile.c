@@ -24,7 +24,7 @@ static const struct culet_profile_api *api;
 static bool prepared;
 static bool started; /* there is a profile */
 
-/* The profile of this process: the allocator's or the recorder's, which are loaded before Ruby, or our own. */
+/* The profile of this process: the allocator's or the sampler's, which are loaded before Ruby, or our own. */
 static const struct culet_profile_api *find_api(void)
 {
     const struct culet_profile_api *exported = dlsym(RTLD_DEFAULT, "culet_profile_api");

@@ -42,6 +42,7 @@ module Culet
       def examples
         ["culet profile -- ruby job.rb            a command, until it ends or Ctrl-C",
          "#{RubyOptions.advice("profile")} culet run -- puma    prepare a server",
+         "culet profile --allocator jemalloc -- ruby job.rb",
          "culet profile puma --for 60s            a server by name, with its workers",
          "culet profile puma --view growth        what stays: the list of leaks",
          "culet profile puma --by gem --html profile.html",
@@ -71,7 +72,8 @@ module Culet
       def define(parser)
         parser.separator("Samples what a program allocates, by Ruby and C code, until --for, Ctrl-C or its end. The " \
                          "program must run on culet's allocator, and have loaded culet/profile; a command is started " \
-                         "so. Sizes are estimates, with an interval that has the true size in 95 of 100 cases.")
+                         "so, or on another allocator. Sizes are estimates, with an interval that has the true size " \
+                         "in 95 of 100 cases.")
         parser.separator("")
         define_report(parser)
         define_files(parser)
@@ -93,6 +95,9 @@ module Culet
         end
         parser.on("--sample BYTES", "mean distance of two samples in bytes (128k, 2m; default: 512k)") do |v|
           options[:sample] = bytes(v)
+        end
+        parser.on("-a", "--allocator NAME[:SETTING]", "allocator of the command (default: culet)") do |v|
+          options[:allocator] = v
         end
         parser.on("--base FILE", "report the difference to a file of --save (again for several)") do |v|
           (options[:base] ||= []) << v
@@ -137,6 +142,7 @@ module Culet
         if options[:for] && command
           raise UsageError, "--for cannot be used with a command, which is profiled until it ends"
         end
+        raise UsageError, "--allocator needs a command" if options[:allocator] && !command
 
         check_files(words)
         check_continuous(words, command)
@@ -207,9 +213,11 @@ module Culet
       end
 
       def run(command)
+        choice = Allocators.parse(options.fetch(:allocator, "culet"))
         program = Program.find(command.first)
         program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        run = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample])
+        run = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample],
+                                          choice: choice)
         [out, err].each(&:flush)
         # With --json, stdout is one document: the command's own output goes to stderr.
         streams = options[:json] && !options[:out] ? run.call(out: :err) : run.call

@@ -5,11 +5,13 @@ require_relative "../../system/foreground"
 require_relative "../../system/foreign_file"
 require_relative "../../system/ruby_options"
 require_relative "../allocators"
+require_relative "../trace/binaries"
 require_relative "stream"
 
 module Culet
   module Profile
-    # Runs a command with the profile on. Each of its processes writes a stream at its end.
+    # Runs a command with the profile on. Each of its processes writes a stream at its end. culet's allocator samples
+    # malloc itself; in front of any other one the sampler is preloaded (trace/sampler).
     class Command
       # @return [Process::Status] of the command
       attr_reader :status
@@ -20,17 +22,19 @@ module Culet
       # @param command [Array<String>]
       # @param program [String] path of the program
       # @param sample_bytes [Integer, nil] mean distance of samples; nil: the default
-      def initialize(command:, program:, sample_bytes: nil)
+      # @param choice [Allocators::Choice] the program's allocator
+      def initialize(command:, program:, sample_bytes: nil, choice: Allocators.parse("culet"))
         @command = command
         @program = program
         @sample_bytes = sample_bytes
+        @choice = choice
       end
 
       # Runs the command to its end.
       #
       # @param redirections [Hash] as for Process.spawn
       # @return [Array<Stream>] the command's own process first, then its descendants
-      # @raise [Culet::Error] when no process wrote a stream
+      # @raise [Culet::Error] when the allocator is not installed, or no process wrote a stream
       # @raise [SystemCallError] when the command cannot be started
       def call(**redirections)
         Dir.mktmpdir("culet-profile") do |folder|
@@ -48,10 +52,18 @@ module Culet
 
       def environment(folder)
         options = ["-r#{RubyOptions.file("profile")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
-        Allocators.parse("culet").environment.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s,
-                                                    "CULET_PROFILE_OUT" => File.join(folder, "%p"),
-                                                    "RUBYOPT" => options.join(" "))
+        allocator.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s, "CULET_PROFILE_OUT" => File.join(folder, "%p"),
+                        "RUBYOPT" => options.join(" "))
       end
+
+      def allocator
+        base = @choice.environment
+        return base if culet?
+
+        base.merge("LD_PRELOAD" => [Trace::Binaries.sampler, *base["LD_PRELOAD"]].join(":"), "CULET_INHERITED" => "0")
+      end
+
+      def culet? = @choice.name == "culet"
 
       def read(folder)
         pids = Dir.children(folder).grep(/\A\d+\z/).map(&:to_i)
@@ -66,7 +78,8 @@ module Culet
           return "#{name} was killed by SIG#{::Signal.signame(@status.termsig)} before it wrote its profile"
         end
 
-        "no process wrote a profile: #{name} did not use culet's allocator, or ended by exit! or exec"
+        library = culet? ? "did not use culet's allocator" : "could not be sampled"
+        "no process wrote a profile: #{name} #{library}, or ended by exit! or exec"
       end
     end
   end

@@ -52,18 +52,10 @@ module Culet
 
       def environment
         base = @choice.environment
-        preload = [recorder, *base["LD_PRELOAD"]].join(":")
+        preload = [Binaries.recorder, *base["LD_PRELOAD"]].join(":")
         base.merge("LD_PRELOAD" => preload, "CULET_TRACE_FILE" => @destination.path,
                    "CULET_TRACE_ALLOCATOR" => @choice.spec,
                    "CULET_TRACE_LIMIT" => @limit_bytes&.to_s)
-      end
-
-      def recorder
-        path = Binaries.recorder
-        return path unless path.match?(/[\s:]/)
-
-        raise Error, "cannot preload #{path}: spaces and colons separate the entries of LD_PRELOAD; " \
-                     "install culet at a path without them"
       end
 
       def pack(file)

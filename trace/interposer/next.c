@@ -45,8 +45,8 @@ static void *find(const char *name)
 
 static void *require(const char *name)
 {
-    static const char message[] = "culet: the allocator lacks a malloc function that the recorder forwards to; "
-                                  "trace the program with another --allocator\n";
+    static const char message[] = "culet: the allocator lacks a malloc function that culet forwards to; "
+                                  "run the program with another --allocator\n";
     void *function = find(name);
 
     if (!function) {

@@ -1,7 +1,9 @@
-/* api.c - the malloc functions: each calls the next allocator and records the result. */
+/* api.c - the malloc functions: each calls the next allocator and tells the library that it is compiled for, by the
+ * functions of its hooks.h. */
 #define _GNU_SOURCE
 #include "next.h"
-#include "writer.h"
+
+#include <hooks.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -22,68 +24,6 @@ static void *out_of_memory(void)
     return NULL;
 }
 
-static void record_allocation(unsigned event, size_t bytes, const void *block)
-{
-    struct culet_writer *writer = block ? culet_writer_begin() : NULL;
-    if (!writer)
-        return;
-
-    unsigned small = culet_encode_small(bytes);
-    uint8_t *at = culet_put_event(writer, culet_writer_at(writer), event | small, culet_next_sequence());
-    at = culet_put_size(at, small, bytes);
-    at = culet_put_address(at, &writer->allocated, block);
-    culet_writer_end(writer, at);
-}
-
-static void record_aligned(size_t alignment, size_t bytes, const void *block)
-{
-    struct culet_writer *writer = block ? culet_writer_begin() : NULL;
-    if (!writer)
-        return;
-
-    uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_ALIGNED, culet_next_sequence());
-    at = culet_encode_number(at, (uint64_t)__builtin_ctzl(alignment));
-    at = culet_encode_number(at, bytes);
-    at = culet_put_address(at, &writer->allocated, block);
-    culet_writer_end(writer, at);
-}
-
-static void record_free(const void *block)
-{
-    struct culet_writer *writer = culet_writer_begin();
-    if (!writer)
-        return;
-
-    uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_FREE, culet_next_sequence());
-    at = culet_put_address(at, &writer->freed, block);
-    culet_writer_end(writer, at);
-}
-
-/* `before`: the sequence number taken before the call. `allocated` may be NULL. */
-static void record_realloc(const void *block, size_t bytes, const void *allocated, uint64_t before)
-{
-    struct culet_writer *writer = culet_writer_begin();
-    if (!writer)
-        return;
-
-    if (!allocated && bytes)
-        bytes = 1; /* it failed: the requested size may exceed CULET_EVENT_SIZE_BITS, and no longer matters */
-
-    uint64_t wait = culet_next_sequence() - before - 1;
-    unsigned small = culet_encode_small(bytes);
-    uint8_t *at = culet_put_event(writer, culet_writer_at(writer), CULET_EVENT_REALLOC | small, before);
-    at = culet_put_address(at, &writer->freed, block);
-    at = culet_put_size(at, small, bytes);
-    if (allocated)
-        at = culet_put_address(at, &writer->allocated, allocated);
-    else
-        at = culet_encode_number(
-            at, culet_encode_difference(0 - writer->allocated)); /* address 0; not stored as the previous address */
-    at = culet_encode_number(at, wait);
-    writer->expected += wait + 1;
-    culet_writer_end(writer, at);
-}
-
 /* ---- standard C ---- */
 
 EXPORT void *malloc(size_t bytes)
@@ -92,7 +32,7 @@ EXPORT void *malloc(size_t bytes)
         return culet_early_malloc(bytes, 1);
 
     void *block = culet_next.malloc(bytes);
-    record_allocation(CULET_EVENT_MALLOC, bytes, block);
+    culet_hook_malloc(bytes, block);
     return block;
 }
 
@@ -103,12 +43,12 @@ static bool is_early(const void *block)
     return culet_early_owns(block, &end);
 }
 
-/* Records the free; false where the next allocator must not free the block. */
+/* False where the next allocator must not free the block. */
 static bool begin_free(const void *block)
 {
     if (!block || __builtin_expect(is_early(block), 0) || __builtin_expect(!culet_next_ready(), 0))
         return false;
-    record_free(block);
+    culet_hook_free(block);
     return true;
 }
 
@@ -148,7 +88,7 @@ EXPORT void *calloc(size_t count, size_t bytes)
         return culet_early_malloc(total, 1);
 
     void *block = culet_next.calloc(count, bytes);
-    record_allocation(CULET_EVENT_CALLOC, total, block);
+    culet_hook_calloc(total, block);
     return block;
 }
 
@@ -173,10 +113,10 @@ EXPORT void *realloc(void *block, size_t bytes)
     if (__builtin_expect(is_early(block) || !culet_next_ready(), 0))
         return copy_early(block, bytes);
 
-    uint64_t before = culet_next_sequence();
+    uint64_t before = culet_hook_before_realloc(block);
     void *moved = culet_next.realloc(block, bytes);
     int saved = errno;
-    record_realloc(block, bytes, moved, before);
+    culet_hook_realloc(block, bytes, moved, before);
     errno = saved;
     return moved;
 }
@@ -203,7 +143,7 @@ EXPORT void *memalign(size_t alignment, size_t bytes)
         return culet_early_malloc(bytes, alignment);
 
     void *block = culet_next.memalign(alignment, bytes);
-    record_aligned(round_up_to_power(alignment), bytes, block);
+    culet_hook_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -213,7 +153,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
         return culet_early_malloc(bytes, alignment);
 
     void *block = culet_next.aligned_alloc(alignment, bytes);
-    record_aligned(round_up_to_power(alignment), bytes, block);
+    culet_hook_aligned(round_up_to_power(alignment), bytes, block);
     return block;
 }
 
@@ -226,7 +166,7 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
 
     int error = culet_next.posix_memalign(block, alignment, bytes);
     if (!error)
-        record_aligned(round_up_to_power(alignment), bytes, *block);
+        culet_hook_aligned(round_up_to_power(alignment), bytes, *block);
     return error;
 }
 
@@ -238,7 +178,7 @@ EXPORT void *valloc(size_t bytes)
         return culet_early_malloc(bytes, page);
 
     void *block = culet_next.valloc(bytes);
-    record_aligned(page, bytes, block);
+    culet_hook_aligned(page, bytes, block);
     return block;
 }
 
@@ -250,6 +190,6 @@ EXPORT void *pvalloc(size_t bytes)
         return culet_early_malloc(bytes, page);
 
     void *block = culet_next.pvalloc(bytes);
-    record_aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page, block);
+    culet_hook_aligned(page, bytes ? (bytes + page - 1) & ~(page - 1) : page, block);
     return block;
 }

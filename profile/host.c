@@ -1,0 +1,285 @@
+#define _GNU_SOURCE
+#include "host.h"
+
+#include "samples.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- settings ---- */
+
+uint64_t culet_host_parse(const char *value)
+{
+    static const char units[] = "kmg";
+    uint64_t bytes = 0;
+
+    if (strcmp(value, "1") == 0)
+        return CULET_PROFILE_DEFAULT_BYTES;
+    if (*value < '0' || *value > '9')
+        return 0;
+    for (; *value >= '0' && *value <= '9' && bytes < UINT64_C(1) << 30; value++)
+        bytes = bytes * 10 + (uint64_t)(*value - '0');
+    const char *unit = *value ? strchr(units, *value | 0x20) : NULL;
+    if (unit) {
+        bytes <<= 10 * (unit - units + 1);
+        value++;
+    }
+    return *value ? 0 : bytes;
+}
+
+bool culet_host_ruby(void)
+{
+    char path[4096];
+    int saved = errno;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    errno = saved;
+    if (length <= 0)
+        return false;
+    path[length] = 0;
+    const char *name = strrchr(path, '/');
+    return strncmp(name ? name + 1 : path, "ruby", 4) == 0;
+}
+
+/* ---- resident size ---- */
+
+/* It is read at most once in such a time: that takes as long as a sample. */
+#define RESIDENT_NANOSECONDS 2000000
+
+static uint64_t read_resident(void)
+{
+    char text[128] = {0};
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, text, sizeof text - 1);
+
+    if (file >= 0)
+        close(file);
+    const char *second = got > 0 ? strchr(text, ' ') : NULL;
+    return second ? strtoul(second, NULL, 10) * getauxval(AT_PAGESZ) : 0;
+}
+
+/* By the profile, under its lock. */
+static uint64_t resident(void)
+{
+    static uint64_t last, at;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint64_t nanoseconds = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    if (nanoseconds - at < RESIDENT_NANOSECONDS)
+        return last;
+    at = nanoseconds;
+    uint64_t bytes = read_resident();
+    if (bytes)
+        last = bytes;
+    return last;
+}
+
+culet_host_resident_bytes *culet_host_resident(void)
+{
+    return read_resident() ? resident : NULL;
+}
+
+/* ---- epochs of a program without Ruby ---- */
+
+#define EPOCH_SECONDS 10
+
+static bool has_epochs;
+static _Atomic int64_t epoch_start; /* in seconds */
+
+static int64_t seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec;
+}
+
+void culet_host_advance_epoch(void)
+{
+    int64_t start = atomic_load_explicit(&epoch_start, memory_order_relaxed);
+    int64_t passed = has_epochs ? (seconds() - start) / EPOCH_SECONDS : 0;
+
+    if (!passed || !atomic_compare_exchange_strong_explicit(&epoch_start, &start, start + passed * EPOCH_SECONDS,
+                                                            memory_order_relaxed, memory_order_relaxed))
+        return;
+    for (int64_t i = 0; i < passed && i <= CULET_PROFILE_SURVIVALS; i++)
+        culet_profile_api.next_epoch();
+}
+
+/* ---- samples ---- */
+
+/* The library's code: its frames are the same in every stack, and are left out. In the tests it is part of the program. */
+static uintptr_t code_start, code_end;
+
+static void find_code(void)
+{
+#ifndef CULET_PREFIXED
+    extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+    uintptr_t base = (uintptr_t)&__ehdr_start;
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)(base + __ehdr_start.e_phoff);
+
+    for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
+        if (header[i].p_type != PT_LOAD || !(header[i].p_flags & PF_X))
+            continue;
+        code_start = base + header[i].p_vaddr;
+        code_end = code_start + header[i].p_memsz;
+    }
+#endif
+}
+
+void culet_host_setup(bool without_ruby)
+{
+    find_code();
+    has_epochs = without_ruby;
+    atomic_store_explicit(&epoch_start, seconds(), memory_order_relaxed);
+}
+
+uint32_t culet_host_add(size_t bytes, double weight)
+{
+    uint64_t words[CULET_PROFILE_FRAMES];
+    size_t from = 0;
+    int saved = errno;
+
+    culet_host_advance_epoch();
+    size_t count = culet_profile_api.capture(words, CULET_PROFILE_FRAMES);
+    while (from < count && words[from] - code_start < code_end - code_start)
+        from++;
+    uint32_t sample = culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, weight, 0, words + from, count - from);
+    errno = saved;
+    return sample;
+}
+
+/* ---- the file at exit ---- */
+
+void culet_host_complain(const char *text)
+{
+    size_t bytes = strlen(text);
+    int saved = errno;
+
+    while (bytes) {
+        ssize_t done = write(STDERR_FILENO, text, bytes);
+        if (done < 0 && errno != EINTR)
+            break;
+        if (done > 0)
+            text += done, bytes -= (size_t)done;
+    }
+    errno = saved;
+}
+
+static void complain(const char *path, const char *why)
+{
+    char text[PATH_MAX + 128];
+
+    snprintf(text, sizeof text, "culet: cannot write the profile to %s: %s\n", path, why);
+    culet_host_complain(text);
+}
+
+struct file {
+    int descriptor;
+    bool failed;
+    size_t length;
+    char buffer[8192];
+};
+
+static void flush(struct file *file)
+{
+    for (size_t at = 0; at < file->length && !file->failed;) {
+        ssize_t done = write(file->descriptor, file->buffer + at, file->length - at);
+        if (done > 0)
+            at += (size_t)done;
+        else if (done == 0 || errno != EINTR)
+            file->failed = true;
+    }
+    file->length = 0;
+}
+
+static bool output(void *data, const char *text, size_t length)
+{
+    struct file *file = data;
+
+    while (length && !file->failed) {
+        size_t room = sizeof file->buffer - file->length, part = length < room ? length : room;
+        memcpy(file->buffer + file->length, text, part);
+        file->length += part;
+        text += part;
+        length -= part;
+        if (file->length == sizeof file->buffer)
+            flush(file);
+    }
+    return !file->failed;
+}
+
+static bool write_stream(int descriptor)
+{
+    static const char first[] = "culet-profile 1\n";
+    struct file file = {.descriptor = descriptor};
+    uint64_t lines = 1;
+    char last[32];
+
+    if (!output(&file, first, sizeof first - 1) || !culet_profile_api.write(output, &file, &lines))
+        return false;
+    int length = snprintf(last, sizeof last, "E %llu\n", (unsigned long long)lines);
+    output(&file, last, (size_t)length);
+    flush(&file);
+    return !file.failed;
+}
+
+/* The file's name: %p is the process id. False: too long. */
+static bool expand(const char *pattern, char *path, size_t room)
+{
+    size_t length = 0;
+
+    for (; *pattern; pattern++) {
+        int more = 1;
+        if (pattern[0] == '%' && pattern[1] == 'p')
+            more = snprintf(path + length, room - length, "%ld", (long)getpid()), pattern++;
+        else
+            path[length] = *pattern;
+        length += (size_t)more;
+        if (length >= room)
+            return false;
+    }
+    path[length] = 0;
+    return true;
+}
+
+/* Whole or not at all, and readable by its owner only. */
+static void write_file(const char *path)
+{
+    char part[PATH_MAX + 32];
+
+    snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid());
+    int descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor < 0) {
+        complain(path, strerror(errno));
+        return;
+    }
+    culet_host_advance_epoch();
+    errno = 0;
+    bool done = write_stream(descriptor);
+    done = close(descriptor) == 0 && done;
+    if (!done || rename(part, path) != 0) {
+        complain(path, errno ? strerror(errno) : "no memory");
+        unlink(part);
+    }
+}
+
+void culet_host_write(const char *pattern)
+{
+    char path[PATH_MAX];
+
+    if (!pattern || !expand(pattern, path, sizeof path))
+        complain("CULET_PROFILE_OUT", strerror(ENAMETOOLONG));
+    else
+        write_file(path);
+}
