@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,14 +56,17 @@ bool culet_host_ruby(void)
 /* It is read at most once in such a time: that takes as long as a sample. */
 #define RESIDENT_NANOSECONDS 2000000
 
+/* By syscall(): open, read and close are cancellation points, and malloc is none. */
 static uint64_t read_resident(void)
 {
     char text[128] = {0};
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    int saved = errno;
+    long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    long got = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
 
     if (file >= 0)
-        close(file);
+        syscall(SYS_close, file);
+    errno = saved;
     const char *second = got > 0 ? strchr(text, ' ') : NULL;
     return second ? strtoul(second, NULL, 10) * getauxval(AT_PAGESZ) : 0;
 }
@@ -234,8 +238,7 @@ static bool write_stream(int descriptor)
     return !file.failed;
 }
 
-/* The file's name: %p is the process id. False: too long. */
-static bool expand(const char *pattern, char *path, size_t room)
+bool culet_host_expand(const char *pattern, char *path, size_t room)
 {
     size_t length = 0;
 
@@ -253,8 +256,7 @@ static bool expand(const char *pattern, char *path, size_t room)
     return true;
 }
 
-/* Whole or not at all, and readable by its owner only. */
-static void write_file(const char *path)
+bool culet_host_write(const char *path)
 {
     char part[PATH_MAX + 32];
 
@@ -262,24 +264,25 @@ static void write_file(const char *path)
     int descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor < 0) {
         complain(path, strerror(errno));
-        return;
+        return false;
     }
     culet_host_advance_epoch();
     errno = 0;
     bool done = write_stream(descriptor);
     done = close(descriptor) == 0 && done;
-    if (!done || rename(part, path) != 0) {
-        complain(path, errno ? strerror(errno) : "no memory");
-        unlink(part);
-    }
+    if (done && rename(part, path) == 0)
+        return true;
+    complain(path, errno ? strerror(errno) : "no memory");
+    unlink(part);
+    return false;
 }
 
-void culet_host_write(const char *pattern)
+void culet_host_write_at_exit(const char *pattern)
 {
     char path[PATH_MAX];
 
-    if (!pattern || !expand(pattern, path, sizeof path))
+    if (!pattern || !culet_host_expand(pattern, path, sizeof path))
         complain("CULET_PROFILE_OUT", strerror(ENAMETOOLONG));
     else
-        write_file(path);
+        culet_host_write(path);
 }

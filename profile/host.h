@@ -33,8 +33,15 @@ uint32_t culet_host_add(size_t bytes, double weight);
 typedef uint64_t culet_host_resident_bytes(void);
 culet_host_resident_bytes *culet_host_resident(void);
 
-/* At exit: writes the stream to the file that CULET_PROFILE_OUT names, or a line to stderr. NULL: its name is too long. */
-void culet_host_write(const char *pattern);
+/* The path that CULET_PROFILE_OUT names: %p becomes the process id. False: too long. */
+bool culet_host_expand(const char *pattern, char *path, size_t room);
+
+/* Writes the stream to a file, whole or not at all, and readable by its owner only. False: it was not possible, which a
+ * line on stderr says. */
+bool culet_host_write(const char *path);
+
+/* At exit: the same with the value of CULET_PROFILE_OUT. NULL: it is too long. */
+void culet_host_write_at_exit(const char *pattern);
 
 /* Writes a line to stderr; errno stays as it is. */
 void culet_host_complain(const char *text);

@@ -98,5 +98,5 @@ void culet_profiler_end(void)
     if (!culet_program_profile_bytes() || (pattern && !*pattern) || getauxval(AT_SECURE) || culet_heap_dormant() ||
         culet_program_ruby())
         return;
-    culet_host_write(pattern);
+    culet_host_write_at_exit(pattern);
 }

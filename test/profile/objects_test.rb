@@ -57,6 +57,23 @@ class ProfileObjectsTest < Minitest::Test
     assert_in_delta 1, estimated / total, 0.25, figures.inspect
   end
 
+  # It must not reach for a virtual machine that is being torn down. Handlers that were registered first run last.
+  def test_its_thread_ends_before_ruby
+    script = <<~'RUBY'
+      def threads = Dir["/proc/self/task/*/comm"].count { |path| File.read(path) == "culet-profile\n" }
+
+      at_exit do
+        200.times { sleep 0.01 if threads == 1 } # the kernel lists a thread that has been joined a little longer
+        p threads
+      end
+      require "culet/profile"
+      Culet::Profile.start
+      sleep 0.01 until threads == 1
+    RUBY
+    out, err, status = run_program(RbConfig.ruby, "-I#{TestHelper::ROOT}/lib", "-e", script, env: TestHelper::NEUTRAL)
+    assert_equal [true, "", "0\n"], [status.success?, err, out]
+  end
+
   def test_objects_are_live_until_they_are_collected
     assert_equal "[true, true, 0, true]\n", ruby(<<~RUBY)
       class Kept; end

@@ -222,5 +222,5 @@ __attribute__((constructor)) static void loaded(int count, char **arguments, cha
 __attribute__((destructor)) static void unloaded(void)
 {
     if ((*out || out_too_long) && atomic_load_explicit(own_process, memory_order_relaxed))
-        culet_host_write(out_too_long ? NULL : out);
+        culet_host_write_at_exit(out_too_long ? NULL : out);
 }

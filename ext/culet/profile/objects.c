@@ -590,6 +590,14 @@ static size_t default_slot_bytes(void)
     return RB_INTEGER_TYPE_P(bytes) ? NUM2SIZET(bytes) : 5 * sizeof(VALUE);
 }
 
+/* The thread of the windows must not request a job of a VM that is being torn down. Registered when the extension is
+ * loaded, so it runs after the handler that writes the profile. */
+static void at_end(VALUE unused)
+{
+    sampler.active = false;
+    culet_windows_stop();
+}
+
 void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *profile_api)
 {
     static const char root;
@@ -606,6 +614,7 @@ void culet_init_profile_objects(VALUE profile, const struct culet_profile_api *p
     base_slot_bytes = default_slot_bytes();
     main_ractor = rb_ractor_local_storage_value_newkey();
     rb_ractor_local_storage_value_set(main_ractor, Qtrue);
+    rb_set_end_proc(at_end, Qnil);
     /* not NULL, or Ruby does not mark it */
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &roots_type, (void *)&root));
 }
