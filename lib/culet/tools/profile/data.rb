@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "address_space"
 require_relative "estimate"
 require_relative "site"
 require_relative "stacks"
@@ -15,7 +16,8 @@ module Culet
       # @param recordings [Array<Recording>] at least one
       def initialize(recordings)
         @recordings = recordings
-        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording)] }.compare_by_identity
+        files = {}
+        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
         @sites = {}
       end
 
@@ -55,6 +57,20 @@ module Culet
       def -(other)
         require_relative "difference"
         Difference.new(self, other)
+      end
+
+      # @param space [AddressSpace]
+      # @return [Data] the same, with the address of each native frame: sites are apart where a function allocates by
+      #   two calls
+      def with_addresses(space = AddressSpace.new)
+        dup.tap { |copy| copy.locate(space) }
+      end
+
+      protected
+
+      def locate(space)
+        @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
+        @sites = {}
       end
 
       private

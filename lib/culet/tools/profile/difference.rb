@@ -69,6 +69,14 @@ module Culet
         end.sort_by { |row| -row.bytes.abs }
       end
 
+      protected
+
+      def locate(space)
+        super
+        @data = @data.with_addresses(space)
+        @base = @base.with_addresses(space)
+      end
+
       private
 
       def changes(view)

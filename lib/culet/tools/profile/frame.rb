@@ -8,8 +8,8 @@ module Culet
     #
     # file: path of a Ruby file; line: in that file; method: name of the method or native function; gem: "NAME VERSION";
     # library: file name of a native library. nil where it does not apply. remark: whether it stands for frames that are
-    # missing.
-    Frame = Struct.new(:file, :line, :method, :gem, :library, :remark) do
+    # missing. mapping, address: where a native frame is (AddressSpace), for files that have addresses.
+    Frame = Struct.new(:file, :line, :method, :gem, :library, :remark, :mapping, :address) do
       def initialize(*)
         super
         # Stacks are keys of hashes: a frame of 100,000 of them is hashed once.
