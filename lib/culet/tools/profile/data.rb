@@ -16,6 +16,7 @@ module Culet
       # @param recordings [Array<Recording>] at least one
       def initialize(recordings)
         @recordings = recordings
+        @family = recordings
         files = {}
         @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
         @sites = {}
@@ -59,6 +60,11 @@ module Culet
         Difference.new(self, other)
       end
 
+      # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
+      def processes
+        recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
+      end
+
       # @param space [AddressSpace]
       # @return [Data] the same, with the address of each native frame: sites are apart where a function allocates by
       #   two calls
@@ -67,6 +73,11 @@ module Culet
       end
 
       protected
+
+      def limit(recording)
+        @recordings = [recording]
+        @sites = {}
+      end
 
       def locate(space)
         @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
@@ -97,7 +108,7 @@ module Culet
 
       # Whether a process that this one may have inherited from is there too.
       def inherits?(recording)
-        recording.generation.positive? && recordings.any? { |other| other.generation < recording.generation }
+        recording.generation.positive? && @family.any? { |other| other.generation < recording.generation }
       end
 
       def key(recording, raw)

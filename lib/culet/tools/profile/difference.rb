@@ -43,6 +43,9 @@ module Culet
       # @return [Boolean] true
       def difference? = true
 
+      # @return [Array<Data>] itself: a process of one profile may have none to match in the other
+      def processes = [self]
+
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
       def sites(view)
