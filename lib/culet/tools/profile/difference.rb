@@ -43,6 +43,15 @@ module Culet
       # @return [Boolean] true
       def difference? = true
 
+      # @param view [Symbol, String]
+      # @return [Boolean] whether the profiles have no source file in common, so that none of their sites match
+      def unrelated?(view)
+        files = [@data, @base].map do |data|
+          data.sites(view).flat_map(&:frames).filter_map { |frame| frame.file if frame.gem.nil? }.uniq
+        end
+        files.none?(&:empty?) && (files[0] & files[1]).empty?
+      end
+
       # @return [Array<Data>] itself: a process of one profile may have none to match in the other
       def processes = [self]
 

@@ -26,10 +26,13 @@ module Culet
       # @return [Boolean] whether it is a native function whose name is not known
       def nameless? = method == Symbols::UNKNOWN || (!library.nil? && method == "[#{library}]")
 
+      # @return [String, nil] "file:line"; the file alone where the line is not known
+      def place = file && [file, *(line if line&.positive?)].join(":")
+
       # @return [String] "method" and where it is
       def to_s
-        place = file ? " (#{file}:#{line})" : (" (#{library})" if library && !nameless?)
-        "#{method}#{place}"
+        place = self.place || (library unless nameless?)
+        place && file != method ? "#{method} (#{place})" : method
       end
     end
   end

@@ -13,14 +13,17 @@ module Culet
       MARK = 2
       MARKS = { 1 => "(more frames)", 2 => "(in garbage collection)", 3 => "(without the GVL)", 4 => "(Ruby starts)",
                 5 => "(stack not recorded)", 6 => "(in a signal handler)" }.freeze
-      # The allocator's own functions say nothing.
-      OWN = "libculet.so"
+      # The functions of the allocator, and of the extension that samples objects, say nothing.
+      OWN = ["libculet.so", "culet.so"].freeze
+      # The function by which Ruby calls the extension, and the frames up to it.
+      HOOK = "rb_exec_event_hooks"
+      HOOK_FRAMES = 8
       # The path that Ruby gives for methods in C.
       CFUNC = "<cfunc>"
       # The function of Ruby that runs deferred work.
       DEFERRED = ["rb_postponed_job_flush"].freeze
       UNKNOWN = Frame.new(nil, nil, "(unknown)", nil, nil, true)
-      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :CFUNC, :DEFERRED,
+      private_constant :WORD_SHIFT, :RUBY, :MARK, :MARKS, :OWN, :HOOK, :HOOK_FRAMES, :CFUNC, :DEFERRED,
                        :UNKNOWN
 
       # @param recording [Recording]
@@ -46,7 +49,7 @@ module Culet
         @stacks[stack] ||= begin
           words = @recording.stack(stack)
           found = words.each_with_index.map { |word, at| frame(word, innermost: at.zero?) }
-          found = without_bystanders(found.drop_while { |frame| frame.library == OWN })
+          found = without_bystanders(without_sampler(found))
           (found.empty? ? [UNKNOWN] : found).freeze
         end
       end
@@ -60,6 +63,13 @@ module Culet
       end
 
       private
+
+      def without_sampler(frames)
+        return frames unless OWN.include?(frames.first&.library)
+
+        hook = frames.first(HOOK_FRAMES).index { |frame| frame.method == HOOK }
+        frames.drop(hook ? hook + 1 : 0).drop_while { |frame| OWN.include?(frame.library) }
+      end
 
       # Ruby does deferred work (moving buffers after a collection, for example) wherever it checks for interrupts: the
       # code that runs at that moment has not asked for it.
