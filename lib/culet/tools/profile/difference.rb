@@ -49,7 +49,7 @@ module Culet
         files = [@data, @base].map do |data|
           data.sites(view).flat_map(&:frames).filter_map { |frame| frame.file if frame.gem.nil? }.uniq
         end
-        files.none?(&:empty?) && (files[0] & files[1]).empty?
+        files.none?(&:empty?) && !files[0].intersect?(files[1])
       end
 
       # @return [Array<Data>] itself: a process of one profile may have none to match in the other

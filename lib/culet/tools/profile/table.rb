@@ -71,8 +71,9 @@ module Culet
         return wrap(few) unless @view == "growth"
 
         epochs = @data.recordings.map(&:epoch).max
+        there = { 0 => "were none", 1 => "was 1" }.fetch(epochs, "were #{epochs}")
         wrap("Nothing that was allocated since the start of the profile has survived three major collections; there " \
-             "#{{ 0 => "were none", 1 => "was 1" }.fetch(epochs, "were #{epochs}")}. Profile longer, or look at the view `live`.")
+             "#{there}. Profile longer, or look at the view `live`.")
       end
 
       # A part of a change says nothing: other changes may make up for it.
