@@ -236,6 +236,18 @@ class ProfileModelTest < Minitest::Test
     assert_match(/^note: The two profiles have no source file of an application in common/, table(data(shop) - data(other)))
   end
 
+  # The second profile of a process begins when the first has ended, or goes on from there.
+  def test_the_table_of_a_difference_of_two_starts
+    before = shop.to_s
+    later = ->(started, taken) { before.sub("1790000000000000000 1790000030500000000", "#{started} #{taken}") }
+    texts = [later.call(1_790_000_040 * (10**9), 1_790_000_070 * (10**9)), later.call(1_790_000_000 * (10**9), 1_790_000_070 * (10**9))].map do |text|
+      change = [text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.parse(one, name: "x")]) }.reduce(:-)
+      table(change)
+    end
+    assert_match(/^note: The profile was started again between the two/, texts[0])
+    refute_match(/started again/, texts[1])
+  end
+
   def test_the_table_without_samples
     assert_match(/: 0 bytes\n0 samples, one per 524 kB on average\n\nNothing of this kind/, table(data(StreamMaker.new)))
     assert_match(/there were none\./, Culet::Profile::Table.new(data(StreamMaker.new(epoch: 0)), view: :growth).to_s.tr("\n", " "))

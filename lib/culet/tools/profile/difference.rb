@@ -43,6 +43,14 @@ module Culet
       # @return [Boolean] true
       def difference? = true
 
+      # @return [Boolean] whether a profile was started again between the two: the later one lacks what was allocated
+      #   before, also if it is still in use
+      def restarted?
+        @data.recordings.any? do |later|
+          @base.recordings.any? { |earlier| earlier.pid == later.pid && earlier.taken_at <= later.started_at }
+        end
+      end
+
       # @param view [Symbol, String]
       # @return [Boolean] whether the profiles have no source file in common, so that none of their sites match
       def unrelated?(view)

@@ -166,7 +166,7 @@ module Culet
         printable("#{frame.method} (#{frame.gem}: #{frame.file.rpartition(folder).last}:#{frame.line})")
       end
 
-      def notes = [*(@data.difference? ? [unrelated, unchanged] : [alike]), lost, without_ruby].compact
+      def notes = [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby].compact
 
       def unrelated
         return unless @data.unrelated?(@view)
@@ -182,6 +182,13 @@ module Culet
 
         "#{@by ? "Rows" : "Sites"} #{Text::Lines.list(found)} cannot be told apart: their intervals overlap. A " \
           "longer profile, or a smaller distance (--sample), narrows the intervals."
+      end
+
+      def restarted
+        return unless @data.restarted?
+
+        "The profile was started again between the two, so the later one has nothing that was allocated before. To " \
+          "compare two moments, start the program with CULET_PROFILE=1."
       end
 
       # @return [Array<Array<Integer>>] numbers of rows; those of a group overlap with its first one
