@@ -53,6 +53,26 @@ class DoctorUnknownTest < Minitest::Test
     end
   end
 
+  # Of a preloaded link, the loader maps what it leads to, by a name that is a file in that process's mounts alone.
+  def test_a_library_preloaded_by_a_link_that_leads_into_another_mount
+    Dir.mktmpdir do |directory|
+      library = File.join(TestHelper::ROOT, "allocator/build/libculet.so")
+      File.symlink("within/library.so", "#{directory}/link.so")
+      Dir.mkdir("#{directory}/within")
+      ready, done = %w[ready done].map { |name| "#{directory}/#{name}" }
+      change = "mount -t tmpfs none #{directory}/within && cp #{library} #{directory}/within/library.so"
+      waiting = "File.write('#{ready}.new', $$); File.rename('#{ready}.new', '#{ready}'); sleep 0.05 until File.exist?('#{done}')"
+      program = Thread.new { inside(change, "sh", "-c", "LD_PRELOAD=#{directory}/link.so exec \"$@\"", "sh", RbConfig.ruby, "-e", waiting) }
+      program.report_on_exception = false
+      sleep(0.05) until File.exist?(ready) || !program.alive?
+      out, err = run_culet("doctor", "--json", File.read(ready), env: NEUTRAL) if File.exist?(ready)
+      File.write(done, "")
+      program.value
+      assert_equal "", err
+      assert_equal "culet", JSON.parse(out).dig("allocator", "name")
+    end
+  end
+
   private
 
   # @return [Hash] what the doctor says of a fresh Ruby, after a change to what is mounted

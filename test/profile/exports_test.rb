@@ -55,17 +55,24 @@ class ProfileExportsTest < Minitest::Test
 
   def numbers(text) = text.b.each_char.slice_when { |byte, _| byte.ord < 128 }.map { |bytes| bytes.each_with_index.sum { |byte, at| (byte.ord & 127) << (7 * at) } }
 
+  # Tables of a pprof file: strings, types, mappings, functions, locations, samples; each row is a message's fields.
+  def tables(text)
+    profile = decode(Zlib.gunzip(text))
+    strings = profile[6].map { |name| name.force_encoding("UTF-8") }
+    rows = ->(field) { profile[field].map { |row| decode(row) } }
+    [profile, strings, rows]
+  end
+
   def test_pprof
     text = Culet::Profile::Pprof.new(data).to_s
     assert_equal text, Culet::Profile::Pprof.new(data).to_s
-    profile = decode(Zlib.gunzip(text))
-    strings = profile[6].map { |name| name.force_encoding("UTF-8") }
+    profile, strings, rows = tables(text)
     assert_equal "", strings.first
-    types = profile[1].map { |type| decode(type).then { |one| [strings[one[1].first], strings[one[2].first]] } }
+    types = rows.call(1).map { |one| [strings[one[1].first], strings[one[2].first]] }
     assert_equal [%w[alloc_objects count], %w[alloc_space bytes], %w[inuse_objects count], %w[inuse_space bytes]], types
-    functions = profile[5].to_h { |one| decode(one).then { |fields| [fields[1].first, [strings[fields[2].first], strings[fields[4].first.to_i]]] } }
-    locations = profile[4].to_h { |one| decode(one).then { |fields| [fields[1].first, decode(fields[4].first)] } }
-    sample = decode(profile[2].first)
+    functions = rows.call(5).to_h { |fields| [fields[1].first, [strings[fields[2].first], strings[fields[4].first.to_i]]] }
+    locations = rows.call(4).to_h { |fields| [fields[1].first, decode(fields[4].first)] }
+    sample = rows.call(2).first
     stack = numbers(sample[1].first).map { |id| [functions[locations[id][1].first].first, locations[id][2].first] }
     assert_equal [["??", nil], ["Order#items; all", 12], ["<main>", 3]], stack
     live = data.sites(:live).first
@@ -74,19 +81,77 @@ class ProfileExportsTest < Minitest::Test
     label = decode(sample[3].first)
     assert_equal %w[endpoint orders#show], [strings[label[1].first], strings[label[2].first]]
     assert_equal [1_790_000_000_000_000_000, 30_500_000_000, 524_288], [profile[9], profile[10], profile[12]].map(&:first)
+    assert_equal %w[space bytes], decode(profile[11].first).then { |one| [strings[one[1].first], strings[one[2].first]] }
+    assert_equal ["shop", "in use: live", "culet #{Culet::VERSION}"], numbers(profile[13].first).map { |at| strings[at] }
     assert_equal "inuse_space", strings[profile[14].first]
   end
 
-  # What Debian's Go reads in it.
+  # Two processes have one library at different addresses, and the second has another one where the first has it.
+  def test_pprof_has_the_mappings_of_native_frames
+    one = StreamMaker.new(pid: 1).mapping(0x5000_0000, 0x5000_3000, "/opt/app/none/main").mapping(0x7000_0000, 0x7000_8000, "/opt/app/none/liba.so", offset: 0x1000, build_id: "ab12")
+    one.site([0x7000_0123], { "l" => [40, 400] })
+    two = StreamMaker.new(pid: 2).mapping(0x6000_0000, 0x6000_8000, "/opt/app/none/liba.so", offset: 0x1000, build_id: "ab12").mapping(0x7000_4000, 0x7000_5000, "/opt/app/none/libb.so")
+    two.site([0x6000_0123], { "l" => [10, 400] }).site([0x7000_4567], { "l" => [9, 400] }).site([0x7000_4999], { "l" => [3, 400] })
+    data = Culet::Profile::Data.new([one, two].map { |maker| Culet::Profile::Recording.parse(maker.to_s, name: "x") })
+    assert_equal 2, data.sites(:live).size, "in a report, functions without names of one library are one"
+    _, strings, rows = tables(Culet::Profile::Pprof.new(data).to_s)
+    mappings = rows.call(3).map { |row| [row[1].first, row[2].first, row[3].first, row[4].first.to_i, strings[row[5].first], strings[row[6].first.to_i], row[7].first] }
+    assert_equal [1, 0x5000_0000, 0x5000_3000, 0, "/opt/app/none/main", "", 1], mappings[0]
+    assert_equal [2, 0x7000_0000, 0x7000_8000, 0x1000, "/opt/app/none/liba.so", "ab12", nil], mappings[1]
+    assert_equal [3, 0x1000, 0, "/opt/app/none/libb.so"], mappings[2].values_at(0, 2, 3, 4).tap { |row| row[1] -= mappings[2][1] }
+    assert_operator mappings[2][1], :>=, 0x7000_8000
+    locations = rows.call(4).map { |row| [row[1].first, row[2].first, row[3].first - mappings[row[2].first - 1][1], row[4]] }
+    assert_equal [[1, 2, 0x123, []], [2, 3, 0x567, []], [3, 3, 0x999, []]], locations
+    assert_equal [50, 9, 3], rows.call(2).map { |row| (numbers(row[2].first)[3] / 524_288.0).round }
+  end
+
+  GO = %w[/usr/lib/go/bin/go go].find { |name| system(name, "version", out: File::NULL, err: File::NULL) }
+
+  # What Debian's Go prints of a file.
+  def go(folder, data, *options, **more)
+    skip "there is no Go; install it with `apt-get install golang-go`" unless GO
+    path = File.join(folder, "shop.pprof")
+    File.binwrite(path, Culet::Profile::Pprof.new(data, **more).to_s)
+    out, err, status = run_program(GO, "tool", "pprof", *options, path, env: TestHelper::NEUTRAL.merge("PPROF_TMPDIR" => folder))
+    assert_predicate status, :success?, err
+    out
+  end
+
   def test_go_reads_pprof
-    go = %w[/usr/lib/go/bin/go go].find { |name| system(name, "version", out: File::NULL, err: File::NULL) } or skip "there is no Go"
     Dir.mktmpdir do |folder|
-      path = File.join(folder, "shop.pprof")
-      File.binwrite(path, Culet::Profile::Pprof.new(data).to_s)
-      out, err, status = run_program(go, "tool", "pprof", "-top", "-sample_index=inuse_space", path)
-      assert_predicate status, :success?, err
-      assert_match(/Order#items; all/, out)
+      top = go(folder, data, "-top", "-sample_index=inuse_space")
+      assert_match(/Order#items; all/, top)
+      assert_match(/<main>/, top)
+      assert_match(/^shop$/, go(folder, data, "-comments"))
+      assert_match(/Type: alloc_space/, go(folder, data, "-tree", view: :allocated))
+      assert_match(/endpoint: Total .*\n.*orders#show/, go(folder, data, "-tags"))
+      raw = go(folder, data - data, "-raw")
+      refute_match(/orders#show/, raw)
     end
+  end
+
+  # A library that is here without its functions' names, and in Go's hands with them.
+  def test_go_finds_names_by_addresses
+    Dir.mktmpdir do |folder|
+      library = build(folder)
+      load = run_program("readelf", "-lW", library)[0].lines.find { |line| line.match?(/LOAD.* R E /) }.split[1, 5].map { |word| Integer(word, 16) }
+      at = Integer(run_program("nm", library)[0][/^(\h+) T culet_probe$/, 1], 16)
+      start = 0x7f12_3456_0000
+      maker = StreamMaker.new.mapping(start + load[0], start + load[0] + load[3], library, offset: load[0])
+      maker.site([start + at - load[1] + load[0] + 2], { "l" => [40, 400] })
+      File.rename(library, "#{library}.away")
+      data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "shop")])
+      assert_equal ["[libprobe.so]"], data.sites(:live).first.frames.map(&:method)
+      File.rename("#{library}.away", library)
+      assert_match(/culet_probe/, go(folder, data, "-top", "-symbolize=local"))
+      assert_match(/\[libprobe\.so\]/, go(folder, data, "-top", "-symbolize=none"))
+    end
+  end
+
+  def build(folder)
+    source = File.join(folder, "probe.c")
+    File.write(source, "int culet_probe(int x) { int s = 0; for (int i = 0; i < x; i++) s += i * x; return s; }\n")
+    File.join(folder, "libprobe.so").tap { |path| assert system("cc", "-g", "-O1", "-fPIC", "-shared", "-o", path, source) }
   end
 
   def test_speedscope
@@ -101,23 +166,54 @@ class ProfileExportsTest < Minitest::Test
     assert_equal([APP, 12], names.find { |one| one["name"].start_with?("Order") }.values_at("file", "line"))
   end
 
+  # Rows are as many as the table says, and refer to rows that are there.
   def test_firefox
     document = JSON.parse(Culet::Profile::Firefox.new(data, view: :live).to_s)
-    thread = document["threads"].first
-    samples = thread["samples"]
-    assert_equal ["bytes", 2, 2, 2], [samples["weightType"], samples["length"], samples["stack"].size, samples["weight"].size]
-    %w[stackTable frameTable funcTable].each do |name|
-      table = thread[name]
+    assert_equal [70, [0]], document["meta"].values_at("preprocessedProfileVersion", "initialSelectedThreads")
+    assert_equal(%w[live allocated], document["threads"].map { |thread| thread["name"] })
+    assert_equal [1, 2], document["threads"].map { |thread| thread["tid"] }
+    shared = document["shared"]
+    shared.except("stringArray").each do |name, table|
       table.each { |key, column| assert_equal(table["length"], column.size, "#{name}.#{key}") unless key == "length" }
     end
+    allocations = document["threads"].first["nativeAllocations"]
+    assert_equal ["bytes", 2, [0, 0]], allocations.values_at("weightType", "length", "time")
+    assert_equal data.sites(:live).map { |site| site.bytes.round }, allocations["weight"]
+    assert_equal ["??", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].first)
+    assert_equal ["String", "Order#items; all", "<main>"], firefox_names(shared, allocations["stack"].last)
+    sources = shared["sources"]["filename"].map { |at| shared["stringArray"][at] }
+    assert_equal ["/srv/shop/bin/run", APP], sources
+  end
+
+  def firefox_names(shared, at)
     names = []
-    at = samples["stack"].first
-    while at
-      function = thread["frameTable"]["func"][thread["stackTable"]["frame"][at]]
-      names << thread["stringArray"][thread["funcTable"]["name"][function]]
-      at = thread["stackTable"]["prefix"][at]
+    loop do
+      function = shared["frameTable"]["func"][shared["stackTable"]["frame"][at]]
+      names << shared["stringArray"][shared["funcTable"]["name"][function]]
+      offset = shared["stackTable"]["prefixOffset"][at]
+      break names if offset.zero?
+
+      at -= offset
     end
-    assert_equal ["??", "Order#items; all", "<main>"], names
-    thread["stackTable"]["prefix"].each_with_index { |prefix, index| assert_operator(prefix || -1, :<, index) }
+  end
+
+  # The Breakpad id of a GNU build id, as dump_syms writes it.
+  def test_firefox_has_the_libraries
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/liba.so", build_id: "00112233445566778899aabbccddeeff00112233")
+    maker.site([0x7000_0123], { "l" => [40, 400] })
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "x")])
+    library = JSON.parse(Culet::Profile::Firefox.new(data).to_s)["libs"].first
+    assert_equal ["liba.so", "/opt/none/liba.so", "33221100554477668899AABBCCDDEEFF0", "00112233445566778899aabbccddeeff00112233"], library.values_at("name", "path", "breakpadId", "codeId")
+  end
+
+  # A stack of the allocator's own functions alone, or none.
+  def test_stacks_without_frames_have_a_name
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/libculet.so")
+    maker.site([0x7000_0123], { "a" => [1, 400], "l" => [40, 400] }).site([], { "l" => [40, 400] })
+    data = Culet::Profile::Data.new([Culet::Profile::Recording.parse(maker.to_s, name: "x")])
+    assert_match(/\A\(unknown\) \d+\n\z/, Culet::Profile::Collapsed.new(data).to_s)
+    assert_equal(["(unknown)"], JSON.parse(Culet::Profile::Speedscope.new(data).to_s)["shared"]["frames"].map { |frame| frame["name"] })
+    _, strings, = tables(Culet::Profile::Pprof.new(data).to_s)
+    assert_includes strings, "(unknown)"
   end
 end

@@ -188,11 +188,92 @@ class ProfileModelTest < Minitest::Test
     assert_equal ["[passwd]", "passwd"], Culet::Profile::Symbols.new([mapping]).name(address + 1)
   end
 
+  def table(data, **options) = Culet::Profile::Table.new(data, view: :live, **options).to_s
+
+  # Many samples, and few.
+  def sure_and_unsure
+    maker = StreamMaker.new
+    { "big" => 4000, "one" => 400, "two" => 390, "three" => 20, "four" => 3 }.each { |name, samples| maker.site([maker.ruby(APP, 1, name)], { "l" => [samples, 400] }) }
+    data(maker)
+  end
+
+  def test_the_table_names_what_cannot_be_told_apart
+    [[table(sure_and_unsure), "Sites"], [table(sure_and_unsure, by: :method), "Rows"]].each do |text, what|
+      assert_match(/^note: #{what} 2 to 3 cannot be told apart/, text)
+    end
+    refute_match(/told apart/, table(sure_and_unsure, top: 2))
+    assert_match(/^3 more sites: 21\d MB \(8\.\d %\)$/, table(sure_and_unsure, top: 2))
+    assert_match(/^1 more row: 1\.57 MB \(0\.1 %\)$/, table(sure_and_unsure, by: :method, top: 4))
+  end
+
+  def test_the_table_shows_sites_that_look_the_same_once
+    maker = StreamMaker.new
+    path = (1..9).map { |line| maker.ruby("#{APP}#{line}", line, "m#{line}") }
+    maker.site([*path, maker.ruby("/a.rb", 1, "a"), path.last], { "l" => [10, 400] }).site([*path, maker.ruby("/b.rb", 1, "b"), path.last], { "l" => [30, 400] })
+    text = table(data(maker))
+    assert_match(/^1\. 21\.0 MB \(100\.0 %/, text)
+    refute_match(/^2\./, text)
+    assert_equal 2, data(maker).sites(:live).size
+  end
+
+  def test_the_table_of_a_difference
+    before, after = [{ "more" => 100, "less" => 200, "same" => 10 }, { "more" => 300, "less" => 50, "same" => 12 }].map do |samples|
+      maker = StreamMaker.new
+      data(samples.each_with_object(maker) { |(name, count), one| one.site([one.ruby(APP, 1, name)], { "l" => [count, 400] }) })
+    end
+    text = table(after - before)
+    assert_match(/\Aprocess 0: memory in use: changed by \+27\.3 MB\n/, text)
+    assert_match(/^1\. \+105 MB \(\+[\d.]+ MB to \+[\d.]+ MB\), \+262,\d{3} blocks\n   more/, text)
+    assert_match(/^2\. -78\.7 MB \(-[\d.]+ MB to -[\d.]+ MB\), -196,\d{3} blocks\n   less/, text)
+    assert_match(/^note: 1 of these 3 changes may be chance/, text)
+    refute_match(/share/, table(after - before, by: :method))
+    refute_match(/source file/, text)
+  end
+
+  def test_the_table_of_a_difference_of_two_programs
+    other = StreamMaker.new
+    other.site([other.ruby("/srv/blog/app.rb", 1, "x"), other.ruby(GEM, 1, "y")], { "l" => [9, 400] })
+    assert_match(/^note: The two profiles have no source file of an application in common/, table(data(shop) - data(other)))
+  end
+
+  # The second profile of a process begins when the first has ended, or goes on from there.
+  def test_the_table_of_a_difference_of_two_starts
+    before = shop.to_s
+    later = ->(started, taken) { before.sub("1790000000000000000 1790000030500000000", "#{started} #{taken}") }
+    texts = [later.call(1_790_000_040 * (10**9), 1_790_000_070 * (10**9)), later.call(1_790_000_000 * (10**9), 1_790_000_070 * (10**9))].map do |text|
+      change = [text, before].map { |one| Culet::Profile::Data.new([Culet::Profile::Recording.parse(one, name: "x")]) }.reduce(:-)
+      table(change)
+    end
+    assert_match(/^note: The profile was started again between the two/, texts[0])
+    refute_match(/started again/, texts[1])
+  end
+
+  def test_the_table_without_samples
+    assert_match(/: 0 bytes\n0 samples, one per 524 kB on average\n\nNothing of this kind/, table(data(StreamMaker.new)))
+    assert_match(/there were none\./, Culet::Profile::Table.new(data(StreamMaker.new(epoch: 0)), view: :growth).to_s.tr("\n", " "))
+  end
+
+  def test_the_table_names_many_processes
+    text = table(data(*Array.new(3) { |at| shop(pid: at + 1) }))
+    assert_match(/\Aprocesses 0, 1 and 2: memory in use/, text)
+    assert_match(/\Aprocess 0 and 5 others: memory in use/, table(data(*Array.new(6) { shop })))
+  end
+
+  # What Ruby calls a library's initialization, and what the extension adds to a stack.
+  def test_frames_without_lines_and_those_of_the_sampler
+    maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/culet.so").mapping(0x7100_0000, 0x7100_8000, "/opt/none/libz.so")
+    init = maker.ruby("/opt/openssl.so", 0, "/opt/openssl.so", first: 0)
+    maker.site([0x7000_0123, 0x7100_0123, init], { "l" => [10, 400] })
+    site = data(maker).sites(:live).first
+    assert_equal ["[libz.so]", "/opt/openssl.so"], site.frames.map(&:to_s)
+    assert_equal ["/opt/openssl.so"], site.names(:line)
+  end
+
   def test_the_table
     text = Culet::Profile::Table.new(data(shop(lost: 3)), view: :live).to_s
     assert_match(/\Aprocess 0: memory in use: 3\d\.\d MB\n/, text)
-    assert_match(/^1\. 21\.0 MB \(5\d\.\d %; \d+\.\d MB to \d+\.\d MB\), 52,\d{3} blocks endpoint=orders#show$/, text)
-    assert_includes text, "   Order#items (#{APP}:12)\n   Rack::Handler#call (#{GEM}:30)"
+    assert_match(/^1\. 21\.0 MB \(5\d\.\d %; \d+\.\d MB to \d+\.\d MB\), 52,\d{3} blocks, endpoint=orders#show$/, text)
+    assert_includes text, "   Order#items (#{APP}:12)\n   Rack::Handler#call (rack 3.0.8: lib/rack/handler.rb:30)"
     assert_match(/String objects/, text)
     assert_match(/3 samples found no room/, text)
     by = Culet::Profile::Table.new(data(shop), view: :live, by: :gem).to_s

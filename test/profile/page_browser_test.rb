@@ -25,6 +25,20 @@ class ProfilePageBrowserTest < Minitest::Test
     end
   end
 
+  def test_a_view_without_samples_shows_no_controls_of_the_graph
+    with_page(Made.new({ allocated: small.sites(:allocated) })) do |browser|
+      visible = "Array.from(document.querySelectorAll('#path, .below, .sandwich'), function (one) { return one.getClientRects().length > 0; })"
+      assert_equal [false, false, false], browser.evaluate(visible)
+      browser.evaluate("document.querySelector('[data-tab=functions]').click()")
+      assert_equal [false, false, false], browser.evaluate(visible)
+      view(browser, "allocated")
+      assert_equal [false, false, true], browser.evaluate(visible)
+      wait(browser, "culetProfile.functions.callees.width === document.querySelector('[data-graph=callees]').clientWidth")
+      browser.evaluate("document.querySelector('[data-tab=graph]').click()")
+      assert_equal [true, true, false], browser.evaluate(visible)
+    end
+  end
+
   # The intervals that the script computes are those of the profile.
   def test_totals_agree_with_the_profile
     data = large(400)

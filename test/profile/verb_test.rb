@@ -40,6 +40,7 @@ class ProfileVerbTest < Minitest::Test
         assert_refused(/#{path}/, saved, "--base", path)
       end
       assert_refused(/there is no file #{folder}, and no process|#{folder} is a directory|#{folder}/, "#{folder}/", status: 1)
+      assert_refused(/cannot read #{folder}.none\.profile: no such file/, "#{folder}/none.profile")
       assert_refused(%r{cannot write /nonexistent/x}, saved, "--html", "/nonexistent/x")
     end
   end

@@ -11,7 +11,7 @@ module Culet
   # A sampling profile of memory: which code allocated what a process holds.
   #
   #   Recording   one process's stream (profile/profile.h), checked
-  #   Symbols     names of native addresses
+  #   Symbols, AddressSpace   names of native addresses; addresses in the mappings of several processes
   #   Data        recordings merged: the sites of each view, sums by line, gem and so on
   #   Difference  two Data, the later less the earlier
   #   Interval    what was allocated between two recordings of the same processes

@@ -37,9 +37,7 @@ module Culet
         files.find { |path| path.delete_suffix(" (deleted)") == name } ||
           files.find { |path| File.basename(path.delete_suffix(" (deleted)")) == base } ||
           files.find { |path| @target.elf(path)&.soname == base } ||
-          (if name.include?("/") && File.exist?(@target.live.file(name))
-             files.find { |path| path == File.realpath(@target.live.file(name)) }
-           end)
+          (files.find { |path| same?(path, name) } if name.include?("/"))
       end
 
       # @return [Array<String>] paths in the loader's order, the executable first
@@ -53,6 +51,9 @@ module Culet
       end
 
       private
+
+      # By device and inode: a path may lead through mounts that this process does not see.
+      def same?(path, name) = File.identical?(@target.live.file(path), @target.live.file(name))
 
       # The list grows while it is walked: breadth first.
       def append_needed(found)

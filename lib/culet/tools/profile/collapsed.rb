@@ -15,7 +15,8 @@ module Culet
       def to_s
         sums = Hash.new(0)
         @data.sites(@view).each { |site| sums[names(site).join(";")] += site.bytes }
-        sums.map { |stack, bytes| "#{stack} #{bytes.round}\n" }.join
+        # Of a difference, what shrank has no place in the format.
+        sums.filter_map { |stack, bytes| "#{stack} #{bytes.round}\n" if bytes.round.positive? }.join
       end
 
       private

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "address_space"
 require_relative "estimate"
 require_relative "site"
 require_relative "stacks"
@@ -15,7 +16,9 @@ module Culet
       # @param recordings [Array<Recording>] at least one
       def initialize(recordings)
         @recordings = recordings
-        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording)] }.compare_by_identity
+        @family = recordings
+        files = {}
+        @stacks = recordings.to_h { |recording| [recording, Stacks.new(recording, files)] }
         @sites = {}
       end
 
@@ -57,6 +60,30 @@ module Culet
         Difference.new(self, other)
       end
 
+      # @return [Array<Data>] of each process alone; what it has inherited from another one counts there, as before
+      def processes
+        recordings.map { |recording| dup.tap { |copy| copy.limit(recording) } }
+      end
+
+      # @param space [AddressSpace]
+      # @return [Data] the same, with the address of each native frame: sites are apart where a function allocates by
+      #   two calls
+      def with_addresses(space = AddressSpace.new)
+        dup.tap { |copy| copy.locate(space) }
+      end
+
+      protected
+
+      def limit(recording)
+        @recordings = [recording]
+        @sites = {}
+      end
+
+      def locate(space)
+        @stacks = @stacks.transform_values { |stacks| stacks.with_addresses(space) }
+        @sites = {}
+      end
+
       private
 
       def merged(view)
@@ -81,7 +108,7 @@ module Culet
 
       # Whether a process that this one may have inherited from is there too.
       def inherits?(recording)
-        recording.generation.positive? && recordings.any? { |other| other.generation < recording.generation }
+        recording.generation.positive? && @family.any? { |other| other.generation < recording.generation }
       end
 
       def key(recording, raw)

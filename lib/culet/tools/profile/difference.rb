@@ -43,6 +43,26 @@ module Culet
       # @return [Boolean] true
       def difference? = true
 
+      # @return [Boolean] whether a profile was started again between the two: the later one lacks what was allocated
+      #   before, also if it is still in use
+      def restarted?
+        @data.recordings.any? do |later|
+          @base.recordings.any? { |earlier| earlier.pid == later.pid && earlier.taken_at <= later.started_at }
+        end
+      end
+
+      # @param view [Symbol, String]
+      # @return [Boolean] whether the profiles have no source file in common, so that none of their sites match
+      def unrelated?(view)
+        files = [@data, @base].map do |data|
+          data.sites(view).flat_map(&:frames).filter_map { |frame| frame.file if frame.gem.nil? }.uniq
+        end
+        files.none?(&:empty?) && !files[0].intersect?(files[1])
+      end
+
+      # @return [Array<Data>] itself: a process of one profile may have none to match in the other
+      def processes = [self]
+
       # @param view [Symbol, String]
       # @return [Array<Site>] the largest change first
       def sites(view)
@@ -67,6 +87,14 @@ module Culet
           change = Change.new(after[name], before[name])
           Row.new(name, change, all.zero? ? 0.0 : change.bytes / all)
         end.sort_by { |row| -row.bytes.abs }
+      end
+
+      protected
+
+      def locate(space)
+        super
+        @data = @data.with_addresses(space)
+        @base = @base.with_addresses(space)
       end
 
       private

@@ -8,8 +8,8 @@ module Culet
     #
     # file: path of a Ruby file; line: in that file; method: name of the method or native function; gem: "NAME VERSION";
     # library: file name of a native library. nil where it does not apply. remark: whether it stands for frames that are
-    # missing.
-    Frame = Struct.new(:file, :line, :method, :gem, :library, :remark) do
+    # missing. mapping, address: where a native frame is (AddressSpace), for files that have addresses.
+    Frame = Struct.new(:file, :line, :method, :gem, :library, :remark, :mapping, :address) do
       def initialize(*)
         super
         # Stacks are keys of hashes: a frame of 100,000 of them is hashed once.
@@ -26,10 +26,13 @@ module Culet
       # @return [Boolean] whether it is a native function whose name is not known
       def nameless? = method == Symbols::UNKNOWN || (!library.nil? && method == "[#{library}]")
 
+      # @return [String, nil] "file:line"; the file alone where the line is not known
+      def place = file && [file, *(line if line&.positive?)].join(":")
+
       # @return [String] "method" and where it is
       def to_s
-        place = file ? " (#{file}:#{line})" : (" (#{library})" if library && !nameless?)
-        "#{method}#{place}"
+        place = self.place || (library unless nameless?)
+        place && file != method ? "#{method} (#{place})" : method
       end
     end
   end

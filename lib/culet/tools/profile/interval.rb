@@ -34,6 +34,13 @@ module Culet
       # @return [String] a gzipped pprof
       def pprof = Pprof.new(self, view: :live, from: @from, to: @to).to_s
 
+      protected
+
+      def locate(space)
+        super
+        @change = @change.with_addresses(space)
+      end
+
       private
 
       # A profile that was started again, or another process with the number, starts from zero.

@@ -63,7 +63,7 @@ module Culet
       def name_of_ruby(kind)
         frame = ruby_frame
         case kind
-        when :line then frame ? "#{frame.file}:#{frame.line}" : outside
+        when :line then frame ? frame.place : outside
         when :file then frame ? frame.file : outside
         when :method then frame ? frame.method : outside
         when :gem then frame ? frame.gem || "application" : outside

@@ -11,10 +11,11 @@ module Culet
       UNKNOWN = "??"
 
       # @param mappings [Array<Recording::Mapping>] sorted by address
-      def initialize(mappings)
+      # @param files [Hash] symbol tables that several of these share
+      def initialize(mappings, files = {})
         @mappings = mappings
         @functions = {}
-        @files = {}
+        @files = files
       end
 
       # @param address [Integer] in a function
@@ -35,7 +36,7 @@ module Culet
 
       def find(address)
         found = mapping(address) or return [UNKNOWN, nil]
-        table = @files[found.path] ||= functions(found)
+        table = @files[[found.path, found.build_id]] ||= functions(found)
         # The address in the file's own numbering, by way of the file offset.
         at = table.address(address - found.start + found.offset)
         library = File.basename(found.path)

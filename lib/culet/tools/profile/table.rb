@@ -13,8 +13,9 @@ module Culet
       TOP = 20
       # Frames of a path.
       PATH = 6
-      MARKS = /\A\(/
-      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :MARKS
+      # Processes in the heading.
+      MOST_NAMES = 4
+      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :MOST_NAMES
 
       # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
@@ -32,58 +33,99 @@ module Culet
       private
 
       def sections
-        [heading, *(if total.samples.zero?
-                      nothing
-                    else
-                      [@by ? rows : sites, note_lines(notes)]
-                    end)]
+        return [heading, nothing] if total.samples.zero?
+
+        [heading, @by ? rows : sites, rest, note_lines(notes)]
       end
 
       def total = @total ||= @data.total(@view)
 
       def size(bytes) = bytes.negative? ? "-#{Text::Size.human(-bytes.round)}" : Text::Size.human(bytes.round)
 
-      def range(row) = "#{size(row.low_bytes)} to #{size(row.high_bytes)}"
+      # Of a difference, with its sign.
+      def change(bytes) = @data.difference? && bytes.round.positive? ? "+#{size(bytes)}" : size(bytes)
+
+      def range(row) = "#{change(row.low_bytes)} to #{change(row.high_bytes)}"
 
       def heading
+        verb = @data.difference? ? "changed by " : ""
+        sure = "#{range(total)} in 95 of 100 cases; " if total.samples.positive?
+        [bold("#{processes}: memory #{TITLES.fetch(@view)}: #{verb}#{change(total.bytes)}"),
+         "#{sure}#{count(total.samples, "sample")}, one per #{Text::Size.human(@data.sample_bytes)} on " \
+         "average"].join("\n")
+      end
+
+      # "process 1", "processes 1, 2 and 3", or names of files.
+      def processes
         names = @data.recordings.map { |one| printable(one.name) }
-        who = names.size > 3 ? "#{names.first} and #{names.size - 1} other processes" : Text::Lines.list(names)
-        change = @data.difference? ? "change of memory " : "memory "
-        [bold("#{who}: #{change}#{TITLES.fetch(@view)}: #{size(total.bytes)}"),
-         "#{range(total)} in 95 of 100 cases; #{count(total.samples, "sample")}, one per " \
-         "#{Text::Size.human(@data.sample_bytes)} on average"].join("\n")
+        return "#{names.first} and #{names.size - 1} others" if names.size > MOST_NAMES
+
+        numbers = names.map { |name| name[/\Aprocess (\d+)\z/, 1] }
+        return Text::Lines.list(names) if names.size < 2 || numbers.any?(&:nil?)
+
+        "processes #{Text::Lines.list(numbers)}"
       end
 
       def nothing
         few = "Nothing of this kind was sampled. A smaller distance (--sample) samples more."
-        return [wrap(few)] unless @view == "growth"
+        return wrap(few) unless @view == "growth"
 
         epochs = @data.recordings.map(&:epoch).max
-        [wrap("Nothing that was allocated since the start of the profile has survived three major collections; there " \
-              "were #{epochs}. Profile longer, or look at the view `live`.")]
+        there = { 0 => "were none", 1 => "was 1" }.fetch(epochs, "were #{epochs}")
+        wrap("Nothing that was allocated since the start of the profile has survived three major collections; there " \
+             "#{there}. Profile longer, or look at the view `live`.")
       end
 
-      def percent(share) = "#{Text::Numbers.decimal(100 * share, 1)} %"
+      # A part of a change says nothing: other changes may make up for it.
+      def share(bytes)
+        return if @data.difference?
+
+        "#{Text::Numbers.decimal(total.bytes.zero? ? 0 : 100 * bytes / total.bytes, 1)} %"
+      end
+
+      def blocks(row)
+        count = row.blocks.round
+        "#{"+" if @data.difference? && count.positive?}#{Text::Numbers.grouped(count)}"
+      end
+
+      # The largest first: rows of a table, or sites.
+      def all = @all ||= @by ? @data.by(@view, @by) : places
+
+      def shown = all.first(@top)
+
+      # Sites that look the same here are one: their stacks differ in frames that are left out.
+      def places
+        groups = @data.sites(@view).group_by { |site| [path(site), site.class_name, site.labels] }
+        groups.map { |key, list| Row.new(key, list.map(&:estimate).reduce(:+)) }.sort_by { |row| -row.bytes.abs }
+      end
 
       def rows
-        list = @data.by(@view, @by).first(@top)
-        grid([[HEADINGS.fetch(@by), list.map { |row| printable(row.name) }, true],
-              ["bytes", list.map { |row| size(row.bytes) }, false],
-              ["share", list.map { |row| percent(row.share) }, false],
-              ["95 % interval", list.map { |row| range(row) }, false],
-              ["blocks", list.map { |row| Text::Numbers.grouped(row.blocks.round) }, false]])
+        grid([[HEADINGS.fetch(@by), shown.map { |row| printable(row.name) }, true],
+              ["bytes", shown.map { |row| change(row.bytes) }, false],
+              *([["share", shown.map { |row| share(row.bytes) }, false]] unless @data.difference?),
+              ["95 % interval", shown.map { |row| range(row) }, false],
+              ["blocks", shown.map { |row| blocks(row) }, false]])
       end
 
       def sites
-        @data.sites(@view).first(@top).each_with_index.map { |site, at| site(site, at + 1) }
+        shown.each_with_index.map { |row, at| site(row, at + 1) }
       end
 
-      def site(site, rank)
-        what = site.class_name ? "#{printable(site.class_name)} objects" : "blocks"
-        share = total.bytes.zero? ? 0 : site.bytes / total.bytes
-        labels = site.labels.map { |name, value| " #{printable(name)}=#{printable(value)}" }.join
-        ["#{rank}. #{bold(size(site.bytes))} (#{percent(share)}; #{range(site)}), " \
-         "#{Text::Numbers.grouped(site.blocks.round)} #{what}#{labels}", *path(site)].join("\n")
+      def site(row, rank)
+        path, class_name, labels = row.name
+        what = class_name ? "#{printable(class_name)} object" : "block"
+        labels = labels.map { |name, value| ", #{printable(name)}=#{printable(value)}" }.join
+        ["#{rank}. #{bold(change(row.bytes))} (#{[share(row.bytes), range(row)].compact.join("; ")}), " \
+         "#{blocks(row)} #{what}#{"s" unless row.blocks.round.abs == 1}#{labels}", *path].join("\n")
+      end
+
+      def rest
+        left = all.drop(@top)
+        return if left.empty?
+
+        bytes = left.sum(&:bytes)
+        part = share(bytes)
+        "#{count(left.size, "more #{@by ? "row" : "site"}")}: #{change(bytes)}#{" (#{part})" if part}"
       end
 
       # The native function that allocates, and the Ruby frames that lead to it: the innermost one, those of the
@@ -116,23 +158,53 @@ module Culet
         ruby.select { |frame| keep.any? { |one| one.equal?(frame) } }
       end
 
-      def line(frame) = printable(frame.to_s)
+      # Of a gem, the path within it.
+      def line(frame)
+        folder = frame.file && frame.gem && "/#{frame.gem.tr(" ", "-")}/"
+        return printable(frame.to_s) unless folder && frame.file.include?(folder)
 
-      def notes
-        [alike, lost, without_ruby].compact
+        printable("#{frame.method} (#{frame.gem}: #{frame.file.rpartition(folder).last}:#{frame.line})")
+      end
+
+      def notes = [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby].compact
+
+      def unrelated
+        return unless @data.unrelated?(@view)
+
+        "The two profiles have no source file of an application in common. They may be of different programs, or of " \
+          "one in different directories: nothing in them matches."
       end
 
       # Neighbours whose intervals overlap: their order is chance.
       def alike
-        return if @by || @data.difference?
+        found = groups.select { |group| group.size > 1 }.map { |group| "#{group.first + 1} to #{group.last + 1}" }
+        return if found.empty?
 
-        list = @data.sites(@view).first(@top)
-        first = list.first
-        same = list.drop(1).take_while { |site| site.high_bytes > first.low_bytes }.size
-        return unless same.positive?
+        "#{@by ? "Rows" : "Sites"} #{Text::Lines.list(found)} cannot be told apart: their intervals overlap. A " \
+          "longer profile, or a smaller distance (--sample), narrows the intervals."
+      end
 
-        "Sites 1 to #{same + 1} cannot be told apart: their intervals overlap. A longer profile, or a smaller " \
-          "distance (--sample), narrows the intervals."
+      def restarted
+        return unless @data.restarted?
+
+        "The profile was started again between the two, so the later one has nothing that was allocated before. To " \
+          "compare two moments, start the program with CULET_PROFILE=1."
+      end
+
+      # @return [Array<Array<Integer>>] numbers of rows; those of a group overlap with its first one
+      def groups
+        shown.each_with_index.with_object([]) do |(row, at), groups|
+          overlaps = groups.any? && row.high_bytes > shown[groups.last.first].low_bytes
+          overlaps ? groups.last << at : groups << [at]
+        end
+      end
+
+      def unchanged
+        uncertain = shown.count { |row| row.low_bytes.negative? && row.high_bytes.positive? }
+        return if uncertain.zero?
+
+        "#{uncertain} of these #{shown.size} changes may be chance: their intervals contain 0. A longer profile, or " \
+          "a smaller distance (--sample), narrows the intervals."
       end
 
       def lost
@@ -143,9 +215,9 @@ module Culet
 
       def without_ruby
         marked = @data.sites(@view).select { |site| site.frames.any?(&:remark) }.sum(&:bytes)
-        return unless total.bytes.positive? && marked / total.bytes > 0.05
+        return if @data.difference? || total.bytes.zero? || marked / total.bytes <= 0.05
 
-        "#{percent(marked / total.bytes)} was allocated where Ruby's stack cannot be read, or says nothing: in a " \
+        "#{share(marked)} was allocated where Ruby's stack cannot be read, or says nothing: in a " \
           "collection, in its deferred work, in threads without the GVL, or while Ruby starts."
       end
     end
