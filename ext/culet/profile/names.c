@@ -22,8 +22,10 @@ static void *map(size_t length)
 
 bool culet_names_prepare(void)
 {
-    bytes = map(BYTES);
-    slots = map(SLOTS * sizeof(*slots));
+    if (bytes == NULL)
+        bytes = map(BYTES);
+    if (slots == NULL)
+        slots = map(SLOTS * sizeof(*slots));
     used = sizeof(uint32_t); /* 0: a free slot */
     return bytes != NULL && slots != NULL && culet_names_add("?", 1) == 1;
 }
