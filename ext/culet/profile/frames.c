@@ -244,20 +244,28 @@ static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. */
+static void name(struct frame *frame)
+{
+    VALUE label = rb_profile_frame_full_label(frame->value);
+
+    if (NIL_P(label))
+        label = rb_profile_frame_label(frame->value);
+    set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
+}
+
+/*
+ * Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. Several
+ * Ractors may do this at once.
+ */
 void culet_profile_frames_name(void)
 {
     uint32_t known = count;
 
-    while (named < known) {
-        struct frame *frame = &frames[named + 1];
-        VALUE label = rb_profile_frame_full_label(frame->value);
-
-        if (NIL_P(label))
-            label = rb_profile_frame_label(frame->value);
-        if ((frame->flags & NAMED) == 0)
-            set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
-        named++;
+    for (uint32_t id = named + 1; id <= known; id++) {
+        if ((frames[id].flags & NAMED) == 0)
+            name(&frames[id]);
+        if (named < id)
+            named = id;
     }
 }
 
