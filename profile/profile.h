@@ -34,6 +34,10 @@
  *   culet-profile 1
  *   P pid sample_bytes started_ns taken_ns epoch generation lost       times of CLOCK_REALTIME; generation: forks since start;
  *                                                                      lost: samples that found no room
+ *   A added freed no_site no_sample inside forking no_memory          samples since the start: added; of these, freed; lost
+ *                                                                      for want of a site or a sample; due, but not taken:
+ *                                                                      inside the profile, in a thread that forks, without
+ *                                                                      memory for the block. added = live + freed
  *   R rss_bytes peak_rss_bytes                                         resident, as sampled
  *   O allocated estimated                       Ruby's objects since the start, and as their samples estimate them: the sums
  *                                               of kind o are multiplied by allocated / estimated
@@ -131,7 +135,7 @@ struct culet_profile_api {
                     size_t count);
     void (*remove)(uint32_t sample);
 
-    /* Writes the lines P, R, M, K and S, without the first line and E. Stops the calling thread only: the tables are
+    /* Writes the lines P, A, R, M, K and S, without the first line and E. Stops the calling thread only: the tables are
      * copied under the lock, and written from the copy. False: no memory, or `output` returned false. `lines` is increased
      * by the number of lines. */
     bool (*write)(culet_profile_output *output, void *data, uint64_t *lines);

@@ -17,6 +17,7 @@ static struct culet_futex lock;
 static struct culet_tables tables;  /* [lock] */
 static struct culet_futex starting; /* taken before `lock`, and not by a fork */
 static struct culet_profile_host host;
+static _Atomic uint64_t skipped[CULET_SKIPS]; /* counted without the lock */
 static _Atomic bool on;
 static _Atomic(culet_profile_frames *) frames;
 
@@ -44,6 +45,11 @@ bool culet_profile_inside(void)
 }
 
 /* ---- samples ---- */
+
+void culet_profile_skip(enum culet_skip reason)
+{
+    atomic_fetch_add_explicit(&skipped[reason], 1, memory_order_relaxed);
+}
 
 /* The sums stay finite whatever the caller has divided by. */
 static double checked_weight(double weight)
@@ -110,6 +116,8 @@ static bool restart(void)
     bool was_inside = enter();
     culet_tables_restart(&tables, &fresh);
     leave(was_inside);
+    for (unsigned i = 0; i < CULET_SKIPS; i++)
+        atomic_store_explicit(&skipped[i], 0, memory_order_relaxed);
     culet_tables_destroy(&fresh);
     return true;
 }
@@ -225,6 +233,8 @@ bool culet_profile_copy(struct culet_copy *copy)
         was_inside = enter();
         bool filled = culet_copy_fill(copy, &tables);
         leave(was_inside);
+        for (unsigned i = 0; filled && i < CULET_SKIPS; i++)
+            copy->tables.skipped[i] = atomic_load_explicit(&skipped[i], memory_order_relaxed);
         if (filled)
             return true;
         culet_copy_unmap(copy);

@@ -20,6 +20,9 @@ extern const struct culet_profile_api culet_profile_api;
 /* Whether the calling thread is inside the profile: what it allocates is not to be sampled. */
 bool culet_profile_inside(void);
 
+/* By the library that samples: a sample was due, and is not taken. Any thread, with any lock. */
+void culet_profile_skip(enum culet_skip reason);
+
 /* Around fork, by the library that samples. Between them the forking thread may add and remove samples. */
 void culet_profile_prepare(void);
 void culet_profile_parent(void);

@@ -146,9 +146,11 @@ uint32_t culet_tables_add(struct culet_tables *t, const struct culet_site *key, 
     struct culet_site *site = &t->site[at];
 
     if (!number) {
-        t->lost++;
+        t->no_site += at == CULET_NO_SITE;
+        t->no_sample += at != CULET_NO_SITE;
         return 0;
     }
+    t->added++;
     *sample = (struct culet_sample){
         .site = at, .epoch = t->epoch, .generation = t->generation, .size = size, .weight = weight};
     save_peak(t, site);
@@ -169,6 +171,7 @@ void culet_tables_remove(struct culet_tables *t, uint32_t number)
         subtract(&site->live, sample);
         t->live_bytes -= sample->weight * (double)sample->size;
         t->live_bytes = t->live_bytes > 0 ? t->live_bytes : 0;
+        t->freed++;
     }
     sample->site = CULET_NO_SITE;
     sample->size = t->free;

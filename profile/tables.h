@@ -29,6 +29,14 @@ struct culet_site {
     struct culet_profile_sums allocated, live, peak;
 };
 
+/* Why a sample that was due was not taken. */
+enum culet_skip {
+    CULET_SKIP_INSIDE,  /* the profile's own code allocated, or a signal handler that interrupted it */
+    CULET_SKIP_FORKING, /* the thread forks, or the process is a child that the allocator does not know of */
+    CULET_SKIP_MEMORY,  /* there was none for the block */
+    CULET_SKIPS,
+};
+
 #define CULET_NO_SITE 0u             /* the sample is free; `size` is the number of the next free one */
 #define CULET_FORMER_SITE UINT32_MAX /* the sample is of a former profile */
 
@@ -48,7 +56,9 @@ struct culet_tables {
     uint32_t samples;            /* in use or free, sample 0 among them */
     uint32_t free;               /* the first free one, or 0 */
     uint32_t epoch, generation;
-    uint64_t lost;
+    uint64_t added, freed;       /* samples of this profile */
+    uint64_t no_site, no_sample; /* those that found no room */
+    uint64_t skipped[CULET_SKIPS];
     double live_bytes;
     uint64_t resident, peak_resident, peak_number;
     uint64_t sample_bytes, started_ns;

@@ -302,7 +302,15 @@ static void write_process(struct writer *w, const struct culet_tables *t)
     put_number(w, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
     put_number(w, t->epoch);
     put_number(w, t->generation);
-    put_number(w, t->lost);
+    put_number(w, t->no_site + t->no_sample);
+    end_line(w);
+    put_text(w, "A");
+    put_number(w, t->added);
+    put_number(w, t->freed);
+    put_number(w, t->no_site);
+    put_number(w, t->no_sample);
+    for (unsigned i = 0; i < CULET_SKIPS; i++)
+        put_number(w, t->skipped[i]);
     end_line(w);
     put_text(w, "R");
     put_number(w, t->resident);

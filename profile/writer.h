@@ -1,4 +1,4 @@
-/* writer.h - the lines P, R, M, K and S of the stream (profile.h). */
+/* writer.h - the lines P, A, R, M, K and S of the stream (profile.h). */
 #ifndef CULET_PROFILE_WRITER_H
 #define CULET_PROFILE_WRITER_H
 

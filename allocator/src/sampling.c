@@ -16,8 +16,16 @@ static _Thread_local struct {
 
 bool culet_sampling_allowed(void)
 {
-    return !culet_profile_inside() && !culet_abandoned() &&
-           !(atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking());
+    if (CULET_UNLIKELY(culet_profile_inside())) {
+        culet_profile_skip(CULET_SKIP_INSIDE);
+        return false;
+    }
+    if (culet_abandoned() ||
+        (atomic_load_explicit(&culet_lock_held_for_fork, memory_order_acquire) && culet_lock_forking())) {
+        culet_profile_skip(CULET_SKIP_FORKING);
+        return false;
+    }
+    return true;
 }
 
 bool culet_sampling_count(size_t bytes)
@@ -55,8 +63,10 @@ void *culet_sampling_get(size_t usable, size_t alignment, bool *zeroed)
     bool fresh;
     void *block = culet_large_get(usable, alignment, &fresh);
 
-    if (!block)
+    if (!block) {
+        culet_profile_skip(CULET_SKIP_MEMORY);
         return NULL;
+    }
     *zeroed = fresh;
     culet_large_set_sample(block, usable, record(block, usable));
     return block;

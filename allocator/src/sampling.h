@@ -19,7 +19,7 @@
 /* Counts a request of so many usable bytes against the thread's distance. True: it is a sample. */
 bool culet_sampling_count(size_t bytes);
 
-/* Whether the calling thread may take a sample that is due. */
+/* Whether the calling thread may take a sample that is due. If not, the sample is counted as skipped. */
 bool culet_sampling_allowed(void);
 
 static inline bool culet_sampling_due(size_t bytes)

@@ -76,6 +76,7 @@ struct site {
 
 static struct stream {
     unsigned long long pid, sample_bytes, started, taken, epoch, generation, lost, resident, peak_resident;
+    unsigned long long added, freed, no_site, no_sample, skipped[CULET_SKIPS];
     uint64_t lines;
     size_t sites;
     struct site site[4096];
@@ -88,6 +89,7 @@ static const struct line {
     const char *pattern;
 } lines[] = {
     {'P', "^P [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+ [0-9]+$"},
+    {'A', "^A( [0-9]+){7}$"},
     {'R', "^R [0-9]+ [0-9]+$"},
     {'M', "^M [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ (([0-9a-f][0-9a-f])+|-) [^\t]+$"},
     {'K', "^K [0-9]+ [0-9]+ [0-9a-f]+$"},
@@ -157,6 +159,15 @@ static void read_stack(const char *line)
     found.word[id] = word;
 }
 
+static uint64_t samples_of(char view)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < found.sites; i++)
+        sum += found.site[i].sums[strchr(VIEWS, view) - VIEWS].samples;
+    return sum;
+}
+
 static void read_stream(void)
 {
     char *rest = NULL;
@@ -170,6 +181,10 @@ static void read_stream(void)
             CHECK(sscanf(line, "P %llu %llu %llu %llu %llu %llu %llu", &found.pid, &found.sample_bytes, &found.started,
                          &found.taken, &found.epoch, &found.generation, &found.lost) == 7,
                   "%s", line);
+        if (line[0] == 'A')
+            CHECK(sscanf(line, "A %llu %llu %llu %llu %llu %llu %llu", &found.added, &found.freed, &found.no_site,
+                         &found.no_sample, &found.skipped[0], &found.skipped[1], &found.skipped[2]) == 7,
+                  "%s", line);
         if (line[0] == 'R')
             CHECK(sscanf(line, "R %llu %llu", &found.resident, &found.peak_resident) == 2, "%s", line);
         if (line[0] == 'K')
@@ -178,16 +193,10 @@ static void read_stream(void)
             read_site(line);
     }
     CHECK_EQUAL(found.pid, getpid());
+    CHECK_EQUAL(found.lost, found.no_site + found.no_sample);
+    CHECK_EQUAL(found.added, samples_of('a'));
+    CHECK_EQUAL(found.added, samples_of('l') + found.freed);
     CHECK(found.started && found.taken >= found.started, "taken at %llu, started at %llu", found.taken, found.started);
-}
-
-static uint64_t samples_of(char view)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < found.sites; i++)
-        sum += found.site[i].sums[strchr(VIEWS, view) - VIEWS].samples;
-    return sum;
 }
 
 /* ---- the model: a list of all samples of the profile, and a copy of what was live at the peak ---- */
@@ -475,7 +484,7 @@ TEST(a_full_table_of_stacks_loses_stacks_but_no_samples)
     CHECK(culet_profile_copy(&copy), "no memory");
     const struct culet_tables *t = &copy.tables;
     CHECK_EQUAL(t->stacks.count, CULET_STACK_NODES);
-    CHECK_EQUAL(t->lost, 0);
+    CHECK_EQUAL(t->no_site + t->no_sample, 0);
     CHECK_EQUAL(t->stacks.node[t->site[t->sites - 1].stack].word, culet_word_mark(CULET_MARK_FULL));
     culet_copy_unmap(&copy);
     /* At most three quarters of the slots are used. */
@@ -493,7 +502,7 @@ TEST(samples_without_room_are_counted)
         CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), i);
     CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), 0);
     read_stream();
-    CHECK_EQUAL(found.lost, 1);
+    CHECK_EQUAL(found.no_sample, 1);
     CHECK_EQUAL(samples_of('l'), CULET_SAMPLES - 1);
     api->remove(7);
     CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 0, &word, 1), 7);
@@ -510,8 +519,25 @@ TEST(sites_without_room_are_counted)
     CHECK_EQUAL(api->add(CULET_PROFILE_OBJECT, 1, 1, 1, &word, 1), CULET_SITES);
     struct culet_copy copy;
     CHECK(culet_profile_copy(&copy), "no memory");
-    CHECK_EQUAL(copy.tables.lost, 1);
+    CHECK_EQUAL(copy.tables.no_site, 1);
     culet_copy_unmap(&copy);
+}
+
+TEST(samples_that_are_not_taken_are_counted)
+{
+    static const enum culet_skip reasons[] = {CULET_SKIP_INSIDE, CULET_SKIP_FORKING, CULET_SKIP_FORKING};
+
+    CHECK(api->start(1), "no memory");
+    for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        culet_profile_skip(reasons[i]);
+    read_stream();
+    CHECK_EQUAL(found.skipped[CULET_SKIP_INSIDE], 1);
+    CHECK_EQUAL(found.skipped[CULET_SKIP_FORKING], 2);
+    CHECK_EQUAL(found.skipped[CULET_SKIP_MEMORY], 0);
+    api->stop();
+    CHECK(api->start(1), "no memory");
+    read_stream();
+    CHECK_EQUAL(found.skipped[CULET_SKIP_FORKING], 0);
 }
 
 TEST(sums_stay_finite)

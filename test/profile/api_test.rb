@@ -66,6 +66,25 @@ class ProfileApiTest < Minitest::Test
     end
   end
 
+  def test_a_start_without_memory_can_be_repeated
+    out = inside(<<~RUBY)
+      size = Integer(File.read("/proc/self/status")[/^VmSize:\\s+(\\d+)/, 1]) << 10
+      soft, hard = Process.getrlimit(:AS)
+      [4, 12, 14, 32].each do |mib|
+        Process.setrlimit(:AS, size + (mib << 20), hard)
+        Culet::Profile.start(sample_bytes: 1)
+        exit!(1)
+      rescue NoMemoryError
+        exit!(2) if Culet::Profile.running?
+      end
+      Process.setrlimit(:AS, soft, hard)
+      Culet::Profile.start(sample_bytes: 1)
+      $kept = "x" * 60_001
+      print Culet::Profile.send(:stream)
+    RUBY
+    assert_equal ["<cfunc>:0:String#*", "program.rb:12:<main>"], Stream.new(out).ruby(60_002)
+  end
+
   def test_an_exception_does_not_lose_the_profile
     { "raise 'failed'" => 1, "exit 3" => 3, "abort 'end'" => 1, "Process.kill(:TERM, Process.pid); sleep" => nil }.each do |last, status|
       in_folder("$kept = 'x' * 50_001\n#{last}") do |folder, program|

@@ -38,6 +38,19 @@ class ProfileForkTest < Minitest::Test
     end
   end
 
+  # In the child the thread has another number, and the profile's handlers have not run yet.
+  def test_another_library_allocates_in_its_fork_handler
+    out = inside(<<~RUBY, env: { "SAMPLER_FORK" => "1" })
+      Culet::Profile.start(sample_bytes: 1)
+      $kept = "x" * 60_001
+      pid = fork { print Culet::Profile.send(:stream) }
+      exit!(1) unless Process.wait2(pid)[1].success?
+    RUBY
+    child = Stream.new(out)
+    assert_equal %w[signal], child.ruby(50_000)
+    assert_equal ["<cfunc>:0:String#*", "program.rb:2:<main>"], child.ruby(60_002)
+  end
+
   # Without %p the name says which process a file is from.
   def test_names_of_files
     in_folder("Process.wait(fork { puts Process.pid; $stdout.flush })") do |folder, program|

@@ -6,7 +6,7 @@ require_relative "stream_maker"
 
 # Streams that culet did not write.
 class ProfileRecordingTest < Minitest::Test
-  HEAD = ["culet-profile 1", "P 42 524288 1790000000000000000 1790000030500000000 5 0 0", "R 50000000 60000000"].freeze
+  HEAD = ["culet-profile 1", "P 42 524288 1790000000000000000 1790000030500000000 5 0 3", "A 9 5 1 2 4 6 8", "R 50000000 60000000"].freeze
 
   def parse(*lines, count: HEAD.size + lines.size)
     Culet::Profile::Recording.parse([*HEAD, *lines, "E #{count}", ""].join("\n"), name: "some.profile")
@@ -47,8 +47,17 @@ class ProfileRecordingTest < Minitest::Test
 
   def test_sizes
     assert_damaged "has a line of 1000002 bytes", "F #{"1" * 1_000_000}"
-    assert_damaged "has 3 lines where its end names another number", count: 10_000_000
+    assert_damaged "has 4 lines where its end names another number", count: 10_000_000
     assert_damaged "has a number that is too large", "F 18446744073709551615 1 /a.rb\ta"
+  end
+
+  def test_the_account_of_samples
+    account = parse.account
+    assert_equal [9, 5, 3, 18], [account.added, account.freed, account.lost, account.skipped]
+    assert_damaged "counts its samples twice", HEAD[2]
+    error = assert_raises(Culet::Error) { Culet::Profile::Recording.parse("#{HEAD[0]}\nA 1 2 3 4 5 6\n", name: "some.profile") }
+    assert_equal "some.profile has an incomplete line A", error.message
+    assert_nil Culet::Profile::Recording.parse([*HEAD[0, 2], "E 2", ""].join("\n"), name: "some.profile").account
   end
 
   def test_unknown_lines_are_skipped

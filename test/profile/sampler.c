@@ -1,5 +1,6 @@
 /* A library to preload: a malloc that samples every block of SAMPLER_FROM to SAMPLER_TO bytes, and every SAMPLER_EVERY-th
- * of all others, with a weight of 1. It exports the table of the profile as the allocator does. */
+ * of all others, with a weight of 1. It exports the table of the profile as the allocator does. With
+ * SAMPLER_FORK the child of a fork allocates a block of SAMPLER_FROM bytes in a fork handler. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,12 +31,22 @@ static size_t number(const char *name, size_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+/* Another library's handler, before those of libraries that are loaded later. */
+static void allocate_in_child(void)
+{
+    void *volatile block = malloc(from);
+
+    free(block);
+}
+
 __attribute__((constructor)) static void set_up(void)
 {
     from = number("SAMPLER_FROM", 1);
     to = number("SAMPLER_TO", 0);
     every = number("SAMPLER_EVERY", 0);
     pthread_atfork(culet_profile_prepare, culet_profile_parent, culet_profile_child);
+    if (getenv("SAMPLER_FORK"))
+        pthread_atfork(NULL, NULL, allocate_in_child);
 }
 
 static struct entry *slot(const void *block, size_t attempt)

@@ -20,9 +20,14 @@ module Soak
 
     # @param choice [Culet::Allocators::Choice]
     # @param log [IO] what is installed is told there
-    def initialize(choice, log:)
+    # @param script [String]
+    # @param options [Array<String>] of Ruby
+    # @param environment [Hash{String => String}]
+    def initialize(choice, log:, script: SERVER, options: [], environment: {})
       @choice = choice
       @log = log
+      @command = [RbConfig.ruby, *options, "-rbundler/setup", script]
+      @environment = environment
       @bundle = Culet::Compare::Bundle.new(name: "rack", gemfile: GEMFILE)
     end
 
@@ -32,8 +37,8 @@ module Soak
       port = Culet::Compare::LoadTarget.free_port
       @target = Culet::Compare::LoadTarget.local(port)
       base = defined?(Bundler) ? Bundler.unbundled_env : ENV.to_h
-      environment = base.merge(@choice.environment(base, isolated: true), @bundle.environment, "PORT" => port.to_s).compact
-      @child = Culet::Compare::Child.new(command: [RbConfig.ruby, "-rbundler/setup", SERVER], environment: environment)
+      environment = base.merge(@choice.environment(base, isolated: true), @bundle.environment, @environment, "PORT" => port.to_s).compact
+      @child = Culet::Compare::Child.new(command: @command, environment: environment)
     end
 
     # Waits until it answers.
@@ -56,6 +61,17 @@ module Soak
 
     # @return [String, nil] its last complaint
     def diagnostic = @child.diagnostic
+
+    # Ends it by SIGTERM.
+    #
+    # @return [Process::Status, nil] nil where it goes on
+    def finish
+      Process.kill(:TERM, pid)
+      @child.wait(START_SECONDS)
+    end
+
+    # @param path [String] gets its error output
+    def save_errors(path) = @child&.save_errors(path)
 
     # Ends it, and all that came from it.
     def stop = @child&.stop(grace_seconds: GRACE_SECONDS)

@@ -7,8 +7,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/culet-profile-XXXXXX";
@@ -260,6 +263,62 @@ TEST(the_program_may_start_and_end_it)
     free_blocks();
     api->stop();
     CHECK(!api->running(), "it still runs");
+}
+
+static void pause_briefly(void)
+{
+    syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+
+/* The resident size is read again after some milliseconds. */
+static void *allocate_cancelled(void *count)
+{
+    pthread_cancel(pthread_self());
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
+        profile_kept[i] = malloc(1000);
+        pause_briefly();
+    }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return count;
+}
+
+TEST(a_sample_is_no_cancellation_point)
+{
+    const struct culet_profile_api *api = dlsym(RTLD_DEFAULT, "culet_profile_api");
+    void *const count = (void *)(uintptr_t)20;
+    void *result;
+    pthread_t thread;
+
+    CHECK(api->start(1), "it does not start");
+    CHECK(pthread_create(&thread, NULL, allocate_cancelled, count) == 0, "no thread");
+    CHECK(pthread_join(thread, &result) == 0 && result == count, "malloc has ended the thread");
+    api->stop();
+}
+
+static void *allocate_on_small_stack(void *count)
+{
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
+        profile_kept[i] = malloc(1000);
+        free(profile_kept[i]);
+    }
+    return count;
+}
+
+TEST(threads_may_have_the_smallest_stacks)
+{
+    const struct culet_profile_api *api = dlsym(RTLD_DEFAULT, "culet_profile_api");
+    void *const count = (void *)(uintptr_t)1000;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *result;
+
+    pthread_attr_init(&attributes);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) == 0, "no such stack");
+    CHECK(api->start(1), "it does not start");
+    CHECK(pthread_create(&thread, &attributes, allocate_on_small_stack, count) == 0, "no thread");
+    CHECK(pthread_join(thread, &result) == 0 && result == count, "it ended early");
+    api->stop();
+    pthread_attr_destroy(&attributes);
 }
 
 int main(int argc, char **argv)

@@ -1,11 +1,11 @@
 #include "profile/frames.h"
 
 #include <ruby/debug.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profile/control_frames.h"
+#include "profile/futex.h"
 #include "profile/index.h"
 #include "profile/interned.h"
 #include "profile/interpreter.h"
@@ -36,11 +36,31 @@ static struct culet_index values_index; /* VALUE => id of the last frame that ha
 static uint32_t count, named;
 static uint32_t collections;
 static _Atomic bool enabled;
-static pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static struct culet_futex lock;
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool holding; /* the lock */
 
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
 static rb_postponed_job_handle_t job_handle;
 #endif
+
+/*
+ * A signal handler that interrupts the table's owner must not wait for the lock, nor another library's fork handler, which
+ * may allocate between ours. The owner is known by the thread's own memory: in a child it has another thread number.
+ */
+static bool enter(void)
+{
+    if (holding)
+        return false;
+    holding = true;
+    culet_futex_lock(&lock);
+    return true;
+}
+
+static void leave(void)
+{
+    culet_futex_unlock(&lock);
+    holding = false;
+}
 
 /* ---- the table, with the lock ---- */
 
@@ -135,7 +155,9 @@ static enum culet_mark obstacle(void)
         return CULET_MARK_BOOT;
     if (!ruby_native_thread_p() || !ruby_thread_has_gvl_p())
         return CULET_MARK_NO_GVL;
-    return rb_during_gc() ? CULET_MARK_GC : 0;
+    if (rb_during_gc())
+        return CULET_MARK_GC;
+    return ruby_stack_check() ? CULET_MARK_TRUNCATED : 0; /* there is no room for frames */
 }
 
 /* The innermost frames of the thread. Returns their number, or -1 inside of a signal handler that interrupted this very
@@ -148,7 +170,7 @@ static int ruby_words(uint64_t *words, bool *is_c)
     uint32_t before;
 
     culet_control_frames_correct(values, found, CULET_PROFILE_FRAMES);
-    if (pthread_mutex_lock(&lock) != 0)
+    if (!enter())
         return -1;
     before = count;
     for (int i = 0; i < found; i++) {
@@ -160,28 +182,34 @@ static int ruby_words(uint64_t *words, bool *is_c)
     if (found > 1 && lines[found - 1] == 0 && !is_c[found - 1])
         found--;
     before = count - before;
-    pthread_mutex_unlock(&lock);
+    leave();
     if (before > 0)
         trigger_naming();
     return found;
 }
 
-size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
+/* Not inlined: threads without Ruby's frames may have small stacks. */
+static __attribute__((noinline)) size_t all_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
 {
-    const struct culet_interpreter *interpreter = culet_interpreter();
     uint64_t ruby[CULET_PROFILE_FRAMES];
     bool is_c[CULET_PROFILE_FRAMES];
-    enum culet_mark mark = obstacle();
-    int found = mark != 0 ? 0 : ruby_words(ruby, is_c);
+    int found = ruby_words(ruby, is_c);
 
     if (found < 0)
-        mark = CULET_MARK_SIGNAL;
-    if (mark != 0)
-        return culet_merge_mark(interpreter, pcs, pc_count, mark, words, max);
+        return culet_merge_mark(culet_interpreter(), pcs, pc_count, CULET_MARK_SIGNAL, words, max);
     (void)culet_labels_refresh(); /* a Ruby thread may have moved to another native thread */
     if (found == CULET_PROFILE_FRAMES)
         ruby[found - 1] = culet_word_mark(CULET_MARK_TRUNCATED);
-    return culet_merge(interpreter, pcs, pc_count, ruby, is_c, (size_t)found, words, max);
+    return culet_merge(culet_interpreter(), pcs, pc_count, ruby, is_c, (size_t)found, words, max);
+}
+
+size_t culet_profile_frames_words(const uintptr_t *pcs, size_t pc_count, uint64_t *words, size_t max)
+{
+    enum culet_mark mark = obstacle();
+
+    if (mark != 0)
+        return culet_merge_mark(culet_interpreter(), pcs, pc_count, mark, words, max);
+    return all_words(pcs, pc_count, words, max);
 }
 
 /* ---- names ---- */
@@ -218,31 +246,40 @@ static uint32_t add_label(VALUE label)
 
 static void set_names(struct frame *frame, VALUE path, VALUE label, VALUE base)
 {
-    pthread_mutex_lock(&lock);
+    if (!enter())
+        return;
     frame->path = (frame->flags & IS_C) != 0 ? culet_names_add("<cfunc>", 7) : add_name(path);
     frame->label = add_label(label);
     frame->base = add_name(base);
     frame->flags |= NAMED;
-    pthread_mutex_unlock(&lock);
+    leave();
     RB_GC_GUARD(path);
     RB_GC_GUARD(label);
     RB_GC_GUARD(base);
 }
 
-/* Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. */
+static void name(struct frame *frame)
+{
+    VALUE label = rb_profile_frame_full_label(frame->value);
+
+    if (NIL_P(label))
+        label = rb_profile_frame_label(frame->value);
+    set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
+}
+
+/*
+ * Naming allocates, and these allocations are sampled: frames that are new since the start wait for the next job. Several
+ * Ractors may do this at once.
+ */
 void culet_profile_frames_name(void)
 {
     uint32_t known = count;
 
-    while (named < known) {
-        struct frame *frame = &frames[named + 1];
-        VALUE label = rb_profile_frame_full_label(frame->value);
-
-        if (NIL_P(label))
-            label = rb_profile_frame_label(frame->value);
-        if ((frame->flags & NAMED) == 0)
-            set_names(frame, culet_frame_path(frame->value), label, base_of(frame->value, (frame->flags & IS_C) != 0));
-        named++;
+    for (uint32_t id = named + 1; id <= known; id++) {
+        if ((frames[id].flags & NAMED) == 0)
+            name(&frames[id]);
+        if (named < id)
+            named = id;
     }
 }
 
@@ -328,8 +365,9 @@ void culet_profile_frames_write(struct culet_buffer *buffer, uint32_t id)
 
 bool culet_profile_frames_prepare(void)
 {
-    frames = culet_profile_map(FRAMES * sizeof(*frames));
-    if (frames == NULL || !culet_index_create(&values_index) || !culet_names_prepare())
+    if (frames == NULL)
+        frames = culet_profile_map(FRAMES * sizeof(*frames));
+    if (frames == NULL || !(values_index.slot != NULL || culet_index_create(&values_index)) || !culet_names_prepare())
         return false;
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
     job_handle = rb_postponed_job_preregister(0, job, NULL);
@@ -345,18 +383,16 @@ void culet_profile_frames_enable(bool whether)
 
 void culet_profile_frames_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    (void)enter();
 }
 
 void culet_profile_frames_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    leave();
 }
 
-/* The thread's number is another in the child. */
 void culet_profile_frames_unlock_child(void)
 {
-    pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-
-    lock = fresh;
+    culet_futex_reset(&lock);
+    holding = false;
 }

@@ -15,9 +15,11 @@ static struct culet_index index_of_names;
 
 bool culet_names_prepare(void)
 {
-    bytes = culet_profile_map(BYTES);
+    if (bytes == NULL)
+        bytes = culet_profile_map(BYTES);
     used = sizeof(uint32_t); /* 0: an empty slot */
-    return bytes != NULL && culet_index_create(&index_of_names) && culet_names_add("?", 1) == 1;
+    return bytes != NULL && (index_of_names.slot != NULL || culet_index_create(&index_of_names)) &&
+           culet_names_add("?", 1) == 1;
 }
 
 const char *culet_names_get(uint32_t name, size_t *length)

@@ -64,9 +64,9 @@ static void prepare(void)
 
     if (prepared)
         return;
-    prepared = true;
     if (!culet_profile_frames_prepare())
         rb_raise(rb_eNoMemError, "not enough memory for the profile");
+    prepared = true;
     if ((error = handle_forks()) != 0)
         rb_syserr_fail(error, "pthread_atfork");
     culet_gc_prepare();

@@ -69,6 +69,9 @@ module Culet
       # @return [String, nil] the most telling line of its error output
       def diagnostic = @errors.diagnostic
 
+      # @param path [String] gets all of its error output
+      def save_errors(path) = @errors.save(path)
+
       # @return [String, nil] "exited with status 3", "was killed by SIGSEGV"; nil on success
       def failure(allowed: [])
         return if status.success? || allowed.include?(status.termsig) || allowed.include?(status.exitstatus)

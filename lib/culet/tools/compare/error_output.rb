@@ -37,6 +37,9 @@ module Culet
       # @return [Boolean]
       def closed? = file.closed?
 
+      # @param path [String] the file to copy it to
+      def save(path) = IO.copy_stream(file, path, nil, 0)
+
       # @return [String, nil] one line of at most 200 characters; nil when there is none
       def diagnostic
         return @diagnostic if closed?

@@ -32,6 +32,17 @@ module Culet
       # A site: kind is :malloc or :object; sums: view => Estimate.
       RawSite = Struct.new(:kind, :stack, :label, :type, :sums)
 
+      # What became of the samples since the start, each counted once: added to a site; those of them that were freed;
+      # lost, for want of a site or a sample; due but not taken, inside the profile, in a thread that forks, and without
+      # memory.
+      Account = Struct.new(:added, :freed, :no_site, :no_sample, :inside, :forking, :no_memory) do
+        # @return [Integer] samples without room
+        def lost = no_site + no_sample
+
+        # @return [Integer] due but not taken
+        def skipped = inside + forking + no_memory
+      end
+
       # @param path [String] a file that `culet profile --save` wrote
       # @return [Recording]
       # @raise [Culet::Error] when it cannot be read, or is damaged
@@ -61,6 +72,8 @@ module Culet
       attr_reader :epoch
       # @return [Integer] samples that found no room
       attr_reader :lost
+      # @return [Account, nil] nil in older streams
+      attr_reader :account
       # @return [Integer] resident bytes of the heap, and the largest of them
       attr_reader :rss_bytes, :peak_rss_bytes
       # @return [Float] by which the sums of objects are multiplied
@@ -138,6 +151,7 @@ module Culet
       def add(line)
         case line[0, 2]
         when "P " then process(line)
+        when "A " then count_samples(line)
         when "R " then @rss_bytes, @peak_rss_bytes = numbers(line, 2)
         when "O " then scale(*numbers(line, 2))
         when "M " then mapping(line)
@@ -154,6 +168,11 @@ module Culet
         @pid, @sample_bytes, started, taken, @epoch, @generation, @lost = numbers(line, 7)
         damaged("has a sample distance of 0") if @sample_bytes.zero?
         @started_at, @taken_at = [started, taken].map { |time| Time.at(*time.divmod(1_000_000_000), :nsec) }
+      end
+
+      def count_samples(line)
+        damaged("counts its samples twice") if @account
+        @account = Account.new(*numbers(line, Account.members.size))
       end
 
       def scale(allocated, estimated)
