@@ -197,6 +197,19 @@ class ProfileExportsTest < Minitest::Test
     end
   end
 
+  # A process without samples has no thread, and the largest one is shown first.
+  def test_firefox_has_the_processes_with_samples
+    recordings = [[1, nil], [2, 5], [3, 50]].map do |pid, samples|
+      maker = StreamMaker.new(pid: pid)
+      maker.site([maker.ruby(APP, 1, "x")], { "a" => [60, 400], "l" => [samples, 400] }) if samples
+      Culet::Profile::Recording.parse(maker.to_s, name: "process #{pid}")
+    end
+    document = JSON.parse(Culet::Profile::Firefox.new(Culet::Profile::Data.new(recordings)).to_s)
+    assert_equal([%w[2 live], %w[2 allocated], %w[3 live], %w[3 allocated]], document["threads"].map { |thread| thread.values_at("pid", "name") })
+    assert_equal [2], document["meta"]["initialSelectedThreads"]
+    assert_equal([0, 1, 2, 3], document["meta"]["initialVisibleThreads"])
+  end
+
   # The Breakpad id of a GNU build id, as dump_syms writes it.
   def test_firefox_has_the_libraries
     maker = StreamMaker.new.mapping(0x7000_0000, 0x7000_8000, "/opt/none/liba.so", build_id: "00112233445566778899aabbccddeeff00112233")

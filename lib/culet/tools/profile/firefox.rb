@@ -28,6 +28,8 @@ module Culet
       # @return [String] a JSON document
       def to_s
         threads = @data.processes.each_with_index.flat_map { |process, at| threads(process, at) }
+        # A profile has at least one.
+        threads << thread(@data.recordings.first, 0, @view, []) if threads.empty?
         threads.each_with_index { |thread, at| thread["tid"] = at + 1 }
         JSON.generate("meta" => meta(threads), "libs" => @tables.libraries, "pages" => [], "counters" => [],
                       "profilerOverhead" => [], "shared" => @tables.to_h, "threads" => threads)
@@ -48,7 +50,7 @@ module Culet
           "importedFrom" => "culet #{VERSION}", "markerSchema" => [],
           "sampleUnits" => { "time" => "ms", "eventDelay" => "ms", "threadCPUDelta" => "ns" },
           "categories" => FirefoxTables.categories, "keepProfileThreadOrder" => true,
-          "initialVisibleThreads" => threads.each_index.to_a, "initialSelectedThreads" => [0] }
+          "initialVisibleThreads" => threads.each_index.to_a, "initialSelectedThreads" => [selected(threads)] }
       end
 
       def product
@@ -56,11 +58,17 @@ module Culet
         names.size > 1 ? "#{names.first} and #{names.size - 1} more" : names.first
       end
 
-      # The chosen view is there even where nothing was sampled: a profile has at least one thread.
       def threads(process, at)
         [@view, *(VIEWS - [@view])].filter_map do |view|
           sites = process.sites(view).reject { |site| site.bytes.round.zero? }
-          thread(process.recordings.first, at, view, sites) unless sites.empty? && view != @view
+          thread(process.recordings.first, at, view, sites) unless sites.empty?
+        end
+      end
+
+      # @return [Integer] the thread that a reader sees first: of the chosen view, that of the largest process
+      def selected(threads)
+        threads.each_index.max_by do |at|
+          threads[at]["name"] == @view ? threads[at].dig("nativeAllocations", "weight").sum.abs : -1
         end
       end
 
