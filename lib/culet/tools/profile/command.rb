@@ -2,71 +2,132 @@
 
 require "tmpdir"
 require_relative "../../system/foreground"
-require_relative "../../system/foreign_file"
 require_relative "../../system/ruby_options"
 require_relative "../allocators"
-require_relative "stream"
+require_relative "descendants"
 
 module Culet
   module Profile
-    # Runs a command with the profile on. Each of its processes writes a stream at its end.
+    # Runs a command with the profile on. Each of its processes writes a stream at its end, and is read meanwhile, in
+    # case that it is killed. Has the methods of a Session that Continuous uses.
     class Command
-      # @return [Process::Status] of the command
-      attr_reader :status
+      # Pause between two looks at the processes.
+      LOOK_SECONDS = 0.25
+      private_constant :LOOK_SECONDS
 
-      # @return [Integer] the command's process number
-      attr_reader :pid
+      # @return [Process::Status] of the command, once it has ended
+      attr_reader :status
 
       # @param command [Array<String>]
       # @param program [String] path of the program
       # @param sample_bytes [Integer, nil] mean distance of samples; nil: the default
-      def initialize(command:, program:, sample_bytes: nil)
+      # @param notes [#puts] gets a line for each process that has left nothing
+      # @param redirections [Hash] as for Process.spawn
+      def initialize(command:, program:, sample_bytes: nil, notes: $stderr, redirections: {})
         @command = command
         @program = program
         @sample_bytes = sample_bytes
+        @notes = notes
+        @redirections = redirections
+        @noted = 0
       end
 
       # Runs the command to its end.
       #
-      # @param redirections [Hash] as for Process.spawn
       # @return [Array<Stream>] the command's own process first, then its descendants
-      # @raise [Culet::Error] when no process wrote a stream
+      # @raise [Culet::Error] when no process left a stream
       # @raise [SystemCallError] when the command cannot be started
-      def call(**redirections)
-        Dir.mktmpdir("culet-profile") do |folder|
-          foreground = Foreground.new(environment(folder), @program, @command)
-          @status = foreground.call(**redirections)
-          @pid = foreground.pid
-          streams = read(folder)
-          raise Foreground.error(nothing, @status) if streams.empty?
+      def call
+        start
+        wait(LOOK_SECONDS) until ended?
+        streams = read
+        raise Foreground.error(nothing, status) if streams.empty?
 
-          streams
+        streams
+      ensure
+        stop
+      end
+
+      # Starts the command, unless it has been started.
+      #
+      # @return [Command] itself
+      # @raise [SystemCallError] when that is impossible
+      def start
+        return self if @folder
+
+        @folder = Dir.mktmpdir("culet-profile")
+        foreground = Foreground.new(environment, @program, @command)
+        @thread = Thread.new { foreground.call(**@redirections) }
+        @thread.report_on_exception = false
+        sleep 0.001 until foreground.pid || !@thread.alive?
+        @status = @thread.value unless foreground.pid
+        @descendants = Descendants.new(foreground.pid, @folder)
+        @descendants.look
+        self
+      end
+
+      # @param doing [String] e.g. "every 60 s"
+      # @return [void]
+      def announce(doing)
+        @notes.puts("culet: profiling the command #{doing}")
+      end
+
+      # Waits until the time is over or the command has ended.
+      #
+      # @param seconds [Float]
+      # @return [void]
+      def wait(seconds, **)
+        deadline = now + seconds
+        @descendants.look until ended? || now >= deadline || @thread.join((deadline - now).clamp(0, LOOK_SECONDS))
+      end
+
+      # Reads the processes that run; of those that have ended since the last time, what they have left.
+      #
+      # @return [Array<Stream>]
+      # @raise [Culet::Error] when a file cannot be read
+      def read(**)
+        @last = ended?
+        @status = @thread.value if @last
+        streams = @descendants.take
+        @descendants.missing.drop(@noted).each do |name|
+          @notes.puts("culet: #{name} ended without writing its profile, and before it could be asked for it")
         end
+        @noted = @descendants.missing.size
+        streams
+      end
+
+      # @return [Boolean] whether all has been read after the end of the command
+      def stopped? = @last
+
+      # Waits for the end of the command.
+      #
+      # @return [void]
+      def stop
+        @thread&.join
+      ensure
+        FileUtils.remove_entry(@folder) if @folder
       end
 
       private
 
-      def environment(folder)
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+      def ended? = !@thread.alive?
+
+      def environment
         options = ["-r#{RubyOptions.file("profile")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
         Allocators.parse("culet").environment.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s,
-                                                    "CULET_PROFILE_OUT" => File.join(folder, "%p"),
+                                                    "CULET_PROFILE_OUT" => File.join(@folder, "%p"),
                                                     "RUBYOPT" => options.join(" "))
-      end
-
-      def read(folder)
-        pids = Dir.children(folder).grep(/\A\d+\z/).map(&:to_i)
-        pids.sort_by { |pid| [pid == @pid ? 0 : 1, pid] }.map do |pid|
-          Stream.new("process #{pid}", pid, ForeignFile.read(File.join(folder, pid.to_s), most_bytes: STREAM_BYTES))
-        end
       end
 
       def nothing
         name = @command.first
-        if @status.signaled?
-          return "#{name} was killed by SIG#{::Signal.signame(@status.termsig)} before it wrote its profile"
+        if status.signaled?
+          return "#{name} was killed by SIG#{::Signal.signame(status.termsig)} before it wrote its profile"
         end
 
-        "no process wrote a profile: #{name} did not use culet's allocator, or ended by exit! or exec"
+        "no process wrote a profile: #{name} did not use culet's allocator, or was replaced by a program that does not"
       end
     end
   end

@@ -13,8 +13,11 @@ module Culet
       TOP = 20
       # Frames of a path.
       PATH = 6
+      # Processes that the heading names, and those that a note names.
+      NAMED = 3
+      MOST_NAMED = 12
       MARKS = /\A\(/
-      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :MARKS
+      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :NAMED, :MOST_NAMED, :MARKS
 
       # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
@@ -47,7 +50,7 @@ module Culet
 
       def heading
         names = @data.recordings.map { |one| printable(one.name) }
-        who = names.size > 3 ? "#{names.first} and #{names.size - 1} other processes" : Text::Lines.list(names)
+        who = names.size > NAMED ? "#{names.first} and #{names.size - 1} other processes" : Text::Lines.list(names)
         change = @data.difference? ? "change of memory " : "memory "
         [bold("#{who}: #{change}#{TITLES.fetch(@view)}: #{size(total.bytes)}"),
          "#{range(total)} in 95 of 100 cases; #{count(total.samples, "sample")}, one per " \
@@ -119,7 +122,28 @@ module Culet
       def line(frame) = printable(frame.to_s)
 
       def notes
-        [alike, lost, without_ruby].compact
+        [alike, lost, without_ruby, others, *ended].compact
+      end
+
+      # Those that the heading does not name.
+      def others
+        names = @data.recordings.map { |one| printable(one.name) }
+        return if names.size <= NAMED
+
+        more = names.size - 1 - MOST_NAMED
+        list = more.positive? ? [*names[1, MOST_NAMED], "#{more} more"] : names.drop(1)
+        "The other processes: #{Text::Lines.list(list)}."
+      end
+
+      # Processes without a profile of their end.
+      def ended
+        found = @data.recordings.select { |one| one.state == :ended }
+        more = found.size - MOST_NAMED
+        sentences = found.first(MOST_NAMED).map do |one|
+          ago = one.ended_at ? "#{Text::Numbers.decimal([one.ended_at - one.taken_at, 0].max, 1)} s before" : "earlier"
+          "#{printable(one.name).sub(/\Ap/, "P")} has ended; it was read #{ago}."
+        end
+        more.positive? ? [*sentences, "So have #{more} other processes."] : sentences
       end
 
       # Neighbours whose intervals overlap: their order is chance.
