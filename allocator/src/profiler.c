@@ -11,13 +11,9 @@
 #include "purge.h"
 #include "sampling.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +82,7 @@ void culet_profiler_setup(void)
     if (read_resident())
         host.resident = resident;
     culet_sampling_setup();
+    culet_profile_file_setup();
     culet_profile_set_host(&host);
     if (culet_program_profile_bytes() && !culet_profile_api.start(culet_program_profile_bytes()))
         culet_os_write_error(NO_MEMORY, sizeof NO_MEMORY - 1);
@@ -108,118 +105,4 @@ void culet_profiler_after_fork_in_child(void)
 {
     culet_profile_child();
     culet_large_remove_forked_samples();
-}
-
-/* ---- the file at exit ---- */
-
-static void complain(const char *path, const char *why)
-{
-    char text[PATH_MAX + 128];
-    int length = snprintf(text, sizeof text, "culet: cannot write the profile to %s: %s\n", path, why);
-
-    culet_os_write_error(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
-}
-
-struct file {
-    int descriptor;
-    bool failed;
-    size_t length;
-    char buffer[8192];
-};
-
-static void flush(struct file *file)
-{
-    for (size_t at = 0; at < file->length && !file->failed;) {
-        ssize_t done = write(file->descriptor, file->buffer + at, file->length - at);
-        if (done > 0)
-            at += (size_t)done;
-        else if (done == 0 || errno != EINTR)
-            file->failed = true;
-    }
-    file->length = 0;
-}
-
-static bool output(void *data, const char *text, size_t length)
-{
-    struct file *file = data;
-
-    while (length && !file->failed) {
-        size_t room = sizeof file->buffer - file->length, part = length < room ? length : room;
-        memcpy(file->buffer + file->length, text, part);
-        file->length += part;
-        text += part;
-        length -= part;
-        if (file->length == sizeof file->buffer)
-            flush(file);
-    }
-    return !file->failed;
-}
-
-static bool write_stream(int descriptor)
-{
-    static const char first[] = "culet-profile 1\n";
-    struct file file = {.descriptor = descriptor};
-    uint64_t lines = 1;
-    char last[32];
-
-    if (!output(&file, first, sizeof first - 1) || !culet_profile_api.write(output, &file, &lines))
-        return false;
-    int length = snprintf(last, sizeof last, "E %llu\n", (unsigned long long)lines);
-    output(&file, last, (size_t)length);
-    flush(&file);
-    return !file.failed;
-}
-
-/* The file's name: %p is the process id. False: too long. */
-static bool expand(const char *pattern, char *path, size_t room)
-{
-    size_t length = 0;
-
-    for (; *pattern; pattern++) {
-        int more = 1;
-        if (pattern[0] == '%' && pattern[1] == 'p')
-            more = snprintf(path + length, room - length, "%ld", (long)getpid()), pattern++;
-        else
-            path[length] = *pattern;
-        length += (size_t)more;
-        if (length >= room)
-            return false;
-    }
-    path[length] = 0;
-    return true;
-}
-
-/* Whole or not at all, and readable by its owner only. */
-static void write_file(const char *path)
-{
-    char part[PATH_MAX + 32];
-
-    snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid());
-    int descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor < 0) {
-        complain(path, strerror(errno));
-        return;
-    }
-    culet_sampling_advance_epoch();
-    errno = 0;
-    bool done = write_stream(descriptor);
-    done = close(descriptor) == 0 && done;
-    if (!done || rename(part, path) != 0) {
-        complain(path, errno ? strerror(errno) : "no memory");
-        unlink(part);
-    }
-}
-
-void culet_profiler_end(void)
-{
-    const char *pattern = culet_program_profile_out();
-    char path[PATH_MAX];
-
-    if (!culet_program_profile_bytes() || (pattern && !*pattern) || getauxval(AT_SECURE) || culet_heap_dormant() ||
-        culet_program_ruby())
-        return;
-    if (!pattern || !expand(pattern, path, sizeof path))
-        complain("CULET_PROFILE_OUT", strerror(ENAMETOOLONG));
-    else
-        write_file(path);
 }

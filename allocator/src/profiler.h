@@ -3,8 +3,8 @@
  *
  *     CULET_PROFILE=SIZE      starts at the program's start; SIZE: mean distance of two samples in bytes, or in k, m, g;
  *                             1: CULET_PROFILE_DEFAULT_BYTES; 0, or no size: off
- *     CULET_PROFILE_OUT=FILE  writes the stream of profile.h to FILE when a program that is not Ruby exits; %p in it is
- *                             the process id. Ruby programs write it themselves, with their frames */
+ *
+ * profile_file.h has those of the files that are written. */
 #ifndef CULET_PROFILER_H
 #define CULET_PROFILER_H
 
@@ -12,9 +12,6 @@
 
 /* Once, outside of malloc: starts the profile if it is set. */
 void culet_profiler_setup(void);
-
-/* At exit. */
-void culet_profiler_end(void);
 
 /* By the fork handlers, innermost. */
 void culet_profiler_before_fork(void);

@@ -6,6 +6,7 @@
 #include "abandoned.h"
 #include "lock.h"
 #include "pagemap.h"
+#include "profile_file.h"
 #include "program.h"
 
 #include <errno.h>
@@ -107,6 +108,7 @@ static __attribute__((noinline)) uint32_t record(size_t bytes)
         from++;
     uint32_t sample =
         culet_profile_api.add(CULET_PROFILE_MALLOC, bytes, culet_profile_weight(bytes), 0, words + from, count - from);
+    culet_profile_file_sampled(words, count);
     errno = saved;
     return sample;
 }

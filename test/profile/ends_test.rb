@@ -109,6 +109,35 @@ class ProfileEndsTest < Minitest::Test
     end
   end
 
+  # Keeps 8 MB by malloc, then waits for a signal.
+  C_PROGRAM = <<~C
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    char *kept[2048];
+    __attribute__((noinline)) char *keep_block(void) { return memset(malloc(4096), 1, 4096); }
+    int main(void)
+    {
+        for (int i = 0; i < 2048; i++)
+            kept[i] = keep_block();
+        puts("kept");
+        fflush(stdout);
+        for (;;)
+            pause();
+    }
+  C
+
+  # A signal whose action is the default one: of the keyboard, or one that culet forwards.
+  def test_a_program_without_ruby_that_a_signal_ends
+    in_folder do |folder|
+      source = File.join(folder, "keep.c")
+      File.write(source, C_PROGRAM)
+      assert system("cc", "-O1", "-g", "-o", "#{folder}/keep", source)
+      { INT: -1, TERM: 1 }.each { |signal, group| assert_interrupted(folder, signal, group) }
+    end
+  end
+
   # It is asked when the command has ended.
   def test_a_process_that_goes_on
     document = profiled(<<~RUBY)
@@ -182,6 +211,30 @@ class ProfileEndsTest < Minitest::Test
   # @return [Hash] the report on a command
   def profiled(code, *options)
     in_folder { |folder| profile(*SMALL, *options, "--", RbConfig.ruby, program(folder, code)) }
+  end
+
+  # `group`: -1 for all processes of a terminal, 1 for culet alone.
+  def assert_interrupted(folder, signal, group)
+    command = [*culet_command, "profile", "--sample", "16k", "--json", "--", "#{folder}/keep"]
+    Open3.popen3(TestHelper::NEUTRAL.merge("TMPDIR" => folder), *command, pgroup: true) do |_, out, err, culet|
+      assert_equal "kept\n", err.gets
+      # The second file was begun after all blocks had been allocated.
+      path = nil
+      2.times do
+        sleep 0.01 until (path = Dir[File.join(folder, "culet-profile*", "*.last")].first)
+        File.rename(path, "#{folder}/former")
+      end
+      FileUtils.mv("#{folder}/former", path) unless File.exist?(path)
+      Process.kill(signal, group * culet.pid)
+      document = JSON.parse(out.read)
+      assert_equal 128 + Signal.list.fetch(signal.to_s), culet.value.exitstatus
+      assert_equal ["ended"], states(document)
+      site = document["sites"].first
+      assert_includes site["frames"].map { |frame| frame["method"] }, "keep_block"
+      assert_in_delta 2048 * 4096, site["bytes"], 2 * (site["high_bytes"] - site["low_bytes"])
+    ensure
+      end_group(culet.pid) if culet.alive?
+    end
   end
 
   def states(document) = document["processes"].map { |one| one["state"] }

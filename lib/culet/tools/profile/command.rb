@@ -13,7 +13,9 @@ module Culet
     class Command
       # Pause between two looks at the processes.
       LOOK_SECONDS = 0.25
-      private_constant :LOOK_SECONDS
+      # Interval in which programs without Ruby write what they have so far.
+      WRITE_SECONDS = 2
+      private_constant :LOOK_SECONDS, :WRITE_SECONDS
 
       # @return [Process::Status] of the command, once it has ended
       attr_reader :status
@@ -118,6 +120,7 @@ module Culet
         options = ["-r#{RubyOptions.file("profile")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)
         Allocators.parse("culet").environment.merge("CULET_PROFILE" => (@sample_bytes || 1).to_s,
                                                     "CULET_PROFILE_OUT" => File.join(@folder, "%p"),
+                                                    "CULET_PROFILE_EVERY" => WRITE_SECONDS.to_s,
                                                     "RUBYOPT" => options.join(" "))
       end
 

@@ -8,7 +8,7 @@ module Culet
     # that this takes at most a fiftieth of the time.
     class LastReading
       FIRST_SECONDS = 1.0
-      LEAST_SECONDS = 5.0
+      LEAST_SECONDS = 2.0
       SHARE = 50
       private_constant :FIRST_SECONDS, :LEAST_SECONDS, :SHARE
 

@@ -32,7 +32,7 @@ module Culet
                                                      most_bytes: STREAM_BYTES)
       end
 
-      # @return [String] e.g. "process 4242 (puma: cluster worker 0: 4240 [shop])"; of a process that has ended its last one
+      # @return [String] e.g. "process 4242 (puma: cluster worker 0: 4240 [shop])"; once it has ended, the last one
       def name
         identity = Processes::Identity.new(pid)
         @name = "process #{pid} (#{identity.title})" unless identity.command_line.empty?
