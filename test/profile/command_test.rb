@@ -111,6 +111,20 @@ class ProfileCommandTest < Minitest::Test
     end
   end
 
+  def test_a_command_that_does_not_start_leaves_no_folder
+    in_folder do |folder|
+      code = <<~RUBY
+        require "culet/tools/profile/command"
+        Culet::Profile::Command.new(command: ["none"], program: "/nonexistent/none").call
+      RUBY
+      env = TestHelper::NEUTRAL.merge("TMPDIR" => folder)
+      _, err, status = run_program(RbConfig.ruby, "-I#{LIBRARY}", "-e", code, env: env)
+      assert_equal 1, status.exitstatus
+      assert_match(/No such file or directory.*nonexistent/, err)
+      assert_empty Dir.children(folder)
+    end
+  end
+
   private
 
   def in_folder(&block) = Dir.mktmpdir("culet-profile-test", &block)

@@ -177,6 +177,18 @@ class ProfileEndsTest < Minitest::Test
     end
   end
 
+  # Also where the end of the process is noticed after its file was read.
+  def test_what_was_written_replaces_an_answer
+    descendants("-r#{LIBRARY}/culet/profile.rb", env: { "CULET_PROFILE" => "16k" }) do |group, pid, folder|
+      3.times { group.look }
+      answer = group.take.first
+      File.binwrite(File.join(folder, pid.to_s), answer.text)
+      assert_equal([:exited], group.take.map(&:state))
+      kill(pid)
+      assert_equal [[], [], []], [group.take, group.missing, Dir.children(folder)]
+    end
+  end
+
   # A worker that is replaced while the server is profiled.
   def test_a_running_process_that_ends_is_kept
     Dir.mktmpdir do |folder|
@@ -246,12 +258,12 @@ class ProfileEndsTest < Minitest::Test
     sleep 0.01 until ["Z", nil].include?(Culet::Processes::Cpu.state(pid))
   end
 
-  # Yields the processes of a Ruby that sleeps, and its number.
+  # Yields the processes of a Ruby that sleeps, its number, and the folder.
   def descendants(*options, env: {})
     in_folder do |folder|
       script = "puts :up; $stdout.flush; sleep"
       with_program(RbConfig.ruby, *options, "-e", script, env: on_culet.merge(env)) do |pid|
-        yield Culet::Profile::Descendants.new(pid, folder), pid
+        yield Culet::Profile::Descendants.new(pid, folder), pid, folder
       end
     end
   end

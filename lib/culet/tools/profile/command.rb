@@ -42,9 +42,10 @@ module Culet
       def call
         start
         wait(LOOK_SECONDS) until ended?
-        streams = read
+        streams = take
         raise Foreground.error(nothing, status) if streams.empty?
 
+        note_missing
         streams
       ensure
         stop
@@ -66,6 +67,9 @@ module Culet
         @descendants = Descendants.new(foreground.pid, @folder)
         @descendants.look
         self
+      rescue SystemCallError
+        remove_folder
+        raise
       end
 
       # @param doing [String] e.g. "every 60 s"
@@ -88,14 +92,7 @@ module Culet
       # @return [Array<Stream>]
       # @raise [Culet::Error] when a file cannot be read
       def read(**)
-        @last = ended?
-        @status = @thread.value if @last
-        streams = @descendants.take
-        @descendants.missing.drop(@noted).each do |name|
-          @notes.puts("culet: #{name} ended without writing its profile, and before it could be asked for it")
-        end
-        @noted = @descendants.missing.size
-        streams
+        take.tap { note_missing }
       end
 
       # @return [Boolean] whether all has been read after the end of the command
@@ -107,7 +104,7 @@ module Culet
       def stop
         @thread&.join
       ensure
-        FileUtils.remove_entry(@folder) if @folder
+        remove_folder
       end
 
       private
@@ -115,6 +112,24 @@ module Culet
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def ended? = !@thread.alive?
+
+      def take
+        @last = ended?
+        @status = @thread.value if @last
+        @descendants.take
+      end
+
+      def note_missing
+        @descendants.missing.drop(@noted).each do |name|
+          @notes.puts("culet: #{name} ended without writing its profile, and before it could be asked for it")
+        end
+        @noted = @descendants.missing.size
+      end
+
+      def remove_folder
+        FileUtils.remove_entry(@folder) if @folder
+        @folder = nil
+      end
 
       def environment
         options = ["-r#{RubyOptions.file("profile")}", ENV.fetch("RUBYOPT", nil)].compact.reject(&:empty?)

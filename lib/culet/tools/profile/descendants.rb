@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "set"
 require_relative "../../system/foreign_file"
 require_relative "../../system/processes"
 require_relative "last_reading"
@@ -33,13 +34,14 @@ module Culet
         @folder = folder
         @members = []
         @missing = []
+        @written = Set.new
       end
 
       # Notes new and ended processes, and reads those that are due.
       #
       # @return [void]
       def look
-        running.each { |member| member.ended_at = Time.now unless alive?(member) }
+        running.each { |member| finish(member) unless alive?(member) }
         (pids - running.map(&:pid)).each { |pid| add(pid) }
         running.each do |member|
           describe(member)
@@ -56,7 +58,7 @@ module Culet
         running.each { |member| read(member) }
         streams = written
         streams += answered(streams)
-        forget(streams.map(&:pid))
+        forget(streams.map { |stream| stream.pid.to_s })
         streams.sort_by { |stream| [stream.pid == @root ? 0 : 1, stream.pid, stream.state == :replaced ? 0 : 1] }
       end
 
@@ -74,6 +76,12 @@ module Culet
       def alive?(member) = Processes::Cpu.start_ticks(member.pid) == member.ticks && active?(member.pid)
 
       def active?(pid) = ![nil, "Z", "X"].include?(Processes::Cpu.state(pid))
+
+      # What it has written is newer than what it has answered.
+      def finish(member)
+        member.ended_at = Time.now
+        member.reading = nil if File.exist?(File.join(@folder, member.pid.to_s))
+      end
 
       def add(pid)
         ticks = Processes::Cpu.start_ticks(pid)
@@ -117,26 +125,28 @@ module Culet
         path = File.join(@folder, file[0])
         pid = file[1].to_i
         member = member(pid)
-        state = :running if state == :ended && member && !member.ended_at
+        state = :running if state == :ended && (member ? !member.ended_at : active?(pid))
         text = ForeignFile.read(path, most_bytes: STREAM_BYTES)
         File.unlink(path) unless state == :running
         name = member&.name || "process #{pid}"
         Stream.new(state == :replaced ? "#{name} before exec" : name, pid, text, state, member&.ended_at)
       end
 
-      # What a process answered counts where it has written nothing later.
+      # What a process answered counts where it has written nothing later, now or before.
       def answered(written)
-        known = written.map(&:identity)
+        final = written.reject { |stream| stream.state == :running }
+        @written.merge(final.filter_map(&:identity))
         later = written.reject { |stream| stream.state == :replaced }.map(&:pid)
         readings = @members.filter_map do |member|
-          member.ended_at ? member.reading.at_end(member.ended_at) : member.reading.stream
+          member.ended_at ? member.reading&.at_end(member.ended_at) : member.reading.stream
         end
-        readings.reject { |stream| later.include?(stream.pid) || known.include?(stream.identity) }
+        readings.reject { |stream| later.include?(stream.pid) || @written.include?(stream.identity) }
       end
 
       def forget(found)
         ended, @members = @members.partition(&:ended_at)
-        @missing += ended.reject { |member| member.looks < LOOKS || found.include?(member.pid) }.map(&:name)
+        found |= @written.map(&:first)
+        @missing += ended.reject { |member| member.looks < LOOKS || found.include?(member.pid.to_s) }.map(&:name)
       end
     end
   end

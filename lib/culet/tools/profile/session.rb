@@ -13,7 +13,7 @@ module Culet
       # Pause between two looks for a signal.
       STEP_SECONDS = 0.05
       # Pause between two looks for new and ended processes.
-      LOOK_SECONDS = 1.0
+      LOOK_SECONDS = 2.0
       private_constant :STEP_SECONDS, :LOOK_SECONDS
 
       # @param sample_bytes [Integer, nil] mean distance of samples, where the profile is off
@@ -137,7 +137,8 @@ module Culet
       def look(&start)
         pids = present
         @refused.keep_if { |pid, _| pids.include?(pid) }
-        (pids - @lives.keys - @gone).each { |pid| add(pid, &start) }
+        new = (pids - @lives.keys).reject { |pid| @gone.include?(pid) && !alive?(pid) }
+        new.each { |pid| add(pid, &start) }
       end
 
       # @return [Array<Integer>]
@@ -169,20 +170,24 @@ module Culet
       def read_one(live)
         Stream.new(live.name, live.pid, live.read, :running)
       rescue Error => e
-        ended = drop(live.pid)
-        @notes.puts("culet: #{e.message}") unless ended
+        former = drop(live.pid)
+        @notes.puts("culet: #{e.message}") unless former && former.state == :ended
+        @ended << former if former
         nil
       end
 
-      def drop_ended = @lives.each_key { |pid| drop(pid) unless alive?(pid) }
+      def drop_ended
+        @ended.concat(@lives.keys.reject { |pid| alive?(pid) }.filter_map { |pid| drop(pid) })
+      end
 
-      # @return [Boolean] whether the process has left a reading
+      # @return [Stream, nil] the last reading of the process
       def drop(pid)
         @lives.delete(pid)
-        @gone << pid unless alive?(pid)
-        stream = @readings.delete(pid)&.at_end(Time.now)
-        @ended << stream if stream
-        !stream.nil?
+        reading = @readings.delete(pid)
+        return reading&.stream if alive?(pid)
+
+        @gone << pid
+        reading&.at_end(Time.now)
       end
 
       def stop_one(live)
