@@ -7,6 +7,7 @@
 #include "heap.h"
 #include "lock.h"
 #include "os.h"
+#include "profile_file.h"
 #include "program.h"
 #include "purge.h"
 #include "sampling.h"

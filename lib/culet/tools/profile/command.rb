@@ -15,7 +15,9 @@ module Culet
       LOOK_SECONDS = 0.25
       # Interval in which programs without Ruby write what they have so far.
       WRITE_SECONDS = 2
-      private_constant :LOOK_SECONDS, :WRITE_SECONDS
+      # A terminal sends these to culet, too.
+      KEYBOARD = %w[INT QUIT].freeze
+      private_constant :LOOK_SECONDS, :WRITE_SECONDS, :KEYBOARD
 
       # @return [Process::Status] of the command, once it has ended
       attr_reader :status
@@ -59,6 +61,8 @@ module Culet
         return self if @folder
 
         @folder = Dir.mktmpdir("culet-profile")
+        # Foreground ends its own handling in another thread, perhaps before this one has run a handler.
+        @handlers = KEYBOARD.to_h { |name| [name, trap(name) { nil }] }
         foreground = Foreground.new(environment, @program, @command)
         @thread = Thread.new { foreground.call(**@redirections) }
         @thread.report_on_exception = false
@@ -68,7 +72,7 @@ module Culet
         @descendants.look
         self
       rescue SystemCallError
-        remove_folder
+        clean_up
         raise
       end
 
@@ -104,7 +108,7 @@ module Culet
       def stop
         @thread&.join
       ensure
-        remove_folder
+        clean_up
       end
 
       private
@@ -126,7 +130,9 @@ module Culet
         @noted = @descendants.missing.size
       end
 
-      def remove_folder
+      def clean_up
+        @handlers&.each { |name, handler| trap(name, handler || "DEFAULT") }
+        @handlers = nil
         FileUtils.remove_entry(@folder) if @folder
         @folder = nil
       end

@@ -13,7 +13,7 @@ module Culet
       # Pause between two looks for a signal.
       STEP_SECONDS = 0.05
       # Pause between two looks for new and ended processes.
-      LOOK_SECONDS = 2.0
+      LOOK_SECONDS = 1.0
       private_constant :STEP_SECONDS, :LOOK_SECONDS
 
       # @param sample_bytes [Integer, nil] mean distance of samples, where the profile is off
@@ -90,8 +90,8 @@ module Culet
       # @return [void]
       def keep
         look_for_new
-        @lives.each do |pid, live|
-          reading = @readings[pid] ||= LastReading.new(live)
+        @lives.each_key do |pid|
+          reading = @readings.fetch(pid)
           reading.take if yield(reading) && alive?(pid)
         rescue Error
           nil # the last reading asks again
@@ -156,6 +156,7 @@ module Culet
         return unless yield(live)
 
         @lives[pid] = live
+        @readings[pid] = LastReading.new(live)
         @refused.delete(pid)
         @notes.puts("culet: #{live.note}") if live.note
       rescue Error => e
