@@ -279,12 +279,12 @@ bool culet_host_write(const char *path)
     return false;
 }
 
-void culet_host_write_at_exit(const char *pattern)
+bool culet_host_write_at_exit(const char *pattern)
 {
     char path[PATH_MAX];
 
-    if (!pattern || !culet_host_expand(pattern, path, sizeof path))
-        complain("CULET_PROFILE_OUT", strerror(ENAMETOOLONG));
-    else
-        culet_host_write(path);
+    if (pattern && culet_host_expand(pattern, path, sizeof path))
+        return culet_host_write(path);
+    complain("CULET_PROFILE_OUT", strerror(ENAMETOOLONG));
+    return false;
 }

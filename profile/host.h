@@ -41,7 +41,7 @@ bool culet_host_expand(const char *pattern, char *path, size_t room);
 bool culet_host_write(const char *path);
 
 /* At exit: the same with the value of CULET_PROFILE_OUT. NULL: it is too long. */
-void culet_host_write_at_exit(const char *pattern);
+bool culet_host_write_at_exit(const char *pattern);
 
 /* Writes a line to stderr; errno stays as it is. */
 void culet_host_complain(const char *text);

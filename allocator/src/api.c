@@ -12,6 +12,7 @@
 #include "misuse.h"
 #include "os.h"
 #include "pagemap.h"
+#include "profile_file.h"
 #include "profiler.h"
 #include "purge.h"
 #include "sampling.h"
@@ -644,7 +645,7 @@ __attribute__((constructor)) static void loaded(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
-    culet_profiler_end();
+    culet_profile_file_end();
 }
 #elif defined(CULET_TEST)
 /* Tests of other parts run with the profile on, too. */

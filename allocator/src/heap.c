@@ -6,6 +6,7 @@
 #include "harden.h"
 #include "lock.h"
 #include "meta.h"
+#include "profile_file.h"
 #include "profiler.h"
 #include "program.h"
 #include "purge.h"
@@ -38,6 +39,7 @@ static void before_fork(void)
 {
     if (culet_abandoned())
         return;
+    culet_profile_file_before_fork();
     bool single_threaded = &__libc_single_threaded && __libc_single_threaded;
     bool streams = !single_threaded && _IO_list_lock && _IO_list_unlock && _IO_list_resetlock;
     if (streams)
@@ -68,6 +70,7 @@ static void after_fork_in_parent(void)
     culet_unlock(&culet_purge_lock);
     if (streams)
         _IO_list_unlock();
+    culet_profile_file_after_fork_in_parent();
 }
 
 static void after_fork_in_child(void)
@@ -90,6 +93,7 @@ static void after_fork_in_child(void)
     /* glibc has done so itself, unless it considered the process single-threaded. */
     if (streams_held)
         _IO_list_resetlock();
+    culet_profile_file_after_fork_in_child();
 }
 
 /* pthread_atfork may allocate, which the EARLY heap serves. Registered first, the handlers run innermost. */

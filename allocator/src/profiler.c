@@ -6,11 +6,10 @@
 #include "bin.h"
 #include "heap.h"
 #include "probes.h"
+#include "profile_file.h"
 #include "program.h"
 #include "purge.h"
 #include "sampling.h"
-
-#include <sys/auxv.h>
 
 /* ---- start and end ---- */
 
@@ -65,6 +64,7 @@ void culet_profiler_setup(void)
     struct culet_profile_host host = {.started = begin, .stopped = end, .resident = culet_host_resident()};
 
     culet_host_setup(!culet_program_ruby());
+    culet_profile_file_setup();
     culet_profile_set_host(&host);
     if (culet_program_profile_bytes() && !culet_profile_api.start(culet_program_profile_bytes()))
         culet_host_complain("culet: no memory for the profile\n");
@@ -87,16 +87,4 @@ void culet_profiler_after_fork_in_child(void)
 {
     culet_profile_child();
     culet_large_remove_forked_samples();
-}
-
-/* ---- the file at exit ---- */
-
-void culet_profiler_end(void)
-{
-    const char *pattern = culet_program_profile_out();
-
-    if (!culet_program_profile_bytes() || (pattern && !*pattern) || getauxval(AT_SECURE) || culet_heap_dormant() ||
-        culet_program_ruby())
-        return;
-    culet_host_write_at_exit(pattern);
 }

@@ -1,6 +1,5 @@
 /* profiler.h - starts and ends the sampling of the memory profile (sampling.h), for the profile and for a tracer that has
- * attached to the probes (probes.h), and
- * carries it over a fork. profile/host.h has its settings. */
+ * attached to the probes (probes.h), and carries it over a fork. profile/host.h and profile_file.h have its settings. */
 #ifndef CULET_PROFILER_H
 #define CULET_PROFILER_H
 
@@ -9,9 +8,6 @@
 
 /* Once, outside of malloc: starts the profile if it is set. */
 void culet_profiler_setup(void);
-
-/* At exit. */
-void culet_profiler_end(void);
 
 /* Bits of what requests are sampled for. */
 enum culet_profiler_use { CULET_PROFILER_PROFILE = 1, CULET_PROFILER_TRACER = 2 };

@@ -17,6 +17,7 @@ static unsigned hardening;
 static uint64_t profile_bytes;
 static char profile_out[4096];
 static bool profile_out_too_long;
+static unsigned profile_seconds;
 
 unsigned culet_program_decay_ms(void)
 {
@@ -36,6 +37,11 @@ uint64_t culet_program_profile_bytes(void)
 const char *culet_program_profile_out(void)
 {
     return profile_out_too_long ? NULL : profile_out;
+}
+
+unsigned culet_program_profile_seconds(void)
+{
+    return profile_seconds;
 }
 
 #ifdef CULET_PREFIXED /* linked in, not preloaded: always served, without settings */
@@ -70,6 +76,7 @@ bool culet_program_ruby(void)
 #define HARDEN "CULET_HARDEN="
 #define PROFILE "CULET_PROFILE="
 #define PROFILE_OUT "CULET_PROFILE_OUT="
+#define PROFILE_EVERY "CULET_PROFILE_EVERY="
 
 bool culet_program_ruby(void)
 {
@@ -80,6 +87,16 @@ struct environment_settings {
     bool inherited;
     bool all;
 };
+
+/* At most an hour; 0 for anything else. */
+static unsigned parse_seconds(const char *value)
+{
+    unsigned seconds = 0;
+
+    for (; *value >= '0' && *value <= '9' && seconds <= 3600; value++)
+        seconds = seconds * 10 + (unsigned)(*value - '0');
+    return *value || seconds > 3600 ? 0 : seconds;
+}
 
 static void read_profile_out(const char *value)
 {
@@ -104,6 +121,8 @@ static void read_entry(const char *entry, struct environment_settings *settings)
         profile_bytes = culet_host_parse(entry + sizeof PROFILE - 1);
     else if (strncmp(entry, PROFILE_OUT, sizeof PROFILE_OUT - 1) == 0)
         read_profile_out(entry + sizeof PROFILE_OUT - 1);
+    else if (strncmp(entry, PROFILE_EVERY, sizeof PROFILE_EVERY - 1) == 0)
+        profile_seconds = parse_seconds(entry + sizeof PROFILE_EVERY - 1);
 }
 
 /* The environment of the program's start, from the kernel: the first allocation may come before libc has an environ.

@@ -10,7 +10,7 @@
  *
  * CULET_DECAY: the scavenger's interval in milliseconds (reclaim_policy.h).
  * CULET_HARDEN: the level of hardening (harden.h).
- * CULET_PROFILE, CULET_PROFILE_OUT: the memory profile (profiler.h). */
+ * CULET_PROFILE: the memory profile (profiler.h); CULET_PROFILE_OUT, CULET_PROFILE_EVERY: its files (profile_file.h). */
 #ifndef CULET_PROGRAM_H
 #define CULET_PROGRAM_H
 
@@ -34,6 +34,9 @@ uint64_t culet_program_profile_bytes(void);
 
 /* The file that the profile is written to at exit; "" for none, NULL: its name is too long. */
 const char *culet_program_profile_out(void);
+
+/* Seconds between two files of a profile while the program runs; 0: none. */
+unsigned culet_program_profile_seconds(void);
 
 /* The scavenger's interval in milliseconds. */
 unsigned culet_program_decay_ms(void);

@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "pagemap.h"
 #include "probes.h"
+#include "profile_file.h"
 
 static _Thread_local struct {
     uint32_t profile;  /* number of the profile that `distance` is for */
@@ -50,8 +51,12 @@ bool culet_sampling_count(size_t bytes)
 static uint32_t record(const void *block, size_t bytes)
 {
     double weight = culet_profile_weight(bytes);
-    uint32_t sample = culet_profile_api.running() ? culet_host_add(bytes, weight) : 0;
+    uint32_t sample = 0;
 
+    if (culet_profile_api.running()) {
+        sample = culet_host_add(bytes, weight);
+        culet_profile_file_sampled();
+    }
     if (!culet_probes_alloc_traced())
         return sample;
     culet_probes_alloc(block, bytes, (uint64_t)(weight * (double)bytes + 0.5));

@@ -9,13 +9,10 @@
 #include "program.h"
 #include "purge.h"
 #include "reclaim_policy.h"
+#include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
-
-#define STACK_BYTES ((size_t)256 << 10)
 
 static size_t pages_idle(bool since)
 {
@@ -67,24 +64,6 @@ static void *scavenge(void *unused)
     return unused;
 }
 
-static bool create(void)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, before;
-
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool done = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
-                pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
-                pthread_create(&thread, &attributes, scavenge, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return done;
-}
-
 void culet_scavenger_start(const void *caller)
 {
     uint32_t requested = CULET_SCAVENGER_REQUESTED;
@@ -95,7 +74,7 @@ void culet_scavenger_start(const void *caller)
         !atomic_compare_exchange_strong(&culet_scavenger_state, &requested, CULET_SCAVENGER_STARTING))
         return;
     culet_abandoned_watch();
-    bool done = create();
+    bool done = culet_thread_start(scavenge);
     uint32_t starting = CULET_SCAVENGER_STARTING;
     atomic_compare_exchange_strong(&culet_scavenger_state, &starting,
                                    done ? CULET_SCAVENGER_AWAKE : CULET_SCAVENGER_UNAVAILABLE);

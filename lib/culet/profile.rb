@@ -78,7 +78,11 @@ module Culet
         return "the memory profile is off: #{Native.missing_reason("culet.so")}" unless Culet.native?
 
         start(sample_bytes: settings.sample_bytes)
-        write_at_exit(settings) if settings.file
+        if settings.file
+          require_relative "runtime/profile/endings"
+          Endings.install(settings)
+        end
+        nil
       rescue SystemCallError, NoMemoryError => e
         "the memory profile is off: #{e.message}"
       end
@@ -93,17 +97,6 @@ module Culet
         raise Error, "cannot write #{path}: #{e.message.sub(/ @ .*/, "")}"
       ensure
         draft&.discard
-      end
-
-      # Registered first, so that it runs after the program's own handlers.
-      def write_at_exit(settings)
-        starter = ::Process.pid
-        at_exit do
-          write(settings.file(forked: ::Process.pid != starter))
-        rescue Error, SystemCallError, NoMemoryError => e
-          warn("culet: the memory profile cannot be written: #{e.message}")
-        end
-        nil
       end
     end
 

@@ -105,9 +105,23 @@ class ProfileCommandTest < Minitest::Test
     in_folder do |folder|
       path = program(folder, "keep(1_000); Process.kill(:KILL, Process.pid); sleep")
       assert_refused(/was killed by SIGKILL before it wrote its profile/, "--", RbConfig.ruby, path, status: 137)
-      path = program(folder, "Process.exit!(0)")
-      assert_refused(/no process wrote a profile: #{RbConfig.ruby} did not use culet's allocator, or ended by exit! or exec/, "--", RbConfig.ruby, path)
+      sentence = /no process wrote a profile: sh did not use culet's allocator, or was replaced by a program that does not/
+      assert_refused(sentence, "--", "sh", "-c", "unset LD_PRELOAD; exec true")
       assert_refused(/cannot run no-such-program: no such program/, "--", "no-such-program", status: 127)
+    end
+  end
+
+  def test_a_command_that_does_not_start_leaves_no_folder
+    in_folder do |folder|
+      code = <<~RUBY
+        require "culet/tools/profile/command"
+        Culet::Profile::Command.new(command: ["none"], program: "/nonexistent/none").call
+      RUBY
+      env = TestHelper::NEUTRAL.merge("TMPDIR" => folder)
+      _, err, status = run_program(RbConfig.ruby, "-I#{LIBRARY}", "-e", code, env: env)
+      assert_equal 1, status.exitstatus
+      assert_match(/No such file or directory.*nonexistent/, err)
+      assert_empty Dir.children(folder)
     end
   end
 

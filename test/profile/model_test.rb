@@ -256,7 +256,7 @@ class ProfileModelTest < Minitest::Test
   def test_the_table_names_many_processes
     text = table(data(*Array.new(3) { |at| shop(pid: at + 1) }))
     assert_match(/\Aprocesses 0, 1 and 2: memory in use/, text)
-    assert_match(/\Aprocess 0 and 5 others: memory in use/, table(data(*Array.new(6) { shop })))
+    assert_match(/\Aprocess 0 and 5 other processes: memory in use/, table(data(*Array.new(6) { shop })))
   end
 
   # What Ruby calls a library's initialization, and what the extension adds to a stack.

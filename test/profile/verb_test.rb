@@ -24,7 +24,7 @@ class ProfileVerbTest < Minitest::Test
       %w[1 --sample 5x] => /--sample takes a number of bytes/, %w[1 --sample 0] => /--sample takes/, %w[1 --every 1m] => /--every needs --out-dir or --push/,
       %w[1 --keep 3] => /--keep needs --out-dir/, %w[1 --push x] => /--push takes an address/, %w[1 --app x] => /--app needs --push/,
       %w[1 --out-dir x --html y] => /--html cannot be combined/, %w[1 --out-dir x --every 0.1s] => /at least 1s/,
-      %w[--out-dir x -- true] => /continuous mode needs running processes/, ["README.md", "1"] => /processes or files, not both/,
+      %w[--out-dir x README.md] => /continuous mode needs processes or a command/, ["README.md", "1"] => /processes or files, not both/,
       %w[README.md --for 1s] => /--for needs a process/ }.each do |words, sentence|
       assert_refused(sentence, *words, status: 2)
     end

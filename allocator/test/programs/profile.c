@@ -35,6 +35,32 @@ static __attribute__((noinline)) void free_blocks(void)
         free(malloc(512));
 }
 
+static unsigned count_threads(void)
+{
+    struct dirent **names;
+    int count = scandir("/proc/self/task", &names, NULL, NULL);
+
+    return (unsigned)(count - 2);
+}
+
+/* The second file was begun after this. */
+static void wait_until_written(void)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.*s%ld.last", (int)strcspn(getenv("CULET_PROFILE_OUT"), "%"),
+             getenv("CULET_PROFILE_OUT"), (long)getpid());
+    for (unsigned files = 0; files < 2; usleep(10000))
+        if (access(path, F_OK) == 0 && ++files == 1)
+            unlink(path);
+}
+
+static void kill_when_written(void)
+{
+    wait_until_written();
+    kill(getpid(), SIGKILL);
+}
+
 static int run(const char *what)
 {
     free_blocks();
@@ -48,6 +74,19 @@ static int run(const char *what)
     }
     if (strcmp(what, "abort") == 0)
         _exit(0);
+    if (strcmp(what, "killed") == 0)
+        kill_when_written();
+    if (strcmp(what, "fork-killed") == 0) {
+        if (fork() == 0) {
+            keep_blocks();
+            kill_when_written();
+        }
+        return wait(NULL) < 0;
+    }
+    if (strcmp(what, "threads") == 0)
+        return count_threads() != 1;
+    if (strcmp(what, "written") == 0)
+        wait_until_written();
     if (strcmp(what, "limit") == 0) {
         signal(SIGXFSZ, SIG_IGN);
         return setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 100, .rlim_max = 100});
@@ -75,8 +114,8 @@ static pid_t start(const char *what, const char *profile, const char *out, char 
         length += (size_t)got;
     messages[length] = 0;
     close(ends[0]);
-    CHECK(waitpid(child, &status, 0) == child && status == 0, "it ended with wait status 0x%x: %s", (unsigned)status,
-          messages);
+    CHECK(waitpid(child, &status, 0) == child && status == (strcmp(what, "killed") == 0 ? SIGKILL : 0),
+          "it ended with wait status 0x%x: %s", (unsigned)status, messages);
     return child;
 }
 
@@ -251,6 +290,66 @@ TEST(without_a_profile_there_is_no_file)
         expect_no_file("exit", values[i], "out");
     expect_no_file("exit", "16k", "");
     expect_no_file("abort", "16k", "out");
+}
+
+/* With CULET_PROFILE_EVERY: starts the program and returns its number. */
+static pid_t start_written(const char *what, const char *every)
+{
+    char messages[1000], pattern[PATH_MAX];
+
+    set_up("");
+    snprintf(pattern, sizeof pattern, "%s/%%p", folder);
+    setenv("CULET_PROFILE_EVERY", every, 1);
+    pid_t pid = start(what, "16k", pattern, messages, sizeof messages);
+    CHECK(!messages[0], "%s", messages);
+    return pid;
+}
+
+TEST(a_killed_program_leaves_its_last_file)
+{
+    char path[PATH_MAX];
+
+    pid_t pid = start_written("killed", "1");
+    snprintf(path, sizeof path, "%s/%ld.last", folder, (long)pid);
+    check_found(read_stream(path));
+    CHECK(clear() == 1, "other files are left");
+}
+
+TEST(a_forked_child_writes_its_own_last_file)
+{
+    char path[PATH_MAX];
+    struct dirent **names;
+
+    pid_t pid = start_written("fork-killed", "1");
+    snprintf(path, sizeof path, "%s/%ld", folder, (long)pid);
+    check_found(read_stream(path));
+    CHECK(unlink(path) == 0, "unlink");
+    CHECK(scandir(folder, &names, NULL, alphasort) == 3, "not one file besides");
+    CHECK(strstr(names[2]->d_name, ".last"), "it is %s", names[2]->d_name);
+    snprintf(path, sizeof path, "%.2000s/%.1000s", folder, names[2]->d_name);
+    CHECK(read_stream(path).live > 1.5 * KEPT_BYTES, "the child's own blocks are missing");
+    CHECK(clear() == 1, "other files are left");
+}
+
+TEST(a_program_that_exits_removes_its_last_file)
+{
+    char path[PATH_MAX];
+
+    pid_t pid = start_written("written", "1");
+    snprintf(path, sizeof path, "%s/%ld", folder, (long)pid);
+    check_found(read_stream(path));
+    CHECK(clear() == 1, "other files are left");
+}
+
+TEST(without_an_interval_there_is_no_last_file)
+{
+    static const char *const values[] = {"0", "", "x", "1x", "-1", "3601", "99999999999999999999"};
+
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++) {
+        start_written("threads", values[i]);
+        CHECK(clear() == 1, "other files are left");
+        memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+    }
 }
 
 TEST(the_program_may_start_and_end_it)

@@ -49,13 +49,14 @@ module Culet
          "culet profile puma --save before.profile",
          "culet profile after.profile --base before.profile",
          "culet profile puma --every 1m --keep 60 --out-dir profiles",
-         "culet profile puma --every 1m --push http://localhost:4040"]
+         "culet profile puma --every 1m --push http://localhost:4040",
+         "culet profile --every 1m --out-dir profiles -- bundle exec puma"]
       end
 
       # @return [Integer] exit status
       def execute(words, command)
         check(words, command)
-        return continue(words) if continuous?
+        return continue(words, command) if continuous?
 
         options.values_at(*EXPORTS.keys, :html, :save, :out).compact.each { |path| AtomicFile.check(path) }
         @interruption = Culet::Compare::Interruption.new
@@ -116,7 +117,8 @@ module Culet
       end
 
       def define_continuous(parser)
-        parser.on("--every TIME", "write one pprof file per interval, until Ctrl-C or --for (default: 1m)") do |v|
+        parser.on("--every TIME", "write one pprof file per interval, until --for, Ctrl-C or the end of the command " \
+                                  "(default: 1m)") do |v|
           options[:every] = Duration.seconds("--every", v)
         end
         parser.on("--out-dir DIR", "write them to DIR") { |v| options[:folder] = v }
@@ -125,7 +127,8 @@ module Culet
         end
         parser.on("--push URL", "send them to a Pyroscope server; credentials: CULET_PUSH_USER and " \
                                 "CULET_PUSH_PASSWORD, or CULET_PUSH_TOKEN") { |v| options[:push] = v }
-        parser.on("--app NAME", "name of the application for --push (default: the first process's title)") do |v|
+        parser.on("--app NAME", "name of the application for --push (default: the first process's title, or the " \
+                                "command)") do |v|
           options[:app] = v
         end
       end
@@ -145,7 +148,7 @@ module Culet
         raise UsageError, "--allocator needs a command" if options[:allocator] && !command
 
         check_files(words)
-        check_continuous(words, command)
+        check_continuous(words)
       end
 
       def check_files(words)
@@ -159,13 +162,13 @@ module Culet
         raise UsageError, "--#{option} needs a process or a command, not a file" if option && files.any?
       end
 
-      def check_continuous(words, command)
+      def check_continuous(words)
         raise UsageError, "--keep needs --out-dir" if options[:keep] && !options[:folder]
         raise UsageError, "--app needs --push" if options[:app] && !options[:push]
         return unless continuous?
 
         raise UsageError, "--every needs --out-dir or --push" unless options[:folder] || options[:push]
-        raise UsageError, "continuous mode needs running processes" if command || file?(words.first)
+        raise UsageError, "continuous mode needs processes or a command, not files" if words.any? && file?(words.first)
 
         option = REPORT.find { |name| options.key?(name) }
         raise UsageError, "--#{option} cannot be combined with --every, --out-dir and --push" if option
@@ -212,32 +215,49 @@ module Culet
       def wait(session)
         seconds = options[:for] || (PROFILE_SECONDS if session.started?) or return
         session.announce("for #{seconds.to_s.delete_suffix(".0")} s; Ctrl-C reports now")
-        session.wait(seconds)
+        session.follow(seconds)
       end
 
-      def run(command)
-        choice = Allocators.parse(options.fetch(:allocator, "culet"))
+      def run(command) = with_command(command, &:call)
+
+      # @yieldparam process [Culet::Profile::Command]
+      # @return the block's value
+      def with_command(command)
         program = Program.find(command.first)
         program.obstacles.each { |sentence| err.puts("culet: #{sentence}") }
-        run = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample],
-                                          choice: choice)
-        [out, err].each(&:flush)
         # With --json, stdout is one document: the command's own output goes to stderr.
-        streams = options[:json] && !options[:out] ? run.call(out: :err) : run.call
-        @status = run.status
+        redirections = options[:json] && !options[:out] ? { out: :err } : {}
+        process = Culet::Profile::Command.new(command: command, program: program.path, sample_bytes: options[:sample],
+                                              choice: Allocators.parse(options.fetch(:allocator, "culet")), notes: err,
+                                              redirections: redirections)
+        [out, err].each(&:flush)
+        started(process, program)
+        result = yield process
+        @status = process.status
         err.puts("culet: the command #{ending(@status)}") unless @status.success?
-        streams
+        result
+      end
+
+      def started(process, program)
+        process.start
       rescue SystemCallError => e
         raise program.error(e)
       end
 
       def save(streams)
-        number = 0
-        streams.each do |stream|
-          path = streams.size > 1 ? "#{options[:save]}.#{stream.pid || number += 1}" : options[:save]
+        streams.zip(names(streams)).each do |stream, path|
           AtomicFile.write(path, stream.text, secret: true)
           err.puts("culet: wrote #{path}")
         end
+      end
+
+      # A process that exec replaced has its number twice.
+      def names(streams)
+        return [options[:save]] if streams.size == 1
+
+        number = 0
+        names = streams.map { |stream| "#{options[:save]}.#{stream.pid || (number += 1)}" }
+        names.each_with_index.map { |name, at| (same = names.first(at).count(name)).zero? ? name : "#{name}.#{same}" }
       end
 
       def conclude(streams)
@@ -274,30 +294,48 @@ module Culet
         fitted { Culet::Profile::Table.new(data, **shape, color: color?).to_s }
       end
 
-      def continue(words)
+      def continue(words, command)
         require_relative "../tools/profile/continuous"
         @interruption = Culet::Compare::Interruption.new
-        destinations = destinations(words)
-        continuous = Culet::Profile::Continuous.new(session(words), destinations,
-                                                    every_seconds: options.fetch(:every, INTERVAL_SECONDS),
-                                                    for_seconds: options[:for], lasting: words.any?(/\D/))
-        @interruption.watch { continuous.call }
-        deliver(JSON.generate(figures(continuous, destinations))) if options[:json] || options[:out]
+        destinations = destinations(words, command)
+        written = command ? write_command(command, destinations) : write_processes(words, destinations)
+        deliver(JSON.generate(figures(written, destinations))) if options[:json] || options[:out]
         check_sent(destinations.last)
-        @interruption.exit_status || EXIT_OK
+        ended_status || EXIT_OK
+      end
+
+      # @return [Integer, nil] exit status of a command, or after a signal
+      def ended_status = @status ? status_of(@status) : @interruption.exit_status
+
+      # @return [Culet::Profile::Continuous]
+      def write_command(command, destinations)
+        with_command(command) { |process| continuous(process, destinations, lasting: true).tap(&:call) }
+      end
+
+      # @return [Culet::Profile::Continuous]
+      def write_processes(words, destinations)
+        profile = continuous(session(words), destinations, for_seconds: options[:for], lasting: words.any?(/\D/))
+        @interruption.watch { profile.call }
+        profile
+      end
+
+      def continuous(session, destinations, **options)
+        every = self.options.fetch(:every, INTERVAL_SECONDS)
+        Culet::Profile::Continuous.new(session, destinations, every_seconds: every, **options)
       end
 
       # The address is checked first: a wrong one makes no directory.
-      def destinations(words)
+      def destinations(words, command)
         require_relative "../tools/profile/pyroscope"
         require_relative "../tools/profile/rotation"
-        server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words), notes: err)
+        server = options[:push] && Culet::Profile::Pyroscope.new(options[:push], name: app(words, command), notes: err)
         folder = options[:folder] && Culet::Profile::Rotation.new(options[:folder], keep: options.fetch(:keep, KEEP))
         [folder, server].compact
       end
 
-      def app(words)
+      def app(words, command)
         options.fetch(:app) do
+          next File.basename(command.first) if command
           next words.first if words.first.match?(/\D/)
 
           identity = Processes::Identity.new(Processes::Live.find(words.first).pid)
@@ -314,7 +352,7 @@ module Culet
 
         raise Error.new("#{server.dropped} of #{server.sent + server.dropped} profiles were not accepted: " \
                         "#{server.problem || "the server was too slow"}",
-                        exit_status: @interruption.exit_status || EXIT_FAILED)
+                        exit_status: [ended_status || EXIT_OK, EXIT_FAILED].max)
       end
     end
   end

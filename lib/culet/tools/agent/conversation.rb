@@ -27,7 +27,7 @@ module Culet
 
       # @param pid [Integer, String] a process number
       # @param verb [String] the verb of the command line, for error messages
-      # @param absence [String, nil] error message without an agent; nil: how to load one
+      # @param absence [#call, nil] returns the error message without an agent; nil: how to load one
       # @param most_bytes [Integer] largest answer accepted
       # @raise [Culet::Error] when there is no such process
       def initialize(pid, verb: "signal", absence: nil, most_bytes: ANSWER_BYTES)
@@ -155,7 +155,7 @@ module Culet
 
       def absence(endpoint)
         return network_sentence if endpoint.listens? && elsewhere?
-        return @absence if @absence
+        return @absence.call if @absence
 
         instead = " (`culet snapshot #{@pid}` works without it, but lacks the object counts)" if @verb == "signal"
         "process #{@pid} has no agent; start it with #{RubyOptions.advice("agent")}, " \

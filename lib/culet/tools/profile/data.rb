@@ -10,6 +10,10 @@ module Culet
     # The profiles of one or several processes, merged. What a forked process has inherited counts once, in the process
     # that allocated it, if that is among them.
     class Data
+      # Views of memory that exec frees.
+      IN_USE = %i[live growth].freeze
+      private_constant :IN_USE
+
       # @return [Array<Recording>]
       attr_reader :recordings
 
@@ -101,9 +105,17 @@ module Culet
 
       def estimate(recording, raw, view)
         found = raw.sums[view] or return
+        return if IN_USE.include?(view) && replaced?(recording)
+
         found -= raw.sums[:inherited] if view == :live && raw.sums[:inherited] && inherits?(recording)
         found *= recording.object_scale if raw.kind == :object
         found if found.samples.positive?
+      end
+
+      # Whether the program that exec put in its place is there too.
+      def replaced?(recording)
+        recording.state == :replaced &&
+          recordings.any? { |other| other.pid == recording.pid && other.started_at > recording.started_at }
       end
 
       # Whether a process that this one may have inherited from is there too.

@@ -32,8 +32,9 @@ module Culet
       def first(list) = @top ? list.first(@top) : list
 
       def process(recording)
-        { "pid" => recording.pid, "name" => recording.name, "started_at" => recording.started_at.utc.iso8601(3),
-          "taken_at" => recording.taken_at.utc.iso8601(3), "rss_bytes" => recording.rss_bytes,
+        { "pid" => recording.pid, "name" => recording.name, "state" => recording.state&.to_s,
+          "started_at" => recording.started_at.utc.iso8601(3), "taken_at" => recording.taken_at.utc.iso8601(3),
+          "ended_at" => recording.ended_at&.utc&.iso8601(3), "rss_bytes" => recording.rss_bytes,
           "peak_rss_bytes" => recording.peak_rss_bytes }
       end
 

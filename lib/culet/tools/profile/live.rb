@@ -28,7 +28,15 @@ module Culet
         @target = Doctor::Target.new(process)
         @started = false
         @wait = wait_seconds
-        @conversation = Agent::Conversation.new(pid, verb: "profile", absence: absence, most_bytes: STREAM_BYTES)
+        @conversation = Agent::Conversation.new(pid, verb: "profile", absence: method(:absence),
+                                                     most_bytes: STREAM_BYTES)
+      end
+
+      # @return [String] e.g. "process 4242 (puma: cluster worker 0: 4240 [shop])"; once it has ended, the last one
+      def name
+        identity = Processes::Identity.new(pid)
+        @name = "process #{pid} (#{identity.title})" unless identity.command_line.empty?
+        @name || "process #{pid}"
       end
 
       # @return [Boolean] whether the profile was started here, and is to be stopped here

@@ -54,12 +54,16 @@ module Culet
 
       # @param text [String] the stream
       # @param name [String] of its source
+      # @param state [Symbol, nil] as of Stream
+      # @param ended_at [Time, nil] as of Stream
       # @return [Recording]
       # @raise [Culet::Error] when it is damaged
-      def self.parse(text, name:) = new(text, name)
+      def self.parse(text, name:, state: nil, ended_at: nil) = new(text, name, state, ended_at)
 
       # @return [String] name of the source
       attr_reader :name
+      # @return [Symbol, nil] what became of the process, as of Stream
+      attr_reader :state
       # @return [Integer]
       attr_reader :pid
       # @return [Integer] mean distance of samples in bytes
@@ -91,8 +95,12 @@ module Culet
 
       # @param text [String]
       # @param name [String]
-      def initialize(text, name)
+      # @param state [Symbol, nil]
+      # @param ended_at [Time, nil]
+      def initialize(text, name, state = nil, ended_at = nil)
         @name = name
+        @state = state
+        @ended_at = ended_at
         @mappings = []
         @frames = {}
         @labels = {}
@@ -105,6 +113,9 @@ module Culet
         @object_scale = 1.0
         read(text.dup.force_encoding(Encoding::BINARY))
       end
+
+      # @return [Time, nil] when the process ended; nil: not known, or it runs
+      def ended_at = %i[exited replaced].include?(state) ? taken_at : @ended_at
 
       # @param stack [Integer] number of a stack
       # @return [Array<Integer>] its words, innermost first

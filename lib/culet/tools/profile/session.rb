@@ -2,6 +2,7 @@
 
 require_relative "../../errors"
 require_relative "../../system/processes/tree"
+require_relative "last_reading"
 require_relative "live"
 require_relative "stream"
 
@@ -11,7 +12,9 @@ module Culet
     class Session
       # Pause between two looks for a signal.
       STEP_SECONDS = 0.05
-      private_constant :STEP_SECONDS
+      # Pause between two looks for new and ended processes.
+      LOOK_SECONDS = 1.0
+      private_constant :STEP_SECONDS, :LOOK_SECONDS
 
       # @param sample_bytes [Integer, nil] mean distance of samples, where the profile is off
       # @param stop [#call] whether the session is to end early
@@ -23,6 +26,9 @@ module Culet
         @notes = notes
         @pids = pids
         @lives = {}
+        @readings = {}
+        @ended = []
+        @gone = []
         @refused = {}
         @reported = {}
       end
@@ -35,12 +41,13 @@ module Culet
         look { |live| live.start(@sample_bytes) }
         raise Error, @refused.values.first if @lives.empty?
 
+        @begun = true
         report_refused
         self
       end
 
       # @return [Boolean] whether the profile of one of the processes was started here
-      def started? = @lives.each_value.any?(&:started?)
+      def started? = @started ||= @lives.each_value.any?(&:started?)
 
       # Reports what the session does.
       #
@@ -64,14 +71,44 @@ module Culet
         sleep((deadline - now).clamp(0, STEP_SECONDS)) until stopped? || now >= deadline || (ended? && !lasting)
       end
 
-      # Reads the profiles. Processes that have ended are left out; children that were forked meanwhile are added.
+      # Waits likewise, and reads the processes now and then: what one held that ends meanwhile is part of the report.
+      #
+      # @param seconds [Float]
+      # @return [void]
+      def follow(seconds)
+        deadline = now + seconds
+        until stopped? || now >= deadline || ended?
+          wait([LOOK_SECONDS, deadline - now].min)
+          keep(&:due?)
+        end
+      end
+
+      # Reads processes in case that they end.
+      #
+      # @yieldparam reading [LastReading]
+      # @yieldreturn [Boolean] whether to read this one
+      # @return [void]
+      def keep
+        look_for_new
+        @lives.each_key do |pid|
+          reading = @readings.fetch(pid)
+          reading.take if yield(reading) && alive?(pid)
+        rescue Error
+          nil # the last reading asks again
+        end
+        drop_ended
+      end
+
+      # Reads the profiles; children that were forked meanwhile are added. Of processes that have ended there is what
+      # `keep` has read, once.
       #
       # @param start [Boolean] whether to start the profile of other new processes
       # @return [Array<Stream>] empty when all processes have ended
       def read(start: false)
-        look { |live| live.running? ? live.inherit(started?) : (live.start(@sample_bytes) if start) }
+        look_for_new(start: start)
         report_refused
-        @lives.values.filter_map { |live| read_one(live) }
+        streams = @lives.values.filter_map { |live| read_one(live) }
+        streams + @ended.slice!(0..)
       end
 
       # Stops the profiles that were started here, also in forked children.
@@ -92,18 +129,23 @@ module Culet
 
       def alive?(pid) = ![nil, "Z", "X"].include?(Processes::Cpu.state(pid))
 
+      def look_for_new(start: false)
+        look { |live| live.running? ? live.inherit(started?) : (live.start(@sample_bytes) if start) }
+      end
+
       # Adds processes that are not known yet. A refused one is asked again: it may have been booting.
       def look(&start)
         pids = present
         @refused.keep_if { |pid, _| pids.include?(pid) }
-        (pids - @lives.keys).each { |pid| add(pid, &start) }
+        new = (pids - @lives.keys).reject { |pid| @gone.include?(pid) && !alive?(pid) }
+        new.each { |pid| add(pid, &start) }
       end
 
       # @return [Array<Integer>]
       def present
         @pids.call
       rescue Processes::Search::Absent
-        raise if @lives.empty?
+        raise unless @begun
 
         []
       end
@@ -114,6 +156,7 @@ module Culet
         return unless yield(live)
 
         @lives[pid] = live
+        @readings[pid] = LastReading.new(live)
         @refused.delete(pid)
         @notes.puts("culet: #{live.note}") if live.note
       rescue Error => e
@@ -126,11 +169,26 @@ module Culet
       end
 
       def read_one(live)
-        Stream.new("process #{live.pid}", live.pid, live.read)
+        Stream.new(live.name, live.pid, live.read, :running)
       rescue Error => e
-        @notes.puts("culet: #{e.message}")
-        @lives.delete(live.pid)
+        former = drop(live.pid)
+        @notes.puts("culet: #{e.message}") unless former && former.state == :ended
+        @ended << former if former
         nil
+      end
+
+      def drop_ended
+        @ended.concat(@lives.keys.reject { |pid| alive?(pid) }.filter_map { |pid| drop(pid) })
+      end
+
+      # @return [Stream, nil] the last reading of the process
+      def drop(pid)
+        @lives.delete(pid)
+        reading = @readings.delete(pid)
+        return reading&.stream if alive?(pid)
+
+        @gone << pid
+        reading&.at_end(Time.now)
       end
 
       def stop_one(live)

@@ -9,7 +9,14 @@ module Culet
     STREAM_BYTES = 256 << 20
 
     # The text that one process wrote (profile/profile.h), and where it is from.
-    Stream = Struct.new(:source, :pid, :text) do
+    #
+    #   state      :running   the process ran on
+    #              :exited    it wrote the stream at its end
+    #              :replaced  it wrote the stream before exec
+    #              :ended     it has ended since, and was not asked again
+    #              nil        not known: from a file
+    #   ended_at   of :ended, the time when that was noticed
+    Stream = Struct.new(:source, :pid, :text, :state, :ended_at) do
       # @param path [String] a file of `culet profile --save` or Culet::Profile.write
       # @return [Stream] without a process number
       # @raise [Culet::Error] when the file cannot be read
@@ -26,7 +33,11 @@ module Culet
 
       # @return [Recording]
       # @raise [Culet::Error] when it is damaged
-      def recording = Recording.parse(text, name: source)
+      def recording = Recording.parse(text, name: source, state: state, ended_at: ended_at)
+
+      # @return [Array<String>, nil] what tells the profile of a process from a later one, of the same number or of its
+      #   own
+      def identity = text.match(/^P (\d+) \d+ (\d+) \d+ \d+ (\d+) /n)&.captures
     end
   end
 end

@@ -13,9 +13,10 @@ module Culet
       TOP = 20
       # Frames of a path.
       PATH = 6
-      # Processes in the heading.
-      MOST_NAMES = 4
-      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :MOST_NAMES
+      # Processes that the heading names, and those that a note names.
+      NAMED = 4
+      MOST_NAMED = 12
+      private_constant :TITLES, :HEADINGS, :TOP, :PATH, :NAMED, :MOST_NAMED
 
       # @param data [Data]
       # @param view [Symbol, String] one of VIEWS
@@ -58,7 +59,7 @@ module Culet
       # "process 1", "processes 1, 2 and 3", or names of files.
       def processes
         names = @data.recordings.map { |one| printable(one.name) }
-        return "#{names.first} and #{names.size - 1} others" if names.size > MOST_NAMES
+        return "#{names.first} and #{names.size - 1} other processes" if names.size > NAMED
 
         numbers = names.map { |name| name[/\Aprocess (\d+)\z/, 1] }
         return Text::Lines.list(names) if names.size < 2 || numbers.any?(&:nil?)
@@ -166,7 +167,30 @@ module Culet
         printable("#{frame.method} (#{frame.gem}: #{frame.file.rpartition(folder).last}:#{frame.line})")
       end
 
-      def notes = [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby].compact
+      def notes
+        [*(@data.difference? ? [unrelated, restarted, unchanged] : [alike]), lost, without_ruby, others, *ended].compact
+      end
+
+      # Those that the heading does not name.
+      def others
+        names = @data.recordings.map { |one| printable(one.name) }
+        return if names.size <= NAMED
+
+        more = names.size - 1 - MOST_NAMED
+        list = more.positive? ? [*names[1, MOST_NAMED], "#{more} more"] : names.drop(1)
+        "The other processes: #{Text::Lines.list(list)}."
+      end
+
+      # Processes without a profile of their end.
+      def ended
+        found = @data.recordings.select { |one| one.state == :ended }
+        more = found.size - MOST_NAMED
+        sentences = found.first(MOST_NAMED).map do |one|
+          ago = one.ended_at ? "#{Text::Numbers.decimal([one.ended_at - one.taken_at, 0].max, 1)} s before" : "earlier"
+          "#{printable(one.name).sub(/\Ap/, "P")} has ended; it was read #{ago}."
+        end
+        more.positive? ? [*sentences, "So have #{more} other processes."] : sentences
+      end
 
       def unrelated
         return unless @data.unrelated?(@view)

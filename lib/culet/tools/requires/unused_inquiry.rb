@@ -19,7 +19,7 @@ module Culet
         absence = "process #{word} does not record which code runs; " \
                   "start it with `culet require --unused -- COMMAND`, or with " \
                   "#{RubyOptions.advice("unused")} in its environment"
-        @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: absence)
+        @conversation = Agent::Conversation.new(word, verb: "require --unused", absence: -> { absence })
         @patience = patience
       end
 

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# Not when it is needed: trap handlers cannot load files.
+require_relative "../../system/atomic_file"
+
+module Culet
+  module Profile
+    # Writes the profile of a process at its end, as CULET_PROFILE_OUT says: in an at_exit handler, and where a process
+    # runs none, before exit! and exec. What a process holds when exec replaces it goes to FILE.exec1, FILE.exec2, ...,
+    # because the new program has the same process number.
+    module Endings
+      # In front of Process, and of Kernel's own methods.
+      module Functions
+        # Ends the process.
+        def exit!(*)
+          Endings.write
+          super
+        end
+
+        # Replaces the process. If that fails, the process goes on.
+        def exec(*)
+          path = Endings.write_before_exec
+          super
+        ensure
+          Endings.remove(path) if path
+        end
+      end
+
+      # In front of Kernel.
+      PrivateFunctions = Functions.clone.tap { |copy| copy.send(:private, :exit!, :exec) }
+      private_constant :PrivateFunctions
+
+      class << self
+        # Registers the at_exit handler: as the first one, it runs after those of the program.
+        #
+        # @param settings [Settings]
+        # @return [void]
+        def install(settings)
+          @settings = settings
+          @starter = ::Process.pid
+          at_exit { write }
+          Kernel.prepend(PrivateFunctions)
+          [Kernel, ::Process].each { |owner| owner.singleton_class.prepend(Functions) }
+        end
+
+        # Writes the file of this process.
+        #
+        # @return [String, nil] its path; nil, after a warning, when it cannot be written
+        def write = write_to(file)
+
+        # Writes the file of a process that exec replaces.
+        #
+        # @return [String, nil] as `write`
+        def write_before_exec
+          path = file
+          write_to((1..).lazy.map { |number| "#{path}.exec#{number}" }.find { |name| !File.exist?(name) })
+        end
+
+        # @param path [String] a file of `write_before_exec`
+        # @return [void]
+        def remove(path)
+          File.unlink(path)
+        rescue SystemCallError => e
+          warn("culet: the memory profile of a process that goes on cannot be removed: #{e.message}")
+        end
+
+        private
+
+        def file = @settings.file(forked: ::Process.pid != @starter)
+
+        # No exception keeps the process from its end, nor one of Timeout or Thread#kill.
+        def write_to(path)
+          Thread.handle_interrupt(Object => :never) { Profile.write(path) }
+        rescue StandardError, NoMemoryError => e
+          warn("culet: the memory profile cannot be written: #{e.message}")
+        end
+      end
+    end
+  end
+end
