@@ -105,7 +105,7 @@ class ProfileCommandTest < Minitest::Test
     in_folder do |folder|
       path = program(folder, "keep(1_000); Process.kill(:KILL, Process.pid); sleep")
       assert_refused(/was killed by SIGKILL before it wrote its profile/, "--", RbConfig.ruby, path, status: 137)
-      sentence = /no process wrote a profile: sh did not use culet's allocator, or was replaced by a program that does not/
+      sentence = /no process wrote a profile: sh did not use culet's allocator, or was replaced by another program/
       assert_refused(sentence, "--", "sh", "-c", "unset LD_PRELOAD; exec true")
       assert_refused(/cannot run no-such-program: no such program/, "--", "no-such-program", status: 127)
     end
