@@ -30,6 +30,8 @@ module Culet
     private_constant :WATCH_SECONDS, :SUMMARIES, :NAME_BYTES
 
     @children = []
+    @statuses = {} # of processes that were waited for: the signal, or 0
+    @missing = {} # whose status was not known at the last look
     @mutex = Mutex.new
 
     class << self
@@ -73,12 +75,31 @@ module Culet
       def begin_in_child
         @file&.close
         @file = nil
-        @children = []
-        @mutex = Mutex.new
-        @watcher = nil
+        forget_children
         return unless @folder && !@ended
 
         open_file or warn("culet: #{problem}")
+      end
+
+      # The processes that were forked are those of another process now.
+      #
+      # @api private
+      # @return [void]
+      def forget_children
+        @missing = {}
+        @children = []
+        @statuses = {}
+        @mutex = Mutex.new
+        @watcher = nil
+      end
+
+      # The program has waited for a process. May be called in a signal handler.
+      #
+      # @api private
+      # @param status [Process::Status]
+      # @return [void]
+      def ended(status)
+        @statuses[status.pid] = status.termsig.to_i if @children.include?(status.pid)
       end
 
       # Looks from time to time whether a forked process has been killed.
@@ -104,7 +125,7 @@ module Culet
         @ended = true
       end
 
-      # The process becomes another program, unless the block returns or raises.
+      # The process becomes another program or ends, unless the block returns or raises.
       #
       # @api private
       # @return [Object] the block's value
@@ -195,7 +216,7 @@ module Culet
       # A zombie's status says which signal it was.
       def look_at(pid)
         status = ended_status(pid) or return
-        @mutex.synchronize { @children.delete(pid) }
+        @mutex.synchronize { @children.delete(pid) && @missing.delete(pid) }
         file = @folder.files.find { |path| path[/culet-(\d+)-/, 1].to_i == pid && Folder.unlocked?(path) } or return
 
         require_relative "tools/autopsy"
@@ -207,12 +228,17 @@ module Culet
 
       # @return [Integer, Symbol, nil] the signal that ended the process, 0: none; :unknown; nil: it runs
       def ended_status(pid)
+        return @statuses.delete(pid) if @statuses.key?(pid)
+
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
         return unless %w[Z X x].include?(fields.first)
 
         fields.last.match?(/\A\d+\z/) ? fields.last.to_i & 0x7f : :unknown
       rescue Errno::ENOENT, Errno::ESRCH
-        :unknown
+        # It was waited for a moment ago, or its status went elsewhere (Process.detach).
+        status = @statuses.delete(pid) || (:unknown if @missing[pid])
+        @missing[pid] = true
+        status
       end
     end
 

@@ -16,7 +16,7 @@ module BoxHelper
   end
 
   def teardown
-    FileUtils.remove_entry(@folder) if File.exist?(@folder)
+    FileUtils.rm_rf(@folder)
     super
   end
 

@@ -8,7 +8,7 @@ class AutopsyKillTest < Minitest::Test
   include BoxHelper
 
   # Ledgers are written each second; memory that grows in between is followed if the profile is on.
-  LEAK = <<~'RUBY'
+  LEAK = <<~RUBY
     require "culet/profile"
     $kept = []
     def leak = $kept << ("x" * 3000)
@@ -70,7 +70,7 @@ class AutopsyKillTest < Minitest::Test
   end
 
   def test_a_forked_process_has_a_file_of_its_own
-    out, = run_boxed(<<~'RUBY')
+    out, = run_boxed(<<~RUBY)
       reader, writer = IO.pipe
       child = fork { writer.puts Culet::BlackBox.path; writer.close; sleep }
       writer.close
@@ -87,7 +87,7 @@ class AutopsyKillTest < Minitest::Test
   end
 
   def test_the_parent_writes_a_summary
-    _, err, = run_boxed(<<~'RUBY')
+    _, err, = run_boxed(<<~RUBY)
       child = fork { Process.kill(:KILL, $$); sleep }
       sleep 1.5
       Process.wait(child)

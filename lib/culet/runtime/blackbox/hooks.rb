@@ -2,7 +2,8 @@
 
 module Culet
   module BlackBox
-    # Where a process begins, ends or becomes another program without an at_exit handler: fork, daemon, exit!, exec.
+    # Where a process begins, ends or becomes another program without an at_exit handler: fork, daemon, exit!, exec; and
+    # where a server learns how a process that it has forked has ended.
     #
     # @api private
     module Hooks
@@ -29,11 +30,21 @@ module Culet
           pid
         end
 
+        # The process that calls it ends without its exit handlers.
+        #
         # @return [Integer] 0
         def daemon(*settings)
-          result = super
-          BlackBox.begin_in_child
-          result
+          BlackBox.discard_for { super }
+        ensure
+          BlackBox.forget_children
+        end
+
+        %i[wait wait2 waitpid waitpid2].each do |name|
+          define_method(name) do |*words|
+            result = super(*words)
+            BlackBox.ended(::Process.last_status) if result
+            result
+          end
         end
       end
 
