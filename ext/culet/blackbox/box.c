@@ -55,11 +55,16 @@ void *culet_box_slot(enum culet_box_table table, uint64_t number)
                          : start + places[table].offset + number % places[table].slots * places[table].slot_bytes;
 }
 
+size_t culet_box_room(enum culet_box_table table)
+{
+    return places[table].slot_bytes - sizeof(struct culet_box_record);
+}
+
 void culet_box_write(enum culet_box_table table, void *slot, uint64_t number, uint64_t time, const void *payload,
                      size_t length)
 {
     struct culet_box_record *record = slot;
-    size_t room = places[table].slot_bytes - sizeof(*record);
+    size_t room = culet_box_room(table);
 
     if (slot == NULL)
         return;

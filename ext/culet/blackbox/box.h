@@ -30,6 +30,9 @@ void culet_box_forget(void);
 /* The address of a slot, taken in turns by numbers; NULL without a mapping. */
 void *culet_box_slot(enum culet_box_table table, uint64_t number);
 
+/* Bytes that the payload of a record may have. */
+size_t culet_box_room(enum culet_box_table table);
+
 /* Writes a record into a slot. A payload that is too long is cut. */
 void culet_box_write(enum culet_box_table table, void *slot, uint64_t number, uint64_t time, const void *payload,
                      size_t length);

@@ -3,7 +3,7 @@
  * next one comes after an eighth of the time in which the group would reach its limit.
  *
  * The profile's largest sites are written every second, or at intervals of which writing takes a thousandth. While its
- * estimate exceeds what it was by more than a sixty-fourth, sooner, from a budget.
+ * estimate exceeds what it was by more than a part in 128, sooner, from a budget.
  */
 #include "blackbox/ticker.h"
 
@@ -33,12 +33,11 @@
 #define QUIET_BYTES 65536      /* growth between two ledgers that is none */
 
 #define PROFILE_SHARE 1000                 /* writing the sites may take this part of the time */
-#define PROFILE_GROWTH (1 + 1.0 / 64)      /* of the estimate, which is worth a new record */
+#define PROFILE_GROWTH (1 + 1.0 / 128)     /* of the estimate, which is worth a new record */
 #define PROFILE_DECAY 0.99                 /* of the largest estimate, each second */
 #define PROFILE_BUDGET UINT64_C(100000000) /* for records out of turn: nanoseconds */
 #define PROFILE_REFILL 2000                /* the budget grows by this part of the time */
 #define PROFILE_SMALL (256 * 1024)         /* bytes; less growth is not worth a record */
-#define PROFILE_BYTES (59392 - sizeof(struct culet_box_record))
 
 enum { NO_THREAD, STARTING, RUNNING };
 
@@ -104,7 +103,7 @@ static void watch_growth(void)
 static void write_profile(uint64_t now)
 {
     uint64_t started = read_clock(CLOCK_THREAD_CPUTIME_ID), cost;
-    double estimate = culet_profile_top(&own.buffer, PROFILE_BYTES);
+    double estimate = culet_profile_top(&own.buffer, culet_box_room(CULET_BOX_PROFILE));
 
     if (estimate >= 0) {
         own.profile++;
