@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "box_helper"
+require "timeout"
 
 # What is left of a program after a SIGKILL.
 class AutopsyKillTest < Minitest::Test
@@ -34,6 +35,45 @@ class AutopsyKillTest < Minitest::Test
     assert_equal ["endpoint=GET /small"], report["finished"].map { |one| one["label"] }
     assert_operator report["running"].first["age_seconds"], :>=, 0
     assert_operator report["finished"].first["objects"], :>=, 100
+  end
+
+  # Events, notes and sites are written all the time. At any moment at most one record of each writer is not whole.
+  def test_kills_at_any_moment
+    code = <<~RUBY
+      require "culet/profile"
+      kept = []
+      Thread.new { loop { Culet::Profile.label(job: "A") { kept << "x" * 500 } } }
+      count = 0
+      loop do
+        Culet::Profile.label(endpoint: "B") { Culet::Profile.label(endpoint: "C") { kept << "y" * 700 } }
+        Culet::BlackBox.step("trim", freed_bytes: count += 1)
+        kept.clear if kept.size > 20_000
+        puts "ready" if count == 200
+        $stdout.flush
+      end
+    RUBY
+    (all_tests? ? 100 : 6).times do
+      with_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", code, env: { "CULET_BLACKBOX" => @folder, "CULET_PROFILE" => "4k", "LD_PRELOAD" => MALLOC }) do |pid|
+        sleep(rand * 0.3)
+        Process.kill(:KILL, pid)
+        Timeout.timeout(PATIENCE_SECONDS) { Thread.pass until Culet::BlackBox::Folder.unlocked?(boxes.first) }
+      end
+      assert_whole(box)
+      FileUtils.rm(boxes)
+    end
+  end
+
+  # @param one [Box]
+  def assert_whole(one)
+    assert_operator one.ledgers.size, :>=, 1
+    assert_operator one.notes.size, :>=, 63
+    steps = one.notes.map(&:bytes)
+    assert(steps.each_cons(2).all? { |former, later| later == former + 1 }, "one of the middle is missing")
+    ended = one.events.select(&:ended_at)
+    assert_includes 126..128, ended.size
+    assert_empty ended.map(&:label) - ["job=A", "endpoint=C"]
+    assert_operator one.events.reject(&:ended_at).size, :<=, 2
+    refute_nil findings(one).profile
   end
 
   def test_levels_add_up_to_the_resident_size

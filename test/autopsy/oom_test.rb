@@ -64,7 +64,8 @@ class AutopsyOomTest < Minitest::Test
     assert_equal "kernel", report["cause"]["kind"], report["cause"]["text"]
     line = report["profile"]["lines"].find { |row| row["name"].end_with?("server.rb:#{LINES.fetch(kind)}") }
     assert_operator line["bytes"], :>=, 0.9 * truth, "#{kind}: #{report["profile"]["lines"].first(3)}"
-    assert_operator line["bytes"], :<=, 1.2 * truth
+    # The array of the small ones doubles, and is there twice while it moves.
+    assert_operator line["bytes"], :<=, 1.4 * truth
     assert_equal line, report["profile"]["lines"].first
     assert_equal ["endpoint=GET /leak"], report["running"].map { |one| one["label"] }
     assert_equal 100, report["finished"].size

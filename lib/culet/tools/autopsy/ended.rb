@@ -60,7 +60,8 @@ module Culet
         now = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :nanosecond)
         rest = [payload.bytesize, 1, now].pack("L<Q<Q<") + payload
         File.open(path, File::RDWR | File::NOFOLLOW | File::BINARY) do |file|
-          raise Errno::EINVAL unless file.stat.file? && file.size == Box::BYTES
+          stat = file.stat
+          raise Errno::EINVAL unless stat.file? && stat.owned? && stat.size == Box::BYTES
 
           file.pwrite([Zlib.crc32(rest)].pack("L<") + rest, OFFSET)
         end
