@@ -60,7 +60,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CULET_PROFILE_VERSION 1
+#define CULET_PROFILE_VERSION 2
 #define CULET_PROFILE_DEFAULT_BYTES (512u << 10)
 #define CULET_PROFILE_FRAMES 256 /* words of a stack, at most; the outermost are left out */
 #define CULET_PROFILE_SURVIVALS 3
@@ -106,6 +106,25 @@ typedef size_t culet_profile_frames(const uintptr_t *pcs, size_t count, uint64_t
 /* Receives a part of the stream; false ends it. */
 typedef bool culet_profile_output(void *data, const char *text, size_t length);
 
+/* The sites with most live bytes, the largest first, and the nodes of their stacks, callers first. The caller sets the
+ * arrays and their room; `top` the numbers of what it filled. A site whose stack has no room ends the list. */
+struct culet_profile_top_site {
+    uint32_t kind, stack, label, type;
+    struct culet_profile_sums live;
+};
+struct culet_profile_top_node {
+    uint32_t number, parent;
+    uint64_t word;
+};
+struct culet_profile_top {
+    struct culet_profile_top_site *sites;
+    struct culet_profile_top_node *nodes;
+    size_t site_count, node_count;
+    double malloc_bytes, object_bytes; /* live, of all sites */
+    uint64_t sample_bytes, started_ns, lost, resident, peak_resident;
+    uint32_t epoch, generation;
+};
+
 /* What a process's profile offers to the extension. Exported by libculet.so and by the sampler. */
 struct culet_profile_api {
     uint32_t version;    /* CULET_PROFILE_VERSION */
@@ -139,6 +158,12 @@ struct culet_profile_api {
      * copied under the lock, and written from the copy. False: no memory, or `output` returned false. `lines` is increased
      * by the number of lines. */
     bool (*write)(culet_profile_output *output, void *data, uint64_t *lines);
+
+    /* Fills `top`, under the lock, without memory of its own. False: there was no profile yet. */
+    bool (*top)(struct culet_profile_top *top);
+    /* Calls `reached` once, when the estimated live bytes exceed `bytes`; replaces the former request. NULL: none. It is
+     * called inside malloc, in any thread, with no lock held. */
+    void (*notify)(double bytes, void (*reached)(void));
 };
 
 #endif

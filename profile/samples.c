@@ -20,6 +20,8 @@ static struct culet_profile_host host;
 static _Atomic uint64_t skipped[CULET_SKIPS]; /* counted without the lock */
 static _Atomic bool on;
 static _Atomic(culet_profile_frames *) frames;
+static double notify_bytes;          /* [lock] */
+static void (*notify_reached)(void); /* [lock] NULL: nobody waits */
 
 /* A signal handler that allocates must not wait for the lock that its thread holds: it is inside. */
 static bool enter(void)
@@ -62,14 +64,21 @@ static uint32_t add(enum culet_profile_kind kind, size_t size, double weight, ui
 {
     struct culet_site key = {.label = label, .type = type, .kind = kind};
     uint32_t number = 0;
+    void (*reached)(void) = NULL;
     bool was_inside = enter();
 
     if (tables.sample) {
         key.stack = culet_stacks_intern(&tables.stacks, words, count);
         number = culet_tables_add(&tables, &key, size, checked_weight(weight));
         culet_tables_set_resident(&tables, host.resident ? host.resident() : (uint64_t)tables.live_bytes);
+        if (notify_reached && tables.live_bytes > notify_bytes) {
+            reached = notify_reached;
+            notify_reached = NULL;
+        }
     }
     leave(was_inside);
+    if (reached)
+        reached();
     return number;
 }
 
@@ -215,6 +224,7 @@ void culet_profile_parent(void)
 void culet_profile_child(void)
 {
     tables.generation++;
+    notify_reached = NULL;
     forking = false;
     culet_futex_reset(&lock);
     culet_futex_reset(&starting);
@@ -239,6 +249,25 @@ bool culet_profile_copy(struct culet_copy *copy)
             return true;
         culet_copy_unmap(copy);
     }
+}
+
+static bool top_sites(struct culet_profile_top *top)
+{
+    bool was_inside = enter(), exists = tables.sample != NULL;
+
+    if (exists)
+        culet_tables_top(&tables, top);
+    leave(was_inside);
+    return exists;
+}
+
+static void notify(double bytes, void (*reached)(void))
+{
+    bool was_inside = enter();
+
+    notify_bytes = bytes;
+    notify_reached = reached;
+    leave(was_inside);
 }
 
 static bool write_profile(culet_profile_output *output, void *data, uint64_t *lines)
@@ -275,4 +304,6 @@ EXPORTED const struct culet_profile_api culet_profile_api = {
     .add = add,
     .remove = remove_sample,
     .write = write_profile,
+    .top = top_sites,
+    .notify = notify,
 };

@@ -17,7 +17,7 @@
 struct culet_stack_node {
     uint64_t word;
     uint32_t parent;
-    uint32_t unused;
+    uint32_t mark; /* number of the last culet_tables_top that has found it */
 };
 
 struct culet_stacks {

@@ -178,6 +178,76 @@ void culet_tables_remove(struct culet_tables *t, uint32_t number)
     t->free = number;
 }
 
+/* ---- the largest sites ---- */
+
+/* Puts a site into a list of `count` sites, the largest first, that has room for one more. */
+static void insert_site(struct culet_profile_top_site *list, size_t count, const struct culet_site *site)
+{
+    size_t at = count;
+
+    for (; at > 0 && list[at - 1].live.bytes < site->live.bytes; at--)
+        list[at] = list[at - 1];
+    list[at] = (struct culet_profile_top_site){
+        .kind = site->kind, .stack = site->stack, .label = site->label, .type = site->type, .live = site->live};
+}
+
+/* Returns the number of the sites. */
+static size_t find_largest(const struct culet_tables *t, struct culet_profile_top *top)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 1; i < t->sites; i++) {
+        const struct culet_site *site = &t->site[i];
+        double *sum = site->kind == CULET_PROFILE_OBJECT ? &top->object_bytes : &top->malloc_bytes;
+        *sum += site->live.bytes;
+        if (!site->live.samples || !top->site_count)
+            continue;
+        if (count == top->site_count && site->live.bytes <= top->sites[count - 1].live.bytes)
+            continue;
+        count -= count == top->site_count;
+        insert_site(top->sites, count++, site);
+    }
+    return count;
+}
+
+/* Adds the nodes of a stack that are not in the list yet, callers first. False: no room. */
+static bool add_nodes(struct culet_tables *t, struct culet_profile_top *top, size_t *count, uint32_t stack)
+{
+    struct culet_stack_node *node = t->stacks.node;
+    size_t missing = 0;
+
+    for (uint32_t at = stack; at && node[at].mark != t->tops; at = node[at].parent)
+        missing++;
+    if (missing > top->node_count - *count)
+        return false;
+    *count += missing;
+    for (size_t to = *count; missing--; stack = node[stack].parent) {
+        node[stack].mark = t->tops;
+        top->nodes[--to] = (struct culet_profile_top_node){stack, node[stack].parent, node[stack].word};
+    }
+    return true;
+}
+
+void culet_tables_top(struct culet_tables *t, struct culet_profile_top *top)
+{
+    size_t sites, nodes = 0, found = 0;
+
+    t->tops++;
+    top->malloc_bytes = top->object_bytes = 0;
+    sites = find_largest(t, top);
+    while (found < sites && add_nodes(t, top, &nodes, top->sites[found].stack))
+        found++;
+    top->site_count = found;
+    top->node_count = nodes;
+    top->sample_bytes = t->sample_bytes;
+    top->started_ns = t->started_ns;
+    top->lost = t->lost;
+    top->resident = t->resident;
+    top->peak_resident = t->peak_resident;
+    top->epoch = t->epoch;
+    top->generation = t->generation;
+}
+
 /* ---- copies ---- */
 
 static uint32_t with_reserve(uint32_t count)

@@ -62,6 +62,7 @@ struct culet_tables {
     double live_bytes;
     uint64_t resident, peak_resident, peak_number;
     uint64_t sample_bytes, started_ns;
+    uint32_t tops; /* calls of culet_tables_top */
 };
 
 /* Maps the tables of an empty profile. False: no memory. */
@@ -79,6 +80,9 @@ void culet_tables_remove(struct culet_tables *tables, uint32_t number);
 
 /* After each added sample: the resident size may be the highest so far. */
 void culet_tables_set_resident(struct culet_tables *tables, uint64_t resident);
+
+/* As culet_profile_api.top, which see. */
+void culet_tables_top(struct culet_tables *tables, struct culet_profile_top *top);
 
 void culet_sums_add(struct culet_profile_sums *sums, const struct culet_sample *sample);
 

@@ -17,6 +17,8 @@ struct writer {
     void *data;
     uint64_t lines;
     bool failed;
+    culet_profile_wanted *wanted; /* of modules; NULL: all */
+    const void *wanted_data;
     size_t length;
     char text[8192];
 };
@@ -183,6 +185,8 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *data)
         if (head->p_type != PT_LOAD || !(head->p_flags & PF_X))
             continue;
         uintptr_t start = info->dlpi_addr + head->p_vaddr;
+        if (w->wanted && !w->wanted(w->wanted_data, start, start + head->p_memsz))
+            continue;
         put_text(w, "M");
         put_hex(w, start);
         put_hex(w, start + head->p_memsz);
@@ -222,7 +226,7 @@ static bool gather(void *data, const char *text, size_t length)
 static void write_modules(struct writer *w)
 {
     struct gathered gathered = {0};
-    struct writer modules = {.output = gather, .data = &gathered};
+    struct writer modules = {.output = gather, .data = &gathered, .wanted = w->wanted, .wanted_data = w->wanted_data};
 
     dl_iterate_phdr(write_module, &modules);
     flush(&modules);
@@ -231,6 +235,17 @@ static void write_modules(struct writer *w)
         put(w, gathered.text, gathered.length);
     w->lines += modules.lines;
     culet_profile_unmap(gathered.text, gathered.room);
+}
+
+bool culet_profile_write_modules(culet_profile_wanted *wanted, const void *wanted_data, culet_profile_output *output,
+                                 void *data, uint64_t *lines)
+{
+    struct writer w = {.output = output, .data = data, .wanted = wanted, .wanted_data = wanted_data};
+
+    write_modules(&w);
+    flush(&w);
+    *lines += w.lines;
+    return !w.failed;
 }
 
 /* ---- tables ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "blackbox/blackbox.h"
 #include "common/active_malloc.h"
 #include "common/memory_file.h"
 #include "common/stats.h"
@@ -144,6 +145,7 @@ RUBY_FUNC_EXPORTED void Init_culet(void)
     culet_init_strings(culet);
     culet_init_memory_file(culet);
     culet_init_profile(culet);
+    culet_init_blackbox(culet);
     culet_init_trim(culet);
     culet_init_unused(culet);
     culet_init_comparison(culet);

@@ -26,3 +26,5 @@ module Culet
     warn("culet: the agent cannot listen (#{Agent.problem}); `culet signal #{Process.pid}` will fail")
   end
 end
+
+require_relative "blackbox" if ENV["CULET_BLACKBOX"]

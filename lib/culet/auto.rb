@@ -27,3 +27,5 @@ module Culet
 
   Trim.begin(Trim::Settings.new(ENV.fetch("CULET_TRIM", nil))).each { |sentence| warn("culet: #{sentence}") }
 end
+
+require_relative "blackbox" if ENV["CULET_BLACKBOX"]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "agent"
+require_relative "runtime/profile/labels"
 require_relative "runtime/profile/settings"
 
 module Culet
@@ -14,14 +15,7 @@ module Culet
   # - Culet::Profile.sample_bytes: the mean distance of two samples
   # - Culet::Profile.label(name: value) { }: what the block allocates has these labels too; nil removes one
   # - Culet::Profile.labels: the labels in effect, a Hash
-  #
-  # Labels by one line each: `use Culet::Profile::Rack` (rack.rb), `config.culet.profile = true` in Rails (rails.rb),
-  # `include Culet::Profile::ActiveJob`, `chain.add Culet::Profile::Sidekiq`.
   module Profile
-    { Rack: "rack", Rails: "rails", ActiveJob: "active_job", Sidekiq: "sidekiq" }.each do |constant, file|
-      autoload constant, File.expand_path("runtime/profile/#{file}", __dir__)
-    end
-
     class << self
       # Starts sampling. Forgets what an earlier profile has found, unless that still runs: then the distance changes.
       #
@@ -107,12 +101,6 @@ module Culet
 
       # @return [Boolean] always false
       def self.running? = false
-
-      # @return [Object] the block's value
-      def self.label(**) = yield
-
-      # @return [Hash] always empty
-      def self.labels = {}
     end
   end
 

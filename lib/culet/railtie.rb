@@ -7,8 +7,8 @@ require "rails/railtie"
 module Culet
   # In a Rails application, `config.culet.trim = true` returns free memory after major garbage collections (culet/auto,
   # configured by CULET_TRIM). `config.culet.profile = true` loads culet/profile, and labels the allocations of requests
-  # and jobs (Profile::Rails). The default of both is false. `require "culet"` loads this file if Rails is loaded, so
-  # the Gemfile must list rails first.
+  # and jobs (Profile::Rails). The default of both is false. With CULET_BLACKBOX, requests and jobs have labels too.
+  # `require "culet"` loads this file if Rails is loaded, so the Gemfile must list rails first.
   class Railtie < ::Rails::Railtie
     config.culet = ActiveSupport::OrderedOptions.new
     config.culet.trim = false
@@ -16,10 +16,10 @@ module Culet
 
     # After the environment files and the initializers, which may set it.
     initializer "culet.profile", after: :load_config_initializers, before: :build_middleware_stack do |application|
-      if application.config.culet.profile
-        require_relative "profile"
-        Profile::Rails.install(application)
-      end
+      require_relative "profile" if application.config.culet.profile
+      require_relative "blackbox" if ENV["CULET_BLACKBOX"]
+      boxed = defined?(BlackBox.running?) && BlackBox.running?
+      Profile::Rails.install(application) if application.config.culet.profile || boxed
     end
 
     # After the environment files and the initializers, which may set it.

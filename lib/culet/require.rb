@@ -96,3 +96,5 @@ module Culet
     warn("culet: #{problem}") if problem
   end
 end
+
+require_relative "blackbox" if ENV["CULET_BLACKBOX"]

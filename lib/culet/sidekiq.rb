@@ -5,19 +5,27 @@ require_relative "runtime/sidekiq/quiet_periods"
 
 module Culet
   # `require "culet/sidekiq"` in an initializer, or in the file of -r: a Sidekiq server returns free memory after major
-  # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. Other
-  # processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or later.
+  # garbage collections (culet/auto, configured by CULET_TRIM), and collects and trims once in each quiet period. With
+  # CULET_BLACKBOX, jobs have labels. Other processes that require it are unchanged. Quiet periods need Sidekiq 6.5 or
+  # later.
   module Sidekiq
     # @param config [Sidekiq::Config] of a server process
     # @return [void]
     def self.install(config)
       require_relative "auto"
+      label_jobs(config)
       return unless Culet.native? && Culet.trim_stats[:active]
 
       periods = QuietPeriods.new
       return warn_without_heartbeat unless listen(config, periods)
 
       config.server_middleware { |chain| chain.prepend(QuietPeriods::Middleware, periods) }
+    end
+
+    def self.label_jobs(config)
+      return unless defined?(BlackBox.running?) && BlackBox.running?
+
+      config.server_middleware { |chain| chain.prepend(Profile::Sidekiq) }
     end
 
     # @return [Boolean] whether this Sidekiq has the event :beat
@@ -32,7 +40,7 @@ module Culet
       warn("culet: free memory is returned after garbage collections, but not in quiet periods: " \
            "these need Sidekiq 6.5, and this is #{::Sidekiq::VERSION}")
     end
-    private_class_method :listen, :warn_without_heartbeat
+    private_class_method :label_jobs, :listen, :warn_without_heartbeat
   end
 end
 

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <math.h>
 #include <pthread.h>
 #include <regex.h>
 #include <sys/stat.h>
@@ -347,9 +348,80 @@ static void compare_site(const struct site *site, char view, const struct culet_
           e.bytes, e.variance);
 }
 
+/* ---- the largest sites ---- */
+
+#define TOP_SITES 48
+#define TOP_NODES 512
+
+static void check_nodes(const struct culet_profile_top *top)
+{
+    for (size_t i = 0; i < top->node_count; i++) {
+        const struct culet_profile_top_node *node = &top->nodes[i];
+        bool parent_is_there = node->parent == 0;
+        CHECK(found.word[node->number] == node->word && found.parent[node->number] == node->parent, "another node");
+        for (size_t j = 0; j < i; j++) {
+            CHECK(top->nodes[j].number != node->number, "a node is there twice");
+            parent_is_there |= top->nodes[j].number == node->parent;
+        }
+        CHECK(parent_is_there, "a node comes before its caller");
+    }
+}
+
+static bool has_node(const struct culet_profile_top *top, uint32_t number)
+{
+    for (size_t i = 0; i < top->node_count; i++)
+        if (top->nodes[i].number == number)
+            return true;
+    return number == 0;
+}
+
+static size_t larger_sites(double bytes, double *all)
+{
+    size_t larger = 0;
+
+    *all = 0;
+    for (size_t i = 0; i < found.sites; i++) {
+        const struct culet_profile_sums *live = &found.site[i].sums[strchr(VIEWS, 'l') - VIEWS];
+        *all += live->bytes;
+        larger += live->bytes > bytes;
+    }
+    return larger;
+}
+
+/* Of what the stream has, in lists with and without room for it. */
+static void compare_top(void)
+{
+    static struct culet_profile_top_site sites[TOP_SITES];
+    static struct culet_profile_top_node nodes[TOP_NODES];
+    size_t room_for_nodes = random_below(4) ? TOP_NODES : random_below(12);
+    struct culet_profile_top top = {
+        .sites = sites, .site_count = random_below(TOP_SITES + 1), .nodes = nodes, .node_count = room_for_nodes};
+    size_t room_for_sites = top.site_count, live = 0;
+    double all;
+
+    CHECK(api->top(&top), "no profile");
+    CHECK(top.site_count <= room_for_sites && top.node_count <= room_for_nodes, "more than there is room for");
+    check_nodes(&top);
+    for (size_t i = 0; i < top.site_count; i++) {
+        CHECK(has_node(&top, sites[i].stack), "a site without its stack");
+        CHECK(sites[i].live.samples > 0 && larger_sites(sites[i].live.bytes, &all) <= i, "a larger site is missing");
+        CHECK(i == 0 || sites[i - 1].live.bytes >= sites[i].live.bytes, "not the largest first");
+    }
+    (void)larger_sites(0, &all);
+    CHECK(fabs(all - top.malloc_bytes - top.object_bytes) <= all * 1e-9, "%f bytes live, not %f", all,
+          top.malloc_bytes + top.object_bytes);
+    for (size_t i = 0; i < found.sites; i++)
+        live += found.site[i].sums[strchr(VIEWS, 'l') - VIEWS].samples > 0;
+    if (room_for_nodes == TOP_NODES)
+        CHECK_EQUAL(top.site_count, live < room_for_sites ? live : room_for_sites);
+    CHECK_EQUAL(top.epoch, found.epoch);
+    CHECK_EQUAL(top.sample_bytes, found.sample_bytes);
+}
+
 static void compare(void)
 {
     read_stream();
+    compare_top();
     CHECK_EQUAL(found.epoch, m.epoch);
     CHECK_EQUAL(found.generation, m.generation);
     CHECK_EQUAL(found.sample_bytes, 4096);
@@ -459,14 +531,48 @@ TEST(numbers_of_former_profiles_are_used_again)
 
 TEST(without_a_start_there_is_no_profile)
 {
+    struct culet_profile_top top = {0};
     const uint64_t word = 1;
     uint64_t count = 0;
 
     CHECK_EQUAL(api->add(CULET_PROFILE_MALLOC, 100, 1, 0, &word, 1), 0);
     api->remove(1);
     CHECK(!api->write(collect, NULL, &count), "something was written");
+    CHECK(!api->top(&top), "there are sites");
     CHECK_EQUAL(length, 0);
     CHECK_EQUAL(count, 0);
+}
+
+static unsigned reached;
+
+static void on_reached(void)
+{
+    const uint64_t word = 1;
+
+    reached++;
+    /* No lock is held. */
+    if (reached == 1)
+        api->remove(api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1));
+}
+
+TEST(growth_is_reported_once)
+{
+    const uint64_t word = 1;
+
+    CHECK(api->start(4096), "no memory");
+    api->notify(1000, on_reached);
+    uint32_t first = api->add(CULET_PROFILE_MALLOC, 1000, 1, 0, &word, 1);
+    CHECK_EQUAL(reached, 0);
+    uint32_t second = api->add(CULET_PROFILE_MALLOC, 1, 1, 0, &word, 1);
+    CHECK_EQUAL(reached, 1);
+    (void)api->add(CULET_PROFILE_MALLOC, 5000, 1, 0, &word, 1);
+    CHECK_EQUAL(reached, 1);
+    api->remove(first);
+    api->remove(second);
+    api->notify(5000, on_reached);
+    api->notify(0, NULL);
+    (void)api->add(CULET_PROFILE_MALLOC, 5000, 1, 0, &word, 1);
+    CHECK_EQUAL(reached, 1);
 }
 
 /* As many stacks as there is room for, then one that stands for the others. */

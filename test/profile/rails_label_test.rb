@@ -53,6 +53,13 @@ class RailsLabelTest < Minitest::Test
     assert_equal %({"job"=>"MailJob"}\n), job
   end
 
+  def test_with_a_black_box_they_have_labels_too
+    Dir.mktmpdir do |folder|
+      requests, = parts(run_application("false", "CULET_BLACKBOX" => folder))
+      assert_equal %(200\n{"endpoint"=>"issues#show"}\n404\n), requests.sub("off", %({"endpoint"=>"issues#show"}))
+    end
+  end
+
   def test_nothing_is_loaded_otherwise
     requests, job = parts(run_application("false"))
     assert_equal "200\noff\n404\n", requests
@@ -64,10 +71,10 @@ class RailsLabelTest < Minitest::Test
   # What the requests printed, and what the job did.
   def parts(text) = text.lines.partition.with_index { |_, at| at < 3 }.map(&:join)
 
-  def run_application(profile)
+  def run_application(profile, more = {})
     Dir.mktmpdir do |root|
       File.write(File.join(root, "application.rb"), APPLICATION)
-      env = bundle.environment.merge(TestHelper::NEUTRAL, "PROFILE" => profile, "APPLICATION_ROOT" => root)
+      env = bundle.environment.merge(TestHelper::NEUTRAL, "PROFILE" => profile, "APPLICATION_ROOT" => root, **more)
       out, err, status = run_program(RbConfig.ruby, "-rbundler/setup", "-I#{ROOT}/lib", "#{root}/application.rb", env: env)
       assert_predicate status, :success?, err
       out

@@ -41,8 +41,7 @@ static void *ask_without_gvl(void *data)
     return NULL;
 }
 
-/* Returns whether culet is active. Counting a large heap takes milliseconds, so the GVL is released. */
-static int read_culet(const struct active_malloc *library, struct question *question)
+static int find_culet(const struct active_malloc *library, struct question *question)
 {
     void *pointer = culet_malloc_function(library, "culet_stats");
 
@@ -50,6 +49,14 @@ static int read_culet(const struct active_malloc *library, struct question *ques
         return 0;
     AS_FUNCTION(culet_stats_function, ask, pointer);
     question->ask = ask;
+    return 1;
+}
+
+/* Returns whether culet is active. Counting a large heap takes milliseconds, so the GVL is released. */
+static int read_culet(const struct active_malloc *library, struct question *question)
+{
+    if (!find_culet(library, question))
+        return 0;
     rb_thread_call_without_gvl(ask_without_gvl, question, NULL, NULL);
     return question->done;
 }
@@ -165,4 +172,31 @@ culet_stats_of_malloc(VALUE self)
     if (read_info(&library, &info))
         return hash_of_info(&info);
     return Qnil;
+}
+
+static struct culet_malloc_sums sums_of_culet(const struct culet_stats *stats)
+{
+    uint64_t resident = stats->heap_bytes - stats->free_returned_bytes;
+
+    return (struct culet_malloc_sums){.used = stats->used_bytes + stats->large_bytes,
+                                      .free = resident > stats->used_bytes ? resident - stats->used_bytes : 0,
+                                      .metadata = stats->descriptor_bytes};
+}
+
+int culet_malloc_sums(struct culet_malloc_sums *sums)
+{
+    struct question question;
+    struct info info = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct active_malloc library;
+
+    if (!culet_find_active_malloc(&library))
+        return 0;
+    if (find_culet(&library, &question) && (ask_without_gvl(&question), question.done)) {
+        *sums = sums_of_culet(&question.stats);
+        return 1;
+    }
+    if (!read_info(&library, &info))
+        return 0;
+    *sums = (struct culet_malloc_sums){info.uordblks + info.hblkhd, info.fordblks, 0};
+    return 1;
 }

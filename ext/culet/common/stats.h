@@ -4,6 +4,8 @@
 
 #include <ruby.h>
 
+#include <stdint.h>
+
 /*
  * The active malloc's own counts. Returns a Hash of Integers, in blocks or bytes. Under culet and glibc:
  *   heap_bytes:   address space of the heap without large blocks
@@ -15,5 +17,14 @@
  * nil under an allocator without such a call.
  */
 VALUE culet_stats_of_malloc(VALUE self);
+
+/* Bytes of the active malloc: in blocks that the program holds; free, under culet resident, under glibc resident or not;
+ * of its own (culet alone). */
+struct culet_malloc_sums {
+    uint64_t used, free, metadata;
+};
+
+/* In any thread. Takes milliseconds in a large heap. Returns 0 under an allocator without such a call. */
+int culet_malloc_sums(struct culet_malloc_sums *sums);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "blackbox/blackbox.h"
 #include "common/values.h"
 #include "profile/interned.h"
 
@@ -252,9 +253,56 @@ static void change(uint32_t label)
     culet_labels_apply(label);
 }
 
-static VALUE restore(VALUE before)
+/* A block with labels. */
+struct block {
+    uint32_t before, label;
+    uint64_t event; /* of the black box, which has begun with it; 0: none */
+};
+
+/* The label set for people: pairs with spaces between them. */
+static size_t read_text(uint32_t label, char *text, size_t *pairs)
 {
-    change((uint32_t)before);
+    size_t length = culet_interned_text(&sets, label, text, SET_BYTES);
+
+    *pairs = length > 0;
+    for (char *tab = text; (tab = memchr(tab, '\t', (size_t)(text + length - tab))) != NULL; (*pairs)++)
+        *tab = ' ';
+    return length;
+}
+
+static void enter_event(struct block *block)
+{
+    char text[SET_BYTES];
+    size_t pairs, length;
+
+    if (!culet_blackbox_runs() || block->label == 0)
+        return;
+    length = read_text(block->label, text, &pairs);
+    block->event = culet_blackbox_enter(text, length);
+}
+
+/* An event keeps the label that replaced its first one, such as a controller in the place of a path; not one in addition. */
+static void leave_event(const struct block *block)
+{
+    char text[SET_BYTES];
+    size_t outer, inner, length;
+
+    if (!culet_blackbox_runs() || block->event != 0 || block->before == 0 || block->label == 0) {
+        culet_blackbox_leave(block->event);
+        return;
+    }
+    (void)read_text(block->label, text, &inner);
+    length = read_text(block->before, text, &outer);
+    if (inner > outer)
+        (void)culet_blackbox_enter(text, length);
+}
+
+static VALUE restore(VALUE data)
+{
+    const struct block *block = (const struct block *)data;
+
+    change(block->before);
+    leave_event(block);
     return Qnil;
 }
 
@@ -266,18 +314,19 @@ static VALUE restore(VALUE before)
 static VALUE profile_label(int argc, VALUE *argv, VALUE self)
 {
     VALUE pairs;
-    uint32_t before, label;
+    struct block block = {.event = 0};
 
     rb_scan_args(argc, argv, "0:", &pairs);
     rb_need_block();
-    before = culet_labels_refresh();
-    label = NIL_P(pairs) ? before : number_with(before, pairs);
+    block.before = culet_labels_refresh();
+    block.label = NIL_P(pairs) ? block.before : number_with(block.before, pairs);
     if (!used || !hooked) {
         used = true;
         update_hook();
     }
-    change(label);
-    return rb_ensure(rb_yield, Qundef, restore, (VALUE)before);
+    change(block.label);
+    enter_event(&block);
+    return rb_ensure(rb_yield, Qundef, restore, (VALUE)&block);
 }
 
 /*

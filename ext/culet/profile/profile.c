@@ -18,6 +18,7 @@
 #include "profile/interpreter.h"
 #include "profile/labels.h"
 #include "profile/objects.h"
+#include "profile/top.h"
 #include "trim/gc_watch.h"
 
 static const struct culet_profile_api *api;
@@ -203,4 +204,5 @@ void culet_init_profile(VALUE culet)
     rb_define_private_method(rb_singleton_class(profile), "write_to", profile_write_to, 1);
     culet_init_profile_objects(profile, api);
     culet_init_profile_labels(profile, api);
+    culet_profile_top_prepare(api);
 }

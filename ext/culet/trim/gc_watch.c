@@ -13,7 +13,7 @@
 
 #include "common/values.h"
 
-#define WATCHERS 2
+#define WATCHERS 4
 
 static culet_gc_watcher *watchers[WATCHERS];
 static _Atomic int watcher_count;
@@ -94,6 +94,8 @@ void culet_gc_prepare(void)
 
 void culet_gc_watch(culet_gc_watcher *function)
 {
+    if (watcher_count == WATCHERS)
+        rb_raise(rb_eRuntimeError, "too many parts of culet watch the collections");
     if (watcher_count > 0) {
         watchers[watcher_count] = function;
         watcher_count++;

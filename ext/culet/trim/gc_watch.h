@@ -4,15 +4,15 @@
 
 /*
  * Called for each collection while it marks, with the GVL held or the VM stopped, never concurrently, possibly in a
- * thread of the collector. Of Ruby's API it may call only rb_postponed_job_*. major: whether old objects are marked
- * too.
+ * thread of the collector. Of Ruby's API it may call only rb_postponed_job_* and rb_gc_stat with a Symbol. major: whether
+ * old objects are marked too.
  */
 typedef void culet_gc_watcher(int major);
 
 /* Finds out what the collector reports. Before the functions below, not during GC. */
 void culet_gc_prepare(void);
 
-/* Starts watching: once for trims and once for the profile. With the GVL. May raise. */
+/* Starts watching: once for each part (trims, the profile, the black box). With the GVL. May raise. */
 void culet_gc_watch(culet_gc_watcher *watcher);
 
 /*

@@ -13,6 +13,7 @@ require "puma/plugin"
 # - With `Culet::Warmup.requests = ["/", "/issues"]` below it, the parent requests these pages before all other
 #   before_fork hooks, so that these close the connections.
 # - A trim that waits for its minimum interval runs when the worker has no request (out_of_band).
+# - With CULET_BLACKBOX, requests have labels (Culet::Profile::Rack).
 #
 # The plugin has no `config` method, because Puma drops the first option of the user's file for a plugin that has one
 # (Hash#shift in DSL#_offer_plugins, Puma 5 to 8). Hooks are added when Puma starts its plugins, before it loads the
@@ -28,9 +29,17 @@ Puma::Plugin.create do
     warn("culet: no requests are sent: Culet::Warmup.requests needs workers and preload_app!") if
       Culet::Warmup.requests.any? && !(cluster && options[:preload_app])
     trim_between_requests(launcher, options)
+    label_requests(launcher.config)
   end
 
   private
+
+  # Puma asks its configuration for the application once, or once in each worker.
+  def label_requests(configuration)
+    return unless defined?(Culet::BlackBox.running?) && Culet::BlackBox.running?
+
+    configuration.define_singleton_method(:app) { Culet::Profile::Rack.new(super()) }
+  end
 
   def warm_up(launcher, hooks, options)
     if options[:preload_app]

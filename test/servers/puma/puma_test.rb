@@ -45,6 +45,20 @@ module PumaTests
     end
   end
 
+  def test_the_master_says_what_a_killed_worker_held
+    Dir.mktmpdir do |folder|
+      with_server(*COMMAND, env: { "WORKERS" => "2", "CULET_BLACKBOX" => folder }, gems: bundle(self.class::GEMFILE)) do |server|
+        Process.kill("KILL", victim = workers(server, 2).keys.first)
+        assert_settles("a summary") { server.output.include?("more: culet autopsy") }
+        lines = server.output.scan(/^culet: (.*)$/).flatten
+        assert_equal 3, lines.size
+        assert_match(/\Aprocess #{victim} \(.*\) was ended by SIGKILL/, lines[0])
+        assert_match(/\Ait held [\d.]+ MB: /, lines[1])
+        assert_match(%r{\Athe last one: endpoint=GET /}, lines[2])
+      end
+    end
+  end
+
   def test_a_page_that_fails_keeps_nobody_from_starting
     with_server(*COMMAND, env: { "WORKERS" => "2", "PRELOAD" => "1", "WARM" => "/fails /warm" }, gems: bundle(self.class::GEMFILE)) do |server|
       workers(server, 2).each_value { |figures| assert_equal [1, true], [figures["warmed"].size, figures["compactions"].positive?] }

@@ -1,0 +1,97 @@
+/*
+ * blackbox/format.h - the file that a process keeps about itself, for `culet autopsy`.
+ *
+ *   0        head        what the process is
+ *   4096     end         how it ended, as it says itself
+ *   4608     witness     how it ended, as another process has seen
+ *   5120     fast        ledgers between two seconds, the latest 16
+ *   10240    seconds     ledgers, one per second, the latest 160
+ *   61440    running     requests and jobs that have begun, at most 128
+ *   102400   finished    the latest 128 that have ended
+ *   126976   notes       limits and steps, the latest 64
+ *   143360   profile     the largest sites, twice: the older one is overwritten
+ *
+ * The file has CULET_BOX_BYTES. Each table is an array of slots of equal size; a slot begins with a record. A record is
+ * whole if its checksum fits: a process that is killed while it writes one leaves one that is not, and the reader goes
+ * without it. A table is written in turns, so the record that is lost is the oldest. Numbers are little-endian.
+ */
+#ifndef CULET_BLACKBOX_FORMAT_H
+#define CULET_BLACKBOX_FORMAT_H
+
+#include <stdint.h>
+
+#define CULET_BOX_BYTES 262144u
+
+/* The first line of the head's payload. */
+#define CULET_BOX_MAGIC "culet-blackbox 1\n"
+
+struct culet_box_record {
+    uint32_t checksum; /* CRC-32 (zlib) of all that follows, from `length` to the end of the payload */
+    uint32_t length;   /* of the payload, which follows */
+    uint64_t number;   /* from 1 on, in the order of the table's records; an unused slot has 0 */
+    uint64_t time;     /* nanoseconds of CLOCK_REALTIME */
+};
+
+enum culet_box_table {
+    CULET_BOX_HEAD,     /* lines "name value", the first CULET_BOX_MAGIC */
+    CULET_BOX_END,      /* a word (exit, exec, error), and for people what else there is to say */
+    CULET_BOX_WITNESS,  /* lines "name value" */
+    CULET_BOX_FAST,     /* struct culet_box_ledger */
+    CULET_BOX_SECONDS,  /* likewise */
+    CULET_BOX_RUNNING,  /* struct culet_box_event; the number is unique among events */
+    CULET_BOX_FINISHED, /* likewise, with the number that it had among the running ones */
+    CULET_BOX_NOTES,    /* struct culet_box_note */
+    CULET_BOX_PROFILE, /* a stream of profile/profile.h with the largest sites, and lines "B malloc_bytes object_bytes" */
+    CULET_BOX_TABLES
+};
+
+struct culet_box_place {
+    uint32_t offset, slot_bytes, slots;
+};
+
+#define CULET_BOX_PLACES                                                                                               \
+    {                                                                                                                  \
+        [CULET_BOX_HEAD] = {0, 4096, 1}, [CULET_BOX_END] = {4096, 512, 1}, [CULET_BOX_WITNESS] = {4608, 512, 1},       \
+        [CULET_BOX_FAST] = {5120, 320, 16}, [CULET_BOX_SECONDS] = {10240, 320, 160},                                   \
+        [CULET_BOX_RUNNING] = {61440, 320, 128}, [CULET_BOX_FINISHED] = {102400, 192, 128},                            \
+        [CULET_BOX_NOTES] = {126976, 256, 64}, [CULET_BOX_PROFILE] = {143360, 59392, 2},                               \
+    }
+
+/* Within a running event's slot: a second record with the event's number, whose payload is its label since. */
+#define CULET_BOX_RELABEL 184
+
+/* Not known. */
+#define CULET_BOX_UNKNOWN UINT64_MAX
+
+/* Members are added at the end only: a reader takes what it knows. Bytes, but where a name says otherwise. */
+struct culet_box_ledger {
+    uint64_t resident, shared; /* statm: all resident pages; those of files and shared memory */
+    uint64_t rollup_time;      /* of the next four: nanoseconds of CLOCK_REALTIME */
+    uint64_t proportional, private_dirty, swapped, anonymous;        /* smaps_rollup */
+    uint64_t malloc_time, malloc_used, malloc_free, malloc_metadata; /* resident, but for glibc's free bytes */
+    uint64_t ruby_time, slots_live, slots_all, ruby_pages;           /* of the next eight, too: when Ruby was asked */
+    uint64_t gc_count, gc_major, malloc_increase, oldmalloc_increase, allocated_objects;
+    uint64_t group_used, group_limit, group_reclaimable, group_kills,
+        group_stall;          /* stall: 1/100 % of time, PSI some */
+    uint64_t running, events; /* requests and jobs that run; that have begun since the start */
+    uint64_t profile_bytes;   /* what the profile estimates as live */
+    uint64_t processor_time;  /* of the black box, nanoseconds */
+};
+
+#define CULET_BOX_LABEL 96
+
+struct culet_box_event {
+    uint64_t ended;                           /* nanoseconds of CLOCK_REALTIME; 0: it runs */
+    uint64_t started;                         /* likewise */
+    uint64_t thread;                          /* the kernel's number */
+    uint64_t resident_before, resident_after; /* as last read */
+    uint64_t objects_before, objects_after;   /* allocated by the process */
+    char label[CULET_BOX_LABEL];              /* UTF-8, to the end of the payload */
+};
+
+struct culet_box_note {
+    uint64_t bytes; /* the limit, or what a step has freed */
+    char text[208]; /* "limit SOURCE", "step NAME", to the end of the payload */
+};
+
+#endif

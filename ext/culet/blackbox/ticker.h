@@ -1,0 +1,23 @@
+/* blackbox/ticker.h - the native thread that writes ledgers and the profile's largest sites. Knows no Ruby. */
+#ifndef CULET_BLACKBOX_TICKER_H
+#define CULET_BLACKBOX_TICKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts the thread. Returns 0 or an errno. */
+int culet_ticker_start(void);
+
+/* Ends it; returns when it has ended. */
+void culet_ticker_stop(void);
+
+/* In a forked child: the thread is the parent's. */
+void culet_ticker_reset(void);
+
+/* Ledgers and profiles written so far, and the thread's processor time in nanoseconds. */
+struct culet_ticker_stats {
+    uint64_t ledgers, profiles, processor_time;
+};
+struct culet_ticker_stats culet_ticker_stats(void);
+
+#endif

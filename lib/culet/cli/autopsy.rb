@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command"
+require_relative "../runtime/blackbox/folder"
+require_relative "../system/ruby_options"
+require_relative "../tools/autopsy"
+
+module Culet
+  module CLI
+    # `culet autopsy`: what a process held that was killed.
+    class Autopsy < Command
+      # @return [String] the usage of the verb
+      def banner = "culet autopsy FILE|DIR ... | --kernel"
+
+      # @return [Array<String>] examples for --help
+      def examples
+        ["CULET_BLACKBOX=/var/lib/app #{RubyOptions.advice("auto")} puma    keep black boxes",
+         "culet autopsy /var/lib/app            the process that ended last",
+         "culet autopsy /var/lib/app --all      all of them",
+         "culet autopsy /var/lib/app/culet-4242-0123456789ab.blackbox --json",
+         "culet autopsy --kernel                which processes the kernel has killed"]
+      end
+
+      # @return [Integer] exit status
+      def execute(words, command)
+        raise UsageError, "`culet autopsy` takes files and folders, no command" if command
+        return kernel(words) if options[:kernel]
+        raise UsageError, "give a file of a black box, or the folder of CULET_BLACKBOX" if words.empty?
+
+        log = Culet::Autopsy::KernelLog.read
+        findings = paths(words).map { |path| find(path, log) }
+        deliver(options[:json] ? json(findings) : fitted { findings.map { |one| table(one) }.join("\n") })
+        EXIT_OK
+      end
+
+      private
+
+      def define(parser)
+        parser.separator("Says what ended a process that kept a black box (CULET_BLACKBOX), and what it held: " \
+                         "levels, the largest sites of the memory profile, the last requests and jobs.")
+        parser.separator("")
+        parser.on("--all", "of a folder, all files of ended processes (default: the latest)") { options[:all] = true }
+        parser.on("--kernel", "the kills in the kernel's log, and the counts of this control group") do
+          options[:kernel] = true
+        end
+      end
+
+      def paths(words)
+        words.flat_map { |word| File.directory?(word) ? in_folder(word) : [word] }
+      end
+
+      def in_folder(path)
+        files = BlackBox::Folder.new(path).files.select { |file| BlackBox::Folder.unlocked?(file) }
+        raise Error, "#{path} has no black box of an ended process" if files.empty?
+
+        options[:all] ? files : files.first(1)
+      rescue SystemCallError => e
+        raise Error, "cannot read #{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+      end
+
+      def find(path, log)
+        box = Culet::Autopsy::Box.load(path)
+        Culet::Autopsy::Findings.new(box, alive: !BlackBox::Folder.unlocked?(path), log: log)
+      end
+
+      def json(findings)
+        documents = findings.map { |one| Culet::Autopsy::Document.new(one).to_h }
+        JSON.generate(options[:all] ? { "autopsies" => documents } : documents.first)
+      end
+
+      def table(findings) = Culet::Autopsy::Table.new(findings, color: color?).to_s
+
+      def kernel(words)
+        raise UsageError, "--kernel takes no files" if words.any?
+
+        report = Culet::Autopsy::KernelReport.new(Culet::Autopsy::KernelLog.read, color: color?)
+        deliver(options[:json] ? JSON.generate(report.to_h) : fitted { report.to_s })
+        EXIT_OK
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Culet
+  module BlackBox
+    # The folder of the files, one for each process. A living process holds the lock of its file, so other containers
+    # know that it is alive too.
+    class Folder
+      # More files of ended processes are removed, the oldest first.
+      KEEP = 20
+      # Beside the number of the process, a random one: numbers are used again.
+      NAME = /\Aculet-(\d{1,10})-\h{12}\.blackbox\z/
+      MODE = 0o600
+      FOLDER_MODE = 0o700
+      private_constant :MODE, :FOLDER_MODE
+
+      # @return [String]
+      attr_reader :path
+
+      # @param path [String] an absolute path
+      def initialize(path)
+        @path = path
+      end
+
+      # Makes the folder if it is missing, and a file in it, which is locked.
+      #
+      # @return [File]
+      # @raise [SystemCallError]
+      def create
+        make
+        name = "culet-#{::Process.pid}-#{Random.urandom(6).unpack1("H*")}.blackbox"
+        file = File.open(File.join(path, name), File::RDWR | File::CREAT | File::EXCL | File::NOFOLLOW, MODE)
+        file.close_on_exec = true
+        # Where the file system has no locks, the process is known by its number alone.
+        begin
+          file.flock(File::LOCK_EX)
+        rescue SystemCallError
+          nil
+        end
+        file
+      end
+
+      # @return [Array<String>] paths of the files, the newest first
+      def files
+        names = Dir.children(path).grep(NAME).map { |name| File.join(path, name) }
+        dated = names.filter_map do |file|
+          stat = File.lstat(file)
+          [file, stat.mtime] if stat.file?
+        rescue SystemCallError
+          nil # removed meanwhile
+        end
+        dated.sort_by { |_, time| time }.reverse.map(&:first)
+      end
+
+      # @param file [String] path of a file
+      # @return [Boolean] whether no process holds its lock
+      def self.unlocked?(file)
+        File.open(file, File::RDONLY | File::NOFOLLOW | File::NONBLOCK) do |io|
+          io.flock(File::LOCK_SH | File::LOCK_NB) != false
+        end
+      rescue SystemCallError
+        false
+      end
+
+      # Removes the files of ended processes beyond KEEP.
+      #
+      # @param ended [Array<String>] their paths, the newest first
+      # @return [void]
+      def prune(ended)
+        ended.drop(KEEP).each do |file|
+          File.unlink(file) if File.lstat(file).owned?
+        rescue SystemCallError
+          next # another process does the same, or the folder is another user's
+        end
+      end
+
+      private
+
+      def make
+        Dir.mkdir(path, FOLDER_MODE)
+      rescue Errno::EEXIST
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Culet
+  module BlackBox
+    # What a black box says of its process: lines "name value".
+    #
+    # @api private
+    module Head
+      MAGIC = "culet-blackbox 1"
+      # Of a value.
+      MOST_BYTES = 400
+      # Of all.
+      ROOM = 4000
+      private_constant :MAGIC, :MOST_BYTES, :ROOM
+
+      module_function
+
+      # @param files [Array<String, nil>] of ControlGroup
+      # @return [String]
+      def text(files)
+        values = process.merge("group_used" => files[0], "group_limit" => files[1], "group_kills" => files[3])
+        lines = values.filter_map { |name, value| "#{name} #{clean(value)}\n" if value }
+        [MAGIC, "\n", *lines].join.byteslice(0, ROOM).scrub("?")
+      end
+
+      # @return [Integer] bytes of a page of Ruby's heap; 0 if this Ruby does not say it
+      def page_bytes
+        constants = GC::INTERNAL_CONSTANTS
+        constants[:HEAP_PAGE_SIZE] || (constants[:HEAP_PAGE_OBJ_LIMIT] && 16_384) || 0
+      end
+
+      def process
+        { "pid" => ::Process.pid, "parent" => ::Process.ppid, "program" => $PROGRAM_NAME, "boot" => boot,
+          "ruby" => RUBY_VERSION, "culet" => VERSION, "allocator" => Culet.allocator[:name] }
+      end
+      private_class_method :process
+
+      def boot
+        File.read("/proc/sys/kernel/random/boot_id").strip
+      rescue SystemCallError
+        nil
+      end
+      private_class_method :boot
+
+      def clean(value) = value.to_s.b.byteslice(0, MOST_BYTES).gsub(/[[:cntrl:]]/n, "?")
+      private_class_method :clean
+    end
+  end
+end

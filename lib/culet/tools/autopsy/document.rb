@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "time"
+require_relative "../profile"
+require_relative "findings"
+
+module Culet
+  module Autopsy
+    # Findings as one JSON object.
+    class Document
+      # @param findings [Findings]
+      def initialize(findings)
+        @findings = findings
+      end
+
+      # @return [Hash{String => Object}] the keys of docs/json.md
+      def to_h
+        { "file" => box.path, "pid" => box.pid, "parent_pid" => box.parent_pid, "program" => box.program,
+          "ruby" => box["ruby"], "culet" => box["culet"], "allocator" => box["allocator"],
+          "started_at" => time(box.started_at), "last_at" => time(box.last_at), "cause" => cause,
+          "limit_bytes" => @findings.limit_bytes, "used_bytes" => @findings.used_bytes,
+          "rss_bytes" => @findings.ledger&.resident,
+          "levels" => @findings.levels.transform_keys { |name| name.tr(" ", "_") },
+          "gc" => gc, "profile" => profile, "running" => @findings.running.map { |one| event(one) },
+          "finished" => @findings.finished.map { |one| event(one) }, "notes" => box.notes.map { |one| note(one) },
+          "history" => box.ledgers.map { |one| moment(one) } }
+      end
+
+      private
+
+      def box = @findings.box
+
+      def time(value) = value&.utc&.iso8601(3)
+
+      def cause
+        one = @findings.cause
+        { "kind" => one.kind, "certain" => one.certain, "text" => one.text, "signal" => one.signal,
+          "group_kills" => one.kills }
+      end
+
+      def gc
+        ledger = @findings.ledger or return {}
+        { "count" => ledger.gc_count, "major" => ledger.gc_major, "live_slots" => ledger.slots_live,
+          "slots" => ledger.slots_all, "allocated_objects" => ledger.allocated_objects,
+          "malloc_increase_bytes" => ledger.malloc_increase, "oldmalloc_increase_bytes" => ledger.oldmalloc_increase }
+      end
+
+      def profile
+        data = @findings.profile or return
+        { "sample_bytes" => data.sample_bytes, "taken_at" => time(data.recordings.first.taken_at),
+          "total_bytes" => @findings.profiled_bytes&.round,
+          "lines" => @findings.lines.map { |row| { "name" => row.name, "bytes" => row.bytes.round } },
+          "sites" => Culet::Profile::Document.new(data).to_h["sites"] }
+      end
+
+      def event(one)
+        { "label" => one.label, "started_at" => time(one.started_at), "ended_at" => time(one.ended_at),
+          "age_seconds" => (one.ended_at || box.last_at) - one.started_at, "growth_bytes" => one.growth_bytes,
+          "objects" => one.objects }
+      end
+
+      def note(one) = { "at" => time(one.at), "kind" => one.kind, "text" => one.text, "bytes" => one.bytes }
+
+      def moment(one)
+        { "at" => time(one.at), "rss_bytes" => one.resident, "used_bytes" => one.group_used,
+          "malloc_bytes" => one.malloc_used, "profiled_bytes" => one.profile_bytes, "running" => one.running }
+      end
+    end
+  end
+end

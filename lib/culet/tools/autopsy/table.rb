@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+require_relative "../../text/view"
+require_relative "../profile"
+require_relative "findings"
+
+module Culet
+  module Autopsy
+    # Findings for a terminal.
+    class Table < Text::View
+      # Lines, sites and requests that are printed.
+      TOP = 10
+      STEPS = 10
+      # Moments of the history.
+      MOMENTS = 8
+      WITHOUT_PROFILE = "The memory profile was off, so the code that held the memory is not known (CULET_PROFILE=1)."
+      WITHOUT_REQUESTS = "No request or job is known (Culet::Profile::Rack and the like name them)."
+      private_constant :TOP, :STEPS, :MOMENTS, :WITHOUT_PROFILE, :WITHOUT_REQUESTS
+
+      # @param findings [Findings]
+      # @param options [Hash] as for Text::View
+      def initialize(findings, **options)
+        super(**options)
+        @findings = findings
+        @box = findings.box
+      end
+
+      private
+
+      def sections
+        [heading, levels, history, lines, work, steps, note_lines(notes)]
+      end
+
+      def size(bytes) = bytes.nil? ? "-" : Text::Size.human(bytes.round)
+
+      def signed(bytes) = bytes.nil? ? "-" : "#{"+" unless bytes.negative?}#{Text::Size.human(bytes)}"
+
+      def clock(time) = time.utc.strftime("%T")
+
+      def seconds(value) = Text::Numbers.decimal(value, value < 10 ? 1 : 0)
+
+      def heading
+        [wrap(bold("Process #{@box.pid} (#{printable(@box.program)}) #{printable(@findings.cause.text)}.")),
+         wrap("It started at #{@box.started_at.utc.strftime("%F %T")} UTC; the last record is of " \
+              "#{@box.last_at.utc.strftime("%F %T.%L")}#{against_limit}.")].join("\n")
+      end
+
+      def against_limit
+        limit = @findings.limit_bytes
+        used = @findings.used_bytes
+        return "" unless used
+        return "; its control group, without a limit, used #{size(used)}" unless limit
+
+        "; its control group used #{size(used)} of #{size(limit)} (#{(100.0 * used / limit).round} %)"
+      end
+
+      def levels
+        return wrap("There is no ledger: the process ended before the first one was written.") unless @findings.ledger
+
+        rss = @findings.ledger.resident
+        rows = @findings.levels.sort_by { |name, bytes| name == "other" ? 1 : -bytes }
+        grid([["held", [*rows.map(&:first), "resident"], true],
+              ["bytes", [*rows.map { |_, bytes| size(bytes) }, size(rss)], false],
+              ["share", [*rows.map { |_, bytes| share(bytes, rss) }, "100.0 %"], false]])
+      end
+
+      def share(bytes, all) = "#{Text::Numbers.decimal(all.to_f.zero? ? 0 : 100.0 * bytes / all, 1)} %"
+
+      # The last moments at growing distances.
+      def history
+        all = @box.ledgers
+        return if all.size < 2
+
+        last = all.last.at
+        ages = (0...MOMENTS).map { |step| step.zero? ? 0 : 2**(step - 1) }
+        some = ages.filter_map { |age| all.reverse.find { |one| last - one.at >= age - 0.01 } }.uniq.reverse
+        grid([["seconds before", some.map { |one| seconds(last - one.at) }, false],
+              ["resident", some.map { |one| size(one.resident) }, false],
+              ["group", some.map { |one| size(one.group_used) }, false],
+              ["malloc", some.map { |one| size(one.malloc_used) }, false],
+              ["Ruby pages", some.map { |one| size(one.ruby_pages) }, false],
+              ["collections", some.map { |one| one.gc_count ? Text::Numbers.grouped(one.gc_count) : "-" }, false]])
+      end
+
+      def lines
+        data = @findings.profile
+        return wrap(WITHOUT_PROFILE) unless data
+
+        rows = @findings.lines.first(TOP)
+        return wrap("The memory profile has sampled nothing.") if rows.empty?
+
+        all = @findings.profiled_bytes || data.total(:live).bytes
+        grid([["line", rows.map { |row| printable(row.name) }, true],
+              ["in use", rows.map { |row| size(row.bytes) }, false],
+              ["share", rows.map { |row| share(row.bytes, all) }, false],
+              ["95 % interval", rows.map { |row| "#{size(row.low_bytes)} to #{size(row.high_bytes)}" }, false]])
+      end
+
+      def work
+        running = @findings.running.first(TOP)
+        finished = @findings.finished.first(TOP - [running.size, TOP / 2].min)
+        list = running + finished
+        return wrap(WITHOUT_REQUESTS) if list.empty?
+
+        grid([["request or job", list.map { |one| printable(one.label) }, true],
+              ["state", list.map { |one| one.ended_at ? "ended #{clock(one.ended_at)}" : "running" }, true],
+              ["seconds", list.map { |one| seconds((one.ended_at || @box.last_at) - one.started_at) }, false],
+              ["growth", list.map { |one| signed(one.growth_bytes) }, false],
+              ["objects", list.map { |one| one.objects ? Text::Numbers.grouped(one.objects) : "-" }, false]])
+      end
+
+      def steps
+        list = @box.notes.last(STEPS)
+        return if list.empty?
+
+        grid([["at", list.map { |one| clock(one.at) }, true],
+              ["limit or step", list.map { |one| "#{one.kind}: #{printable(one.text)}" }, true],
+              ["bytes", list.map { |one| size(one.bytes) }, false]])
+      end
+
+      def notes
+        [late, others, unread_log].compact
+      end
+
+      def late
+        data = @findings.profile or return
+        age = @box.last_at - data.recordings.first.taken_at
+        "The largest sites are those of #{seconds(age)} s before the last record." if age > 1.5
+      end
+
+      def others
+        return if @findings.running.size <= 1
+
+        "Growth is that of the whole process, and so of all #{@findings.running.size} that were running."
+      end
+
+      def unread_log
+        return if @findings.log.problem.nil? || @findings.cause.kind == "alive"
+
+        "The kernel's log was not read (#{@findings.log.problem}): root may, or any user where " \
+          "kernel.dmesg_restrict is 0."
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "culet/runtime/blackbox/folder"
+require "culet/tools/autopsy"
+
+# Programs with a black box, and what culet autopsy says of them.
+module BoxHelper
+  LIBRARY = File.join(TestHelper::ROOT, "lib")
+  MALLOC = File.join(TestHelper::ROOT, "allocator/build/libculet.so")
+
+  def setup
+    super
+    @folder = Dir.mktmpdir("culet-box")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+    super
+  end
+
+  private
+
+  # @param code [String] of a program that has loaded an entry of culet
+  # @return [Array(String, String, Process::Status)] stdout, stderr, status
+  def run_boxed(code, *words, entry: "culet/auto", env: {}, **options)
+    run_program(RbConfig.ruby, "-I#{LIBRARY}", "-r#{entry}", "-e", code, *words,
+                env: { "CULET_BLACKBOX" => @folder, **env }, **options)
+  end
+
+  # @return [Array<String>] paths of the black boxes
+  def boxes = Dir.glob(File.join(@folder, "*.blackbox"))
+
+  def box = Culet::Autopsy::Box.load(boxes.fetch(0))
+
+  # Without the kernel's log, which is not the test's.
+  def findings(one = box, log: Culet::Autopsy::KernelLog.new([]), alive: false)
+    Culet::Autopsy::Findings.new(one, alive: alive, log: log)
+  end
+
+  # @return [Hash] what `culet autopsy --json` prints
+  def autopsy(*words)
+    out, err, status = run_culet("autopsy", *words, "--json")
+    assert_predicate status, :success?, err
+    JSON.parse(out)
+  end
+end

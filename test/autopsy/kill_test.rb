@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+require_relative "box_helper"
+require "timeout"
+
+# What is left of a program after a SIGKILL.
+class AutopsyKillTest < Minitest::Test
+  include TestHelper
+  include BoxHelper
+
+  # Ledgers are written each second; memory that grows in between is followed if the profile is on.
+  LEAK = <<~RUBY
+    require "culet/profile"
+    $kept = []
+    def leak = $kept << ("x" * 3000)
+    Culet::Profile.label(endpoint: "GET /small") { Array.new(100) { Object.new } }
+    Culet::Profile.label(endpoint: "GET /orders/:id") do
+      Culet::Profile.label(endpoint: "orders#show") { 8000.times { leak } }
+      sleep 1.2
+      puts $kept.size * 3000
+      $stdout.flush
+      Process.kill(:KILL, $$)
+      sleep
+    end
+  RUBY
+
+  def test_the_site_and_the_request_are_named
+    out, _, status = run_boxed(LEAK, env: { "CULET_PROFILE" => "16k", "LD_PRELOAD" => MALLOC })
+    assert_equal "KILL", Signal.signame(status.termsig)
+    report = autopsy(@folder)
+    line = report["profile"]["lines"].first
+    assert_equal "-e:3", line["name"]
+    assert_in_delta Integer(out), line["bytes"], 0.1 * Integer(out)
+    assert_equal ["endpoint=orders#show"], report["running"].map { |one| one["label"] }
+    assert_equal ["endpoint=GET /small"], report["finished"].map { |one| one["label"] }
+    assert_operator report["running"].first["age_seconds"], :>=, 0
+    assert_operator report["finished"].first["objects"], :>=, 100
+  end
+
+  # Events, notes and sites are written all the time. At any moment at most one record of each writer is not whole.
+  def test_kills_at_any_moment
+    code = <<~RUBY
+      require "culet/profile"
+      kept = []
+      Thread.new { loop { Culet::Profile.label(job: "A") { kept << "x" * 500 } } }
+      count = 0
+      loop do
+        Culet::Profile.label(endpoint: "B") { Culet::Profile.label(endpoint: "C") { kept << "y" * 700 } }
+        Culet::BlackBox.step("trim", freed_bytes: count += 1)
+        kept.clear if kept.size > 20_000
+        puts "ready" if count == 200
+        $stdout.flush
+      end
+    RUBY
+    (all_tests? ? 100 : 6).times do
+      with_program(RbConfig.ruby, "-I#{LIBRARY}", "-rculet/auto", "-e", code, env: { "CULET_BLACKBOX" => @folder, "CULET_PROFILE" => "4k", "LD_PRELOAD" => MALLOC }) do |pid|
+        sleep(rand * 0.3)
+        Process.kill(:KILL, pid)
+        Timeout.timeout(PATIENCE_SECONDS) { Thread.pass until Culet::BlackBox::Folder.unlocked?(boxes.first) }
+      end
+      assert_whole(box)
+      FileUtils.rm(boxes)
+    end
+  end
+
+  # @param one [Box]
+  def assert_whole(one)
+    assert_operator one.ledgers.size, :>=, 1
+    assert_operator one.notes.size, :>=, 63
+    steps = one.notes.map(&:bytes)
+    assert(steps.each_cons(2).all? { |former, later| later == former + 1 }, "one of the middle is missing")
+    ended = one.events.select(&:ended_at)
+    assert_includes 126..128, ended.size
+    assert_empty ended.map(&:label) - ["job=A", "endpoint=C"]
+    assert_operator one.events.reject(&:ended_at).size, :<=, 2
+    refute_nil findings(one).profile
+  end
+
+  def test_levels_add_up_to_the_resident_size
+    run_boxed("sleep 1.2; Process.kill(:KILL, $$); sleep", env: { "LD_PRELOAD" => MALLOC })
+    report = autopsy(boxes.first)
+    assert_operator report["rss_bytes"], :>, 1 << 20
+    assert_equal report["rss_bytes"], report["levels"].values.sum
+    assert_operator report["levels"]["malloc_in_use"], :>, 0
+    assert_operator report["gc"]["slots"], :>, 0
+  end
+
+  def test_a_process_that_ends_leaves_nothing
+    { "1" => 0, "exit 3" => 3, "exit! 4" => 4, "Process.exit!(5)" => 5, "raise 'x'" => 1, "abort" => 1,
+      "exec 'true'" => 0, "Process.exec('true')" => 0, "Kernel.exec('true')" => 0,
+      "Process.wait(fork { exit! }); Process.wait(fork { exec 'true' }); Process.wait(fork { 1 })" => 0 }.each do |code, number|
+      _, _, status = run_boxed(code)
+      assert_equal number, status.exitstatus, code
+      assert_empty boxes, code
+    end
+  end
+
+  def test_an_exec_that_fails_goes_on_with_a_black_box
+    out, err, = run_boxed("begin; exec('/none'); rescue SystemCallError; puts Culet::BlackBox.running?; end")
+    assert_equal ["true\n", ""], [out, err]
+    assert_empty boxes
+  end
+
+  def test_a_program_without_memory_leaves_a_box_that_says_so
+    _, _, status = run_boxed("raise NoMemoryError, 'failed to allocate memory'")
+    assert_equal 1, status.exitstatus
+    report = autopsy(@folder)
+    assert_equal ["error", true], report["cause"].values_at("kind", "certain")
+    assert_includes report["cause"]["text"], "NoMemoryError: failed to allocate memory"
+  end
+
+  def test_a_forked_process_has_a_file_of_its_own
+    out, = run_boxed(<<~RUBY)
+      reader, writer = IO.pipe
+      child = fork { writer.puts Culet::BlackBox.path; writer.close; sleep }
+      writer.close
+      path = reader.gets.chomp
+      puts path != Culet::BlackBox.path, File.exist?(path), File.exist?(Culet::BlackBox.path)
+      Process.kill(:KILL, child)
+      Process.wait(child)
+      puts child, path
+    RUBY
+    different, child_has, parent_has, pid, path = out.lines(chomp: true)
+    assert_equal %w[true true true], [different, child_has, parent_has]
+    assert_equal [path], boxes
+    assert_equal Integer(pid), box.pid
+  end
+
+  def test_the_parent_writes_a_summary
+    _, err, = run_boxed(<<~RUBY)
+      child = fork { Process.kill(:KILL, $$); sleep }
+      sleep 1.5
+      Process.wait(child)
+      sleep 0.2
+    RUBY
+    assert_equal 3, err.lines.grep(/\Aculet: /).size, err
+    assert_match(/\Aculet: process \d+ \(-e\) was ended by SIGKILL/, err)
+    assert_equal 9, findings.cause.signal
+  end
+
+  def test_the_next_process_writes_a_summary_once
+    run_boxed("Process.kill(:KILL, $$); sleep")
+    _, first, = run_boxed("1")
+    _, second, = run_boxed("1")
+    assert_equal 3, first.lines.grep(/\Aculet: /).size, first
+    assert_empty second
+  end
+
+  def test_files_of_ended_processes_are_limited
+    keep = Culet::BlackBox::Folder::KEEP
+    run_boxed("#{keep + 4}.times { Process.wait(fork { Process.kill(:KILL, $$); sleep }) }")
+    run_boxed("1")
+    assert_equal keep, boxes.size
+  end
+end

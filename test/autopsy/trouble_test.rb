@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require_relative "box_helper"
+
+# Where no black box can be kept, or its file is lost: a sentence, and the program runs on.
+class AutopsyTroubleTest < Minitest::Test
+  include TestHelper
+  include BoxHelper
+
+  def assert_runs_on(sentence, code = "puts 'done'", env: {})
+    out, err, status = run_boxed(code, env: env)
+    assert_equal ["done\n", true], [out, status.success?], err
+    assert_match(/\Aculet: .*#{sentence}.*\n\z/, err)
+  end
+
+  def test_a_folder_that_is_a_file
+    path = File.join(@folder, "file")
+    File.write(path, "")
+    assert_runs_on("no black box can be kept in #{path}", env: { "CULET_BLACKBOX" => path })
+    assert_equal "", File.read(path)
+  end
+
+  def test_a_folder_whose_parent_is_missing
+    assert_runs_on("No such file or directory", env: { "CULET_BLACKBOX" => File.join(@folder, "a/b") })
+  end
+
+  def test_a_home_of_nobody
+    assert_runs_on("CULET_BLACKBOX: .*there is no black box", env: { "CULET_BLACKBOX" => "~no-such-user-here/x" })
+  end
+
+  def test_off
+    ["", "0"].each do |value|
+      out, err, = run_boxed("puts defined?(Culet::BlackBox) && Culet::BlackBox.running?", env: { "CULET_BLACKBOX" => value })
+      assert_equal ["false\n", ""], [out, err]
+    end
+  end
+
+  def test_a_folder_of_the_program_is_found_after_it_changes_its_own
+    out, err, = run_boxed("Dir.chdir('/'); Process.wait(fork { puts Culet::BlackBox.path })", env: { "CULET_BLACKBOX" => "box" },
+                                                                                            chdir: @folder)
+    assert_equal ["#{File.realpath(@folder)}/box", ""], [File.dirname(out.chomp), err]
+  end
+
+  def test_a_full_disk
+    skip "mounting a small disk takes root" unless Process.euid.zero?
+    disk = File.join(@folder, "disk")
+    Dir.mkdir(disk)
+    skip "a disk cannot be mounted here" unless system("mount", "-t", "tmpfs", "-o", "size=128k", "none", disk, err: File::NULL)
+    begin
+      assert_runs_on("No space left on device.*; the program runs without it", env: { "CULET_BLACKBOX" => disk })
+      assert_empty Dir.children(disk)
+    ensure
+      system("umount", disk, exception: true)
+    end
+  end
+
+  # Its pages are gone: each access would be a SIGBUS.
+  def test_a_file_that_is_truncated
+    code = <<~RUBY
+      require "culet/profile"
+      File.truncate(Culet::BlackBox.path, 0)
+      1000.times { |number| Culet::Profile.label(number: number) { "x" } }
+      Culet::BlackBox.step("trim", freed_bytes: 1)
+      sleep 1.5
+      Culet::Profile.label(after: 1) { "x" }
+      Process.wait(fork { exit!(Culet::BlackBox.running? ? 0 : 1) })
+      puts "done" if $?.success?
+    RUBY
+    assert_runs_on("the file of the black box was truncated, or its disk failed; the program runs on without a black box", code)
+  end
+
+  # A bus error of the program itself goes to Ruby as before.
+  def test_another_bus_error
+    _, err, status = run_boxed("Process.kill(:BUS, $$); sleep 1")
+    assert_equal "ABRT", Signal.signame(status.termsig.to_i)
+    assert_includes err, "Bus Error"
+  end
+
+  def test_a_file_that_is_removed
+    out, err, = run_boxed("File.unlink(Culet::BlackBox.path); sleep 1.1; puts 'done'")
+    assert_equal ["done\n", ""], [out, err]
+  end
+
+  # 128 run at most; those beyond are not in the file.
+  def test_more_requests_at_once_than_there_is_room
+    code = <<~RUBY
+      require "culet/profile"
+      threads = Array.new(200) { |number| Thread.new { Culet::Profile.label(job: "J\#{number}") { sleep } } }
+      Thread.pass until threads.all? { |thread| thread.status == "sleep" }
+      sleep 1.2
+      Process.kill(:KILL, $$)
+      sleep
+    RUBY
+    run_boxed(code)
+    assert_equal 128, findings.running.size
+    assert_equal 128, box.ledgers.last.running
+  end
+
+  def test_limits_and_steps
+    run_boxed(<<~RUBY)
+      Culet::BlackBox.limit(536_870_912, "memory.max")
+      70.times { |number| Culet::BlackBox.step("trim \#{number}", freed_bytes: number) }
+      Culet::BlackBox.step("r\\u00e9start \\xff \\n" + "x" * 300)
+      Process.kill(:KILL, $$)
+      sleep
+    RUBY
+    notes = box.notes
+    assert_equal 64, notes.size
+    assert_equal ["step", "trim 69", 69], notes[-2].to_a.drop(1)
+    assert_match(/\Ar\u00e9start \?/, notes.last.text)
+    assert_nil notes.last.bytes
+  end
+
+  def test_a_daemon
+    out, err, = run_boxed(<<~RUBY)
+      reader, writer = IO.pipe
+      pid = fork do
+        Process.daemon(true, true)
+        writer.puts Culet::BlackBox.running?, Culet::BlackBox.path.include?("culet-\#{Process.pid}-")
+      end
+      writer.close
+      Process.wait(pid)
+      puts reader.read
+    RUBY
+    assert_equal ["true\ntrue\n", ""], [out, err]
+    assert_empty boxes
+  end
+end
