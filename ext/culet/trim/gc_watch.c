@@ -13,7 +13,7 @@
 
 #include "common/values.h"
 
-#define WATCHERS 2
+#define WATCHERS 4
 
 static culet_gc_watcher *watchers[WATCHERS];
 static _Atomic int watcher_count;

@@ -12,7 +12,7 @@ typedef void culet_gc_watcher(int major);
 /* Finds out what the collector reports. Before the functions below, not during GC. */
 void culet_gc_prepare(void);
 
-/* Starts watching: once for trims and once for the profile. With the GVL. May raise. */
+/* Starts watching: once each for trims, the profile and the limit. With the GVL. May raise. */
 void culet_gc_watch(culet_gc_watcher *watcher);
 
 /*
