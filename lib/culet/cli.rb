@@ -26,6 +26,7 @@ module Culet
       "signal" => [:Signal, "save a snapshot that includes counts of Ruby objects"],
       "strings" => [:Strings, "find duplicate strings and what sharing them would free"],
       "profile" => [:Profile, "find the code that holds the memory of a program"],
+      "limit" => [:Limit, "show the memory limit of a process and what keeps it"],
       "compare" => [:Compare, "compare allocators on Ruby workloads"],
       "trace" => [:Trace, "record every allocation of a program"],
       "replay" => [:Replay, "replay a recorded trace on several allocators"],

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "agent"
+require_relative "runtime/limit/preset"
 require_relative "runtime/limit/settings"
 require_relative "runtime/limit/source"
 require_relative "runtime/limit/notifications"
@@ -65,15 +66,26 @@ module Culet
 
       # Says how this process restarts at its limit, when no other step suffices.
       #
-      # @param interval [Numeric] least seconds between two restarts
+      # @param interval [Numeric] least seconds between two restarts; default: `restart_interval`
       # @yield ends the process, or one of its workers, gracefully; returns a detail for the log, or :nothing if
       #   nothing can be restarted now. Without a block, `each_boundary` returns true.
       # @return [void]
-      def restarts_by(interval: 60, &block)
-        @restart = Steps::Restart.new(block || method(:end_at_boundary), critical: Monitor::CRITICAL,
+      def restarts_by(interval: restart_interval, &block)
+        @restart = Steps::Restart.new(block || method(:end_at_boundary), critical: Ladder::CRITICAL,
                                                                          settle: Monitor::SETTLE, interval: interval)
         monitor&.rebuild
         nil
+      end
+
+      # @return [Numeric] least seconds between two restarts
+      def restart_interval = @restart_interval ||= 60
+
+      # @param seconds [Numeric] to be set before the server starts
+      def restart_interval=(seconds)
+        raise ArgumentError, "#{seconds.inspect} is not a number of seconds" unless
+          seconds.is_a?(Numeric) && seconds.real? && seconds >= 0
+
+        @restart_interval = seconds
       end
 
       # @return [Hash{String => Object}] what `culet limit --json` prints: "limit_bytes", "source", "used_bytes",
@@ -128,22 +140,35 @@ module Culet
       # @api private
       # @return [void]
       def forked
-        @boundary = nil
-        @ends = nil
+        @boundary = @ends = nil
+        @restart = @cluster = nil # they belong to the process that was told so
         @monitor = @monitor&.forked
       rescue SystemCallError, ThreadError, Error => e
         @monitor = nil
         warn("culet: the memory limit is not kept in process #{::Process.pid}: #{e.message}")
       end
 
-      # A restart belongs to the process that was told so, not to what it forks.
+      # The workers of this process, which the limit is for too.
       #
       # @api private
-      # @return [void]
-      def forget_restart
-        @restart = nil
+      # @param cluster [Cluster]
+      def cluster=(cluster)
+        @cluster = cluster
+        @clustered = true
         monitor&.rebuild
       end
+
+      # @api private
+      # @return [Cluster, nil] nil in the workers too
+      attr_reader :cluster
+
+      # @api private
+      # @return [Boolean] whether this is a cluster's parent or one of its workers
+      def clustered? = @clustered == true
+
+      # @api private
+      # @return [Boolean] whether a limit is kept
+      def active? = !monitor.nil?
 
       private
 
@@ -190,5 +215,5 @@ module Culet
     private_constant :Forks
   end
 
-  Limit.begin(Limit::Settings.new(ENV.fetch("CULET_LIMIT", "auto"))).each { |sentence| warn("culet: #{sentence}") }
+  Limit.begin(Limit::Settings.new(ENV.fetch("CULET_LIMIT") { Limit.preset || "auto" })).each { |sentence| warn("culet: #{sentence}") }
 end

@@ -8,6 +8,8 @@ require "culet/runtime/limit/history"
 require "culet/runtime/limit/steps"
 require "culet/runtime/limit/boundary"
 require "culet/runtime/limit/ladder"
+require "culet/runtime/limit/cluster"
+require "culet/runtime/limit/sidekiq"
 
 # The order of the steps, each only if those before did not suffice; settings; boundaries.
 class LadderTest < Minitest::Test
@@ -66,8 +68,12 @@ class LadderTest < Minitest::Test
       refute restart.due?(0.95), "it was below meanwhile"
       time = 22
       assert restart.due?(0.95)
+      restart.relieved
+      refute restart.due?(0.97)
+      time = 25
+      assert restart.due?(0.97), "a quarter of the time just below the limit"
       restart.call
-      time = 60
+      time = 70
       refute restart.due?(0.95), "the interval"
       refute restart.due?(0.9), "below the critical level"
       time = 200
@@ -96,6 +102,37 @@ class LadderTest < Minitest::Test
     assert_same program, thread
     program.join
     refute boundary.run(0.01) { flunk "no boundary comes" }
+  end
+
+  def test_sidekiq_ends_when_its_jobs_are_done
+    signals = Queue.new
+    sidekiq = Culet::Limit::Sidekiq.new(signal: signals.method(:push))
+    Culet::Limit.define_singleton_method(:each_boundary) { false } unless Culet::Limit.respond_to?(:each_boundary)
+    Culet::Limit.stub(:each_boundary, false) do
+      sidekiq.during_job do
+        assert_match(/accepts no more jobs/, sidekiq.finish)
+        assert_equal :nothing, sidekiq.finish, "once"
+        assert_equal :TSTP, signals.pop
+        sleep(Culet::Limit::Sidekiq::QUIET + 0.3)
+        assert_empty signals, "a job runs"
+      end
+    end
+    assert_equal :TERM, signals.pop
+  end
+
+  # What a worker shares with its parent counts once.
+  def test_a_cluster_adds_up_proportional_sizes_where_that_matters
+    memory = Struct.new(:rss, :pss) do
+      def rss_bytes(_pid) = rss
+      def pss_bytes(_pid) = pss
+      def rollup(pid) = { "private_dirty_bytes" => pid, "private_clean_bytes" => 1 }
+    end.new(100, 40)
+    cluster = Culet::Limit::Cluster.new(memory: memory) { [11, 12] }
+    assert_equal 300, cluster.used_bytes(301), "an upper bound"
+    assert_equal 120, cluster.used_bytes(300)
+    memory.rss = 110
+    assert_equal 150, cluster.used_bytes(300), "the change since"
+    assert_equal [12, 13], cluster.largest
   end
 
   def test_settings

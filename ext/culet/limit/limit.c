@@ -5,6 +5,7 @@
  *   unwatch                                          ends the thread
  *   counts                                           a Hash of culet_watch_counts
  *   report(bytes)                                    the usage of a cluster, for the processes that watch it
+ *   reported                                         the bytes last reported
  *   event_descriptor                                 a new eventfd
  */
 #include "limit/limit.h"
@@ -69,6 +70,11 @@ static VALUE limit_report(VALUE self, VALUE bytes)
 {
     atomic_store(reported_bytes(), NUM2ULL(bytes));
     return Qnil;
+}
+
+static VALUE limit_reported(VALUE self)
+{
+    return ULL2NUM(atomic_load(reported_bytes()));
 }
 
 static enum culet_usage_kind usage_kind(VALUE kind)
@@ -174,5 +180,6 @@ void culet_init_limit(VALUE culet)
     rb_define_private_method(methods, "unwatch", limit_unwatch, 0);
     rb_define_private_method(methods, "counts", limit_counts, 0);
     rb_define_private_method(methods, "report", limit_report, 1);
+    rb_define_private_method(methods, "reported", limit_reported, 0);
     rb_define_private_method(methods, "event_descriptor", limit_event_descriptor, 0);
 }

@@ -5,11 +5,13 @@ module Culet
     # Takes the steps in their order, each only if those before did not suffice. After a pass that did not suffice the
     # next waits, longer each time, unless more is in use than then.
     class Ladder
-      # Pauses after a pass, in seconds.
+      # Pauses after a pass, in seconds. The last is for a usage above the critical level.
       SHORTEST = 0.25
       LONGEST = 30.0
-      # Shares of the limit: a pass begins above the first and ends below it; more use by the second is a change.
+      CRITICAL_LONGEST = 1.0
+      # Shares of the limit: a pass begins above the first and ends below it; more use by the last is a change.
       ALARM = 0.85
+      CRITICAL = 0.93
       CHANGE = 0.03
 
       # @return [Array<Steps::Step>]
@@ -61,7 +63,8 @@ module Culet
       end
 
       def pause(used)
-        @pause = used > @reached + (CHANGE * @limit.call) ? SHORTEST : [@pause * 2, LONGEST].min
+        longest = used >= CRITICAL * @limit.call ? CRITICAL_LONGEST : LONGEST
+        @pause = used > @reached + (CHANGE * @limit.call) ? SHORTEST : [@pause * 2, longest].min
         @reached = [@reached, used].max
         @pause
       end

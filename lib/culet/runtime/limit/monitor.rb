@@ -7,14 +7,14 @@ module Culet
     # Watches the limit of a process: the extension's thread (ext/culet/limit/) reads the usage and acts within
     # milliseconds; this one sleeps until that wakes it, and takes the steps of the ladder.
     class Monitor
-      # Shares of the limit; as in ext/culet/limit/watch.h.
-      CRITICAL = 0.93
-      # How long the usage must stay above it before a restart, in seconds.
+      # How long the usage must stay above the critical level before a restart, in seconds.
       SETTLE = 2.0
       # A limit may change while the program runs; it is read again at this interval, in seconds.
       REREAD = 5.0
       # The extension may trim ten times a second; that is summed up in lines this far apart, in seconds.
       SUMMARY = 10.0
+      # How often the parent of a cluster reads the memory of its workers, in seconds.
+      CLUSTER = 0.5
 
       # @param source [Source, nil]
       # @return [Hash{String => Object}] without a monitor
@@ -32,6 +32,7 @@ module Culet
         @history = history || History.new(Limit.log)
         @counts = {}
         @stopping = false
+        @reread = 0
         rebuild
       end
 
@@ -68,6 +69,7 @@ module Culet
       def rebuild
         steps = [Steps::Trim.new, Steps::Callbacks.new(Limit.callbacks, Limit.log),
                  Steps::Collection.new(Limit.boundary), *Limit.restart]
+        watch if @thread # the kind of usage may be another
         @ladder = Ladder.new(steps, history: @history, used: method(:used_bytes), limit: -> { @source.bytes })
       end
 
@@ -81,27 +83,37 @@ module Culet
 
       private
 
-      def used_bytes = @source.used_bytes
+      # A setting is for all processes of a cluster; a control group has all of them in any case.
+      def reported? = @source.kind == :pss && Limit.clustered?
+
+      def used_bytes
+        return @source.used_bytes unless reported?
+        return Limit.send(:reported) unless Limit.cluster
+
+        Limit.cluster.used_bytes((@source.bytes * Ladder::ALARM).to_i).tap { |bytes| Limit.send(:report, bytes) }
+      end
 
       # @return [void]
       def check_size
         used = used_bytes
-        return unless used && used >= @source.bytes * CRITICAL
+        return unless used && used >= @source.bytes * Ladder::CRITICAL
 
         Limit.log.call("culet: the memory limit, #{History.size(@source.bytes)}, is nearly used up at the start: " \
                        "#{History.size(used)} in use; a larger limit is needed")
       end
 
-      # Gives the extension the limit and the files.
+      # Gives the extension the limit and the files; it may read the old ones until then.
       def watch
-        close_files
+        old = [*@files&.compact, *@notifications]
         group = @source.group
         @files = group ? [group.usage_file, group.stat_file].map { |path| open_if_readable(path) } : [nil, nil]
         @notifications = Notifications.new(@source, alarm_bytes: (@source.bytes * Ladder::ALARM).to_i,
                                                     event_descriptor: -> { Limit.send(:event_descriptor) })
-        problem = Limit.send(:watch, @source.bytes, @source.kind, @files[0]&.fileno, @files[1]&.fileno, @wakeup.fileno,
-                             @notifications.ios.map(&:fileno))
+        problem = Limit.send(:watch, @source.bytes, reported? ? :reported : @source.kind, @files[0]&.fileno,
+                             @files[1]&.fileno, @wakeup.fileno, @notifications.ios.map(&:fileno))
         raise Error, problem if problem
+      ensure
+        old&.each(&:close)
       end
 
       def open_if_readable(path)
@@ -112,7 +124,8 @@ module Culet
 
       def run
         until @stopping
-          woken = @wakeup.wait_readable(REREAD)
+          woken = @wakeup.wait_readable(reported? && Limit.cluster ? CLUSTER : REREAD)
+          used_bytes if reported?
           reread unless woken
           next unless woken
 
@@ -126,6 +139,9 @@ module Culet
 
       # @return [void]
       def reread
+        return if Steps.now - @reread < REREAD
+
+        @reread = Steps.now
         source = Source.new(@settings)
         return if [source.bytes, source.description] == [@source.bytes, @source.description]
         return vanished unless source.bytes

@@ -106,8 +106,10 @@ module Culet
 
       # Ends this process, or one of its workers, at a boundary. Two restarts are at least `interval` seconds apart, and
       # the first comes only after the usage has stayed above the critical level for `settle` seconds, so that all steps
-      # before it, of this process and of others in the group, had their time.
+      # before it, of this process and of others in the group, had their time. Just below the limit a quarter of that is
+      # enough.
       class Restart < Step
+        URGENT = 0.955
         # @return [Numeric] seconds
         attr_accessor :interval
 
@@ -128,7 +130,9 @@ module Culet
         # @return [Boolean]
         def due?(used_share)
           @above_since = used_share >= @critical ? @above_since || Steps.now : nil
-          !@above_since.nil? && Steps.now - @above_since >= @settle && Steps.now - @last >= @interval
+          return false unless @above_since && Steps.now - @last >= @interval
+
+          Steps.now - @above_since >= (used_share >= URGENT ? @settle / 4.0 : @settle)
         end
 
         # @return [void]
