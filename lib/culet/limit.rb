@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require_relative "agent"
 require_relative "runtime/limit/preset"
 require_relative "runtime/limit/settings"
@@ -93,14 +92,6 @@ module Culet
       #   the native thread did
       def status
         monitor ? monitor.status : Monitor.idle_status(@source)
-      end
-
-      # For the agent (ext/culet/limit/limit.c), which calls it in a trap handler.
-      #
-      # @api private
-      # @return [String] the status as JSON
-      def json
-        JSON.generate(status)
       end
 
       # @api private

@@ -7,13 +7,13 @@ class LiveTest < Minitest::Test
   include LimitHelper
 
   GARBAGE = "#{ROOT}/workloads/garbage.rb".freeze
-  REPORT = "warn(Culet::Limit.json)"
+  REPORT = "require 'json'; warn(JSON.generate(Culet::Limit.status))"
 
   # It needs 50 MB without culet/limit once a library is loaded.
   def test_a_program_that_makes_garbage_lives_in_a_limit_that_kills_it
     with_real_group(28 * MEBIBYTE) do |folder|
       assert_equal [false, 9], ended(run_in_group(folder, "-rculet/agent", GARBAGE))
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
       assert_predicate status, :success?, out + err
       document = JSON.parse(err.lines.last)
       assert_equal [28 * MEBIBYTE, "control group #{folder}"], document.values_at("limit_bytes", "source")
@@ -34,7 +34,7 @@ class LiveTest < Minitest::Test
   def test_a_callback_gives_a_cache_up
     with_real_group(100 * MEBIBYTE) do |folder|
       assert_equal [false, 9], ended(run_in_group(folder, "-e", CACHE))
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", CACHE)
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", CACHE)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
       assert_match(/^culet: limit 100.0 MiB: callbacks \(1 of them\) freed \d/, err)
@@ -49,7 +49,7 @@ class LiveTest < Minitest::Test
       puts "survived"
     RUBY
     with_real_group(100 * MEBIBYTE) do |folder|
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", code)
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal "survived\n", out
     end
@@ -57,7 +57,7 @@ class LiveTest < Minitest::Test
 
   def test_far_from_the_limit_nothing_is_done
     with_real_group(512 * MEBIBYTE) do |folder|
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "load(ARGV[0]); #{REPORT}", GARBAGE)
       assert_predicate status, :success?, out + err
       assert_equal 1, err.lines.size, err
       document = JSON.parse(err)
@@ -68,8 +68,8 @@ class LiveTest < Minitest::Test
 
   def test_forked_processes_keep_the_limit
     with_real_group(200 * MEBIBYTE) do |folder|
-      code = "Process.wait(fork { sleep 0.1; GC.start; puts Culet::Limit.json; puts File.read('/proc/self/task/' + Dir.children('/proc/self/task').max + '/comm') }); puts Culet::Limit.json"
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", code)
+      code = "Process.wait(fork { sleep 0.1; GC.start; puts JSON.generate(Culet::Limit.status); puts File.read('/proc/self/task/' + Dir.children('/proc/self/task').max + '/comm') }); puts JSON.generate(Culet::Limit.status)"
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal "", err
       child, _thread, parent = out.lines
@@ -83,9 +83,9 @@ class LiveTest < Minitest::Test
       code = <<~RUBY
         File.write("#{folder}/memory.limit_in_bytes", "150M")
         Culet::Limit.instance_variable_get(:@monitor).send(:reread)
-        puts Culet::Limit.json
+        puts JSON.generate(Culet::Limit.status)
       RUBY
-      out, err, status = run_in_group(folder, "-rculet/limit", "-e", code)
+      out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", code)
       assert_predicate status, :success?, err
       assert_equal 150 * MEBIBYTE, JSON.parse(out)["limit_bytes"]
       assert_equal "culet: the memory limit is 150.0 MiB now (control group #{folder})\n", err
@@ -95,7 +95,7 @@ class LiveTest < Minitest::Test
   def test_what_no_limit_can_be_read_from
     { { "CULET_LIMIT" => "much" } => /\Aculet: the limit "much" is not auto, a size such as 512M, or 1% to 100%\n\z/,
       { "CULET_LIMIT" => "off" } => /\A\z/ }.each do |env, sentence|
-      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-e", "puts 1", env: NEUTRAL.merge(env))
+      out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-rculet/limit", "-rjson", "-e", "puts 1", env: NEUTRAL.merge(env))
       assert_equal ["1\n", true], [out, status.success?]
       assert_match sentence, err
     end
@@ -105,7 +105,7 @@ class LiveTest < Minitest::Test
     with_real_group(200 * MEBIBYTE) do |folder|
       { "50%" => [100 * MEBIBYTE, "50 % of control group #{folder}"], "64M" => [64 * MEBIBYTE, "setting"],
         "1G" => [200 * MEBIBYTE, "control group #{folder}"] }.each do |value, expected|
-        out, err, status = run_in_group(folder, "-rculet/limit", "-e", "puts Culet::Limit.json", env: { "CULET_LIMIT" => value })
+        out, err, status = run_in_group(folder, "-rculet/limit", "-rjson", "-e", "puts JSON.generate(Culet::Limit.status)", env: { "CULET_LIMIT" => value })
         assert_equal ["", true], [err, status.success?]
         document = JSON.parse(out)
         assert_equal expected, document.values_at("limit_bytes", "source")
@@ -115,7 +115,7 @@ class LiveTest < Minitest::Test
   end
 
   def test_the_address_space_counts_without_a_control_group
-    code = "Process.setrlimit(:AS, 2 << 30); require 'culet/limit'; puts Culet::Limit.json"
+    code = "Process.setrlimit(:AS, 2 << 30); require 'culet/limit'; require 'json'; puts JSON.generate(Culet::Limit.status)"
     out, err, status = run_program(RbConfig.ruby, "-w", "-I#{ROOT}/lib", "-e", code, env: NEUTRAL)
     assert_equal ["", true], [err, status.success?]
     document = JSON.parse(out)

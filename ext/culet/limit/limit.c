@@ -161,12 +161,9 @@ static VALUE limit_module;
 
 void culet_limit_answer(struct culet_buffer *buffer)
 {
-    VALUE text = rb_check_funcall(limit_module, rb_intern("json"), 0, NULL);
+    VALUE status = rb_check_funcall(limit_module, rb_intern("status"), 0, NULL);
 
-    if (text == Qundef)
-        culet_buffer_text(buffer, "{}");
-    else
-        culet_buffer_add(buffer, RSTRING_PTR(StringValue(text)), (size_t)RSTRING_LEN(text));
+    culet_buffer_json(buffer, status == Qundef ? rb_hash_new() : status);
 }
 
 void culet_init_limit(VALUE culet)

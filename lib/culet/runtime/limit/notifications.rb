@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-
 module Culet
   module Limit
     # Descriptors by which the kernel or systemd reports that memory is short. Each is optional: without any of them the
@@ -61,6 +59,7 @@ module Culet
       end
 
       def connect(path, text)
+        require "socket"
         UNIXSocket.new(path).tap { |socket| written(socket, text) if text }
       end
 

@@ -2,8 +2,8 @@
 
 module Culet
   module Limit
-    # A Sidekiq that keeps its memory limit: at the limit it accepts no more jobs (TSTP), finishes those it has, and ends
-    # (TERM), so that its supervisor starts it again.
+    # A Sidekiq that keeps its memory limit: at the limit it accepts no more jobs (TSTP), finishes those it has, and
+    # ends (TERM), so that its supervisor starts it again.
     class Sidekiq
       # Sidekiq may have fetched a job that has not begun: so long no job must run, in seconds.
       QUIET = 1.0

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../system/memory_group"
-require_relative "../../system/processes"
 
 module Culet
   module Limit
@@ -37,14 +36,12 @@ module Culet
       def used_bytes
         case kind
         when :group then group.used_bytes
-        when :space then status("VmSize")
-        else Processes::Memory.pss_bytes(pid_number) || Processes::Memory.rss_bytes(pid_number)
+        when :space then kilobytes("status", "VmSize")
+        else kilobytes("smaps_rollup", "Pss") || kilobytes("status", "VmRSS")
         end
       end
 
       private
-
-      def pid_number = @pid == "self" ? ::Process.pid : @pid
 
       def find_kernel_limit
         space = address_space
@@ -82,9 +79,12 @@ module Culet
         nil
       end
 
-      def status(field)
-        kilobytes = MemoryGroup.content("/proc/#{@pid}/status")[/^#{field}:\s+(\d+) kB/, 1]
-        kilobytes && (kilobytes.to_i * 1024)
+      # Not by Processes, which this would load into every program.
+      #
+      # @return [Integer, nil] bytes
+      def kilobytes(file, field)
+        number = MemoryGroup.content("/proc/#{@pid}/#{file}")[/^#{field}:\s+(\d+) kB/, 1]
+        number && (number.to_i * 1024)
       rescue SystemCallError
         nil
       end

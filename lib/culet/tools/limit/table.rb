@@ -37,7 +37,8 @@ module Culet
         return if @document["steps"].empty?
 
         rows = @document["steps"].map do |step|
-          "#{Time.at(step["at"]).strftime("%F %T")}  #{printable(step["step"]).ljust(12)} #{amount(step["freed_bytes"])}"
+          time = Time.at(step["at"]).strftime("%F %T")
+          "#{time}  #{printable(step["step"]).ljust(12)} #{amount(step["freed_bytes"])}"
         end
         [bold("Steps, and what they freed"), *rows].join("\n")
       end
